@@ -1,0 +1,88 @@
+"""Actions of the core, counted alike by the model and by the RTL's performance counters.
+
+ifmap_write, weight_write, bias_write   words stored by the loaders
+ifmap_read                              vectors read from the ifmap banks
+weight_read                             words read from the weight scratchpad
+accumulator_read, accumulator_write     rows of partial sums, reads for the output included
+array_step                              moving words that enter the array (all PEs busy)
+stationary_step                         stationary words that enter the array
+ofmap_write                             words that leave through the ofmap port
+"""
+
+from __future__ import annotations
+
+from archsim.core import commands as cmd
+from archsim.core import machine as mc
+from archsim.numbers import IntArray
+
+ACTIONS = (
+    "ifmap_write",
+    "weight_write",
+    "bias_write",
+    "ifmap_read",
+    "weight_read",
+    "accumulator_read",
+    "accumulator_write",
+    "array_step",
+    "stationary_step",
+    "ofmap_write",
+)
+
+
+def _folds(tiles: IntArray, machine: IntArray) -> dict[str, IntArray]:
+    """Per tile: reads of the operands, moving and stationary words, rows of sums."""
+    rows, columns = int(machine[mc.ROWS]), int(machine[mc.COLUMNS])
+    pixels, steps = tiles[:, cmd.PIXELS], tiles[:, cmd.FILTER_STEPS]
+    length = tiles[:, cmd.RUN_LENGTH]
+    runs = tiles[:, cmd.TAPS] * tiles[:, cmd.RUNS]
+    folds = runs * -(-length // rows)
+    if machine[mc.DATAFLOW] == mc.WEIGHT_STATIONARY:
+        moving = folds * steps * pixels
+        return {
+            "ifmap_read": moving,
+            "weight_read": runs * length * steps,
+            "array_step": moving,
+            "stationary_step": runs * length * steps,
+            "sums": moving,
+            "fresh": steps * pixels,
+        }
+    if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
+        blocks = -(-pixels // columns)
+        moving = folds * blocks * steps
+        return {
+            "ifmap_read": folds * pixels,
+            "weight_read": moving,
+            "array_step": moving,
+            "stationary_step": folds * blocks * columns,
+            "sums": moving,
+            "fresh": blocks * steps,
+        }
+    blocks = -(-pixels // rows)
+    return {
+        "ifmap_read": folds * steps * pixels,
+        "weight_read": runs * length * steps * blocks,
+        "array_step": folds * steps * blocks * rows,
+        "stationary_step": 0 * pixels,
+        "sums": steps * pixels,
+        "fresh": steps * pixels,
+    }
+
+
+def count_actions(tiles: IntArray, machine: IntArray) -> dict[str, int]:
+    """The actions of a layer's tiles [tiles, WALK_COLUMNS] on a machine."""
+    work = _folds(tiles, machine)
+    outputs = tiles[:, cmd.OUTPUT_WORDS] * tiles[:, cmd.LAST_K]
+    first = tiles[:, cmd.FIRST_K]
+    counts = {
+        "ifmap_write": tiles[:, cmd.IFMAP_WORDS] * tiles[:, cmd.LOAD_IFMAP],
+        "weight_write": tiles[:, cmd.WEIGHT_WORDS] * tiles[:, cmd.LOAD_WEIGHT],
+        "bias_write": tiles[:, cmd.BIAS_WORDS],
+        "ifmap_read": work["ifmap_read"],
+        "weight_read": work["weight_read"],
+        "accumulator_read": work["sums"] - work["fresh"] * first + outputs,
+        "accumulator_write": work["sums"],
+        "array_step": work["array_step"],
+        "stationary_step": work["stationary_step"],
+        "ofmap_write": outputs,
+    }
+    return {name: int(counts[name].sum()) for name in ACTIONS}

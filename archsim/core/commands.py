@@ -1,0 +1,121 @@
+"""The tile command: what crosses the command port, once for every tile of a layer.
+
+The constants are the columns of a command matrix [tiles, fields] and, in the same order, the
+fields of the command stream's payload, first field in the lowest bits.  Units: elements for
+steps along the ifmap, words for counts named so, pixels are output pixels.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from archsim.errors import InputError
+from archsim.numbers import IntArray
+
+
+class CommandField(NamedTuple):
+    """One field of the command: its name, its width, whether it is two's complement."""
+
+    name: str
+    bits: int
+    signed: bool = False
+
+
+COMMAND_FIELDS = (
+    CommandField("load_ifmap", 1),  # this tile begins with a new ifmap tile
+    CommandField("free_ifmap", 1),  # the ifmap tile is not needed after this tile
+    CommandField("load_weight", 1),
+    CommandField("free_weight", 1),
+    CommandField("first_k", 1),  # overwrite the accumulators
+    CommandField("last_k", 1),  # the output stage takes the accumulators afterwards
+    CommandField("has_bias", 1),
+    CommandField("relu", 1),
+    CommandField("ifmap_words", 24),
+    CommandField("weight_words", 24),
+    CommandField("bias_words", 24),
+    CommandField("output_words", 24),
+    CommandField("pixels", 24),  # rows × columns of output pixels in the tile
+    CommandField("pixel_columns", 24),
+    CommandField("column_step", 24),  # elements from one pixel to the next: stride · channels
+    CommandField("row_step", 26),  # elements from one row of pixels to the next
+    CommandField("row_stride", 8),  # ifmap rows from one row of pixels to the next
+    CommandField("pitch", 24),  # elements in a row of the ifmap tile
+    CommandField("height", 16),  # rows of the ifmap tile
+    CommandField("element_start", 26, True),  # of the first pixel's window, negative in padding
+    CommandField("row_start", 17, True),
+    CommandField("address_start", 28, True),  # row_start · pitch
+    CommandField("taps", 8),  # kernel rows
+    CommandField("tap_rows", 8),  # ifmap rows from tap to tap: dilation
+    CommandField("tap_step", 26),  # elements from tap to tap
+    CommandField("runs", 8),  # runs of contiguous elements in a kernel row: 1, or S if dilated
+    CommandField("run_step", 24),
+    CommandField("run_length", 24),  # elements of a run: S · channels, or channels
+    CommandField("filter_steps", 24),  # blocks of `columns` filters; filters if input-stationary
+    CommandField("multiplier", 16),
+    CommandField("shift", 6),
+)
+
+(
+    LOAD_IFMAP,
+    FREE_IFMAP,
+    LOAD_WEIGHT,
+    FREE_WEIGHT,
+    FIRST_K,
+    LAST_K,
+    HAS_BIAS,
+    RELU,
+    IFMAP_WORDS,
+    WEIGHT_WORDS,
+    BIAS_WORDS,
+    OUTPUT_WORDS,
+    PIXELS,
+    PIXEL_COLUMNS,
+    COLUMN_STEP,
+    ROW_STEP,
+    ROW_STRIDE,
+    PITCH,
+    HEIGHT,
+    ELEMENT_START,
+    ROW_START,
+    ADDRESS_START,
+    TAPS,
+    TAP_ROWS,
+    TAP_STEP,
+    RUNS,
+    RUN_STEP,
+    RUN_LENGTH,
+    FILTER_STEPS,
+    MULTIPLIER,
+    SHIFT,
+) = range(len(COMMAND_FIELDS))
+
+(
+    TILE_GROUP,
+    TILE_IMAGE,
+    TILE_ROW,
+    TILE_COLUMN,
+    TILE_FILTER,
+    TILE_CHANNEL,
+    TILE_FILTERS,
+    TILE_CHANNELS,
+    IFMAP_ROW,
+    IFMAP_COLUMN,
+) = range(len(COMMAND_FIELDS), len(COMMAND_FIELDS) + 10)
+"""Columns beside the command that say which part of the layer a tile is: its first group, image,
+pixel row and column, filter, channel; its numbers of filters and channels; the first row and
+column of its ifmap region.  The memory side packs operands by them; they do not cross a port."""
+
+WALK_COLUMNS = len(COMMAND_FIELDS) + 10
+
+
+def check_commands(name: str, tiles: IntArray) -> None:
+    """Raise `InputError` if a tile's figures do not fit the fields of a command."""
+    for column, field in enumerate(COMMAND_FIELDS):
+        low = -(1 << (field.bits - 1)) if field.signed else 0
+        high = (1 << (field.bits - 1 if field.signed else field.bits)) - 1
+        values = tiles[:, column]
+        if values.min() < low or values.max() > high:
+            raise InputError(
+                f"{name}: {field.name} must be from {low} to {high} in a tile's command, "
+                f"not {values.min()} to {values.max()}; take smaller tiles"
+            )

@@ -1,0 +1,27 @@
+"""The columns of a machine vector: what of a design decides its timing, as numbers.
+
+A design answers with such a vector (`Systolic.machine`), so that one compiled kernel runs over
+many designs.
+"""
+
+WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
+
+(
+    ROWS,
+    COLUMNS,
+    DATAFLOW,
+    IFMAP_LANES,
+    IFMAP_DEPTH,
+    WEIGHT_DEPTH,
+    ACCUMULATOR_DEPTH,
+    BIAS_DEPTH,
+    RESULT_LATENCY,
+    OUTPUT_LATENCY,
+    OUTPUT_QUEUE,
+    COMMAND_QUEUE,
+    IFMAP_WORD_BYTES,
+    WEIGHT_WORD_BYTES,
+    BIAS_WORD_BYTES,
+    OFMAP_WORD_BYTES,
+    MACHINE_COLUMNS,
+) = range(17)

@@ -1,0 +1,163 @@
+"""A layer as the core sees it: every matrix layer becomes a (grouped, strided) convolution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+import numpy as np
+
+from archsim.errors import require_positive
+from archsim.numbers import IntArray
+from workloads.layers import Conv2d, MatMul
+
+Order = Literal["pixels_outer", "filters_outer"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """ofmap[image, group, P, Q, K] from ifmap[image, group, H, W, C] and weight[group, K, R, S, C].
+
+    channels and filters are counted within one group.  A matrix product M × N × K is a 1 × 1
+    convolution over one row of M pixels with K channels and N filters; products of a batch with
+    weights of their own are groups.
+    """
+
+    images: int
+    groups: int
+    channels: int
+    height: int
+    width: int
+    kernel_height: int
+    kernel_width: int
+    stride_height: int
+    stride_width: int
+    dilation_height: int
+    dilation_width: int
+    pad_top: int
+    pad_left: int
+    out_height: int
+    out_width: int
+    filters: int
+    has_bias: int
+    relu: int
+    row_sample: int = 1
+    column_sample: int = 1
+    """Every n-th row and column is sent: a kernel of one row needs no more at a stride of n."""
+
+    def vector(self) -> IntArray:
+        """The fields in order, for the kernels."""
+        return np.array([getattr(self, entry.name) for entry in fields(self)], np.int64)
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates, those on padding included."""
+        pixels = self.images * self.groups * self.out_height * self.out_width
+        return pixels * self.filters * self.channels * self.kernel_height * self.kernel_width
+
+
+def problem_of(layer: Conv2d | MatMul) -> Problem:
+    """The problem of a layer."""
+    if isinstance(layer, MatMul):
+        products = 1 if layer.shared_weight else layer.batch
+        pixels = layer.m * (layer.batch if layer.shared_weight else 1)
+        return Problem(
+            images=1, groups=products, channels=layer.k, height=1, width=pixels,
+            kernel_height=1, kernel_width=1, stride_height=1, stride_width=1,
+            dilation_height=1, dilation_width=1, pad_top=0, pad_left=0,
+            out_height=1, out_width=pixels, filters=layer.n,
+            has_bias=int(layer.bias), relu=int(layer.relu),
+        )  # fmt: skip
+    pointwise_row = layer.kernel_height == 1 and layer.pad_top == layer.pad_bottom == 0
+    pointwise_column = layer.kernel_width == 1 and layer.pad_left == layer.pad_right == 0
+    return Problem(
+        images=layer.batch,
+        groups=layer.groups,
+        channels=layer.channels // layer.groups,
+        height=layer.ofmap_height if pointwise_row else layer.ifmap_height,
+        width=layer.ofmap_width if pointwise_column else layer.ifmap_width,
+        kernel_height=layer.kernel_height,
+        kernel_width=layer.kernel_width,
+        stride_height=1 if pointwise_row else layer.stride_height,
+        stride_width=1 if pointwise_column else layer.stride_width,
+        dilation_height=layer.dilation_height,
+        dilation_width=layer.dilation_width,
+        pad_top=layer.pad_top,
+        pad_left=layer.pad_left,
+        out_height=layer.ofmap_height,
+        out_width=layer.ofmap_width,
+        filters=layer.filters // layer.groups,
+        has_bias=int(layer.bias),
+        relu=int(layer.relu),
+        row_sample=layer.stride_height if pointwise_row else 1,
+        column_sample=layer.stride_width if pointwise_column else 1,
+    )
+
+
+(
+    IMAGES,
+    GROUPS,
+    CHANNELS,
+    HEIGHT,
+    WIDTH,
+    KERNEL_HEIGHT,
+    KERNEL_WIDTH,
+    STRIDE_HEIGHT,
+    STRIDE_WIDTH,
+    DILATION_HEIGHT,
+    DILATION_WIDTH,
+    PAD_TOP,
+    PAD_LEFT,
+    OUT_HEIGHT,
+    OUT_WIDTH,
+    FILTERS,
+    HAS_BIAS,
+    RELU,
+    ROW_SAMPLE,
+    COLUMN_SAMPLE,
+) = range(len(fields(Problem)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tiling:
+    """The sizes of a tile, and which loop is outside.
+
+    pixel_rows × pixel_columns output pixels of one image, `filters` filters and `channels`
+    channels of one group.  Channels are innermost: a tile's partial sums stay in the accumulators.
+    """
+
+    pixel_rows: int
+    pixel_columns: int
+    filters: int
+    channels: int
+    order: Order = "pixels_outer"
+
+    def __post_init__(self) -> None:
+        require_positive(
+            pixel_rows=self.pixel_rows,
+            pixel_columns=self.pixel_columns,
+            filters=self.filters,
+            channels=self.channels,
+        )
+
+    def vector(self) -> IntArray:
+        """Sizes and order, for the kernels."""
+        return np.array(
+            [self.pixel_rows, self.pixel_columns, self.filters, self.channels,
+             int(self.order == "filters_outer")], np.int64,
+        )  # fmt: skip
+
+    @classmethod
+    def from_vector(cls, vector: IntArray) -> Tiling:
+        """The inverse of `vector`."""
+        rows, columns, filters, channels, outer = (int(value) for value in vector)
+        return cls(
+            pixel_rows=rows,
+            pixel_columns=columns,
+            filters=filters,
+            channels=channels,
+            order="filters_outer" if outer else "pixels_outer",
+        )
+
+
+T_ROWS, T_COLUMNS, T_FILTERS, T_CHANNELS, T_FILTERS_OUTER = range(5)

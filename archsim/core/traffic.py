@@ -1,0 +1,88 @@
+"""Off-chip traffic of a layer, and the service that each port gets from the off-chip memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from archsim.core import commands as cmd
+from archsim.core import machine as mc
+from archsim.core import schedule as sc
+from archsim.core.kernel import kernel
+from archsim.memory import OffChip
+from archsim.numbers import IntArray
+from archsim.timing import Service
+
+RATE, WEIGHT_RATE, LATENCY, BURST_BYTES, SHARED = range(5)
+"""Columns of an off-chip vector; rates in 1/1024 byte per cycle, 0 for unlimited or none."""
+
+_FRACTION = 256
+"""Service intervals are kept in 1/256 of a cycle a burst."""
+
+
+def offchip_vector(memory: OffChip) -> IntArray:
+    """An off-chip memory as the kernels read it."""
+    return np.array(
+        [
+            round(memory.bytes_per_cycle * 1024),
+            round((memory.weight_bytes_per_cycle or 0) * 1024),
+            memory.latency_cycles,
+            memory.burst_bytes,
+            int(memory.shared),
+        ],
+        np.int64,
+    )
+
+
+@kernel
+def port_bytes(tiles: IntArray, machine: IntArray) -> IntArray:
+    """Bytes that cross each port, as whole words: [5], the command port not counted."""
+    total = np.zeros(5, np.int64)
+    for at in range(len(tiles)):
+        row = tiles[at]
+        total[sc.IFMAP] += row[cmd.IFMAP_WORDS] * row[cmd.LOAD_IFMAP]
+        total[sc.WEIGHT] += row[cmd.WEIGHT_WORDS] * row[cmd.LOAD_WEIGHT]
+        total[sc.BIAS] += row[cmd.BIAS_WORDS]
+        total[sc.OFMAP] += row[cmd.OUTPUT_WORDS] * row[cmd.LAST_K]
+    for port in range(sc.IFMAP, sc.OFMAP + 1):
+        total[port] *= machine[mc.IFMAP_WORD_BYTES + port - sc.IFMAP]
+    return total
+
+
+@kernel
+def services_of(tiles: IntArray, machine: IntArray, offchip: IntArray) -> IntArray:
+    """The regular services of the ports: [5, 4], each with its share of the bandwidth."""
+    moved = port_bytes(tiles, machine)
+    services = np.zeros((5, 4), np.int64)
+    services[:, sc.DENOMINATOR] = _FRACTION
+    services[sc.IFMAP : sc.OFMAP, sc.LATENCY] = offchip[LATENCY]
+    sharing = moved.sum()
+    if offchip[WEIGHT_RATE] > 0:
+        sharing -= moved[sc.WEIGHT]
+    for port in range(sc.IFMAP, sc.OFMAP + 1):
+        word = machine[mc.IFMAP_WORD_BYTES + port - sc.IFMAP]
+        rate, total, share = offchip[RATE], sharing, moved[port]
+        if port == sc.WEIGHT and offchip[WEIGHT_RATE] > 0:
+            rate, total, share = offchip[WEIGHT_RATE], np.int64(1), np.int64(1)
+        elif offchip[SHARED] == 0:
+            total, share = np.int64(1), np.int64(1)
+        if rate == 0 or share == 0:
+            continue
+        burst = max(1, offchip[BURST_BYTES] // word)
+        interval = float(burst * word) * 1024 * _FRACTION * total / (float(rate) * share)
+        if interval > burst * _FRACTION:
+            services[port, sc.BURST_WORDS] = burst
+            services[port, sc.NUMERATOR] = np.int64(np.ceil(interval))
+    return services
+
+
+def service_objects(vectors: IntArray) -> tuple[Service, ...]:
+    """The rows of `services_of` as `Service`s."""
+    return tuple(
+        Service(
+            burst_words=int(row[sc.BURST_WORDS]),
+            numerator=int(row[sc.NUMERATOR]),
+            denominator=int(row[sc.DENOMINATOR]),
+            latency_cycles=int(row[sc.LATENCY]),
+        )
+        for row in vectors
+    )

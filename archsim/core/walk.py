@@ -1,0 +1,171 @@
+"""The tile loop, written once: a problem and a tiling become the matrix of tile commands.
+
+Order of the tiles: groups; then pixels (images, rows, columns) and filters, one inside the other
+as the tiling says; channels innermost.  An operand tile is loaded when the tile needs another
+one than the tile before, and freed when the next tile does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from archsim.core import commands as cmd
+from archsim.core import machine as mc
+from archsim.core import problem as pb
+from archsim.core.kernel import kernel
+from archsim.numbers import IntArray
+
+
+@kernel
+def _ceil(numerator: int, denominator: int) -> int:
+    return -(-numerator // denominator)
+
+
+@kernel
+def tile_counts(problem: IntArray, tiling: IntArray) -> tuple[int, int, int, int]:
+    """Tiles along pixel rows, pixel columns, filters and channels."""
+    return (
+        _ceil(problem[pb.OUT_HEIGHT], tiling[pb.T_ROWS]),
+        _ceil(problem[pb.OUT_WIDTH], tiling[pb.T_COLUMNS]),
+        _ceil(problem[pb.FILTERS], tiling[pb.T_FILTERS]),
+        _ceil(problem[pb.CHANNELS], tiling[pb.T_CHANNELS]),
+    )
+
+
+@kernel
+def region(start: int, pixels: int, problem: IntArray, axis: int) -> tuple[int, int, int]:
+    """The ifmap rows (axis 0) or columns (axis 1) that `pixels` output pixels from `start` need.
+
+    Returns the first one, their number (at least 1: a window wholly in the padding still names
+    one), and where the first window begins relative to the first one (negative in padding).
+    """
+    stride = problem[pb.STRIDE_HEIGHT + axis]
+    reach = (problem[pb.KERNEL_HEIGHT + axis] - 1) * problem[pb.DILATION_HEIGHT + axis]
+    size = problem[pb.HEIGHT + axis]
+    window = start * stride - problem[pb.PAD_TOP + axis]
+    low = min(max(window, 0), size - 1)
+    high = min(max(window + (pixels - 1) * stride + reach, low), size - 1)
+    return low, high - low + 1, window - low
+
+
+@kernel
+def run_shape(problem: IntArray, channels: int) -> tuple[int, int]:
+    """Runs of contiguous elements in a kernel row, and the elements of each."""
+    if problem[pb.DILATION_WIDTH] == 1:
+        return 1, problem[pb.KERNEL_WIDTH] * channels
+    return problem[pb.KERNEL_WIDTH], channels
+
+
+@kernel
+def chunks_of(run_length: int, machine: IntArray) -> int:
+    """Folds that a run of elements takes on the rows of the array."""
+    return _ceil(run_length, machine[mc.ROWS])
+
+
+@kernel
+def operand_words(row: IntArray, problem: IntArray, machine: IntArray, filters: int) -> None:
+    """Fill in the words that a tile moves through the weight, bias and ofmap ports."""
+    runs = row[cmd.TAPS] * row[cmd.RUNS]
+    if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
+        row[cmd.FILTER_STEPS] = filters
+        row[cmd.WEIGHT_WORDS] = runs * chunks_of(row[cmd.RUN_LENGTH], machine) * filters
+        row[cmd.OUTPUT_WORDS] = _ceil(row[cmd.PIXELS], machine[mc.COLUMNS]) * filters
+    else:
+        steps = _ceil(filters, machine[mc.COLUMNS])
+        row[cmd.FILTER_STEPS] = steps
+        row[cmd.WEIGHT_WORDS] = runs * row[cmd.RUN_LENGTH] * steps
+        row[cmd.OUTPUT_WORDS] = row[cmd.PIXELS] * steps
+    row[cmd.HAS_BIAS] = problem[pb.HAS_BIAS] * row[cmd.LAST_K]
+    row[cmd.BIAS_WORDS] = row[cmd.FILTER_STEPS] * row[cmd.HAS_BIAS]
+
+
+@kernel
+def fill_tile(row: IntArray, problem: IntArray, tiling: IntArray, machine: IntArray) -> None:
+    """Complete a command of which only the position (TILE_ROW, ...) is set."""
+    rows = min(tiling[pb.T_ROWS], problem[pb.OUT_HEIGHT] - row[cmd.TILE_ROW])
+    columns = min(tiling[pb.T_COLUMNS], problem[pb.OUT_WIDTH] - row[cmd.TILE_COLUMN])
+    filters = min(tiling[pb.T_FILTERS], problem[pb.FILTERS] - row[cmd.TILE_FILTER])
+    channels = min(tiling[pb.T_CHANNELS], problem[pb.CHANNELS] - row[cmd.TILE_CHANNEL])
+    first_row, height, row_start = region(row[cmd.TILE_ROW], rows, problem, 0)
+    first_column, width, column_start = region(row[cmd.TILE_COLUMN], columns, problem, 1)
+    pitch = width * channels
+    row[cmd.TILE_FILTERS] = filters
+    row[cmd.TILE_CHANNELS] = channels
+    row[cmd.IFMAP_ROW] = first_row
+    row[cmd.IFMAP_COLUMN] = first_column
+    row[cmd.FIRST_K] = row[cmd.TILE_CHANNEL] == 0
+    row[cmd.LAST_K] = row[cmd.TILE_CHANNEL] + channels == problem[pb.CHANNELS]
+    row[cmd.RELU] = problem[pb.RELU]
+    row[cmd.PIXELS] = rows * columns
+    row[cmd.PIXEL_COLUMNS] = columns
+    row[cmd.COLUMN_STEP] = problem[pb.STRIDE_WIDTH] * channels
+    row[cmd.ROW_STRIDE] = problem[pb.STRIDE_HEIGHT]
+    row[cmd.ROW_STEP] = problem[pb.STRIDE_HEIGHT] * pitch
+    row[cmd.PITCH] = pitch
+    row[cmd.HEIGHT] = height
+    row[cmd.IFMAP_WORDS] = _ceil(height * pitch, machine[mc.IFMAP_LANES])
+    row[cmd.ELEMENT_START] = column_start * channels
+    row[cmd.ROW_START] = row_start
+    row[cmd.ADDRESS_START] = row_start * pitch
+    row[cmd.TAPS] = problem[pb.KERNEL_HEIGHT]
+    row[cmd.TAP_ROWS] = problem[pb.DILATION_HEIGHT]
+    row[cmd.TAP_STEP] = problem[pb.DILATION_HEIGHT] * pitch
+    row[cmd.RUNS], row[cmd.RUN_LENGTH] = run_shape(problem, channels)
+    row[cmd.RUN_STEP] = problem[pb.DILATION_WIDTH] * channels
+    operand_words(row, problem, machine, filters)
+
+
+@kernel
+def _mark_loads(tiles: IntArray) -> None:
+    """Set the load and free flags from which operand tile each tile and its neighbours use."""
+    last = len(tiles) - 1
+    for at in range(len(tiles)):
+        new_ifmap = new_weight = at == 0
+        if at > 0:
+            a, b = tiles[at - 1], tiles[at]
+            shared = (
+                a[cmd.TILE_GROUP] == b[cmd.TILE_GROUP]
+                and a[cmd.TILE_CHANNEL] == b[cmd.TILE_CHANNEL]
+            )
+            new_weight = not (shared and a[cmd.TILE_FILTER] == b[cmd.TILE_FILTER])
+            new_ifmap = not (
+                shared
+                and a[cmd.TILE_IMAGE] == b[cmd.TILE_IMAGE]
+                and a[cmd.TILE_ROW] == b[cmd.TILE_ROW]
+                and a[cmd.TILE_COLUMN] == b[cmd.TILE_COLUMN]
+            )
+            tiles[at - 1, cmd.FREE_IFMAP] = new_ifmap
+            tiles[at - 1, cmd.FREE_WEIGHT] = new_weight
+        tiles[at, cmd.LOAD_IFMAP] = new_ifmap
+        tiles[at, cmd.LOAD_WEIGHT] = new_weight
+    tiles[last, cmd.FREE_IFMAP] = 1
+    tiles[last, cmd.FREE_WEIGHT] = 1
+
+
+@kernel
+def walk(problem: IntArray, tiling: IntArray, machine: IntArray) -> IntArray:
+    """All tiles of a layer, in order: [tiles, WALK_COLUMNS]; MULTIPLIER and SHIFT are left 0."""
+    n_rows, n_columns, n_filters, n_channels = tile_counts(problem, tiling)
+    pixel_tiles = problem[pb.IMAGES] * n_rows * n_columns
+    total = problem[pb.GROUPS] * pixel_tiles * n_filters * n_channels
+    tiles = np.zeros((total, cmd.WALK_COLUMNS), np.int64)
+    inner = n_filters if tiling[pb.T_FILTERS_OUTER] == 0 else pixel_tiles
+    for at in range(total):
+        step, channel = divmod(at, n_channels)
+        outer, position = divmod(step, inner)
+        if tiling[pb.T_FILTERS_OUTER] == 0:
+            group, pixel = divmod(outer, pixel_tiles)
+            filter_tile = position
+        else:
+            group, filter_tile = divmod(outer, n_filters)
+            pixel = position
+        row = tiles[at]
+        row[cmd.TILE_GROUP] = group
+        row[cmd.TILE_IMAGE] = pixel // (n_rows * n_columns)
+        row[cmd.TILE_ROW] = pixel // n_columns % n_rows * tiling[pb.T_ROWS]
+        row[cmd.TILE_COLUMN] = pixel % n_columns * tiling[pb.T_COLUMNS]
+        row[cmd.TILE_FILTER] = filter_tile * tiling[pb.T_FILTERS]
+        row[cmd.TILE_CHANNEL] = channel * tiling[pb.T_CHANNELS]
+        fill_tile(row, problem, tiling, machine)
+    _mark_loads(tiles)
+    return tiles

@@ -1,0 +1,179 @@
+"""Designs by name, and as TOML: what `archsim list`, `show` and `--set` stand on.
+
+Names come from the entry-point group `archsim.designs`, so that other packages add theirs: each
+entry is a design (a frozen dataclass with a `kind`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from dataclasses import asdict, fields
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, cast
+
+from archsim.designs.systolic import Systolic
+from archsim.errors import InputError
+from archsim.memory import OffChip, Plain
+
+_PARTS: dict[str, dict[str, type]] = {
+    "ifmap_memory": {"plain": Plain},
+    "weight_memory": {"plain": Plain},
+    "accumulator_memory": {"plain": Plain},
+    "off_chip": {"": OffChip},
+}
+"""The fields of a design that are records of their own, and the kinds that may stand there."""
+
+
+@cache
+def registered() -> dict[str, Systolic]:
+    """All named designs."""
+    found = sorted(entry_points(group="archsim.designs"), key=lambda entry: entry.name)
+    return {entry.name: entry.load() for entry in found}
+
+
+def _kinds() -> dict[str, type[Systolic]]:
+    return {"systolic": Systolic, **{one.kind: type(one) for one in registered().values()}}
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=3)
+    return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(known)}"
+
+
+def design_record(design: Systolic) -> dict[str, Any]:
+    """A design as nested plain data, complete; the inverse of `design_from_record`."""
+    record: dict[str, Any] = {"kind": design.kind}
+    for entry in fields(design):
+        value = getattr(design, entry.name)
+        if entry.name in _PARTS:
+            kinds = {one: name for name, one in _PARTS[entry.name].items()}
+            inner = {key: item for key, item in asdict(value).items() if item is not None}
+            name = kinds[type(value)]
+            value = {"kind": name, **inner} if name else inner
+        record[entry.name] = value
+    return record
+
+
+def _check_keys(where: str, given: dict[str, Any], known: list[str]) -> None:
+    for key in given:
+        if key not in known:
+            raise InputError(f"{where} has no {key!r}; {_nearest(key, known)}")
+
+
+def _part(where: str, name: str, value: Any) -> Any:
+    """One nested record of a design."""
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: {name} must be a table, not {value!r}")
+    given = dict(cast("dict[str, Any]", value))
+    kinds = _PARTS[name]
+    kind = given.pop("kind", "") if "" in kinds else given.pop("kind", "plain")
+    if kind not in kinds:
+        raise InputError(f"{where}: {name} has no kind {kind!r}; known: {', '.join(kinds)}")
+    known = [entry.name for entry in fields(kinds[kind])]
+    _check_keys(f"{where}: {name}", given, known)
+    return _build(f"{where}: {name}", kinds[kind], given)
+
+
+def _build(where: str, kind: type, values: dict[str, Any]) -> Any:
+    """Make the record; a missing or wrongly typed value is the user's error."""
+    for entry in fields(kind):
+        wanted = str(entry.type)
+        value = values.get(entry.name)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if value is None:
+            continue
+        if wanted == "int" and not (number and isinstance(value, int)):
+            raise InputError(f"{where}: {entry.name} must be a whole number, not {value!r}")
+        if wanted.startswith("float") and not number:
+            raise InputError(f"{where}: {entry.name} must be a number, not {value!r}")
+        if wanted == "bool" and not isinstance(value, bool):
+            raise InputError(f"{where}: {entry.name} must be true or false, not {value!r}")
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def design_from_record(record: dict[str, Any], where: str) -> Systolic:
+    """A design from nested plain data.  Unknown keys are refused, missing ones keep defaults."""
+    given = dict(record)
+    kind = given.pop("kind", "systolic")
+    kinds = _kinds()
+    if kind not in kinds:
+        raise InputError(f"{where}: no design kind {kind!r}; {_nearest(str(kind), list(kinds))}")
+    _check_keys(where, given, [entry.name for entry in fields(kinds[kind])])
+    parts = {name: _part(where, name, given[name]) for name in _PARTS if name in given}
+    return _build(where, kinds[kind], {**given, **parts})
+
+
+def load_design(name_or_path: str) -> Systolic:
+    """A registered design, or the one in a TOML file."""
+    if name_or_path in registered():
+        return registered()[name_or_path]
+    path = Path(name_or_path)
+    if not (path.suffix == ".toml" or path.exists()):
+        raise InputError(
+            f"no design {name_or_path!r}; {_nearest(name_or_path, list(registered()))} "
+            f"(or give a TOML file; `archsim show edge-16` prints one to start from)"
+        )
+    try:
+        with path.open("rb") as file:
+            return design_from_record(tomllib.load(file), str(path))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not a TOML file: {error}") from error
+
+
+def with_settings(design: Systolic, settings: list[str]) -> Systolic:
+    """A design with `key=value` settings, dots reaching into records (off_chip.burst_bytes=32)."""
+    record = design_record(design)
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise InputError(f"a setting is key=value, not {setting!r}")
+        *path, last = key.strip().split(".")
+        inner: Any = record
+        for step in path:
+            inner = inner.get(step) if isinstance(inner, dict) else None
+        if not isinstance(inner, dict):
+            raise InputError(f"the design has no {key!r}; {_nearest(key, list(record))}")
+        cast("dict[str, Any]", inner)[last] = _value(text.strip())
+    return design_from_record(record, "the design")
+
+
+def _value(text: str) -> Any:
+    """A TOML value; a bare word is a string."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def design_name(design: Systolic) -> str:
+    """The registered name of a design, or its kind and size."""
+    for name, known in registered().items():
+        if known == design:
+            return name
+    return f"{design.kind}-{design.rows}x{design.columns}"
+
+
+def design_toml(design: Systolic) -> str:
+    """The complete TOML of a design."""
+    import tomli_w
+
+    return tomli_w.dumps(design_record(design))
+
+
+__all__ = [
+    "design_from_record",
+    "design_name",
+    "design_record",
+    "design_toml",
+    "load_design",
+    "registered",
+    "with_settings",
+]

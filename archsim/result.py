@@ -1,0 +1,218 @@
+"""What a simulation answers: frozen, additive, with where everything came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from archsim.core.problem import Tiling
+from archsim.numbers import IntArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from archsim.plots import ResultPlots
+
+CAUSES = (
+    "computing",
+    "filling",
+    "draining",
+    "wait_weight",
+    "wait_ifmap",
+    "wait_output",
+    "control",
+    "memory",
+)
+"""Where the cycles of a layer went; they sum to its cycles (see `archsim.core.summary`)."""
+
+TRAFFIC = ("ifmap", "weight", "bias", "ofmap")
+
+
+class Actions(Mapping[str, int]):
+    """Action counts: a mapping with `+`."""
+
+    def __init__(self, counts: Mapping[str, int] | None = None) -> None:
+        self._counts = dict(counts or {})
+
+    def __getitem__(self, name: str) -> int:
+        return self._counts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._counts)
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __add__(self, other: Mapping[str, int]) -> Actions:
+        names = [*self, *(name for name in other if name not in self)]
+        return Actions({name: self.get(name, 0) + other.get(name, 0) for name in names})
+
+    def __repr__(self) -> str:
+        return f"Actions({self._counts})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerResult:
+    """One layer.  Cycles are of the core's clock; bytes are those that cross its ports.
+
+    Vector work is carried with its operations and takes no cycles of the array.
+    """
+
+    name: str
+    kind: str
+    macs: int
+    macs_per_cycle: int
+    cycles: int = 0
+    serial_cycles: int = 0
+    where: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(CAUSES, 0))
+    bytes_moved: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(TRAFFIC, 0))
+    actions: Actions = field(default_factory=Actions)
+    tiles: int = 0
+    folds: int = 0
+    tiling: Tiling | None = None
+    vector_operations: int = 0
+    operands: str = "none"
+    ofmap: IntArray | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def utilization(self) -> float:
+        """Useful MACs over those that the array could have done in the layer's cycles."""
+        return self.macs / (self.cycles * self.macs_per_cycle) if self.cycles else 0.0
+
+    @property
+    def stall_cycles(self) -> int:
+        """Cycles in which no moving word entered the array."""
+        return self.cycles - self.where["computing"]
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes that crossed all ports."""
+        return sum(self.bytes_moved.values())
+
+    def record(self) -> dict[str, Any]:
+        """Flat figures for tables and JSON; derived ones included, values left out."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "macs": self.macs,
+            "cycles": self.cycles,
+            "serial_cycles": self.serial_cycles,
+            "stall_cycles": self.stall_cycles,
+            "utilization": self.utilization,
+            **dict(self.where),
+            **{f"{name}_bytes": count for name, count in self.bytes_moved.items()},
+            "tiles": self.tiles,
+            "folds": self.folds,
+            "tiling": asdict(self.tiling) if self.tiling else None,
+            "vector_operations": self.vector_operations,
+            "operands": self.operands,
+            "actions": dict(self.actions),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkResult:
+    """A network on a design: the layers in order, and what would let it be run again."""
+
+    design: Mapping[str, Any]
+    design_name: str
+    network: str
+    network_source: str
+    clock_hz: float
+    layers: tuple[LayerResult, ...]
+    skipped: tuple[str, ...] = ()
+    seed: int | None = None
+    version: str = ""
+
+    @property
+    def cycles(self) -> int:
+        return sum(layer.cycles for layer in self.layers)
+
+    @property
+    def serial_cycles(self) -> int:
+        return sum(layer.serial_cycles for layer in self.layers)
+
+    @property
+    def macs(self) -> int:
+        return sum(layer.macs for layer in self.layers)
+
+    @property
+    def seconds(self) -> float:
+        """Cycles at the design's clock."""
+        return self.cycles / self.clock_hz
+
+    @property
+    def utilization(self) -> float:
+        """Useful MACs over those that the array could have done."""
+        per_cycle = self.layers[0].macs_per_cycle if self.layers else 1
+        return self.macs / (self.cycles * per_cycle) if self.cycles else 0.0
+
+    @property
+    def where(self) -> dict[str, int]:
+        """Where the cycles went, over all layers."""
+        return {name: sum(layer.where[name] for layer in self.layers) for name in CAUSES}
+
+    @property
+    def bytes_moved(self) -> dict[str, int]:
+        """Bytes across each port, over all layers."""
+        return {name: sum(layer.bytes_moved[name] for layer in self.layers) for name in TRAFFIC}
+
+    @property
+    def actions(self) -> Actions:
+        """Action counts over all layers."""
+        total = Actions()
+        for layer in self.layers:
+            total = total + layer.actions
+        return total
+
+    @property
+    def plot(self) -> ResultPlots:
+        """Matplotlib figures: `result.plot.cycles()`, `.utilization()`."""
+        from archsim.plots import ResultPlots
+
+        return ResultPlots(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a layer, as a pandas frame."""
+        import pandas as pd
+
+        records = [layer.record() for layer in self.layers]
+        for record in records:
+            record.update({f"actions_{k}": v for k, v in record.pop("actions").items()})
+            record.pop("tiling")
+        return pd.DataFrame.from_records(records).set_index("name")
+
+    def record(self) -> dict[str, Any]:
+        """The whole result as plain data."""
+        return {
+            "archsim": self.version,
+            "design_name": self.design_name,
+            "design": dict(self.design),
+            "network": self.network,
+            "network_source": self.network_source,
+            "skipped": list(self.skipped),
+            "seed": self.seed,
+            "cycles": self.cycles,
+            "serial_cycles": self.serial_cycles,
+            "seconds": self.seconds,
+            "macs": self.macs,
+            "utilization": self.utilization,
+            "where": self.where,
+            "bytes_moved": self.bytes_moved,
+            "actions": dict(self.actions),
+            "layers": [layer.record() for layer in self.layers],
+        }
+
+    def to_json(self) -> str:
+        """`record` as JSON."""
+        return json.dumps(self.record(), indent=2, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} has no place in a result")

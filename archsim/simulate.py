@@ -1,0 +1,215 @@
+"""Simulate a network on a design: cycles, actions, bytes, and, with operands, every output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from archsim.core.problem import Problem, Tiling, problem_of
+from archsim.designs.registry import design_name, design_record
+from archsim.designs.systolic import Systolic
+from archsim.errors import InputError
+from archsim.numbers import IntArray
+from archsim.result import CAUSES, TRAFFIC, Actions, LayerResult, NetworkResult
+from archsim.version import VERSION
+from workloads.layers import Conv2d, MatMul, Network, VectorWork
+
+if TYPE_CHECKING:
+    from workloads.operands import Operands
+
+Progress = Callable[[int, int, str], None]
+"""Called with layers done, layers in all, and the name of the layer just done."""
+
+Source = Callable[["Conv2d | MatMul"], "Operands"]
+"""Gives the operands of a layer."""
+
+
+def simulate(
+    design: Systolic,
+    network: Network,
+    *,
+    operands: Source | Mapping[str, Operands] | None = None,
+    tilings: Mapping[str, Tiling] | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> NetworkResult:
+    """Simulate every layer.
+
+    operands: None for timing only; else a mapping or function from a layer to its `Operands`
+    (`workloads.operands`), and every `LayerResult.ofmap` holds the layer's output, [N, K, P, Q]
+    or [b, M, N].  tilings: by layer name, where the automatic one is not wanted.
+    Raises `InputError` for a layer that fits in no tiling.
+    """
+    known: dict[tuple[Problem, Tiling | None], LayerResult] = {}
+    results: list[LayerResult] = []
+    unknown = set(tilings or {}) - {layer.name for layer in network.layers}
+    if unknown:
+        raise InputError(f"tilings name layers that {network.name} does not have: {unknown}")
+    for layer in network.layers:
+        if isinstance(layer, VectorWork):
+            results.append(_vector(design, layer))
+        else:
+            timed = _timed(design, layer, (tilings or {}).get(layer.name), known)
+            values = None if operands is None else _find(operands, layer)
+            results.append(_with_values(design, layer, timed, values))
+        if progress is not None:
+            progress(len(results), len(network.layers), layer.name)
+    return NetworkResult(
+        design=design_record(design),
+        design_name=design_name(design),
+        network=network.name,
+        network_source=network.source,
+        clock_hz=design.clock_hz,
+        layers=tuple(results),
+        skipped=network.skipped,
+        seed=seed,
+        version=VERSION,
+    )
+
+
+def _vector(design: Systolic, layer: VectorWork) -> LayerResult:
+    return LayerResult(
+        name=layer.name,
+        kind=layer.operator,
+        macs=0,
+        macs_per_cycle=design.macs_per_cycle,
+        vector_operations=layer.operations,
+    )
+
+
+def _find(operands: Source | Mapping[str, Operands], layer: Conv2d | MatMul) -> Operands:
+    if not isinstance(operands, Mapping):
+        return operands(layer)
+    if layer.name not in operands:
+        raise InputError(f"no operands for layer {layer.name}; there are: {', '.join(operands)}")
+    return operands[layer.name]
+
+
+def _timed(
+    design: Systolic,
+    layer: Conv2d | MatMul,
+    tiling: Tiling | None,
+    known: dict[tuple[Problem, Tiling | None], LayerResult],
+) -> LayerResult:
+    """The layer's result without values; layers of one shape are timed once."""
+    from dataclasses import replace
+
+    problem = problem_of(layer)
+    key = (problem, tiling)
+    if key not in known:
+        known[key] = time_layer(design, layer, tiling)
+    kind = "matmul" if isinstance(layer, MatMul) else "conv2d"
+    return replace(known[key], name=layer.name, kind=kind, macs=layer.macs)
+
+
+def plan_tiling(design: Systolic, layer: Conv2d | MatMul, tiling: Tiling | None) -> Tiling:
+    """The tiling given by hand, checked, or the automatic one."""
+    from archsim.core.tiling import best_tiling, check_tiling, why_nothing_fits
+    from archsim.core.traffic import offchip_vector
+
+    problem = problem_of(layer)
+    if tiling is not None:
+        check_tiling(layer.name, problem, design.machine, tiling)
+        return tiling
+    found = np.zeros(5, np.int64)
+    vector = problem.vector()
+    if not best_tiling(vector, design.machine, offchip_vector(design.off_chip), found):
+        raise why_nothing_fits(layer.name, problem, design.machine)
+    return Tiling.from_vector(found)
+
+
+def time_layer(
+    design: Systolic, layer: Conv2d | MatMul, tiling: Tiling | None = None
+) -> LayerResult:
+    """Cycles, causes, actions and bytes of one layer."""
+    from archsim.core import summary
+    from archsim.core.actions import count_actions
+    from archsim.core.commands import check_commands
+    from archsim.core.traffic import offchip_vector
+    from archsim.core.walk import walk
+
+    tiling = plan_tiling(design, layer, tiling)
+    tiles = walk(problem_of(layer).vector(), tiling.vector(), design.machine)
+    check_commands(layer.name, tiles)
+    figures = summary.time_tiles(tiles, design.machine, offchip_vector(design.off_chip)).tolist()
+    return LayerResult(
+        name=layer.name,
+        kind="matmul" if isinstance(layer, MatMul) else "conv2d",
+        macs=layer.macs,
+        macs_per_cycle=design.macs_per_cycle,
+        cycles=figures[summary.CYCLES],
+        serial_cycles=figures[summary.SERIAL],
+        where=dict(zip(CAUSES, figures[summary.COMPUTING : summary.MEMORY + 1], strict=True)),
+        bytes_moved=dict(
+            zip(TRAFFIC, figures[summary.IFMAP_BYTES : summary.OFMAP_BYTES + 1], strict=True)
+        ),
+        actions=Actions(count_actions(tiles, design.machine)),
+        tiles=figures[summary.TILES],
+        folds=figures[summary.FOLDS],
+        tiling=tiling,
+    )
+
+
+def _with_values(
+    design: Systolic, layer: Conv2d | MatMul, timed: LayerResult, operands: Operands | None
+) -> LayerResult:
+    from dataclasses import replace
+
+    if operands is None:
+        return timed
+    return replace(timed, ofmap=layer_output(design, layer, operands), operands=operands.scheme)
+
+
+def layer_output(design: Systolic, layer: Conv2d | MatMul, operands: Operands) -> IntArray:
+    """The integers that the core computes for a layer: [N, K, P, Q] or [b, M, N]."""
+    from archsim.core import layout
+    from archsim.core.values import compute
+
+    problem = problem_of(layer)
+    limit = 1 << (design.operand_bits - 1)
+    for name, values in (("ifmap", operands.ifmap), ("weight", operands.weight)):
+        if values.min(initial=0) < -limit or values.max(initial=0) >= limit:
+            raise InputError(
+                f"{layer.name}: {name} must fit {design.operand_bits} bits, "
+                f"but ranges from {values.min()} to {values.max()}"
+            )
+    bias = None
+    if operands.bias is not None:
+        bias = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
+    ofmap = compute(
+        problem,
+        (
+            layout.split_ifmap(layer, problem, operands.ifmap),
+            layout.split_weight(layer, problem, operands.weight),
+            bias,
+        ),
+        (operands.multiplier, operands.shift),
+        (design.operand_bits, design.accumulator_bits),
+    )
+    return layout.join_ofmap(layer, problem, ofmap)
+
+
+def simulate_many(
+    designs: Iterable[Systolic], network: Network
+) -> tuple[IntArray, tuple[str, ...]]:
+    """Timing of many designs at once: cycles [designs, layers], and the names of the layers.
+
+    Layers are those of `network.matrix_layers`, each with its best tiling on each design; cycles
+    are −1 where a layer fits in no tiling.  One compiled pass runs over designs, layers, tiles.
+    """
+    from archsim.core.summary import time_many
+    from archsim.core.traffic import offchip_vector
+
+    listed = list(designs)
+    layers = network.matrix_layers
+    problems = [problem_of(layer) for layer in layers]
+    unique = list(dict.fromkeys(problems))
+    cycles, _ = time_many(
+        np.stack([problem.vector() for problem in unique]),
+        np.stack([design.machine for design in listed]),
+        np.stack([offchip_vector(design.off_chip) for design in listed]),
+    )
+    where = [unique.index(problem) for problem in problems]
+    return cycles[:, where], tuple(layer.name for layer in layers)

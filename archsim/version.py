@@ -1,0 +1,3 @@
+"""The version of the package, kept once."""
+
+VERSION = "0.1.0"

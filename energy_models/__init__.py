@@ -1,0 +1,1 @@
+"""Energy and area of actions and components.  Empty until the energy tables land."""

@@ -1,0 +1,1 @@
+"""Boards, host link and FPGA builds.  Empty until the FPGA flow lands."""

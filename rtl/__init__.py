@@ -1,0 +1,1 @@
+"""The designs in Amaranth, and the proof that they equal their models."""

@@ -1,0 +1,58 @@
+"""A cache of compiled simulators, shared by all processes of a user.
+
+An entry is a folder named by the hash of all that it was built from. It is built beside its place
+and moved there in one step, so that no process ever sees half an entry; of two processes that
+build the same, the slower throws its work away.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import platformdirs
+
+__all__ = ["CACHE_VARIABLE", "build_once", "cache_folder", "cache_key"]
+
+CACHE_VARIABLE = "ARCHSIM_CACHE_DIR"
+"""Environment variable which puts the cache elsewhere than in the user's cache folder."""
+
+
+def cache_folder() -> Path:
+    """The folder of all entries (it need not exist)."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    return Path(chosen) if chosen else platformdirs.user_cache_path("archsim") / "simulators"
+
+
+def cache_key(*parts: str) -> str:
+    """A name for what is built from `parts`: texts, versions, options, in this order."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()[:32]
+
+
+def build_once(kind: str, key: str, build: Callable[[Path], None]) -> Path:
+    """The folder of entry `key` of `kind`, made by `build(folder)` if it is not there.
+
+    What `build` writes must not name the folder it is given: the folder moves afterwards. Should
+    `build` raise, nothing is kept.
+    """
+    place = cache_folder() / kind / key
+    if place.is_dir():
+        return place
+    place.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=place.parent))
+    try:
+        build(work)
+        try:
+            work.rename(place)
+        except OSError:
+            if not place.is_dir():
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return place

@@ -1,0 +1,58 @@
+"""Run a bench on emitted Verilog with cocotb on Verilator: the run that others can repeat."""
+
+import pickle
+import tempfile
+from pathlib import Path
+
+from rtl.benches.bench import Bench, Outcome, ProtocolError
+from rtl.benches.cocotb_build import WAVE_OPTIONS, build_simulator, run_simulator
+
+__all__ = ["ANSWER_FILE", "BENCH_FILE", "run_cocotb"]
+
+BENCH_FILE = "ARCHSIM_BENCH_FILE"
+"""Environment variable: the pickled bench, for the simulator's process to read."""
+
+ANSWER_FILE = "ARCHSIM_ANSWER_FILE"
+"""Environment variable: where that process pickles its `Outcome` or its exception."""
+
+
+def run_cocotb(
+    verilog: str,
+    top: str,
+    bench: Bench,
+    *,
+    waves: Path | None = None,
+    saif: Path | None = None,
+) -> Outcome:
+    """Run `bench` on module `top` of `verilog`, in a simulator process of its own.
+
+    Writes a wave to `waves` (`.fst` or `.vcd`) or the toggles of every net to `saif` (`.saif`); a
+    simulator writes but one kind, so both together are refused. The simulator is compiled once
+    and kept. Raises `ValueError` if bench and core do not fit, `ProtocolError` if the core breaks
+    the stream rule, `ToolchainError` if a tool is missing or fails.
+    """
+    if waves is not None and saif is not None:
+        raise ValueError("waves and saif must not both be given")
+    wave = waves or saif
+    suffixes = (".fst", ".vcd") if waves is not None else (".saif",)
+    if wave is not None and wave.suffix not in suffixes:
+        raise ValueError(f"{wave.name} must end in {' or '.join(suffixes)}")
+    if wave is not None and not wave.absolute().parent.is_dir():
+        raise FileNotFoundError(f"no folder for {wave}")
+    suffix = wave.suffix if wave is not None else ""
+    assert suffix in WAVE_OPTIONS
+    place = build_simulator(verilog, top, wave=suffix)
+    with tempfile.TemporaryDirectory(prefix="archsim-cocotb-") as name:
+        folder = Path(name)
+        question, answer = folder / "bench.pickle", folder / "answer.pickle"
+        question.write_bytes(pickle.dumps(bench))
+        environment = {BENCH_FILE: str(question), ANSWER_FILE: str(answer)}
+        if wave is not None:
+            environment["WAVE_FILE"] = str(wave.resolve())
+        module = "rtl.benches.cocotb_entry"
+        run_simulator(place, top, module=module, folder=folder, environment=environment)
+        found = pickle.loads(answer.read_bytes())
+    if isinstance(found, (ProtocolError, ValueError)):
+        raise found
+    assert isinstance(found, Outcome)
+    return found

@@ -1,0 +1,139 @@
+"""Build and start cocotb's Verilator simulators, through `cocotb_tools.runner`.
+
+This is the one place that knows the runner's habits: it would publish every signal of the design
+(halving the speed), look for Verilator on its own process's PATH, and always write VCD.
+"""
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rtl.benches.build_cache import build_once, cache_key
+from rtl.toolchain import (
+    ToolchainError,
+    require,
+    verilator_environment,
+    verilator_path,
+    verilator_version,
+)
+
+try:
+    import cocotb
+    import cocotb_tools.config
+    import cocotb_tools.runner
+except ModuleNotFoundError as error:
+    raise ToolchainError(
+        f"cocotb is missing ({error}); install it with: pip install cocotb"
+    ) from error
+
+__all__ = ["WAVE_OPTIONS", "build_simulator", "run_simulator"]
+
+WAVE_OPTIONS = {
+    "": [],
+    ".fst": ["--trace-fst"],
+    ".vcd": ["--trace-vcd"],
+    ".saif": ["--trace-saif"],
+}
+"""What Verilator must be told for a file of this suffix."""
+
+_OPTIONS = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--timescale", "1ns/1ps"]
+_OPTIONS += ["-Wno-lint", "-Wno-style", "-Wno-fatal"]
+_PUBLIC = '`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n'
+
+
+class _Runner(cocotb_tools.runner.Verilator):
+    """Cocotb's runner for Verilator, with the tool chain's environment."""
+
+    def __init__(self, extra: Mapping[str, str] | None = None) -> None:
+        super().__init__()
+        self._extra = dict(extra or {})
+
+    def _set_env_common(self) -> None:
+        super()._set_env_common()
+        libraries = str(cocotb_tools.config.libs_dir)
+        self.env.update(verilator_environment())
+        self.env["PATH"] += os.pathsep + libraries
+        # The simulator runs in another folder: what is relative on our path must not be on its.
+        self.env["PYTHONPATH"] = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
+        self.env.update(self._extra)
+
+    def _simulator_in_path_build_only(self) -> None:
+        self.executable = str(verilator_path())
+
+    def _build_command(self) -> list[list[str]]:
+        verilate, make = super()._build_command()
+        kept = [word for word in verilate if word not in ("--public-flat-rw", "--trace")]
+        return [kept, [*make, "OPT_FAST=-O2"]]
+
+
+def build_simulator(verilog: str, top: str, *, wave: str = "") -> Path:
+    """The folder of a simulator of module `top`, built or found in the cache.
+
+    `wave` is the kind of wave it can write, a key of `WAVE_OPTIONS`. Raises `ToolchainError` if a
+    tool is missing or fails.
+    """
+    require("verilator", "perl", "make", "g++")
+    cocotb_version = f"{cocotb_tools.config.libs_dir} {cocotb.__version__}"
+    parts = [verilog, top, wave, cocotb_version, _PUBLIC, *_OPTIONS]
+    key = cache_key(verilator_version(), *parts)
+    return build_once("cocotb", key, lambda work: _build(work, verilog, top, wave))
+
+
+def run_simulator(
+    place: Path, top: str, *, module: str, folder: Path, environment: Mapping[str, str]
+) -> None:
+    """Run the simulator built at `place`, with cocotb's test `module`, in `folder`.
+
+    `environment` is added to the simulator's; a key "WAVE_FILE" names the wave to write. Raises
+    `ToolchainError`, with the end of the log, if the simulator or the test fails.
+    """
+    log = folder / "simulation.log"
+    wave = environment.get("WAVE_FILE")
+    runner = _Runner({**environment, "COCOTB_ANSI_OUTPUT": "0"})
+    arguments: dict[str, Any] = {
+        "test_module": module,
+        "hdl_toplevel": top,
+        "hdl_toplevel_lang": "verilog",
+        "build_dir": place,
+        "test_dir": folder,
+        "results_xml": str(folder / "results.xml"),
+        "test_args": ["--trace", "--trace-file", wave] if wave else [],
+        "log_file": log,
+        "seed": 1,
+    }
+    try:
+        runner.test(**arguments)
+    except (RuntimeError, SystemExit) as error:
+        raise ToolchainError(f"cocotb's run has failed: {error}\n{_tail(log)}") from error
+    results = folder / "results.xml"
+    if not results.is_file() or re.search(r"<(failure|error)\b", results.read_text()):
+        raise ToolchainError(f"cocotb's test has failed\n{_tail(log)}")
+
+
+def _build(work: Path, verilog: str, top: str, wave: str) -> None:
+    source, public, log = work / "core.v", work / "public.vlt", work / "build.log"
+    source.write_text(verilog)
+    public.write_text(_PUBLIC.format(top=top))
+    runner = _Runner({"CCACHE_BASEDIR": str(work)})
+    try:
+        runner.build(
+            sources=[public, source],
+            hdl_toplevel=top,
+            build_dir=work,
+            build_args=[*_OPTIONS, *WAVE_OPTIONS[wave]],
+            waves=bool(wave),
+            log_file=log,
+        )
+    except RuntimeError as error:
+        raise ToolchainError(f"cocotb's build has failed: {error}\n{_tail(log)}") from error
+    for path in work.iterdir():
+        if path.name not in (top, "build.log"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text().splitlines()[-40:]) if log.is_file() else ""

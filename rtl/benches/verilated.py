@@ -1,0 +1,207 @@
+"""Run benches on emitted Verilog at full speed: the whole bench is C++, beside the core.
+
+Verilator makes C++ of the core, `rtl.benches.wrapper` adds the bench, and the library of both is
+kept in the build cache and loaded here. NumPy arrays go in and come out; a run is one call.
+"""
+
+import ctypes
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtl.benches.bench import Bench, Crossing, Outcome, ProtocolError, StreamPort
+from rtl.benches.boundary import check_boundary
+from rtl.benches.verilated_build import Library, build_library
+
+__all__ = ["Session", "Verilated"]
+
+_ALL_CYCLES = 2**62
+
+
+class Verilated:
+    """A core compiled from Verilog, ready to run any bench that fits its boundary.
+
+    `ports` and `probes` (plain outputs of at most 64 bits) are read off the Verilog. The text is
+    compiled on first use and found in the cache ever after. Sessions are independent, and may run
+    in different threads at once. Raises `ToolchainError` if a tool is missing or fails.
+    """
+
+    def __init__(self, verilog: str, *, top: str = "top") -> None:
+        self._verilog = verilog
+        self._top = top
+        self._libraries: dict[str, tuple[Library, ctypes.CDLL]] = {}
+        library, _ = self._load("")
+        self.ports: tuple[StreamPort, ...] = library.ports
+        self.probes: tuple[tuple[str, int], ...] = library.probes
+
+    def run(self, bench: Bench, *, trace: Path | None = None) -> Outcome:
+        """Run `bench` to its end. Writes a wave to `trace` (`.fst` or `.vcd`) if given.
+
+        Raises `ValueError` if bench and core do not fit, `ProtocolError` if the core breaks the
+        stream rule.
+        """
+        with self.start(bench, trace=trace) as session:
+            session.step()
+            return session.outcome()
+
+    def start(self, bench: Bench, *, trace: Path | None = None) -> "Session":
+        """A session of `bench` at cycle 0, to be stepped in batches of cycles."""
+        suffix = trace.suffix if trace is not None else ""
+        if trace is not None and suffix not in (".fst", ".vcd"):
+            raise ValueError(f"trace must end in .fst or .vcd, not {trace.name!r}")
+        if trace is not None and not trace.absolute().parent.is_dir():
+            raise FileNotFoundError(f"no folder for the trace {trace}")
+        check_boundary(bench, self.ports, self.probes)
+        return Session(bench, *self._load(suffix), trace=trace)
+
+    def _load(self, suffix: str) -> tuple[Library, ctypes.CDLL]:
+        if suffix not in self._libraries:
+            library = build_library(self._verilog, self._top, trace=suffix)
+            self._libraries[suffix] = library, _open(library.path)
+        return self._libraries[suffix]
+
+
+class Session:
+    """One run of a bench, at whichever cycle it has come to. A context manager."""
+
+    def __init__(
+        self, bench: Bench, library: Library, code: ctypes.CDLL, *, trace: Path | None = None
+    ) -> None:
+        self._bench = bench
+        self._code = code
+        self._library = library
+        self._numbers = {port.name: number for number, port in enumerate(library.ports)}
+        self._kept: list[npt.NDArray[Any]] = []  # what the C++ side points into
+        path = str(trace).encode() if trace is not None else None
+        self._handle: int | None = code.bench_new(bench.max_cycles, bench.tail_cycles, path)
+        for port in bench.ports:
+            self._hand_over(port)
+        code.bench_begin(self._handle)
+        self._check()
+
+    @property
+    def cycle(self) -> int:
+        """Cycles run so far."""
+        return self._code.bench_cycle(self._live)
+
+    @property
+    def running(self) -> bool:
+        """Whether the run has not come to its end."""
+        return bool(self._code.bench_running(self._live))
+
+    def step(self, cycles: int = _ALL_CYCLES) -> int:
+        """Run `cycles` cycles, or fewer if the run ends; returns how many were run.
+
+        Raises `ProtocolError` if the core breaks the stream rule, `RuntimeError` if the simulator
+        gives up (on a combinational loop, say); the run has then ended.
+        """
+        ran = self._code.bench_run(self._live, cycles)
+        self._check()
+        for port in self._bench.ports:
+            if self._code.bench_violated(self._live, self._numbers[port.name]):
+                raise ProtocolError(port.name, self.cycle)
+        return ran
+
+    def outcome(self) -> Outcome:
+        """What has crossed so far, and the probes as they are now.
+
+        `timed_out` is True as long as the run has not come to its proper end.
+        """
+        values = np.zeros(len(self._library.probes) + 1, np.uint64)
+        self._code.bench_probes(self._live, _pointer(values))
+        names = [name for name, _ in self._library.probes]
+        probes = {name: int(values[names.index(name)]) for name, _ in self._bench.probes}
+        return Outcome(
+            crossings={port.name: self._crossing(port) for port in self._bench.ports},
+            probes=probes,
+            cycles=self.cycle,
+            timed_out=bool(self._code.bench_timed_out(self._live)),
+        )
+
+    def close(self) -> None:
+        """Free the simulator and finish the wave. May be called twice."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._code.bench_delete(handle)
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None) is not None:
+            self.close()
+
+    def _check(self) -> None:
+        failure = self._code.bench_failure(self._live)
+        if failure:
+            raise RuntimeError(f"the simulation has failed: {failure.decode(errors='replace')}")
+
+    @property
+    def _live(self) -> int:
+        if self._handle is None:
+            raise ValueError("the session is closed")
+        return self._handle
+
+    def _hand_over(self, port: StreamPort) -> None:
+        stimulus = self._bench.stimuli[port.name]
+        words = stimulus.words if stimulus.words is not None else np.zeros(1, np.uint8)
+        arrays = [np.ascontiguousarray(a) for a in (words, stimulus.gaps, stimulus.earliest)]
+        self._kept += arrays
+        pointers = [_pointer(array) for array in arrays]
+        self._code.bench_port(self._live, self._numbers[port.name], len(stimulus), *pointers)
+
+    def _crossing(self, port: StreamPort) -> Crossing:
+        at, seen = ctypes.c_void_p(), ctypes.c_void_p()
+        number = self._numbers[port.name]
+        n = self._code.bench_crossed(self._live, number, ctypes.byref(at), ctypes.byref(seen))
+        cycles = _copy(at, 8 * n).view(np.int64)
+        listed = self._bench.stimuli[port.name].words
+        if listed is not None:
+            return Crossing(cycles=cycles, words=listed[:n].copy())
+        words = _copy(seen, port.word_bytes * n)
+        return Crossing(cycles=cycles, words=words.reshape(n, port.word_bytes))
+
+
+def _pointer(array: npt.NDArray[Any]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def _copy(address: ctypes.c_void_p, size: int) -> npt.NDArray[np.uint8]:
+    if not size or address.value is None:
+        return np.zeros(0, np.uint8)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address.value)).copy()
+
+
+def _open(path: Path) -> ctypes.CDLL:
+    code = ctypes.CDLL(str(path))
+    pointer, number, small = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
+    signatures = {
+        "bench_new": (pointer, [number, number, ctypes.c_char_p]),
+        "bench_delete": (None, [pointer]),
+        "bench_port": (None, [pointer, small, number, pointer, pointer, pointer]),
+        "bench_begin": (None, [pointer]),
+        "bench_failure": (ctypes.c_char_p, [pointer]),
+        "bench_run": (number, [pointer, number]),
+        "bench_cycle": (number, [pointer]),
+        "bench_running": (small, [pointer]),
+        "bench_timed_out": (small, [pointer]),
+        "bench_violated": (small, [pointer, small]),
+        "bench_crossed": (number, [pointer, small, pointer, pointer]),
+        "bench_probes": (None, [pointer, pointer]),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(code, name)
+        function.restype = result
+        function.argtypes = arguments
+    return code

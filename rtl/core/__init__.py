@@ -1,0 +1,1 @@
+"""What stands around an array: loaders, scratchpads, sequencers, accumulators, output stage."""

@@ -1,0 +1,81 @@
+"""The accumulators: rows of partial sums, added up over the folds of a tile."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, memory, wiring
+from amaranth.lib.wiring import In, Out
+
+
+def token_layout(depth: int) -> data.StructLayout:
+    """What travels beside a row of sums: where it goes and whether it ends an output tile."""
+    return data.StructLayout(
+        {
+            "valid": 1,
+            "half": 1,
+            "overwrite": 1,
+            "last": 1,
+            "address": max((depth - 1).bit_length(), 1),
+        }
+    )
+
+
+class Accumulators(wiring.Component):
+    """half[token.half][token.address] ← sums + (0 if token.overwrite else what it held).
+
+    Each column wraps around at its width.  The token comes one cycle before its sums.
+    Latency: 1 cycle from the token to the write; `done` is given in the cycle of the last write.
+    Throughput: one row a cycle, the same row in successive cycles included.  Never stalls.
+    read_data[t + 1] = half[read_half[t]][read_address[t]] for the output stage.
+    """
+
+    def __init__(self, *, columns: int, bits: int, depth: int) -> None:
+        self.columns = columns
+        self.bits = bits
+        self.depth = depth
+        super().__init__(
+            {
+                "token": In(token_layout(depth)),
+                "sums": In(columns * bits),
+                "done": Out(1),
+                "read_half": In(1),
+                "read_address": In(max((depth - 1).bit_length(), 1)),
+                "read_data": Out(columns * bits),
+                "count_write": Out(1),
+                "count_read": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        token = self.token
+        adding = Signal(token_layout(self.depth))
+        selected = Signal()
+        m.d.sync += [adding.eq(token), selected.eq(self.read_half)]
+        outputs: list[Signal] = []
+        for half in range(2):
+            store = memory.Memory(shape=self.columns * self.bits, depth=max(self.depth, 2), init=[])
+            m.submodules[f"half_{half}"] = store
+            write = store.write_port()
+            read = store.read_port(transparent_for=(write,))
+            total = Signal(self.columns * self.bits, name=f"total_{half}")
+            for column in range(self.columns):
+                before = read.data.word_select(column, self.bits)
+                m.d.comb += total.word_select(column, self.bits).eq(
+                    self.sums.word_select(column, self.bits) + Mux(adding.overwrite, 0, before)
+                )
+            m.d.comb += [
+                read.en.eq(1),
+                read.addr.eq(
+                    Mux(token.valid & (token.half == half), token.address, self.read_address)
+                ),
+                write.en.eq(adding.valid & (adding.half == half)),
+                write.addr.eq(adding.address),
+                write.data.eq(total),
+            ]
+            outputs.append(read.data)
+        m.d.comb += [
+            self.read_data.eq(Mux(selected, outputs[1], outputs[0])),
+            self.done.eq(adding.valid & adding.last),
+            self.count_write.eq(adding.valid),
+            self.count_read.eq(adding.valid & ~adding.overwrite),
+        ]
+        return m

@@ -1,0 +1,59 @@
+"""The command stream's payload, and the part of it that each unit keeps."""
+
+from amaranth.hdl import Shape, signed, unsigned
+from amaranth.lib import data
+
+from archsim.core.commands import COMMAND_FIELDS
+
+
+def command_layout(*names: str) -> data.StructLayout:
+    """The layout of the named fields of a command, in the command's order; of all without names."""
+    fields: dict[str, Shape] = {
+        entry.name: signed(entry.bits) if entry.signed else unsigned(entry.bits)
+        for entry in COMMAND_FIELDS
+        if not names or entry.name in names
+    }
+    return data.StructLayout(fields)
+
+
+FOLD_FIELDS = (
+    "load_ifmap",
+    "free_ifmap",
+    "load_weight",
+    "free_weight",
+    "first_k",
+    "last_k",
+    "pixels",
+    "taps",
+    "runs",
+    "run_length",
+    "filter_steps",
+)
+"""What a sequencer of folds needs."""
+
+PIXEL_FIELDS = (
+    "pixel_columns",
+    "column_step",
+    "row_step",
+    "row_stride",
+    "pitch",
+    "height",
+    "element_start",
+    "row_start",
+    "address_start",
+    "tap_rows",
+    "tap_step",
+    "run_step",
+)
+"""What the walk over the pixels' windows needs beside them."""
+
+OUTPUT_FIELDS = (
+    "has_bias",
+    "relu",
+    "output_words",
+    "pixels",
+    "filter_steps",
+    "multiplier",
+    "shift",
+)
+"""What the output stage needs."""

@@ -1,0 +1,27 @@
+"""A counter of credits: how many tiles, halves or banks one unit may take from another."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+
+class Credits(wiring.Component):
+    """count[t + 1] = count[t] + give[t] − take[t], from `initial`; never above `limit`.
+
+    A credit given in cycle t can be taken from cycle t + 1 on.
+    """
+
+    def __init__(self, *, initial: int, limit: int) -> None:
+        self.initial = initial
+        self.limit = limit
+        super().__init__({"give": In(1), "take": In(1), "available": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        count = Signal(range(self.limit + 1), init=self.initial)
+        with m.If(self.give & ~self.take):
+            m.d.sync += count.eq(count + 1)
+        with m.Elif(self.take & ~self.give):
+            m.d.sync += count.eq(count - 1)
+        m.d.comb += self.available.eq(count != 0)
+        return m

@@ -1,0 +1,71 @@
+"""The dispatcher: one command stream in, a queue for each unit of the core."""
+
+from collections.abc import Mapping
+
+from amaranth.hdl import Module, ValueLike
+from amaranth.lib import data, fifo, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.core.commands import FOLD_FIELDS, OUTPUT_FIELDS, PIXEL_FIELDS, command_layout
+
+LOADS = {"ifmap": "load_ifmap", "weight": "load_weight", "bias": "has_bias"}
+"""The flag of a command that sends it to each loader."""
+
+
+class Dispatcher(wiring.Component):
+    """Every command goes to the units that it concerns; a unit sees it one cycle later.
+
+    Throughput: one command a cycle.  Back-pressure: command.ready is low while any queue is full.
+
+    Members
+    -------
+    command: the core's command stream; ifmap, weight, bias: to the loaders; stream, load: to the
+    sequencers (`load` only where `decoupled`); output: to the output stage.
+    """
+
+    command: stream.Interface
+
+    def __init__(self, *, queue_depth: int, decoupled: bool) -> None:
+        self.queue_depth = queue_depth
+        self.decoupled = decoupled
+        folds = command_layout(*FOLD_FIELDS, *PIXEL_FIELDS)
+        self.layouts: dict[str, data.StructLayout] = {
+            **{name: data.StructLayout({"words": 24}) for name in LOADS},
+            "stream": folds,
+            **({"load": folds} if decoupled else {}),
+            "output": command_layout(*OUTPUT_FIELDS),
+        }
+        super().__init__(
+            {
+                "command": In(stream.Signature(command_layout())),
+                **{name: Out(stream.Signature(shape)) for name, shape in self.layouts.items()},
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        command = self.command.payload
+        concerned: Mapping[str, ValueLike] = {
+            **{name: command[flag] for name, flag in LOADS.items()},
+            "stream": 1,
+            "load": 1,
+            "output": command.last_k,
+        }
+        ready: ValueLike = 1
+        for name, layout in self.layouts.items():
+            queue = fifo.SyncFIFO(width=layout.size, depth=self.queue_depth)
+            m.submodules[f"{name}_queue"] = queue
+            entry = data.View(layout, queue.w_data)
+            for field in layout.members:
+                source = f"{name}_words" if field == "words" else field
+                m.d.comb += entry[field].eq(command[source])
+            unit = getattr(self, name)
+            m.d.comb += [
+                queue.w_en.eq(self.command.valid & self.command.ready & concerned[name]),
+                unit.valid.eq(queue.r_rdy),
+                unit.payload.eq(queue.r_data),
+                queue.r_en.eq(unit.ready),
+            ]
+            ready = ready & queue.w_rdy
+        m.d.comb += self.command.ready.eq(ready)
+        return m

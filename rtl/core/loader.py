@@ -1,0 +1,72 @@
+"""A loader: words from a stream into the free half of a scratchpad, a tile at a time."""
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.core.credits import Credits
+
+
+class Loader(wiring.Component):
+    """write_data[n] = word[n], n = 0 … words − 1, into alternating halves.
+
+    Latency: a word crosses and is written in the same cycle; a command is taken one cycle before
+    its first word.  Throughput: one word a cycle, one idle cycle between tiles.
+    Back-pressure: word.ready is low while no half is free.
+
+    Members
+    -------
+    command: stream of tile sizes in words; word: the stream; free: a half was given back in this
+    cycle; loaded: the last word of a tile is written in this cycle.
+    """
+
+    command: stream.Interface
+    word: stream.Interface
+
+    def __init__(self, *, word_bits: int, depth: int, words_bits: int = 24) -> None:
+        self.depth = depth
+        self.words_bits = words_bits
+        layout = data.StructLayout({"words": words_bits})
+        super().__init__(
+            {
+                "command": In(stream.Signature(layout)),
+                "word": In(stream.Signature(word_bits)),
+                "free": In(1),
+                "loaded": Out(1),
+                "write": Out(1),
+                "write_half": Out(1),
+                "write_address": Out(range(max(depth, 2))),
+                "write_data": Out(word_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.free_halves = free_halves = Credits(initial=2, limit=2)
+        left = Signal(self.words_bits)
+        m.d.comb += [
+            free_halves.give.eq(self.free),
+            free_halves.take.eq(self.loaded),
+            self.write_data.eq(self.word.payload),
+        ]
+        with m.FSM():
+            with m.State("next"):
+                m.d.comb += self.command.ready.eq(1)
+                m.d.sync += [left.eq(self.command.payload.words), self.write_address.eq(0)]
+                with m.If(self.command.valid):
+                    m.next = "load"
+            with m.State("load"):
+                m.d.comb += [
+                    self.word.ready.eq(free_halves.available),
+                    self.write.eq(self.word.valid & self.word.ready),
+                ]
+                with m.If(self.write):
+                    m.d.sync += [
+                        left.eq(left - 1),
+                        self.write_address.eq(self.write_address + 1),
+                    ]
+                    with m.If(left == 1):
+                        m.d.comb += self.loaded.eq(1)
+                        m.d.sync += self.write_half.eq(~self.write_half)
+                        m.next = "next"
+        return m

@@ -1,0 +1,229 @@
+"""The output stage: from accumulators to the ofmap port."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import fifo, memory, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.core.commands import OUTPUT_FIELDS, command_layout
+from rtl.core.credits import Credits
+from rtl.hierarchy import place
+
+MULTIPLIER_BITS = 16
+
+
+class Requantize(wiring.Component):
+    """o = saturate(relu(⌊(sum · multiplier + 2^(shift−1)) / 2^shift⌋)); without rounding at shift 0.
+
+    sum = acc + bias.  Latency: 2 registers (sum, product), o combinational behind them; the
+    parameters are taken with acc and travel along.  Throughput: one a cycle.  Never stalls.
+    """
+
+    def __init__(self, *, accumulator_bits: int, operand_bits: int) -> None:
+        self.accumulator_bits = accumulator_bits
+        self.operand_bits = operand_bits
+        super().__init__(
+            {
+                "acc": In(signed(accumulator_bits)),
+                "bias": In(signed(accumulator_bits)),
+                "multiplier": In(MULTIPLIER_BITS),
+                "shift": In(6),
+                "relu": In(1),
+                "o": Out(signed(operand_bits)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        total = Signal(signed(self.accumulator_bits + 1))
+        product = Signal(signed(self.accumulator_bits + 1 + MULTIPLIER_BITS))
+        rounded = Signal(signed(len(product) + 1))
+        half = Signal(64)
+        m.d.sync += [
+            total.eq(self.acc + self.bias),
+            product.eq(total * self.multiplier),
+        ]
+        low, high = -(1 << (self.operand_bits - 1)), (1 << (self.operand_bits - 1)) - 1
+        m.d.comb += [
+            half.eq((1 << self.shift) >> 1),
+            rounded.eq((product + half) >> self.shift),
+            self.o.eq(rounded),
+        ]
+        with m.If(rounded > high):
+            m.d.comb += self.o.eq(high)
+        with m.If((rounded < 0) & self.relu):
+            m.d.comb += self.o.eq(0)
+        with m.Elif(rounded < low):
+            m.d.comb += self.o.eq(low)
+        return m
+
+
+class OutputStage(wiring.Component):
+    """ofmap[n] = requantize(accumulators[n] + bias), n = 0 … output_words − 1.
+
+    Latency: 4 cycles from a read to its word at the port; a command is taken one cycle before its
+    first read.  Throughput: one word a cycle.  Back-pressure: reads stop when as many words are
+    under way as the queue holds, so nothing is lost and nothing waits in the pipeline.
+
+    Members
+    -------
+    summed: an output tile is complete; bias_loaded: its bias words are; released, bias_released:
+    the halves may be filled again.
+    """
+
+    command: stream.Interface
+    ofmap: stream.Interface
+
+    def __init__(
+        self,
+        *,
+        columns: int,
+        accumulator_bits: int,
+        operand_bits: int,
+        depths: tuple[int, int],
+        queue_depth: int,
+        scalar_bias: bool,
+    ) -> None:
+        self.columns = columns
+        self.accumulator_bits = accumulator_bits
+        self.operand_bits = operand_bits
+        self.depth, self.bias_depth = depths
+        self.queue_depth = queue_depth
+        self.scalar_bias = scalar_bias
+        self.bias_lanes = 1 if scalar_bias else columns
+        bias_address = range(max(self.bias_depth, 2))
+        super().__init__(
+            {
+                "command": In(stream.Signature(command_layout(*OUTPUT_FIELDS))),
+                "ofmap": Out(stream.Signature(columns * operand_bits)),
+                "summed": In(1),
+                "bias_loaded": In(1),
+                "released": Out(1),
+                "bias_released": Out(1),
+                "bias_write": In(1),
+                "bias_write_half": In(1),
+                "bias_write_address": In(bias_address),
+                "bias_write_data": In(self.bias_lanes * accumulator_bits),
+                "read_half": Out(1),
+                "read_address": Out(max((self.depth - 1).bit_length(), 1)),
+                "read_data": In(columns * accumulator_bits),
+                "count_read": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        current = Signal(command_layout(*OUTPUT_FIELDS))
+        issue, last = self._walk(m, current)
+        bias = self._bias(m, current, issue, last)
+        words = self._pipeline(m, current, bias)
+        m.submodules.queue = queue = fifo.SyncFIFO(
+            width=self.columns * self.operand_bits, depth=self.queue_depth
+        )
+        valid = Signal(3)
+        m.d.sync += valid.eq(Cat(issue, valid)[:3])
+        m.d.comb += [
+            queue.w_en.eq(valid[2]),
+            queue.w_data.eq(words),
+            self.ofmap.valid.eq(queue.r_rdy),
+            self.ofmap.payload.eq(queue.r_data),
+            queue.r_en.eq(self.ofmap.ready),
+        ]
+        return m
+
+    def _walk(self, m: Module, current: Signal) -> tuple[Signal, Signal]:
+        """Issue one read a cycle; returns (issue, last)."""
+        m.submodules.complete = complete = Credits(initial=0, limit=2)
+        m.submodules.biased = biased = Credits(initial=0, limit=2)
+        m.submodules.room = room = Credits(initial=self.queue_depth, limit=self.queue_depth)
+        running, first, issue, last = Signal(), Signal(), Signal(), Signal()
+        left = Signal(24)
+        ready = complete.available & (biased.available | ~current.has_bias)
+        m.d.comb += [
+            self.command.ready.eq(~running),
+            issue.eq(running & room.available & (~first | ready)),
+            last.eq(issue & (left == 1)),
+            complete.give.eq(self.summed),
+            complete.take.eq(issue & first),
+            biased.give.eq(self.bias_loaded),
+            biased.take.eq(issue & first & current.has_bias),
+            room.give.eq(self.ofmap.valid & self.ofmap.ready),
+            room.take.eq(issue),
+            self.released.eq(last),
+            self.bias_released.eq(last & current.has_bias),
+            self.count_read.eq(issue),
+        ]
+        with m.If(self.command.ready & self.command.valid):
+            m.d.sync += [
+                running.eq(1),
+                first.eq(1),
+                current.eq(self.command.payload),
+                left.eq(self.command.payload.output_words),
+                self.read_address.eq(0),
+            ]
+        with m.If(issue):
+            m.d.sync += [
+                first.eq(0),
+                left.eq(left - 1),
+                self.read_address.eq(self.read_address + 1),
+            ]
+        with m.If(last):
+            m.d.sync += [running.eq(0), self.read_half.eq(~self.read_half)]
+        return issue, last
+
+    def _bias(self, m: Module, current: Signal, issue: Signal, last: Signal) -> Signal:
+        """The bias word of the read issued a cycle ago; zero without a bias."""
+        lanes = self.bias_lanes
+        word = Signal(lanes * self.accumulator_bits)
+        address, repeats, half = Signal(range(max(self.bias_depth, 2))), Signal(24), Signal()
+        used, selected = Signal(), Signal()
+        reads: list[Signal] = []
+        for number in range(2):
+            store = memory.Memory(
+                shape=lanes * self.accumulator_bits, depth=max(self.bias_depth, 2), init=[]
+            )
+            m.submodules[f"bias_{number}"] = store
+            write, read = store.write_port(), store.read_port()
+            m.d.comb += [
+                write.en.eq(self.bias_write & (self.bias_write_half == number)),
+                write.addr.eq(self.bias_write_address),
+                write.data.eq(self.bias_write_data),
+                read.addr.eq(address),
+                read.en.eq(1),
+            ]
+            reads.append(read.data)
+        m.d.sync += [used.eq(current.has_bias), selected.eq(half)]
+        m.d.comb += word.eq(Mux(used, Mux(selected, reads[1], reads[0]), 0))
+        with m.If(issue):
+            if self.scalar_bias:
+                m.d.sync += address.eq(Mux(address == current.filter_steps - 1, 0, address + 1))
+            else:
+                turn = repeats == current.pixels - 1
+                m.d.sync += [
+                    repeats.eq(Mux(turn, 0, repeats + 1)),
+                    address.eq(Mux(turn, address + 1, address)),
+                ]
+        with m.If(last):
+            m.d.sync += [address.eq(0), repeats.eq(0), half.eq(half ^ current.has_bias)]
+        return word
+
+    def _pipeline(self, m: Module, current: Signal, bias: Signal) -> Signal:
+        """Requantise the columns of read_data; the parameters travel with the words."""
+        words = Signal(self.columns * self.operand_bits)
+        taken, summed, multiplied = (Signal.like(current, name=f"stage_{n}") for n in range(3))
+        m.d.sync += [taken.eq(current), summed.eq(taken), multiplied.eq(summed)]
+        for column in range(self.columns):
+            unit = Requantize(
+                accumulator_bits=self.accumulator_bits, operand_bits=self.operand_bits
+            )
+            name = f"requantize_{self.accumulator_bits}_{self.operand_bits}"
+            place(m, f"requantize_{column}", unit, name)
+            lane = 0 if self.scalar_bias else column
+            m.d.comb += [
+                unit.acc.eq(self.read_data.word_select(column, self.accumulator_bits)),
+                unit.bias.eq(bias.word_select(lane, self.accumulator_bits)),
+                unit.multiplier.eq(summed.multiplier),
+                unit.shift.eq(multiplied.shift),
+                unit.relu.eq(multiplied.relu),
+                words.word_select(column, self.operand_bits).eq(unit.o),
+            ]
+        return words

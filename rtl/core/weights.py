@@ -1,0 +1,69 @@
+"""The weight scratchpad and the addresses of its walk."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.memory import Scratchpad
+from rtl.core.scratchpad import scratchpad
+
+
+class WeightReader(wiring.Component):
+    """o = the next weight word of the tile, in the order in which it was written.
+
+    The walk goes back to the start of the step's words at the end of a block (`restart`) and to
+    word 0 at the end of a tile.  Latency: 3 cycles from `read` to o (address, memory, register).
+    Throughput: one word a cycle.  Never stalls.
+
+    Members
+    -------
+    read: this issue uses a word; fold_end: last issue of a fold; restart: the block ends and the
+    step does not; keep: the step ends, so its end is the next one's start; tile_end.
+    """
+
+    def __init__(self, *, memory: Scratchpad, bits: int, depth: int) -> None:
+        self.memory = memory
+        self.bits = bits
+        self.depth = depth
+        address = range(max(depth, 2))
+        super().__init__(
+            {
+                "write": In(1),
+                "write_half": In(1),
+                "write_address": In(address),
+                "write_data": In(bits),
+                "read": In(1),
+                "read_half": In(1),
+                "restart": In(1),
+                "keep": In(1),
+                "tile_end": In(1),
+                "o": Out(bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.store = store = scratchpad(self.memory, bits=self.bits, depth=self.depth)
+        at, step_start = Signal(range(self.depth + 1)), Signal(range(self.depth + 1))
+        following, half = Signal.like(at), Signal()
+        address = Signal(range(max(self.depth, 2)))
+        m.d.comb += [
+            following.eq(at + self.read),
+            store.write.eq(self.write),
+            store.write_half.eq(self.write_half),
+            store.write_address.eq(self.write_address),
+            store.write_data.eq(self.write_data),
+            store.read_address.eq(address),
+            store.read_half.eq(half),
+        ]
+        m.d.sync += [
+            address.eq(at),
+            half.eq(self.read_half),
+            at.eq(Mux(self.restart, step_start, following)),
+            self.o.eq(store.read_data),
+        ]
+        with m.If(self.keep):
+            m.d.sync += step_start.eq(following)
+        with m.If(self.tile_end):
+            m.d.sync += [at.eq(0), step_start.eq(0)]
+        return m

@@ -1,0 +1,135 @@
+"""Window addresses: where in the ifmap tile the elements of an issue lie.  im2col, not stored."""
+
+from amaranth.hdl import Module, Mux, Shape, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.core.commands import FOLD_FIELDS, PIXEL_FIELDS, command_layout
+
+_ELEMENT = 28
+"""Bits of a signed element address; the fields of a command leave one bit to spare."""
+
+
+class Window(wiring.Component):
+    """The element address of lane 0, and which lanes lie inside the ifmap, of every issue.
+
+    Lane j is element  address + j  of the tile; it counts if low ≤ j < high, which leaves out
+    padding and the lanes beyond the chunk.  With `trailing`, a chunk of e elements stands in the
+    last e of `rows` lanes, else in the first.
+    Latency: 1 cycle.  Throughput: one issue a cycle.  Never stalls.
+
+    Members
+    -------
+    The outputs of a `Sequencer` of the same name (`current`, `issue`, …) as inputs; slot_counts:
+    the slot stands for a pixel.
+    """
+
+    def __init__(self, *, rows: int, lanes: int, trailing: bool) -> None:
+        self.rows = rows
+        self.lanes = lanes
+        self.trailing = trailing
+        flags = "issue last_slot chunk_last run_last tap_last block_last tile_last slot_counts"
+        super().__init__(
+            {
+                "current": In(command_layout(*FOLD_FIELDS, *PIXEL_FIELDS)),
+                "fresh": In(command_layout(*FOLD_FIELDS, *PIXEL_FIELDS)),
+                "take": In(1),
+                "elements": In(range(rows + 1)),
+                **{flag: In(1) for flag in flags.split()},
+                "address": Out(signed(_ELEMENT)),
+                "low": Out(range(lanes + 1)),
+                "high": Out(range(lanes + 1)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        element, row, base = self._walk_pixels(m)
+        tap_row, tap_base, offset = self._walk_kernel(m)
+        first = self.rows - self.elements if self.trailing else 0
+        inside = Signal(signed(_ELEMENT))
+        low, high = Signal(range(self.lanes + 1)), Signal(range(self.lanes + 1))
+        at_row = Signal(signed(20))
+        room = Signal(signed(_ELEMENT))
+        end = self.rows if self.trailing else self.elements
+        m.d.comb += [
+            inside.eq(element + offset - first),
+            at_row.eq(row + tap_row),
+            room.eq(self.current.pitch - inside),
+            low.eq(first),
+            high.eq(end),
+        ]
+        with m.If(inside < -first):
+            m.d.comb += low.eq(Mux(inside < -self.lanes, self.lanes, -inside))
+        with m.If(room < end):
+            m.d.comb += high.eq(Mux(room < 0, 0, room))
+        with m.If((at_row < 0) | (at_row >= self.current.height) | ~self.slot_counts):
+            m.d.comb += high.eq(0)
+        m.d.sync += [
+            self.address.eq(base + tap_base + inside),
+            self.low.eq(low),
+            self.high.eq(high),
+        ]
+        return m
+
+    def _walk_pixels(self, m: Module) -> tuple[Signal, Signal, Signal]:
+        """Element, row and row address of the current pixel; returns to the block's first pixel."""
+        names: dict[str, Shape] = {
+            "element": signed(_ELEMENT),
+            "row": signed(20),
+            "base": signed(_ELEMENT),
+            "columns_left": Shape(24),
+        }
+        now = {name: Signal(shape, name=f"pixel_{name}") for name, shape in names.items()}
+        after = {name: Signal(shape, name=f"next_{name}") for name, shape in names.items()}
+        block = {name: Signal(shape, name=f"block_{name}") for name, shape in names.items()}
+        current, fresh = self.current, self.fresh
+        with m.If(now["columns_left"] == 1):
+            m.d.comb += [
+                after["element"].eq(current.element_start),
+                after["row"].eq(now["row"] + current.row_stride),
+                after["base"].eq(now["base"] + current.row_step),
+                after["columns_left"].eq(current.pixel_columns),
+            ]
+        with m.Else():
+            m.d.comb += [
+                after["element"].eq(now["element"] + current.column_step),
+                after["row"].eq(now["row"]),
+                after["base"].eq(now["base"]),
+                after["columns_left"].eq(now["columns_left"] - 1),
+            ]
+        starts = {
+            "element": "element_start",
+            "row": "row_start",
+            "base": "address_start",
+            "columns_left": "pixel_columns",
+        }
+        for name, field in starts.items():
+            with m.If(self.take):
+                m.d.sync += [now[name].eq(fresh[field]), block[name].eq(fresh[field])]
+            with m.Elif(self.issue & self.last_slot & self.block_last):
+                m.d.sync += [now[name].eq(current[field]), block[name].eq(current[field])]
+            with m.Elif(self.issue & self.last_slot & self.tap_last):
+                m.d.sync += [now[name].eq(after[name]), block[name].eq(after[name])]
+            with m.Elif(self.issue & self.last_slot):
+                m.d.sync += now[name].eq(block[name])
+            with m.Elif(self.issue):
+                m.d.sync += now[name].eq(after[name])
+        return now["element"], now["row"], now["base"]
+
+    def _walk_kernel(self, m: Module) -> tuple[Signal, Signal, Signal]:
+        """Row and address offset of the tap, element offset of the run and its chunk."""
+        tap_row, tap_base = Signal(16), Signal(_ELEMENT)
+        run, chunk = Signal(24), Signal(24)
+        offset = Signal(24)
+        m.d.comb += offset.eq(run + chunk)
+        with m.If(self.issue & self.last_slot):
+            m.d.sync += chunk.eq(Mux(self.chunk_last, 0, chunk + self.rows))
+            with m.If(self.chunk_last):
+                m.d.sync += run.eq(Mux(self.run_last, 0, run + self.current.run_step))
+            with m.If(self.run_last):
+                m.d.sync += [
+                    tap_row.eq(Mux(self.tap_last, 0, tap_row + self.current.tap_rows)),
+                    tap_base.eq(Mux(self.tap_last, 0, tap_base + self.current.tap_step)),
+                ]
+        return tap_row, tap_base, offset

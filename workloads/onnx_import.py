@@ -1,0 +1,119 @@
+"""Networks from ONNX models: shapes alone, the values of the weights are not read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workloads.errors import WorkloadError
+from workloads.layers import Layer, Network
+from workloads.onnx_graph import Graph
+from workloads.onnx_model import check_model, fix_dimensions, infer_shapes, load_model
+from workloads.onnx_operators import HANDLERS, fused_relu
+
+if TYPE_CHECKING:
+    import onnx
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trace:
+    """A model read: its shape-inferred form, its graph, and the layers of each node.
+
+    `steps` holds the nodes in order, each with its layers: none for views and for a Relu which
+    is fused into the node before, several for LSTM and GRU.
+    """
+
+    model: onnx.ModelProto
+    graph: Graph
+    steps: tuple[tuple[onnx.NodeProto, tuple[Layer, ...]], ...]
+    skipped: tuple[str, ...]
+
+
+def supported_operators() -> tuple[str, ...]:
+    """Names of the ONNX operators which `import_onnx` knows, sorted."""
+    return tuple(sorted(HANDLERS))
+
+
+def import_onnx(
+    path_or_model: str | Path | onnx.ModelProto,
+    *,
+    dims: Mapping[str, int] | None = None,
+    skip_unsupported: bool = False,
+    name: str | None = None,
+) -> Network:
+    """The network of an ONNX model.
+
+    `dims` gives the dynamic dimensions of the inputs, by name ("INPUT:AXIS" for one without).
+    A Relu which alone reads the result of a Conv, Gemm or MatMul becomes that layer's `relu`
+    and is no layer of its own. Reshape and the like rename elements and are no layers; Concat,
+    Transpose and the like are vector work of 0 operations. What is computed from constants
+    alone is no work. A layer is named after its node, or its first output.
+
+    Raises WorkloadError for a missing, broken or non-ONNX file, a dynamic dimension not given,
+    a shape which inference cannot find, and an operator which is not supported; the last are
+    listed in `Network.skipped` instead with `skip_unsupported`.
+    """
+    traced = trace(path_or_model, dims=dims, skip_unsupported=skip_unsupported)
+    where = str(path_or_model) if isinstance(path_or_model, str | Path) else "ONNX model"
+    graph_name = traced.model.graph.name
+    stem = Path(path_or_model).stem if isinstance(path_or_model, str | Path) else graph_name
+    producer = traced.model.producer_name
+    return Network(
+        name=name or stem or "network",
+        layers=tuple(layer for _, layers in traced.steps for layer in layers),
+        source=f"{where} (graph {graph_name}{f', made by {producer}' if producer else ''})",
+        skipped=traced.skipped,
+    )
+
+
+def trace(
+    path_or_model: str | Path | onnx.ModelProto,
+    *,
+    dims: Mapping[str, int] | None = None,
+    skip_unsupported: bool = False,
+) -> Trace:
+    """Read a model as `import_onnx` does, and keep which node each layer comes from."""
+    model = load_model(path_or_model)
+    is_path = isinstance(path_or_model, str | Path)
+    where = str(path_or_model) if is_path else (model.graph.name or "model")
+    running = Graph(model, where).nodes
+    unsupported = [node for node in running if operator_name(node) not in HANDLERS]
+    if unsupported and not skip_unsupported:
+        raise _unsupported(where, unsupported[0])
+    if not unsupported:
+        check_model(model, where)
+    fix_dimensions(model, dims or {}, where)
+    model = infer_shapes(model, where)
+    return _trace_graph(model, Graph(model, where))
+
+
+def _trace_graph(model: onnx.ModelProto, graph: Graph) -> Trace:
+    fused: set[int] = set()
+    skipped: list[str] = []
+    steps: list[tuple[onnx.NodeProto, tuple[Layer, ...]]] = []
+    for node in graph.nodes:
+        operator = operator_name(node)
+        if operator not in HANDLERS:
+            skipped.append(f"{graph.name(node)}: {operator}")
+            continue
+        layers = () if id(node) in fused else HANDLERS[operator](graph, node)
+        steps.append((node, layers))
+        relu = fused_relu(graph, node)
+        if relu is not None:
+            fused.add(id(relu))
+    return Trace(model=model, graph=graph, steps=tuple(steps), skipped=tuple(skipped))
+
+
+def operator_name(node: onnx.NodeProto) -> str:
+    """The operator, with its domain before it unless that is ONNX's own."""
+    return f"{node.domain}.{node.op_type}" if node.domain not in ("", "ai.onnx") else node.op_type
+
+
+def _unsupported(where: str, node: onnx.NodeProto) -> WorkloadError:
+    return WorkloadError(
+        f"{where}: operator {operator_name(node)} of node {node.name or node.output[0]!r} is not "
+        f"supported; skip it with --skip-unsupported, or use one of "
+        f"{', '.join(supported_operators())}"
+    )
