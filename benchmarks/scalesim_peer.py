@@ -29,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import timeit
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -37,7 +38,7 @@ from typing import Any
 
 import platformdirs
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 
 from archsim.core.problem import Tiling, problem_of
@@ -77,7 +78,8 @@ CONFIG: dict[str, dict[str, Any]] = {
 """Every key that its reader demands; CALC is the mode without stalls."""
 
 DRIVER = """
-import sys
+import platform, sys
+from importlib.metadata import version
 from scalesim import scale_sim, simulator
 
 class Announced(simulator.layer_sim):
@@ -86,10 +88,11 @@ class Announced(simulator.layer_sim):
         print("layer done", flush=True)
 
 simulator.layer_sim = Announced
-config, topology, layout, out = sys.argv[1:]
-scale_sim.scalesim(
-    save_disk_space=True, verbose=False, config=config, topology=topology, layout=layout
-).run_scale(top_path=out)
+cfg, topology, layout, out = sys.argv[1:]
+tool = scale_sim.scalesim(True, False, config=cfg, topology=topology, layout=layout)
+tool.run_scale(top_path=out)
+found = (version("scalesim"), version("numpy"), platform.python_version())
+print("SCALE-Sim {}, NumPy {}, Python {}".format(*found))
 """
 """SCALE-Sim at its fastest: no traces written, no bars; it only says when a layer is done."""
 
@@ -103,11 +106,9 @@ def peer_shape(layer: Conv2d | MatMul) -> list[int]:
     if isinstance(layer, MatMul):
         return [layer.m, layer.k, 1, layer.k, 1, layer.n, 1]
     stride = layer.stride_height if layer.stride_height == layer.stride_width else 1
-    height = (layer.ofmap_height - 1) * stride + layer.kernel_height
-    width = (layer.ofmap_width - 1) * stride + layer.kernel_width
-    kernel = [layer.kernel_height, layer.kernel_width]
-    groups = layer.groups
-    return [height, width, *kernel, layer.channels // groups, layer.filters // groups, stride]
+    r, s, groups = layer.kernel_height, layer.kernel_width, layer.groups
+    height, width = (layer.ofmap_height - 1) * stride + r, (layer.ofmap_width - 1) * stride + s
+    return [height, width, r, s, layer.channels // groups, layer.filters // groups, stride]
 
 
 def times(layer: Conv2d | MatMul) -> int:
@@ -115,7 +116,7 @@ def times(layer: Conv2d | MatMul) -> int:
     return layer.batch * (layer.groups if isinstance(layer, Conv2d) else 1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class PeerRun:
     """SCALE-Sim's compute cycles of each row, and what the process took."""
 
@@ -128,24 +129,13 @@ class PeerRun:
 
 def peer_python(folder: Path, say: Callable[[str], None]) -> Path:
     """The interpreter of the virtual environment at `folder`, made if it is not there."""
-    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    python = folder / "bin" / "python"
     if not python.exists():
         say(f"making {folder} with {', '.join(PACKAGES)}")
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    found = subprocess.run([python, "-c", "import scalesim, numpy"], capture_output=True)
-    if found.returncode:
+    if subprocess.run([python, "-c", "import scalesim"], capture_output=True).returncode:
         subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
     return python
-
-
-def peer_versions(python: Path) -> str:
-    """Which SCALE-Sim, NumPy and Python were run."""
-    text = (
-        "import platform; from importlib.metadata import version as v;"
-        "print(f\"SCALE-Sim {v('scalesim')}, NumPy {v('numpy')}, Python"
-        ' {platform.python_version()}")'
-    )
-    return subprocess.check_output([python, "-c", text], text=True).strip()
 
 
 def _write_inputs(folder: Path, design: Systolic, layers: Layers) -> list[str]:
@@ -171,6 +161,7 @@ def run_peer(
     """Run SCALE-Sim on the layers, in one process, as its users do."""
     with tempfile.TemporaryDirectory(prefix="archsim-scalesim-") as folder:
         command = [python, "-c", DRIVER, *_write_inputs(Path(folder), design, layers), folder]
+        line = ""
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             for line in process.stdout or ():
@@ -182,40 +173,19 @@ def run_peer(
             raise SystemExit(f"SCALE-Sim ended with status {process.returncode}")
         with (Path(folder) / "peer" / "COMPUTE_REPORT.csv").open(newline="") as file:
             records = list(csv.DictReader(file, skipinitialspace=True))
-    return PeerRun(
-        cycles=tuple(_compute_cycles(record) for record in records),
-        wall_seconds=wall,
-        cpu_seconds=after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
-        peak_bytes=after.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
-        versions=peer_versions(python),
-    )
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    peak = after.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    # the report gives the number of the last cycle, counted from 0
+    cycles = tuple(int(float(at["Total Cycles"])) + 1 - int(at["Stall Cycles"]) for at in records)
+    return PeerRun(cycles, wall, cpu, peak, line.strip())
 
 
-def _compute_cycles(record: dict[str, str]) -> int:
-    """Cycles without stalls; SCALE-Sim prints the number of the last cycle, counted from 0."""
-    return int(float(record["Total Cycles"])) + 1 - int(float(record["Stall Cycles"]))
-
-
-def serial_design(rows: int, columns: int, dataflow: str) -> Systolic:
-    """The array with scratchpads that hold any layer as one tile, and ports that never wait."""
+def designs(rows: int, columns: int, dataflow: str) -> tuple[Systolic, Systolic]:
+    """The array with scratchpads that hold any layer and ports that never wait; as `cloud-128`."""
+    real = replace(CLOUD_128, rows=rows, columns=columns, dataflow=DATAFLOWS[dataflow])
     whole = Plain(capacity_bytes=2**30)
-    return Systolic(
-        rows=rows, columns=columns, dataflow=DATAFLOWS[dataflow],  # pyright: ignore
-        ifmap_memory=whole, weight_memory=whole, accumulator_memory=whole,
-        bias_words=2**20, off_chip=OffChip(),
-    )  # fmt: skip
-
-
-def real_design(rows: int, columns: int, dataflow: str) -> Systolic:
-    """The array with the scratchpads and the off-chip memory of `cloud-128`."""
-    return replace(CLOUD_128, rows=rows, columns=columns, dataflow=DATAFLOWS[dataflow])
-
-
-def one_tile(layer: Conv2d | MatMul) -> Tiling:
-    """All pixels of an image, all filters and channels of a group."""
-    at = problem_of(layer)
-    sizes = {"filters": at.filters, "channels": at.channels}
-    return Tiling(pixel_rows=at.out_height, pixel_columns=at.out_width, **sizes)
+    memories = dict.fromkeys(("ifmap_memory", "weight_memory", "accumulator_memory"), whole)
+    return replace(real, **memories, bias_words=2**20, off_chip=OffChip()), real
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,9 +210,8 @@ class Row:
 def fold_cycles(design: Systolic, m: int, n: int, k: int) -> int:
     """Cycles of one fold when nothing overlaps: stationary words, skew and moving words."""
     skew = design.rows + design.columns - 2
-    if design.dataflow == "output_stationary":
-        return skew + k
-    return design.rows + skew + (m if design.dataflow == "weight_stationary" else n)
+    moving = {"weight_stationary": m, "input_stationary": n}
+    return skew + (k if design.dataflow not in moving else design.rows + moving[design.dataflow])
 
 
 def compare(design: Systolic, layer: Conv2d | MatMul, peer_cycles: int, real: LayerResult) -> Row:
@@ -259,7 +228,11 @@ def compare(design: Systolic, layer: Conv2d | MatMul, peer_cycles: int, real: La
     across = -(-(m if design.dataflow == "input_stationary" else n) // design.columns)
     theirs, ours = across * down[0], across * down[1] * often
     fold = fold_cycles(design, m, n, k)
-    result = time_layer(design, layer, one_tile(layer))
+    tile = Tiling(
+        pixel_rows=problem.out_height, pixel_columns=problem.out_width,
+        filters=n, channels=problem.channels,
+    )  # fmt: skip
+    result = time_layer(design, layer, tile)
     reason = f"K: {runs}·⌈{run}/{rows}⌉ = {down[1]}, not ⌈{k}/{rows}⌉ = {down[0]}"
     # SCALE-Sim obeys its formula, and we the same formula with our folds: nothing else differs
     explained = peer_cycles == theirs * fold
@@ -276,47 +249,39 @@ def compare(design: Systolic, layer: Conv2d | MatMul, peer_cycles: int, real: La
 
 def time_ours(design: Systolic, network: Network, repeats: int) -> tuple[float, float]:
     """Seconds of the first `simulate`, which loads compiled code, and the median of the rest."""
-    seconds: list[float] = []
-    for _ in range(repeats + 1):
-        start = time.perf_counter()
-        simulate(design, network)
-        seconds.append(time.perf_counter() - start)
-    return seconds[0], statistics.median(seconds[1:])
+    first, *rest = timeit.repeat(lambda: simulate(design, network), number=1, repeat=repeats + 1)
+    return first, statistics.median(rest)
 
 
 def network_of(name: str, limit: int | None) -> Network:
     """The matrix layers of a built-in network, or the spread of products called "gemms"."""
-    if name == "gemms":
-        layers: tuple[Conv2d | MatMul, ...] = tuple(
-            MatMul(name=f"{m}x{n}x{k}", m=m, n=n, k=k) for m, n, k in GEMMS
-        )
-        return Network(name=name, layers=layers[:limit], source="benchmarks/scalesim_peer.py")
-    network = builtin(name)
-    return replace(network, layers=network.matrix_layers[:limit])
+    if name != "gemms":
+        network = builtin(name)
+        return replace(network, layers=network.matrix_layers[:limit])
+    layers = [MatMul(name=f"{m}x{n}x{k}", m=m, n=n, k=k) for m, n, k in GEMMS[:limit]]
+    return Network(name=name, layers=tuple(layers), source="benchmarks/scalesim_peer.py")
 
 
 def run_record(options: argparse.Namespace, run: PeerRun, layers: Layers) -> dict[str, Any]:
     """What `--write` keeps of SCALE-Sim's run: nothing of ours."""
-    command = f"--network {options.network} --rows {options.rows} --columns {options.columns}"
-    command += f" --dataflow {options.dataflow}"
-    command += "" if options.limit is None else f" --limit {options.limit}"
+    keys = ("network", "rows", "columns", "dataflow", "limit")
+    said = [f"--{key} {value}" for key in keys if (value := getattr(options, key)) is not None]
+    rows = [
+        {"name": at.name, "shape": peer_shape(at), "times": times(at), "cycles": cycles}
+        for at, cycles in zip(layers, run.cycles, strict=True)
+    ]
     return {
-        "network": options.network,
-        "rows": options.rows,
-        "columns": options.columns,
+        **{key: getattr(options, key) for key in keys[:3]},
         "dataflow": DATAFLOWS[options.dataflow],
-        "command": f"python benchmarks/scalesim_peer.py {command}",
+        "command": f"python benchmarks/scalesim_peer.py {' '.join(said)}",
         "date": datetime.date.today(),
         "versions": run.versions,
         "machine": f"{platform.system()} {platform.machine()}",
         "wall_seconds": round(run.wall_seconds, 1),
         "cpu_seconds": round(run.cpu_seconds, 1),
         "peak_bytes": run.peak_bytes,
-        "total_cycles": sum(n * times(layer) for n, layer in zip(run.cycles, layers, strict=True)),
-        "layers": [
-            {"name": at.name, "shape": peer_shape(at), "times": times(at), "cycles": cycles}
-            for at, cycles in zip(layers, run.cycles, strict=True)
-        ],
+        "total_cycles": sum(row["cycles"] * row["times"] for row in rows),
+        "layers": rows,
     }
 
 
@@ -331,35 +296,27 @@ HEADER = """# Compute cycles of SCALE-Sim, measured; written by benchmarks/scale
 
 def write_record(path: Path, record: dict[str, Any]) -> None:
     """Put the run into the file, in the place of an earlier one of the same command."""
-    runs: list[dict[str, Any]] = []
-    if path.exists():
-        runs = tomllib.loads(path.read_text(encoding="utf-8"))["run"]
-    runs = [run for run in runs if run["command"] != record["command"]] + [record]
-    keys = ("network", "rows", "dataflow", "columns")
-    runs.sort(key=lambda run: [run[key] for key in keys])
+    text = path.read_text(encoding="utf-8") if path.exists() else "run = []"
+    kept = [run for run in tomllib.loads(text)["run"] if run["command"] != record["command"]]
+    keys = ("network", "rows", "columns", "dataflow")
+    runs = sorted([*kept, record], key=lambda run: [run[key] for key in keys])
     path.write_text(HEADER + "".join(map(_toml, runs)), encoding="utf-8")
 
 
 def _toml(run: dict[str, Any]) -> str:
-    lines = ["", "[[run]]"]
-    for key, value in run.items():
-        if key != "layers":
-            text = json.dumps(value) if isinstance(value, str) else str(value)
-            lines.append(f"{key} = {text}")
-    lines.append("layers = [")
-    for layer in run["layers"]:
-        pairs = (f"{key} = {json.dumps(value)}" for key, value in layer.items())
-        lines.append(f"  {{ {', '.join(pairs)} }},")
-    return "\n".join([*lines, "]", ""])
+    def text(pair: tuple[str, Any]) -> str:
+        value = pair[1] if isinstance(pair[1], datetime.date) else json.dumps(pair[1])
+        return f"{pair[0]} = {value}"
+
+    *entries, (_, layers) = run.items()
+    rows = [f"  {{ {', '.join(map(text, layer.items()))} }}," for layer in layers]
+    return "\n".join(["", "[[run]]", *map(text, entries), "layers = [", *rows, "]", ""])
 
 
-NOTE = """K: a row of the kernel is a run of S·C contiguous ifmap elements (C where dilated), and
-each run is cut into folds on its own, because the addresses of im2col are made in hardware from
-unaligned vector reads.  SCALE-Sim cuts the whole window, R·S·C.  Matrix products, kernels of one
-row and the output-stationary dataflow have no such difference.
-×: images × groups, one after the other; SCALE-Sim's count is of one and is multiplied.
-real: folds overlap (a fold takes the longer of its loads and its stream) and operands come from,
-results go to, off-chip memory; the largest cause beside computing is named."""
+NOTE = """K: each row of the kernel, a run of S·C adjacent ifmap elements (C where dilated), is cut
+into folds on its own, because im2col is done in hardware by unaligned vector reads; SCALE-Sim cuts
+the whole window, R·S·C.  ×: images × groups, one after the other; SCALE-Sim counts one.
+real: folds overlap, and operands and results cross the off-chip memory's ports."""
 
 
 def print_table(console: Console, rows: Sequence[Row]) -> None:
@@ -367,8 +324,8 @@ def print_table(console: Console, rows: Sequence[Row]) -> None:
     table = Table("layer", "M × N × K", "×")
     for heading in ("SCALE-Sim", "serial", "ratio", "real"):
         table.add_column(heading, justify="right")
-    table.add_column("folds of serial that differ")
-    table.add_column("in real, beside computing")
+    for heading in ("folds of serial that differ", "in real, beside computing"):
+        table.add_column(heading)
     for row in rows:
         table.add_row(
             row.name, f"{row.m} × {row.n} × {row.k}", "" if row.times == 1 else str(row.times),
@@ -376,13 +333,17 @@ def print_table(console: Console, rows: Sequence[Row]) -> None:
             f"{row.serial_cycles / row.peer_cycles:.3f}", f"{row.cycles:,}",
             row.reason if row.explained else f"NOT EXPLAINED {row.reason}", row.largest_wait,
         )  # fmt: skip
-    peer, ours, real = (
-        sum(getattr(row, key) for row in rows) for key in ("peer_cycles", "serial_cycles", "cycles")
-    )
+    keys = ("peer_cycles", "serial_cycles", "cycles")
+    peer, ours, real = (sum(getattr(row, key) for row in rows) for key in keys)
     table.add_section()
     table.add_row("total", "", "", f"{peer:,}", f"{ours:,}", f"{ours / peer:.3f}", f"{real:,}")
     console.print(table)
     console.print(NOTE)
+
+
+SPEED = """SCALE-Sim: {scalesim_seconds:.1f} s ({scalesim_cpu_seconds:.1f} s of CPU, \
+{scalesim_peak_bytes:,} bytes). archsim: {archsim_seconds:.6f} s, the median of {repeats} runs; \
+the first, which loads or compiles its kernels, {archsim_first_seconds:.2f} s. {speedup:,.0f} ×"""
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -409,40 +370,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     notes = Console(stderr=True)
     network = network_of(options.network, options.limit)
     layers = network.matrix_layers
-    array = (options.rows, options.columns, options.dataflow)
-    serial, real = serial_design(*array), real_design(*array)
+    serial, real = designs(options.rows, options.columns, options.dataflow)
     first, median = time_ours(real, network, options.repeats)
     python = peer_python(options.venv, notes.print)
-    columns = (TextColumn("SCALE-Sim"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=notes) as bar:
+    shown = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress("SCALE-Sim", *shown, console=notes) as bar:
         task = bar.add_task("", total=len(layers))
         run = run_peer(python, serial, layers, lambda: bar.advance(task))
-    answers = zip(network.matrix_layers, run.cycles, simulate(real, network).layers, strict=True)
+    answers = zip(layers, run.cycles, simulate(real, network).layers, strict=True)
     rows = [compare(serial, *answer) for answer in answers]
     if options.write:
         write_record(options.write, run_record(options, run, layers))
+    cost = {
+        "scalesim_seconds": run.wall_seconds, "scalesim_cpu_seconds": run.cpu_seconds,
+        "scalesim_peak_bytes": run.peak_bytes, "archsim_first_seconds": first,
+        "archsim_seconds": median, "speedup": run.wall_seconds / median,
+    }  # fmt: skip
     if options.json:
-        print(json.dumps({**_speed(run, first, median), "layers": list(map(asdict, rows))}))
+        print(json.dumps({"versions": run.versions, **cost, "layers": list(map(asdict, rows))}))
     else:
         console = Console()
         print_table(console if console.is_terminal else Console(width=140), rows)
-        print(
-            f"SCALE-Sim {run.wall_seconds:.1f} s ({run.cpu_seconds:.1f} s of CPU, "
-            f"{run.peak_bytes / 2**30:.1f} GiB); archsim {1e3 * median:.3f} ms (median of "
-            f"{options.repeats}; the first, which loads compiled code, {first:.2f} s): "
-            f"{run.wall_seconds / median:,.0f} ×"
-        )
+        print(SPEED.format(repeats=options.repeats, **cost))
     return 0 if all(row.explained for row in rows) else 1
-
-
-def _speed(run: PeerRun, first: float, median: float) -> dict[str, Any]:
-    return {
-        "versions": run.versions,
-        "scalesim_wall_seconds": run.wall_seconds, "scalesim_cpu_seconds": run.cpu_seconds,
-        "scalesim_peak_bytes": run.peak_bytes, "archsim_first_seconds": first,
-        "archsim_median_seconds": median, "speedup": run.wall_seconds / median,
-        "speedup_of_cpu_seconds": run.cpu_seconds / median,
-    }  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The systolic core in Amaranth: the twin of `archsim.designs.systolic`."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -18,6 +20,7 @@ from rtl.core.output_stage import OutputStage
 from rtl.core.sequencer import Sequencer
 from rtl.core.weights import WeightReader
 from rtl.core.window import Window
+from rtl.hierarchy import place
 
 COUNTER_BITS = 48
 
@@ -54,9 +57,8 @@ class SystolicCore(wiring.Component):
         design = self.design
         self.moving_weights = design.dataflow == "input_stationary"
         self.decoupled = design.dataflow != "output_stationary"
-        m.submodules.dispatcher = self.dispatcher = Dispatcher(
-            queue_depth=design.command_queue_depth, decoupled=self.decoupled
-        )
+        queues = {"queue_depth": design.command_queue_depth, "decoupled": self.decoupled}
+        self.dispatcher = place(m, "dispatcher", Dispatcher, **queues)
         wiring.connect(m, wiring.flipped(self.command), self.dispatcher.command)
         self.loaders = {name: self._loader(m, name) for name in ("ifmap", "weight", "bias")}
         self._sequencers(m)
@@ -67,10 +69,10 @@ class SystolicCore(wiring.Component):
         self._counters(m)
         return m
 
-    def _loader(self, m: Module, name: str) -> Loader:
+    def _loader(self, m: Module, name: str) -> Any:
         """A loader between the port and the scratchpad of that name."""
-        loader = Loader(word_bits=self.design.word_bits(name), depth=self.design.depth(name))
-        m.submodules[f"{name}_loader"] = loader
+        sizes = {"word_bits": self.design.word_bits(name), "depth": self.design.depth(name)}
+        loader = place(m, f"{name}_loader", Loader, **sizes)
         wiring.connect(m, getattr(self.dispatcher, name), loader.command)
         wiring.connect(m, wiring.flipped(getattr(self, name)), loader.word)
         return loader
@@ -78,24 +80,31 @@ class SystolicCore(wiring.Component):
     def _sequencers(self, m: Module) -> None:
         """The walks over folds: one for the stream, one for stationary loads where there are."""
         rows, columns = self.design.rows, self.design.columns
-        if self.design.dataflow == "weight_stationary":
-            stream_walk = Sequencer(rows=rows, slots="pixels", steps=True, block=None)
-            load_walk = Sequencer(rows=rows, slots="run", steps=True, block=None)
-        elif self.design.dataflow == "input_stationary":
-            stream_walk = Sequencer(rows=rows, slots="filters", steps=False, block=columns)
-            load_walk = Sequencer(rows=rows, slots=columns, steps=False, block=columns)
-        else:
-            stream_walk = load_walk = Sequencer(rows=rows, slots=rows, steps=True, block=rows)
-        m.submodules.stream_sequencer = self.stream_walk = stream_walk
-        wiring.connect(m, self.dispatcher.stream, stream_walk.command)
-        self.load_walk = load_walk
-        if self.decoupled:
-            m.submodules.load_sequencer = load_walk
-            wiring.connect(m, self.dispatcher.load, load_walk.command)
-        self.pixel_walk = load_walk if self.moving_weights else stream_walk
-        self.weight_walk = stream_walk if self.moving_weights else load_walk
+        shapes: dict[str, tuple[dict[str, Any], dict[str, Any] | None]] = {
+            "weight_stationary": (
+                {"slots": "pixels", "steps": True, "block": None},
+                {"slots": "run", "steps": True, "block": None},
+            ),
+            "input_stationary": (
+                {"slots": "filters", "steps": False, "block": columns},
+                {"slots": columns, "steps": False, "block": columns},
+            ),
+            "output_stationary": ({"slots": rows, "steps": True, "block": rows}, None),
+        }
+        stream_shape, load_shape = shapes[self.design.dataflow]
+        self.pixel_block = (load_shape if self.moving_weights and load_shape else stream_shape)[
+            "block"
+        ]
+        self.stream_walk = place(m, "stream_sequencer", Sequencer, rows=rows, **stream_shape)
+        wiring.connect(m, self.dispatcher.stream, self.stream_walk.command)
+        self.load_walk = self.stream_walk
+        if load_shape is not None:
+            self.load_walk = place(m, "load_sequencer", Sequencer, rows=rows, **load_shape)
+            wiring.connect(m, self.dispatcher.load, self.load_walk.command)
+        self.pixel_walk = self.load_walk if self.moving_weights else self.stream_walk
+        self.weight_walk = self.stream_walk if self.moving_weights else self.load_walk
 
-    def _half(self, m: Module, name: str, walk: Sequencer) -> Value:
+    def _half(self, m: Module, name: str, walk: Any) -> Value:
         """The half that the walk reads; it changes at the first issue of a newly loaded tile."""
         half, now = Signal(init=1, name=f"{name}_half"), Signal(name=f"{name}_half_now")
         takes = walk.issue & walk.starting & walk.first_fold & walk.current[f"load_{name}"]
@@ -106,9 +115,8 @@ class SystolicCore(wiring.Component):
     def _operands(self, m: Module) -> None:
         """Addresses, scratchpads: operand words `operand_latency_cycles` behind their issue."""
         design, pixel_walk = self.design, self.pixel_walk
-        m.submodules.window = window = Window(
-            rows=design.rows, lanes=design.ifmap_lanes, trailing=not self.decoupled
-        )
+        lanes = {"rows": design.rows, "lanes": design.ifmap_lanes}
+        window = place(m, "window", Window, trailing=not self.decoupled, **lanes)
         names = "issue last_slot chunk_last run_last tap_last block_last tile_last current elements"
         for name in names.split():
             m.d.comb += getattr(window, name).eq(getattr(pixel_walk, name))
@@ -117,11 +125,14 @@ class SystolicCore(wiring.Component):
             window.fresh.eq(pixel_walk.command.payload),
             window.take.eq(pixel_walk.command.valid & pixel_walk.command.ready),
             self.slot_counts.eq(
-                1 if pixel_walk.block is None else pixel_walk.slot < pixel_walk.slot_pixels
+                1 if self.pixel_block is None else pixel_walk.slot < pixel_walk.slot_pixels
             ),
             window.slot_counts.eq(self.slot_counts),
         ]
-        m.submodules.ifmap_banks = self.banks = banks = AlignedBanks(
+        self.banks = banks = place(
+            m,
+            "ifmap_banks",
+            AlignedBanks,
             memory=design.ifmap_memory,
             lanes=design.ifmap_lanes,
             bits=design.operand_bits,
@@ -133,7 +144,10 @@ class SystolicCore(wiring.Component):
             banks.low.eq(window.low),
             banks.high.eq(window.high),
         ]
-        m.submodules.weight_reader = self.weights = WeightReader(
+        self.weights = place(
+            m,
+            "weight_reader",
+            WeightReader,
             memory=design.weight_memory,
             bits=design.word_bits("weight"),
             depth=design.depth("weight"),
@@ -169,8 +183,7 @@ class SystolicCore(wiring.Component):
             ]
 
     def _delayed(self, m: Module, name: str, value: Value, cycles: int) -> Value:
-        line = Delay(len(value), cycles)
-        m.submodules[name] = line
+        line = place(m, name, Delay, bits=len(value), cycles=cycles)
         m.d.comb += line.i.eq(value)
         return line.o
 
@@ -188,7 +201,10 @@ class SystolicCore(wiring.Component):
             load_bank.eq(load_bank ^ (load_walk.issue & load_walk.last_slot)),
             stream_bank.eq(stream_bank ^ (stream_walk.issue & stream_walk.last_slot)),
         ]
-        m.submodules.array = array = StationaryArray(
+        array = place(
+            m,
+            "array",
+            StationaryArray,
             rows=design.rows,
             columns=design.columns,
             operand_bits=design.operand_bits,
@@ -208,7 +224,10 @@ class SystolicCore(wiring.Component):
     def _accumulating_array(self, m: Module) -> None:
         design, walk = self.design, self.stream_walk
         latency = design.operand_latency_cycles
-        m.submodules.array = array = AccumulatingArray(
+        array = place(
+            m,
+            "array",
+            AccumulatingArray,
             rows=design.rows,
             columns=design.columns,
             operand_bits=design.operand_bits,
@@ -225,7 +244,7 @@ class SystolicCore(wiring.Component):
         ]
         self.sums = array.sums
 
-    def _group_first(self, m: Module, walk: Sequencer) -> Signal:
+    def _group_first(self, m: Module, walk: Any) -> Signal:
         """The first fold of those that add to the same sums."""
         group_first = Signal(init=1)
         with m.If(walk.issue & walk.last_slot):
@@ -235,7 +254,10 @@ class SystolicCore(wiring.Component):
     def _results(self, m: Module) -> None:
         """Accumulators and output stage."""
         design = self.design
-        m.submodules.accumulators = self.accumulators = accumulators = Accumulators(
+        self.accumulators = accumulators = place(
+            m,
+            "accumulators",
+            Accumulators,
             columns=design.columns,
             bits=design.accumulator_bits,
             depth=design.depth("accumulator"),
@@ -244,7 +266,10 @@ class SystolicCore(wiring.Component):
         token = self._moving_tokens(m) if self.decoupled else self._row_tokens(m)
         wait = design.result_latency_cycles - (1 if self.decoupled else 2)
         m.d.comb += accumulators.token.eq(self._delayed(m, "token_delay", Value.cast(token), wait))
-        m.submodules.output_stage = self.output = output = OutputStage(
+        self.output = output = place(
+            m,
+            "output_stage",
+            OutputStage,
             columns=design.columns,
             accumulator_bits=design.accumulator_bits,
             operand_bits=design.operand_bits,
@@ -322,10 +347,9 @@ class SystolicCore(wiring.Component):
         """Who may start: credits for operand tiles, banks and halves of the accumulators."""
         stream_walk, load_walk = self.stream_walk, self.load_walk
         walks = {"ifmap": self.pixel_walk, "weight": self.weight_walk}
-        allowed: dict[Sequencer, Value] = {}
+        allowed = {"stream": Value.cast(1), "load": Value.cast(1)}
         for name, walk in walks.items():
-            tiles = Credits(initial=0, limit=2)
-            m.submodules[f"{name}_tiles"] = tiles
+            tiles = place(m, f"{name}_tiles", Credits, initial=0, limit=2)
             takes = walk.starting & walk.first_fold & walk.current[f"load_{name}"]
             ends = walk.issue & walk.last_slot & walk.tile_last & walk.current[f"free_{name}"]
             m.d.comb += [
@@ -333,26 +357,27 @@ class SystolicCore(wiring.Component):
                 tiles.take.eq(takes & walk.issue),
                 self.loaders[name].free.eq(ends),
             ]
-            allowed[walk] = allowed.get(walk, Value.cast(1)) & (~takes | tiles.available)
-        m.submodules.free_accumulators = free = Credits(initial=2, limit=2)
+            role = "stream" if walk is stream_walk else "load"
+            allowed[role] = allowed[role] & (~takes | tiles.available)
+        free = place(m, "free_accumulators", Credits, initial=2, limit=2)
         fresh = stream_walk.starting & stream_walk.first_fold & stream_walk.current.first_k
         m.d.comb += [
             free.give.eq(self.output.released),
             free.take.eq(fresh & stream_walk.issue),
         ]
-        allowed[stream_walk] = allowed[stream_walk] & (~fresh | free.available)
+        allowed["stream"] = allowed["stream"] & (~fresh | free.available)
         if self.decoupled:
-            m.submodules.free_banks = free_banks = Credits(initial=2, limit=2)
-            m.submodules.filled_banks = filled_banks = Credits(initial=0, limit=2)
+            free_banks = place(m, "free_banks", Credits, initial=2, limit=2)
+            filled_banks = place(m, "filled_banks", Credits, initial=0, limit=2)
             m.d.comb += [
                 free_banks.take.eq(load_walk.issue & load_walk.first_slot),
                 free_banks.give.eq(stream_walk.issue & stream_walk.last_slot),
                 filled_banks.give.eq(load_walk.issue & load_walk.last_slot),
                 filled_banks.take.eq(stream_walk.issue & stream_walk.first_slot),
-                load_walk.go.eq(allowed[load_walk] & free_banks.available),
+                load_walk.go.eq(allowed["load"] & free_banks.available),
             ]
-            allowed[stream_walk] = allowed[stream_walk] & filled_banks.available
-        m.d.comb += stream_walk.go.eq(allowed[stream_walk])
+            allowed["stream"] = allowed["stream"] & filled_banks.available
+        m.d.comb += stream_walk.go.eq(allowed["stream"])
 
     def _counters(self, m: Module) -> None:
         events = {

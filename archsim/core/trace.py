@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from archsim.core import commands as cmd
 from archsim.core import layout
 from archsim.core import schedule as sc
-from archsim.core.problem import Problem
+from archsim.core.actions import count_actions
+from archsim.core.problem import Problem, Tiling, problem_of
 from archsim.core.values import compute, requantize
+from archsim.core.walk import walk
 from archsim.designs.systolic import Systolic
 from archsim.numbers import IntArray
 from archsim.ports import Transfers
@@ -119,3 +122,52 @@ def transfers(
         )
         for name, service in zip(PORTS, services, strict=True)
     }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """The model's answer for a layer: what crosses every port and when, and the actions.
+
+    earliest: for each port, the cycle before which the memory side does not offer each word;
+    0 where only the services' gaps hold words back.
+    """
+
+    tiles: IntArray
+    plan: IntArray
+    transfers: dict[str, Transfers]
+    actions: dict[str, int]
+    earliest: dict[str, IntArray]
+
+    @property
+    def cycles(self) -> int:
+        """From the first command to the last ofmap word."""
+        return int(self.plan[-1, sc.LAST_OUT]) + 1
+
+
+def answer(
+    design: Systolic,
+    layer: Conv2d | MatMul,
+    tiling: Tiling,
+    operands: Operands,
+    services: tuple[Service, ...],
+) -> Answer:
+    """The exact answer for a layer under given services of the ports (in the order of PORTS)."""
+    problem = problem_of(layer)
+    tiles = walk(problem.vector(), tiling.vector(), design.machine)
+    words = port_words(design, layer, problem, tiles, operands)
+    vectors = np.stack([service.vector() for service in services])
+    gaps = sc.join_gaps([service.cumulative for service in services])
+    plan = sc.schedule(tiles, design.machine, vectors, gaps)
+    crossed = transfers(design, tiles, plan, services, words)
+    ready = port_ready(design, tiles, plan, services)
+    earliest = {
+        name: ready[name] if service.latency_cycles else np.zeros(len(ready[name]), np.int64)
+        for name, service in zip(PORTS, services, strict=True)
+    }
+    return Answer(
+        tiles=tiles,
+        plan=plan,
+        transfers=crossed,
+        actions=count_actions(tiles, design.machine),
+        earliest=earliest,
+    )

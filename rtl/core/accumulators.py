@@ -1,8 +1,11 @@
 """The accumulators: rows of partial sums, added up over the folds of a tile."""
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+
+from rtl.core.sram import Sram, address_bits
+from rtl.hierarchy import place
 
 
 def token_layout(depth: int) -> data.StructLayout:
@@ -13,7 +16,7 @@ def token_layout(depth: int) -> data.StructLayout:
             "half": 1,
             "overwrite": 1,
             "last": 1,
-            "address": max((depth - 1).bit_length(), 1),
+            "address": address_bits(depth),
         }
     )
 
@@ -37,7 +40,7 @@ class Accumulators(wiring.Component):
                 "sums": In(columns * bits),
                 "done": Out(1),
                 "read_half": In(1),
-                "read_address": In(max((depth - 1).bit_length(), 1)),
+                "read_address": In(address_bits(depth)),
                 "read_data": Out(columns * bits),
                 "count_write": Out(1),
                 "count_read": Out(1),
@@ -50,28 +53,25 @@ class Accumulators(wiring.Component):
         adding = Signal(token_layout(self.depth))
         selected = Signal()
         m.d.sync += [adding.eq(token), selected.eq(self.read_half)]
+        shape = {"bits": self.columns * self.bits, "depth": self.depth}
         outputs: list[Signal] = []
         for half in range(2):
-            store = memory.Memory(shape=self.columns * self.bits, depth=max(self.depth, 2), init=[])
-            m.submodules[f"half_{half}"] = store
-            write = store.write_port()
-            read = store.read_port(transparent_for=(write,))
+            store = place(m, f"half_{half}", Sram, transparent=True, **shape)
             total = Signal(self.columns * self.bits, name=f"total_{half}")
             for column in range(self.columns):
-                before = read.data.word_select(column, self.bits)
+                before = store.read_data.word_select(column, self.bits)
                 m.d.comb += total.word_select(column, self.bits).eq(
                     self.sums.word_select(column, self.bits) + Mux(adding.overwrite, 0, before)
                 )
             m.d.comb += [
-                read.en.eq(1),
-                read.addr.eq(
+                store.read_address.eq(
                     Mux(token.valid & (token.half == half), token.address, self.read_address)
                 ),
-                write.en.eq(adding.valid & (adding.half == half)),
-                write.addr.eq(adding.address),
-                write.data.eq(total),
+                store.write.eq(adding.valid & (adding.half == half)),
+                store.write_address.eq(adding.address),
+                store.write_data.eq(total),
             ]
-            outputs.append(read.data)
+            outputs.append(store.read_data)
         m.d.comb += [
             self.read_data.eq(Mux(selected, outputs[1], outputs[0])),
             self.done.eq(adding.valid & adding.last),

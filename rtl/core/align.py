@@ -41,15 +41,15 @@ class AlignedBanks(wiring.Component):
         row, offset = self.address[shift_bits:], self.address[:shift_bits]
         read: list[Signal] = []
         for lane in range(self.lanes):
-            bank = scratchpad(self.memory, bits=self.bits, depth=self.depth)
-            m.submodules[f"bank_{lane}"] = bank
+            bank = scratchpad(m, f"bank_{lane}", self.memory, bits=self.bits, depth=self.depth)
+            borrow = (offset > lane) if lane + 1 < self.lanes else 0
             m.d.comb += [
                 bank.write.eq(self.write),
                 bank.write_half.eq(self.write_half),
                 bank.write_address.eq(self.write_address),
                 bank.write_data.eq(self.write_data.word_select(lane, self.bits)),
                 bank.read_half.eq(self.read_half),
-                bank.read_address.eq((row + (offset > lane))[: len(bank.read_address)]),
+                bank.read_address.eq((row + borrow)[: len(bank.read_address)]),
             ]
             read.append(bank.read_data)
         rotation, low, high = (

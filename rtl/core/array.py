@@ -12,10 +12,66 @@ from rtl.hierarchy import place
 def _lanes(m: Module, name: str, values: list[Value], *, falling: bool = False) -> list[Value]:
     """Skew equal lanes; returns the skewed lanes."""
     bits = len(values[0])
-    skew = Skew(len(values), bits, falling=falling)
-    m.submodules[name] = skew
+    skew = place(m, name, Skew, lanes=len(values), bits=bits, falling=falling)
     m.d.comb += skew.i.eq(Cat(value[:bits] for value in values))
     return [skew.o.word_select(lane, bits) for lane in range(len(values))]
+
+
+class StationaryRow(wiring.Component):
+    """A row of `StationaryPE`s; vectors hold one element a column, column 0 lowest.
+
+    across: the stationary chain runs along the row, else down through each PE.
+    """
+
+    def __init__(
+        self, *, columns: int, operand_bits: int, accumulator_bits: int, across: bool
+    ) -> None:
+        self.columns = columns
+        self.operand_bits = operand_bits
+        self.accumulator_bits = accumulator_bits
+        self.across = across
+        chains = 1 if across else columns
+        super().__init__(
+            {
+                "moving": In(operand_bits),
+                "bank": In(1),
+                "stationary_i": In(chains * operand_bits),
+                "stationary_o": Out(chains * operand_bits),
+                "capture_i": In(chains * 2),
+                "capture_o": Out(chains * 2),
+                "psum_i": In(columns * accumulator_bits),
+                "psum_o": Out(columns * accumulator_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bits = self.operand_bits
+        widths = {"operand_bits": bits, "accumulator_bits": self.accumulator_bits}
+        moving, bank = self.moving, self.bank
+        stationary, capture = self.stationary_i[:bits], self.capture_i[:2]
+        for column in range(self.columns):
+            pe = place(m, f"pe_{column}", StationaryPE, **widths)
+            if not self.across:
+                stationary = self.stationary_i.word_select(column, bits)
+                capture = self.capture_i.word_select(column, 2)
+                m.d.comb += [
+                    self.stationary_o.word_select(column, bits).eq(pe.stationary_o),
+                    self.capture_o.word_select(column, 2).eq(pe.capture_o),
+                ]
+            m.d.comb += [
+                pe.moving_i.eq(moving),
+                pe.bank_i.eq(bank),
+                pe.stationary_i.eq(stationary),
+                pe.capture_i.eq(capture),
+                pe.psum_i.eq(self.psum_i.word_select(column, self.accumulator_bits)),
+                self.psum_o.word_select(column, self.accumulator_bits).eq(pe.psum_o),
+            ]
+            moving, bank = pe.moving_o, pe.bank_o
+            stationary, capture = pe.stationary_o, pe.capture_o
+        if self.across:
+            m.d.comb += [self.stationary_o.eq(stationary), self.capture_o.eq(capture)]
+        return m
 
 
 class StationaryArray(wiring.Component):
@@ -60,23 +116,63 @@ class StationaryArray(wiring.Component):
             "stationary_skew",
             [Cat(self.stationary.word_select(at, bits), self.capture) for at in range(chains)],
         )
-        psums: list[Value] = []
-        for column in range(self.columns):
-            psum: Value = Signal(self.accumulator_bits, name=f"zero_{column}")
-            for row in range(self.rows):
-                pe = StationaryPE(operand_bits=bits, accumulator_bits=self.accumulator_bits)
-                place(m, f"pe_{row}_{column}", pe, f"stationary_pe_{bits}_{self.accumulator_bits}")
-                chain = row if self.across else column
-                m.d.comb += [
-                    Cat(pe.moving_i, pe.bank_i).eq(moving[row]),
-                    Cat(pe.stationary_i, pe.capture_i).eq(stationary[chain]),
-                    pe.psum_i.eq(psum),
-                ]
-                moving[row] = Cat(pe.moving_o, pe.bank_o)
-                stationary[chain] = Cat(pe.stationary_o, pe.capture_o)
-                psum = pe.psum_o
-            psums.append(psum)
+        widths = {"operand_bits": bits, "accumulator_bits": self.accumulator_bits}
+        row_shape = {**widths, "columns": self.columns, "across": self.across}
+        psum: Value = Signal(self.columns * self.accumulator_bits, name="zero")
+        chain = Cat(lane[:bits] for lane in stationary)
+        token = Cat(lane[bits:] for lane in stationary)
+        for row in range(self.rows):
+            line = place(m, f"row_{row}", StationaryRow, **row_shape)
+            m.d.comb += [
+                Cat(line.moving, line.bank).eq(moving[row]),
+                line.stationary_i.eq(stationary[row][:bits] if self.across else chain),
+                line.capture_i.eq(stationary[row][bits:] if self.across else token),
+                line.psum_i.eq(psum),
+            ]
+            chain, token, psum = line.stationary_o, line.capture_o, line.psum_o
+        psums = [psum.word_select(column, self.accumulator_bits) for column in range(self.columns)]
         m.d.comb += self.sums.eq(Cat(_lanes(m, "sum_skew", psums, falling=True)))
+        return m
+
+
+class AccumulatingRow(wiring.Component):
+    """A row of `AccumulatingPE`s; vectors hold one element a column, column 0 lowest."""
+
+    def __init__(self, *, columns: int, operand_bits: int, accumulator_bits: int) -> None:
+        self.columns = columns
+        self.operand_bits = operand_bits
+        self.accumulator_bits = accumulator_bits
+        super().__init__(
+            {
+                "ifmap": In(operand_bits),
+                "flags": In(2),
+                "weight_i": In(columns * operand_bits),
+                "weight_o": Out(columns * operand_bits),
+                "drain_i": In(columns),
+                "drain_o": Out(columns),
+                "pipe_i": In(columns * accumulator_bits),
+                "pipe_o": Out(columns * accumulator_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bits, total = self.operand_bits, self.accumulator_bits
+        ifmap, flags = self.ifmap, self.flags
+        for column in range(self.columns):
+            widths = {"operand_bits": bits, "accumulator_bits": total}
+            pe = place(m, f"pe_{column}", AccumulatingPE, **widths)
+            m.d.comb += [
+                pe.ifmap_i.eq(ifmap),
+                pe.flags_i.eq(flags),
+                pe.weight_i.eq(self.weight_i.word_select(column, bits)),
+                pe.drain_i.eq(self.drain_i[column]),
+                pe.pipe_i.eq(self.pipe_i.word_select(column, total)),
+                self.weight_o.word_select(column, bits).eq(pe.weight_o),
+                self.drain_o[column].eq(pe.drain_o),
+                self.pipe_o.word_select(column, total).eq(pe.pipe_o),
+            ]
+            ifmap, flags = pe.ifmap_o, pe.flags_o
         return m
 
 
@@ -134,22 +230,18 @@ class AccumulatingArray(wiring.Component):
         words = [self.weight.word_select(column, bits) for column in range(self.columns)]
         weight = _lanes(m, "weight_skew", words)
         drains = _lanes(m, "drain_skew", [drain] * self.columns)
-        pipes: list[Value] = []
-        for column in range(self.columns):
-            pipe: Value = Signal(self.accumulator_bits, name=f"zero_{column}")
-            down, token = weight[column], drains[column]
-            for row in range(self.rows):
-                pe = AccumulatingPE(operand_bits=bits, accumulator_bits=self.accumulator_bits)
-                name = f"accumulating_pe_{bits}_{self.accumulator_bits}"
-                place(m, f"pe_{row}_{column}", pe, name)
-                m.d.comb += [
-                    Cat(pe.ifmap_i, pe.flags_i).eq(ifmap[row]),
-                    pe.weight_i.eq(down),
-                    pe.drain_i.eq(token),
-                    pe.pipe_i.eq(pipe),
-                ]
-                ifmap[row] = Cat(pe.ifmap_o, pe.flags_o)
-                down, token, pipe = pe.weight_o, pe.drain_o, pe.pipe_o
-            pipes.append(pipe)
+        widths = {"operand_bits": bits, "accumulator_bits": self.accumulator_bits}
+        pipe: Value = Signal(self.columns * self.accumulator_bits, name="zero")
+        down, token = Cat(weight), Cat(drains)
+        for row in range(self.rows):
+            line = place(m, f"row_{row}", AccumulatingRow, columns=self.columns, **widths)
+            m.d.comb += [
+                Cat(line.ifmap, line.flags).eq(ifmap[row]),
+                line.weight_i.eq(down),
+                line.drain_i.eq(token),
+                line.pipe_i.eq(pipe),
+            ]
+            down, token, pipe = line.weight_o, line.drain_o, line.pipe_o
+        pipes = [pipe.word_select(column, self.accumulator_bits) for column in range(self.columns)]
         m.d.comb += self.sums.eq(Cat(_lanes(m, "sum_skew", pipes, falling=True)))
         return m

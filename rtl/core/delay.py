@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 class Delay(wiring.Component):
     """o[t] = i[t − cycles].  Latency: `cycles`; throughput: one a cycle; never stalls."""
 
-    def __init__(self, bits: int, cycles: int) -> None:
+    def __init__(self, *, bits: int, cycles: int) -> None:
         self.bits = bits
         self.cycles = cycles
         super().__init__({"i": In(bits), "o": Out(bits)})
@@ -30,7 +30,7 @@ class Skew(wiring.Component):
     Latency: 0 … lanes − 1; throughput: one word a cycle; never stalls.
     """
 
-    def __init__(self, lanes: int, bits: int, *, falling: bool = False) -> None:
+    def __init__(self, *, lanes: int, bits: int, falling: bool = False) -> None:
         self.lanes = lanes
         self.bits = bits
         self.falling = falling

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 
 from amaranth.hdl import Module, ValueLike
-from amaranth.lib import data, fifo, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.commands import FOLD_FIELDS, OUTPUT_FIELDS, PIXEL_FIELDS, command_layout
+from rtl.core.queue import Queue
+from rtl.hierarchy import place
 
 LOADS = {"ifmap": "load_ifmap", "weight": "load_weight", "bias": "has_bias"}
 """The flag of a command that sends it to each loader."""
@@ -53,19 +55,18 @@ class Dispatcher(wiring.Component):
         }
         ready: ValueLike = 1
         for name, layout in self.layouts.items():
-            queue = fifo.SyncFIFO(width=layout.size, depth=self.queue_depth)
-            m.submodules[f"{name}_queue"] = queue
-            entry = data.View(layout, queue.w_data)
+            queue = place(m, f"{name}_queue", Queue, width=layout.size, depth=self.queue_depth)
+            entry = data.View(layout, queue.i.payload)
             for field in layout.members:
                 source = f"{name}_words" if field == "words" else field
                 m.d.comb += entry[field].eq(command[source])
             unit = getattr(self, name)
             m.d.comb += [
-                queue.w_en.eq(self.command.valid & self.command.ready & concerned[name]),
-                unit.valid.eq(queue.r_rdy),
-                unit.payload.eq(queue.r_data),
-                queue.r_en.eq(unit.ready),
+                queue.i.valid.eq(self.command.valid & self.command.ready & concerned[name]),
+                unit.valid.eq(queue.o.valid),
+                unit.payload.eq(queue.o.payload),
+                queue.o.ready.eq(unit.ready),
             ]
-            ready = ready & queue.w_rdy
+            ready = ready & queue.i.ready
         m.d.comb += self.command.ready.eq(ready)
         return m

@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.credits import Credits
+from rtl.hierarchy import place
 
 
 class Loader(wiring.Component):
@@ -42,31 +43,23 @@ class Loader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.free_halves = free_halves = Credits(initial=2, limit=2)
+        free_halves = place(m, "free_halves", Credits, initial=2, limit=2)
         left = Signal(self.words_bits)
         m.d.comb += [
             free_halves.give.eq(self.free),
             free_halves.take.eq(self.loaded),
             self.write_data.eq(self.word.payload),
         ]
-        with m.FSM():
-            with m.State("next"):
-                m.d.comb += self.command.ready.eq(1)
-                m.d.sync += [left.eq(self.command.payload.words), self.write_address.eq(0)]
-                with m.If(self.command.valid):
-                    m.next = "load"
-            with m.State("load"):
-                m.d.comb += [
-                    self.word.ready.eq(free_halves.available),
-                    self.write.eq(self.word.valid & self.word.ready),
-                ]
-                with m.If(self.write):
-                    m.d.sync += [
-                        left.eq(left - 1),
-                        self.write_address.eq(self.write_address + 1),
-                    ]
-                    with m.If(left == 1):
-                        m.d.comb += self.loaded.eq(1)
-                        m.d.sync += self.write_half.eq(~self.write_half)
-                        m.next = "next"
+        m.d.comb += [
+            self.command.ready.eq(left == 0),
+            self.word.ready.eq((left != 0) & free_halves.available),
+            self.write.eq(self.word.valid & self.word.ready),
+            self.loaded.eq(self.write & (left == 1)),
+        ]
+        with m.If(self.command.valid & self.command.ready):
+            m.d.sync += [left.eq(self.command.payload.words), self.write_address.eq(0)]
+        with m.If(self.write):
+            m.d.sync += [left.eq(left - 1), self.write_address.eq(self.write_address + 1)]
+        with m.If(self.loaded):
+            m.d.sync += self.write_half.eq(~self.write_half)
         return m

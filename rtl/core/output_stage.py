@@ -1,18 +1,20 @@
 """The output stage: from accumulators to the ofmap port."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
-from amaranth.lib import fifo, memory, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.commands import OUTPUT_FIELDS, command_layout
 from rtl.core.credits import Credits
+from rtl.core.queue import Queue
+from rtl.core.sram import Sram, address_bits
 from rtl.hierarchy import place
 
 MULTIPLIER_BITS = 16
 
 
 class Requantize(wiring.Component):
-    """o = saturate(relu(⌊(sum · multiplier + 2^(shift−1)) / 2^shift⌋)); without rounding at shift 0.
+    """o = saturate(relu(⌊(sum · multiplier + 2^(shift−1)) / 2^shift⌋)); shift 0 rounds nothing.
 
     sum = acc + bias.  Latency: 2 registers (sum, product), o combinational behind them; the
     parameters are taken with acc and travel along.  Throughput: one a cycle.  Never stalls.
@@ -104,7 +106,7 @@ class OutputStage(wiring.Component):
                 "bias_write_address": In(bias_address),
                 "bias_write_data": In(self.bias_lanes * accumulator_bits),
                 "read_half": Out(1),
-                "read_address": Out(max((self.depth - 1).bit_length(), 1)),
+                "read_address": Out(address_bits(self.depth)),
                 "read_data": In(columns * accumulator_bits),
                 "count_read": Out(1),
             }
@@ -116,25 +118,24 @@ class OutputStage(wiring.Component):
         issue, last = self._walk(m, current)
         bias = self._bias(m, current, issue, last)
         words = self._pipeline(m, current, bias)
-        m.submodules.queue = queue = fifo.SyncFIFO(
-            width=self.columns * self.operand_bits, depth=self.queue_depth
-        )
+        width = self.columns * self.operand_bits
+        queue = place(m, "queue", Queue, width=width, depth=self.queue_depth)
         valid = Signal(3)
         m.d.sync += valid.eq(Cat(issue, valid)[:3])
         m.d.comb += [
-            queue.w_en.eq(valid[2]),
-            queue.w_data.eq(words),
-            self.ofmap.valid.eq(queue.r_rdy),
-            self.ofmap.payload.eq(queue.r_data),
-            queue.r_en.eq(self.ofmap.ready),
+            queue.i.valid.eq(valid[2]),
+            queue.i.payload.eq(words),
+            self.ofmap.valid.eq(queue.o.valid),
+            self.ofmap.payload.eq(queue.o.payload),
+            queue.o.ready.eq(self.ofmap.ready),
         ]
         return m
 
     def _walk(self, m: Module, current: Signal) -> tuple[Signal, Signal]:
         """Issue one read a cycle; returns (issue, last)."""
-        m.submodules.complete = complete = Credits(initial=0, limit=2)
-        m.submodules.biased = biased = Credits(initial=0, limit=2)
-        m.submodules.room = room = Credits(initial=self.queue_depth, limit=self.queue_depth)
+        complete = place(m, "complete", Credits, initial=0, limit=2)
+        biased = place(m, "biased", Credits, initial=0, limit=2)
+        room = place(m, "room", Credits, initial=self.queue_depth, limit=self.queue_depth)
         running, first, issue, last = Signal(), Signal(), Signal(), Signal()
         left = Signal(24)
         ready = complete.available & (biased.available | ~current.has_bias)
@@ -178,19 +179,14 @@ class OutputStage(wiring.Component):
         used, selected = Signal(), Signal()
         reads: list[Signal] = []
         for number in range(2):
-            store = memory.Memory(
-                shape=lanes * self.accumulator_bits, depth=max(self.bias_depth, 2), init=[]
-            )
-            m.submodules[f"bias_{number}"] = store
-            write, read = store.write_port(), store.read_port()
+            store = place(m, f"bias_{number}", Sram, bits=len(word), depth=self.bias_depth)
             m.d.comb += [
-                write.en.eq(self.bias_write & (self.bias_write_half == number)),
-                write.addr.eq(self.bias_write_address),
-                write.data.eq(self.bias_write_data),
-                read.addr.eq(address),
-                read.en.eq(1),
+                store.write.eq(self.bias_write & (self.bias_write_half == number)),
+                store.write_address.eq(self.bias_write_address),
+                store.write_data.eq(self.bias_write_data),
+                store.read_address.eq(address),
             ]
-            reads.append(read.data)
+            reads.append(store.read_data)
         m.d.sync += [used.eq(current.has_bias), selected.eq(half)]
         m.d.comb += word.eq(Mux(used, Mux(selected, reads[1], reads[0]), 0))
         with m.If(issue):
@@ -211,12 +207,12 @@ class OutputStage(wiring.Component):
         words = Signal(self.columns * self.operand_bits)
         taken, summed, multiplied = (Signal.like(current, name=f"stage_{n}") for n in range(3))
         m.d.sync += [taken.eq(current), summed.eq(taken), multiplied.eq(summed)]
+        widths = {
+            "accumulator_bits": self.accumulator_bits,
+            "operand_bits": self.operand_bits,
+        }
         for column in range(self.columns):
-            unit = Requantize(
-                accumulator_bits=self.accumulator_bits, operand_bits=self.operand_bits
-            )
-            name = f"requantize_{self.accumulator_bits}_{self.operand_bits}"
-            place(m, f"requantize_{column}", unit, name)
+            unit = place(m, f"requantize_{column}", Requantize, **widths)
             lane = 0 if self.scalar_bias else column
             m.d.comb += [
                 unit.acc.eq(self.read_data.word_select(column, self.accumulator_bits)),

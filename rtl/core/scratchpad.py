@@ -1,11 +1,15 @@
 """Scratchpads: one builder for each kind of memory that a design can name."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import memory, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.errors import InputError
 from archsim.memory import Plain, Scratchpad
+from rtl.core.sram import Sram, address_bits
+from rtl.hierarchy import place
 
 
 class PlainScratchpad(wiring.Component):
@@ -18,7 +22,7 @@ class PlainScratchpad(wiring.Component):
     def __init__(self, *, bits: int, depth: int) -> None:
         self.bits = bits
         self.depth = depth
-        address = range(max(depth, 2))
+        address = address_bits(depth)
         super().__init__(
             {
                 "write": In(1),
@@ -35,25 +39,22 @@ class PlainScratchpad(wiring.Component):
         m = Module()
         outputs: list[Signal] = []
         for half in range(2):
-            store = memory.Memory(shape=self.bits, depth=max(self.depth, 2), init=[])
-            m.submodules[f"half_{half}"] = store
-            write, read = store.write_port(), store.read_port()
+            store = place(m, f"half_{half}", Sram, bits=self.bits, depth=self.depth)
             m.d.comb += [
-                write.en.eq(self.write & (self.write_half == half)),
-                write.addr.eq(self.write_address),
-                write.data.eq(self.write_data),
-                read.en.eq(1),
-                read.addr.eq(self.read_address),
+                store.write.eq(self.write & (self.write_half == half)),
+                store.write_address.eq(self.write_address),
+                store.write_data.eq(self.write_data),
+                store.read_address.eq(self.read_address),
             ]
-            outputs.append(read.data)
+            outputs.append(store.read_data)
         selected = Signal()
         m.d.sync += selected.eq(self.read_half)
         m.d.comb += self.read_data.eq(Mux(selected, outputs[1], outputs[0]))
         return m
 
 
-def scratchpad(kind: Scratchpad, *, bits: int, depth: int) -> PlainScratchpad:
-    """The RTL of a scratchpad of that kind."""
+def scratchpad(m: Module, name: str, kind: Scratchpad, *, bits: int, depth: int) -> Any:
+    """Add a scratchpad of that kind to `m`; returns what has the ports of `PlainScratchpad`."""
     if isinstance(kind, Plain):
-        return PlainScratchpad(bits=bits, depth=depth)
+        return place(m, name, PlainScratchpad, bits=bits, depth=depth)
     raise InputError(f"no RTL is known for the memory {type(kind).__name__}; known: Plain")

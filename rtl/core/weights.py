@@ -1,6 +1,6 @@
 """The weight scratchpad and the addresses of its walk."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -9,7 +9,7 @@ from rtl.core.scratchpad import scratchpad
 
 
 class WeightReader(wiring.Component):
-    """o = the next weight word of the tile, in the order in which it was written.
+    """o = the next weight word of the tile, in the order in which it was written; 0 between.
 
     The walk goes back to the start of the step's words at the end of a block (`restart`) and to
     word 0 at the end of a tile.  Latency: 3 cycles from `read` to o (address, memory, register).
@@ -43,9 +43,9 @@ class WeightReader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.store = store = scratchpad(self.memory, bits=self.bits, depth=self.depth)
+        store = scratchpad(m, "store", self.memory, bits=self.bits, depth=self.depth)
         at, step_start = Signal(range(self.depth + 1)), Signal(range(self.depth + 1))
-        following, half = Signal.like(at), Signal()
+        following, half, valid = Signal.like(at), Signal(), Signal(2)
         address = Signal(range(max(self.depth, 2)))
         m.d.comb += [
             following.eq(at + self.read),
@@ -60,7 +60,8 @@ class WeightReader(wiring.Component):
             address.eq(at),
             half.eq(self.read_half),
             at.eq(Mux(self.restart, step_start, following)),
-            self.o.eq(store.read_data),
+            valid.eq(Cat(self.read, valid)[:2]),
+            self.o.eq(Mux(valid[1], store.read_data, 0)),
         ]
         with m.If(self.keep):
             m.d.sync += step_start.eq(following)

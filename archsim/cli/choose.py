@@ -1,0 +1,118 @@
+"""From the words on the command line to a network and its operands."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from archsim.errors import InputError
+from workloads.builtin import builtin, networks
+from workloads.layers import Conv2d, MatMul, Network
+from workloads.operands import Operands, from_onnx, synthetic
+from workloads.packaged import packaged, packaged_names
+
+if TYPE_CHECKING:
+    import onnx
+
+OperandChoice = Literal["auto", "real", "synthetic", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadOptions:
+    """What a user can say of a workload beside its name."""
+
+    dims: tuple[str, ...] = ()
+    skip_unsupported: bool = False
+    operands: OperandChoice = "auto"
+    density: float = 1.0
+    distribution: Literal["uniform", "normal"] = "uniform"
+    seed: int = 0
+    input_file: Path | None = None
+
+    @property
+    def dim_values(self) -> dict[str, int]:
+        """The dynamic dimensions given as NAME=SIZE."""
+        values: dict[str, int] = {}
+        for text in self.dims:
+            name, _, size = text.partition("=")
+            if not size.isdigit() or int(size) == 0:
+                raise InputError(f"--dim takes NAME=SIZE with a positive size, not {text!r}")
+            values[name] = int(size)
+        return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """A network, its model where there is one, and what feeds it."""
+
+    network: Network
+    model: onnx.ModelProto | Path | None = None
+    feeds: Callable[[], dict[str, Any]] | None = None
+    options: WorkloadOptions = field(default_factory=WorkloadOptions)
+
+    def operands(self, bits: int) -> Callable[[Conv2d | MatMul], Operands] | None:
+        """A function from a layer to its operands; None for timing only."""
+        options = self.options
+        choice = options.operands
+        if choice == "auto":
+            choice = "real" if self.feeds is not None else "synthetic"
+        if choice == "none":
+            return None
+        if choice == "synthetic":
+            return lambda layer: synthetic(
+                layer,
+                bits=bits,
+                density=options.density,
+                distribution=options.distribution,
+                seed=options.seed,
+            )
+        if self.model is None or self.feeds is None:
+            raise InputError(
+                f"{self.network.name} has shapes only: real operands need an ONNX file with "
+                f"--input FILE.npz, or one of: {', '.join(packaged_names())}"
+            )
+        values = from_onnx(self.model, self.feeds(), bits=bits, dims=options.dim_values)
+        return lambda layer: values[layer.name]
+
+
+def load_workload(name: str, options: WorkloadOptions) -> Workload:
+    """A built-in network, a trained one from an installed package, or an ONNX file."""
+    from workloads.onnx_import import import_onnx
+
+    if name in networks():
+        return Workload(network=builtin(name), options=options)
+    if name in packaged_names():
+        entry = packaged(name)
+        model = entry.model()
+        dims, skip = options.dim_values, options.skip_unsupported
+        network = import_onnx(model, name=name, dims=dims, skip_unsupported=skip)
+        return Workload(network=network, model=model, feeds=entry.input, options=options)
+    path = Path(name)
+    if path.suffix != ".onnx" and not path.exists():
+        known = [*networks(), *packaged_names()]
+        close = difflib.get_close_matches(name, known, n=3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(known)}"
+        raise InputError(f"no workload {name!r}; {hint} (or give an ONNX file)")
+    network = import_onnx(
+        path, dims=options.dim_values, skip_unsupported=options.skip_unsupported
+    )
+    feeds = _file_feeds(options.input_file) if options.input_file else None
+    return Workload(network=network, model=path, feeds=feeds, options=options)
+
+
+def _file_feeds(path: Path) -> Callable[[], dict[str, Any]]:
+    """The arrays of an .npz file, by input name."""
+
+    def load() -> dict[str, Any]:
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                return {str(key): arrays[key] for key in arrays.files}
+        except (OSError, ValueError, AttributeError) as error:
+            raise InputError(f"{path} is not an .npz file of input arrays: {error}") from error
+
+    return load

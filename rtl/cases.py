@@ -1,0 +1,177 @@
+"""Random cases for the conformance suite: layers of awkward shapes, tilings, and stalls."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from archsim.core.problem import Problem, Tiling, problem_of
+from archsim.core.tiling import check_tiling
+from archsim.core.trace import PORTS
+from archsim.core.walk import walk
+from archsim.designs.systolic import DATAFLOWS, Systolic
+from archsim.errors import InputError
+from archsim.memory import Plain
+from archsim.timing import Service
+from rtl.conformance import Case
+from workloads.layers import Conv2d, MatMul
+from workloads.operands import synthetic
+
+ATTEMPTS = 200
+
+
+class Draw:
+    """Small helpers on a seeded generator."""
+
+    def __init__(self, *seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def whole(self, low: int, high: int) -> int:
+        """A whole number from low to high, both included."""
+        return int(self.rng.integers(low, max(low, high) + 1))
+
+    def one_of(self, *choices: int) -> int:
+        """One of the choices."""
+        return int(self.rng.choice(choices))
+
+    def chance(self, probability: float) -> bool:
+        """True with that probability."""
+        return bool(self.rng.random() < probability)
+
+
+def random_design(draw: Draw, largest: int = 5) -> Systolic:
+    """A small design: any dataflow, operand width and odd sizes."""
+    return Systolic(
+        rows=draw.whole(1, largest),
+        columns=draw.whole(1, largest),
+        dataflow=DATAFLOWS[draw.whole(0, 2)],
+        operand_bits=draw.one_of(4, 8, 16),
+        accumulator_bits=draw.one_of(32, 32, 37),
+        ifmap_memory=Plain(capacity_bytes=draw.whole(200, 4000)),
+        weight_memory=Plain(capacity_bytes=draw.whole(200, 4000)),
+        accumulator_memory=Plain(capacity_bytes=draw.whole(400, 6000)),
+        bias_words=draw.whole(2, 64),
+    )
+
+
+def _near(draw: Draw, size: int, limit: int) -> int:
+    """A size that troubles an array axis of `size`: 1, primes, around its multiples."""
+    awkward = (1, 2, 3, size, size + 1, size - 1, 2 * size, 2 * size + 1, 7)
+    return max(1, min(draw.one_of(*awkward), limit))
+
+
+def random_layer(draw: Draw, design: Systolic) -> Conv2d | MatMul:
+    """A layer around the sizes of the design's array."""
+    rows, columns = design.rows, design.columns
+    flags = {"bias": draw.chance(0.5), "relu": draw.chance(0.5)}
+    if draw.chance(0.4):
+        batch = draw.one_of(1, 1, 2)
+        return MatMul(
+            name="product",
+            m=_near(draw, columns, 40),
+            n=_near(draw, columns, 40),
+            k=_near(draw, rows, 40),
+            batch=batch,
+            shared_weight=batch == 1,
+            **flags,
+        )
+    kernel = (draw.whole(1, 3), draw.whole(1, 3))
+    dilation = (draw.one_of(1, 1, 2), draw.one_of(1, 1, 2))
+    pads = [draw.whole(0, kernel[axis] - 1) for axis in (0, 1, 0, 1)]
+    least = [max(1, (kernel[a] - 1) * dilation[a] + 1 - pads[a] - pads[a + 2]) for a in (0, 1)]
+    depthwise = draw.chance(0.2)
+    groups = draw.whole(2, 5) if depthwise else draw.one_of(1, 1, 1, 2)
+    channels = 1 if depthwise else _near(draw, rows, 20)
+    filters = 1 if depthwise else _near(draw, columns, 20)
+    return Conv2d(
+        name="convolution",
+        channels=channels * groups,
+        filters=filters * groups,
+        ifmap_height=draw.whole(least[0], least[0] + 5),
+        ifmap_width=draw.whole(least[1], least[1] + 5),
+        kernel_height=kernel[0],
+        kernel_width=kernel[1],
+        stride_height=draw.whole(1, 2),
+        stride_width=draw.whole(1, 3),
+        pad_top=pads[0],
+        pad_left=pads[1],
+        pad_bottom=pads[2],
+        pad_right=pads[3],
+        dilation_height=dilation[0],
+        dilation_width=dilation[1],
+        groups=groups,
+        batch=draw.one_of(1, 1, 2),
+        **flags,
+    )
+
+
+def random_tiling(draw: Draw, design: Systolic, problem: Problem) -> Tiling | None:
+    """A tiling that fits, mostly of several tiles; None if none was found."""
+    for attempt in range(ATTEMPTS):
+        tiling = Tiling(
+            pixel_rows=draw.whole(1, problem.out_height),
+            pixel_columns=draw.whole(1, problem.out_width),
+            filters=draw.whole(1, problem.filters),
+            channels=draw.whole(1, problem.channels),
+            order="filters_outer" if draw.chance(0.5) else "pixels_outer",
+        )
+        if attempt > ATTEMPTS // 2:
+            tiling = replace(tiling, pixel_rows=1, channels=1)
+        try:
+            check_tiling("", problem, design.machine, tiling)
+        except InputError:
+            continue
+        return tiling
+    return None
+
+
+def random_services(draw: Draw, counts: dict[str, int]) -> tuple[Service, ...]:
+    """Gaps on every port: none, rare and long, or everywhere, each port its own way."""
+    services: list[Service] = []
+    for name in PORTS:
+        words = max(1, counts[name])
+        rate, longest = ((0.0, 1), (0.05, 40), (0.4, 3), (0.9, 2))[draw.whole(0, 3)]
+        gaps = draw.rng.integers(1, longest + 1, words) * (draw.rng.random(words) < rate)
+        services.append(Service(gaps=gaps.astype(np.int64)))
+    return tuple(services)
+
+
+def port_counts(design: Systolic, problem: Problem, tiling: Tiling) -> dict[str, int]:
+    """Words that cross each port."""
+    from archsim.core import commands as cmd
+
+    tiles = walk(problem.vector(), tiling.vector(), design.machine)
+    return {
+        "command": len(tiles),
+        "ifmap": int((tiles[:, cmd.IFMAP_WORDS] * tiles[:, cmd.LOAD_IFMAP]).sum()),
+        "weight": int((tiles[:, cmd.WEIGHT_WORDS] * tiles[:, cmd.LOAD_WEIGHT]).sum()),
+        "bias": int(tiles[:, cmd.BIAS_WORDS].sum()),
+        "ofmap": int((tiles[:, cmd.OUTPUT_WORDS] * tiles[:, cmd.LAST_K]).sum()),
+    }
+
+
+def random_case(
+    seed: int, number: int, design: Systolic | None = None, *, longest_words: int = 20_000
+) -> Case:
+    """Case `number` of a seed: on the given design, or on a random small one."""
+    for attempt in range(ATTEMPTS):
+        draw = Draw(seed, number, attempt)
+        chosen = design or random_design(draw)
+        layer = random_layer(draw, chosen)
+        problem = problem_of(layer)
+        tiling = random_tiling(draw, chosen, problem)
+        if tiling is None:
+            continue
+        counts = port_counts(chosen, problem, tiling)
+        if sum(counts.values()) > longest_words or counts["command"] > 400:
+            continue
+        return Case(
+            design=chosen,
+            layer=layer,
+            tiling=tiling,
+            operands=synthetic(layer, bits=chosen.operand_bits, seed=seed + number),
+            services=random_services(draw, counts),
+            label=f"seed {seed} case {number}",
+        )
+    raise InputError(
+        f"no random layer fits the design ({design}); its scratchpads are too small to verify"
+    )

@@ -1,0 +1,1 @@
+"""The verbs that `rtl` adds to the command line."""

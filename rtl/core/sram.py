@@ -1,0 +1,97 @@
+"""The one memory primitive of all designs: one read port, one write port, one clock."""
+
+from amaranth.hdl import Module
+from amaranth.lib import memory, wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.hierarchy import VerilogModule
+
+SOURCE = """\
+// One write port, one read port, one clock: the place to put a memory macro.
+// A word written in a cycle is read by an address of the next one; with TRANSPARENT also by an
+// address of the same cycle.
+module sram #(
+  parameter BITS = 8,
+  parameter DEPTH = 2,
+  parameter ADDRESS_BITS = 1,
+  parameter TRANSPARENT = 0
+) (
+  input clk,
+  input write,
+  input [ADDRESS_BITS-1:0] write_address,
+  input [BITS-1:0] write_data,
+  input [ADDRESS_BITS-1:0] read_address,
+  output reg [BITS-1:0] read_data
+);
+  reg [BITS-1:0] words [0:DEPTH-1];
+  always @(posedge clk) begin
+    if (write) words[write_address] <= write_data;
+    if (TRANSPARENT != 0 && write && write_address == read_address) read_data <= write_data;
+    else read_data <= words[read_address];
+  end
+endmodule
+"""
+
+
+def address_bits(depth: int) -> int:
+    """Bits of an address into `depth` words, at least 1."""
+    return max((depth - 1).bit_length(), 1)
+
+
+class Sram(wiring.Component):
+    """read_data[t + 1] = words[read_address[t]].
+
+    A word written in cycle t is read by an address of cycle t + 1, and with `transparent` also by
+    one of cycle t.  In emitted Verilog every such memory is an instance of the module `sram`.
+    """
+
+    @staticmethod
+    def ports(*, bits: int, depth: int) -> wiring.Signature:
+        """The ports; those of the Verilog module beside its clock."""
+        address = address_bits(depth)
+        return wiring.Signature(
+            {
+                "write": In(1),
+                "write_address": In(address),
+                "write_data": In(bits),
+                "read_address": In(address),
+                "read_data": Out(bits),
+            }
+        )
+
+    @classmethod
+    def verilog(cls, *, bits: int, depth: int, transparent: bool = False) -> VerilogModule:
+        """The Verilog module that stands for this component in emitted designs."""
+        return VerilogModule(
+            name="sram",
+            source=SOURCE,
+            signature=cls.ports(bits=bits, depth=depth),
+            parameters={
+                "BITS": bits,
+                "DEPTH": max(depth, 2),
+                "ADDRESS_BITS": address_bits(depth),
+                "TRANSPARENT": int(transparent),
+            },
+        )
+
+    def __init__(self, *, bits: int, depth: int, transparent: bool = False) -> None:
+        self.bits = bits
+        self.depth = depth
+        self.transparent = transparent
+        super().__init__(self.ports(bits=bits, depth=depth))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        store = memory.Memory(shape=self.bits, depth=max(self.depth, 2), init=[])
+        m.submodules.words = store
+        write = store.write_port()
+        read = store.read_port(transparent_for=(write,) if self.transparent else ())
+        m.d.comb += [
+            write.en.eq(self.write),
+            write.addr.eq(self.write_address),
+            write.data.eq(self.write_data),
+            read.en.eq(1),
+            read.addr.eq(self.read_address),
+            self.read_data.eq(read.data),
+        ]
+        return m

@@ -1,0 +1,92 @@
+"""A design as Verilog, with a manifest of what was emitted."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth.back import rtlil
+from amaranth.back.verilog import (
+    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportPrivateUsage]
+)
+
+from archsim.core.actions import ACTIONS
+from archsim.designs.registry import design_name, design_record
+from archsim.designs.systolic import Systolic
+from archsim.errors import InputError
+from archsim.version import VERSION
+from rtl.hierarchy import Library, sharing
+from rtl.registry import core_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Emitted:
+    """Verilog text, and its manifest as plain data."""
+
+    verilog: str
+    manifest: dict[str, Any]
+
+    def manifest_json(self) -> str:
+        """The manifest as JSON."""
+        return json.dumps(self.manifest, indent=2)
+
+
+def _port_record(design: Systolic) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": port.name,
+            "direction": {"i": "input", "o": "output"}[port.direction],
+            "signals": [f"{port.name}__{part}" for part in ("payload", "valid", "ready")],
+            "bits": port.bits,
+            "lanes": [
+                {"bits": bits, "signed": signed, **({"name": name} if name else {})}
+                for bits, signed, name in zip(
+                    port.lane_bits,
+                    port.lane_signed,
+                    port.lane_names or [""] * port.lanes,
+                    strict=True,
+                )
+            ],
+        }
+        for port in design.ports
+    ]
+
+
+_NOISE = re.compile(
+    r"^ *\(\* (?:generator|top) = .*\*\)\n|^ *if \(\\\$auto\$verilog_backend.*begin end\n",
+    re.MULTILINE,
+)
+_MODULE = re.compile(r"^module (\w+) ?\(", re.MULTILINE)
+
+
+def readable(text: str, library: Library) -> str:
+    """Verilog without the generator's noise, and with a heading over each shared module."""
+
+    def heading(match: re.Match[str]) -> str:
+        parameters = library.headings.get(match[1])
+        return f"// {parameters}\n{match[0]}" if parameters else match[0]
+
+    return _MODULE.sub(heading, _NOISE.sub("", text))
+
+
+def emit(design: Systolic, *, top: str = "top") -> Emitted:
+    """Verilog of a design's core: the hierarchy of the design, each repeated module once."""
+    with sharing() as library:
+        text = rtlil.convert(core_of(design), name=top, emit_src=False)
+    if top in library.texts or top in library.sources:
+        raise InputError(f"top must not be the name of a module of the design, {top!r}")
+    header = f"// {design_name(design)}, emitted by archsim {VERSION}; see the manifest.\n"
+    body = readable(rtlil_to_verilog("\n".join([text, *library.texts.values()])), library)
+    manifest = {
+        "archsim": VERSION,
+        "top": top,
+        "design_name": design_name(design),
+        "design": design_record(design),
+        "clock": {"signal": "clk", "edge": "rising"},
+        "reset": {"signal": "rst", "active": "high", "synchronous": True},
+        "ports": _port_record(design),
+        "counters": [{"signal": f"count_{name}", "action": name} for name in ACTIONS],
+        "contract": "docs/contracts/systolic.md",
+    }
+    sources = "\n".join(library.sources.values())
+    return Emitted(verilog=f"{header}{sources}\n{body}", manifest=manifest)
