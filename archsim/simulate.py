@@ -107,7 +107,6 @@ def _timed(
 def plan_tiling(design: Systolic, layer: Conv2d | MatMul, tiling: Tiling | None) -> Tiling:
     """The tiling given by hand, checked, or the automatic one."""
     from archsim.core.tiling import best_tiling, check_tiling, why_nothing_fits
-    from archsim.core.traffic import offchip_vector
 
     problem = problem_of(layer)
     if tiling is not None:
@@ -115,7 +114,7 @@ def plan_tiling(design: Systolic, layer: Conv2d | MatMul, tiling: Tiling | None)
         return tiling
     found = np.zeros(5, np.int64)
     vector = problem.vector()
-    if not best_tiling(vector, design.machine, offchip_vector(design.off_chip), found):
+    if not best_tiling(vector, design.machine, found):
         raise why_nothing_fits(layer.name, problem, design.machine)
     return Tiling.from_vector(found)
 
@@ -127,13 +126,12 @@ def time_layer(
     from archsim.core import summary
     from archsim.core.actions import count_actions
     from archsim.core.commands import check_commands
-    from archsim.core.traffic import offchip_vector
     from archsim.core.walk import walk
 
     tiling = plan_tiling(design, layer, tiling)
     tiles = walk(problem_of(layer).vector(), tiling.vector(), design.machine)
     check_commands(layer.name, tiles)
-    figures = summary.time_tiles(tiles, design.machine, offchip_vector(design.off_chip)).tolist()
+    figures = summary.time_tiles(tiles, design.machine).tolist()
     return LayerResult(
         name=layer.name,
         kind="matmul" if isinstance(layer, MatMul) else "conv2d",
@@ -200,7 +198,6 @@ def simulate_many(
     are −1 where a layer fits in no tiling.  One compiled pass runs over designs, layers, tiles.
     """
     from archsim.core.summary import time_many
-    from archsim.core.traffic import offchip_vector
 
     listed = list(designs)
     layers = network.matrix_layers
@@ -209,7 +206,6 @@ def simulate_many(
     cycles, _ = time_many(
         np.stack([problem.vector() for problem in unique]),
         np.stack([design.machine for design in listed]),
-        np.stack([offchip_vector(design.off_chip) for design in listed]),
     )
     where = [unique.index(problem) for problem in problems]
     return cycles[:, where], tuple(layer.name for layer in layers)

@@ -6,7 +6,7 @@ import numpy as np
 
 from archsim.core.problem import Problem, Tiling, problem_of
 from archsim.core.tiling import check_tiling
-from archsim.core.trace import PORTS
+from archsim.trace import PORTS
 from archsim.core.walk import walk
 from archsim.designs.systolic import DATAFLOWS, Systolic
 from archsim.errors import InputError

@@ -8,7 +8,7 @@ import numpy as np
 
 from archsim.core.actions import ACTIONS
 from archsim.core.problem import Tiling
-from archsim.core.trace import PORTS, Answer, answer
+from archsim.trace import PORTS, Answer, answer
 from archsim.designs.systolic import Systolic
 from archsim.ports import Difference, Transfers, differences
 from archsim.timing import Service

@@ -52,10 +52,8 @@ def _port_record(design: Systolic) -> list[dict[str, Any]]:
     ]
 
 
-_NOISE = re.compile(
-    r"^ *\(\* (?:generator|top) = .*\*\)\n|^ *if \(\\\$auto\$verilog_backend.*begin end\n",
-    re.MULTILINE,
-)
+_NOISE = re.compile(r"^ *\(\* (?:generator|top) = .*\*\)\n", re.MULTILINE)
+_SETTLE = re.compile(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ")
 _MODULE = re.compile(r"^module (\w+) ?\(", re.MULTILINE)
 
 
@@ -66,7 +64,7 @@ def readable(text: str, library: Library) -> str:
         parameters = library.headings.get(match[1])
         return f"// {parameters}\n{match[0]}" if parameters else match[0]
 
-    return _MODULE.sub(heading, _NOISE.sub("", text))
+    return _MODULE.sub(heading, _SETTLE.sub("settle ", _NOISE.sub("", text)))
 
 
 def emit(design: Systolic, *, top: str = "top") -> Emitted:
@@ -75,7 +73,10 @@ def emit(design: Systolic, *, top: str = "top") -> Emitted:
         text = rtlil.convert(core_of(design), name=top, emit_src=False)
     if top in library.texts or top in library.sources:
         raise InputError(f"top must not be the name of a module of the design, {top!r}")
-    header = f"// {design_name(design)}, emitted by archsim {VERSION}; see the manifest.\n"
+    header = (
+        f"// {design_name(design)}, emitted by archsim {VERSION}; see the manifest.\n"
+        "// `settle` never changes: it makes simulators evaluate every block once at time zero.\n"
+    )
     body = readable(rtlil_to_verilog("\n".join([text, *library.texts.values()])), library)
     manifest = {
         "archsim": VERSION,

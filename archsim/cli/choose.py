@@ -98,9 +98,7 @@ def load_workload(name: str, options: WorkloadOptions) -> Workload:
         close = difflib.get_close_matches(name, known, n=3)
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(known)}"
         raise InputError(f"no workload {name!r}; {hint} (or give an ONNX file)")
-    network = import_onnx(
-        path, dims=options.dim_values, skip_unsupported=options.skip_unsupported
-    )
+    network = import_onnx(path, dims=options.dim_values, skip_unsupported=options.skip_unsupported)
     feeds = _file_feeds(options.input_file) if options.input_file else None
     return Workload(network=network, model=path, feeds=feeds, options=options)
 

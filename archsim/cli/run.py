@@ -122,7 +122,9 @@ def run(
             operands=values,
             tilings=tilings,
             seed=seed,
-            progress=lambda done, total, _: bar.update(bar.task_ids[0], completed=done, total=total),
+            progress=lambda done, total, _: bar.update(
+                bar.task_ids[0], completed=done, total=total
+            ),
         )
     if output is not None:
         save(result, output)

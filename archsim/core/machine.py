@@ -23,5 +23,10 @@ WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
     WEIGHT_WORD_BYTES,
     BIAS_WORD_BYTES,
     OFMAP_WORD_BYTES,
+    OFFCHIP_RATE,  # rates in 1/1024 byte per cycle; 0: every port moves a word a cycle
+    OFFCHIP_WEIGHT_RATE,  # 0: weights share the rate above
+    OFFCHIP_LATENCY,
+    OFFCHIP_BURST_BYTES,
+    OFFCHIP_SHARED,
     MACHINE_COLUMNS,
-) = range(17)
+) = range(22)

@@ -84,10 +84,10 @@ def summarize(tiles: IntArray, plan: IntArray, ideal: IntArray, machine: IntArra
 
 
 @kernel
-def time_tiles(tiles: IntArray, machine: IntArray, offchip: IntArray) -> IntArray:
+def time_tiles(tiles: IntArray, machine: IntArray) -> IntArray:
     """The summary of a layer's tiles with the off-chip memory's services."""
     gaps = np.full(6, 6, np.int64)
-    services = services_of(tiles, machine, offchip)
+    services = services_of(tiles, machine)
     plan = sc.schedule(tiles, machine, services, gaps)
     ideal = plan
     if services[:, sc.BURST_WORDS].sum() + services[:, sc.LATENCY].sum() > 0:
@@ -96,16 +96,14 @@ def time_tiles(tiles: IntArray, machine: IntArray, offchip: IntArray) -> IntArra
 
 
 @kernel
-def count_cycles(tiles: IntArray, machine: IntArray, offchip: IntArray) -> int:
+def count_cycles(tiles: IntArray, machine: IntArray) -> int:
     """The cycles of a layer's tiles, and nothing else."""
-    plan = sc.schedule(tiles, machine, services_of(tiles, machine, offchip), np.full(6, 6, np.int64))
+    plan = sc.schedule(tiles, machine, services_of(tiles, machine), np.full(6, 6, np.int64))
     return plan[len(tiles) - 1, sc.LAST_OUT] + 1
 
 
 @kernel
-def time_many(
-    problems: IntArray, machines: IntArray, offchips: IntArray
-) -> tuple[IntArray, IntArray]:
+def time_many(problems: IntArray, machines: IntArray) -> tuple[IntArray, IntArray]:
     """Cycles [designs, layers] and tilings [designs, layers, 5].
 
     Every layer takes its best tiling on every design; its cycles are −1 where none fits.
@@ -114,10 +112,10 @@ def time_many(
     cycles = np.full((designs, layers), -1, np.int64)
     tilings = np.zeros((designs, layers, 5), np.int64)
     for design in range(designs):
-        machine, offchip = machines[design], offchips[design]
+        machine = machines[design]
         for layer in range(layers):
             tiling = tilings[design, layer]
-            if best_tiling(problems[layer], machine, offchip, tiling):
+            if best_tiling(problems[layer], machine, tiling):
                 tiles = walk(problems[layer], tiling, machine)
-                cycles[design, layer] = count_cycles(tiles, machine, offchip)
+                cycles[design, layer] = count_cycles(tiles, machine)
     return cycles, tilings

@@ -133,7 +133,7 @@ def _swept(problem: IntArray, tile: int, axis: int) -> tuple[int, int]:
 
 @kernel
 def _estimate(
-    problem: IntArray, machine: IntArray, offchip: IntArray, tiling: IntArray
+    problem: IntArray, machine: IntArray, tiling: IntArray, row: IntArray
 ) -> tuple[int, int]:
     """Off-chip bytes of a tiling (operands densely packed), and its cycles, roughly."""
     n_rows, height = _swept(problem, tiling[pb.T_ROWS], 0)
@@ -150,7 +150,7 @@ def _estimate(
     kernel = problem[pb.KERNEL_HEIGHT] * problem[pb.KERNEL_WIDTH]
     ifmap = groups * problem[pb.IMAGES] * height * width * problem[pb.CHANNELS] * ifmap_sweeps
     weight = groups * problem[pb.FILTERS] * problem[pb.CHANNELS] * kernel * weight_sweeps
-    row = np.zeros(cmd.WALK_COLUMNS, np.int64)
+    row[:] = 0
     fill_tile(row, problem, tiling, machine)
     tiles = groups * n_pixels * n_filters * n_channels
     outputs = groups * n_pixels * n_filters * row[cmd.OUTPUT_WORDS]
@@ -160,17 +160,21 @@ def _estimate(
     compute = tiles * (fold_span(row, machine)[5] + 2)
     first = row[cmd.IFMAP_WORDS] + row[cmd.WEIGHT_WORDS]
     load = ifmap // machine[mc.IFMAP_LANES]
-    if offchip[0] > 0:
-        load = max(load, moved * 1024 // offchip[0])
-        first += first * machine[mc.IFMAP_WORD_BYTES] * 1024 // offchip[0]
+    if machine[mc.OFFCHIP_WEIGHT_RATE] > 0:
+        load = max(load, int(weight * operand_bytes) * 1024 // machine[mc.OFFCHIP_WEIGHT_RATE])
+    if machine[mc.OFFCHIP_RATE] > 0:
+        load = max(load, moved * 1024 // machine[mc.OFFCHIP_RATE])
+        first += first * machine[mc.IFMAP_WORD_BYTES] * 1024 // machine[mc.OFFCHIP_RATE]
     busy = max(max(compute, load), outputs)
-    return moved, busy + first + row[cmd.OUTPUT_WORDS] + tiles * offchip[2] // 8
+    # of equals, the one that keeps the array less busy: fewer folds
+    busy += compute // 16
+    return moved, busy + first + row[cmd.OUTPUT_WORDS] + tiles * machine[mc.OFFCHIP_LATENCY] // 8
 
 
 @kernel
 def _offer(
-    found: IntArray, count: int, problem: IntArray, machine: IntArray, offchip: IntArray,
-    tiling: IntArray,
+    found: IntArray, count: int, problem: IntArray, machine: IntArray, tiling: IntArray,
+    row: IntArray,
 ) -> int:  # fmt: skip
     """Add a tiling, with the filters inside and, where it differs, outside, to the candidates."""
     for outer in range(2):
@@ -178,7 +182,7 @@ def _offer(
             return count
         tiling[pb.T_FILTERS_OUTER] = outer
         found[count, :5] = tiling
-        found[count, 5], found[count, 6] = _estimate(problem, machine, offchip, tiling)
+        found[count, 5], found[count, 6] = _estimate(problem, machine, tiling, row)
         count += 1
         if tiling[pb.T_FILTERS] == problem[pb.FILTERS]:
             break
@@ -187,14 +191,14 @@ def _offer(
 
 @kernel
 def _offer_pixels(
-    found: IntArray, count: int, problem: IntArray, machine: IntArray, offchip: IntArray,
-    tiling: IntArray,
+    found: IntArray, count: int, problem: IntArray, machine: IntArray, tiling: IntArray,
+    row: IntArray,
 ) -> int:  # fmt: skip
     """The largest pixel tile that fits, and some smaller ones."""
     if not _fit_pixels(problem, machine, tiling):
         return count
     for _ in range(SPLITS):
-        count = _offer(found, count, problem, machine, offchip, tiling)
+        count = _offer(found, count, problem, machine, tiling, row)
         axis = 0 if tiling[pb.T_ROWS] > 1 else 1
         if tiling[axis] == 1:
             break
@@ -204,45 +208,66 @@ def _offer_pixels(
 
 
 @kernel
-def _channel_tile(channels: int, splits: int, machine: IntArray) -> int:
-    """Channels in each of `splits` tiles, a multiple of the array's rows if there are as many."""
-    size = _ceil(channels, splits)
-    rows = machine[mc.ROWS]
-    if size >= rows:
-        size = _ceil(size, rows) * rows
-    return min(size, channels)
-
-
-@kernel
-def _search(found: IntArray, problem: IntArray, machine: IntArray, offchip: IntArray) -> int:
-    """Fill `found` [MAX_CANDIDATES, 7] with tilings that fit, their bytes and their cycles."""
-    count = 0
+def _offer_filters(
+    found: IntArray, count: int, problem: IntArray, machine: IntArray, channels: int,
+    row: IntArray,
+) -> int:  # fmt: skip
+    """For tiles of so many channels: all filters, or as many as fit, and some fewer."""
     unit = 1 if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY else machine[mc.COLUMNS]
     steps = _ceil(problem[pb.FILTERS], unit)
     tiling = np.zeros(5, np.int64)
-    splits, enough = 1, 0
-    while splits < 2 * problem[pb.CHANNELS] and enough < 2:
-        channels = _channel_tile(problem[pb.CHANNELS], splits, machine)
-        before, filter_splits, sizes = count, 1, 0
-        while filter_splits < 2 * steps and sizes < SPLITS:
-            filters = min(_ceil(steps, filter_splits) * unit, problem[pb.FILTERS])
-            filter_splits *= 2
-            if not weights_fit(problem, machine, filters, channels):
-                continue
+    splits, sizes = 1, 0
+    while splits < 2 * steps and sizes < SPLITS:
+        filters = min(_ceil(steps, splits) * unit, problem[pb.FILTERS])
+        splits = splits + 1 if splits < 4 else splits * 2
+        if weights_fit(problem, machine, filters, channels):
             tiling[pb.T_FILTERS], tiling[pb.T_CHANNELS] = filters, channels
-            known = count
-            count = _offer_pixels(found, count, problem, machine, offchip, tiling)
-            sizes += count > known
-        enough += count > before
-        splits *= 2
+            before = count
+            count = _offer_pixels(found, count, problem, machine, tiling, row)
+            sizes += count > before
     return count
 
 
 @kernel
-def best_tiling(problem: IntArray, machine: IntArray, offchip: IntArray, tiling: IntArray) -> bool:
+def _least_bytes(problem: IntArray, machine: IntArray) -> int:
+    """Bytes of a layer whose operands each cross once."""
+    kernel_size = problem[pb.KERNEL_HEIGHT] * problem[pb.KERNEL_WIDTH]
+    ifmap = problem[pb.IMAGES] * problem[pb.HEIGHT] * problem[pb.WIDTH] * problem[pb.CHANNELS]
+    weight = problem[pb.FILTERS] * problem[pb.CHANNELS] * kernel_size
+    ofmap = problem[pb.IMAGES] * problem[pb.OUT_HEIGHT] * problem[pb.OUT_WIDTH]
+    operand_bytes = machine[mc.IFMAP_WORD_BYTES] / machine[mc.IFMAP_LANES]
+    total = ifmap + weight + ofmap * problem[pb.FILTERS]
+    return int(problem[pb.GROUPS] * total * operand_bytes)
+
+
+@kernel
+def _search(found: IntArray, problem: IntArray, machine: IntArray) -> int:
+    """Fill `found` [MAX_CANDIDATES, 7] with tilings that fit, their bytes and their cycles.
+
+    All channels first; parts of them while the traffic is not near the least there can be.
+    """
+    count, splits, feasible = 0, 1, 0
+    rows, whole = machine[mc.ROWS], problem[pb.CHANNELS]
+    least = _least_bytes(problem, machine)
+    row = np.zeros(cmd.WALK_COLUMNS, np.int64)
+    while splits < 2 * whole and feasible < SPLITS:
+        size = _ceil(whole, splits)
+        before, aligned = count, _ceil(size, rows) * rows
+        if size > rows and size != aligned and aligned < whole:
+            count = _offer_filters(found, count, problem, machine, aligned, row)
+        count = _offer_filters(found, count, problem, machine, size, row)
+        feasible += count > before
+        if count > before and 16 * found[before:count, 5].min() <= 17 * least:
+            break
+        splits = splits + 1 if splits < 8 else splits * 2
+    return count
+
+
+@kernel
+def best_tiling(problem: IntArray, machine: IntArray, tiling: IntArray) -> bool:
     """Write the best tiling into `tiling` [5]; False if none fits."""
     found = np.zeros((MAX_CANDIDATES, 7), np.int64)
-    count = _search(found, problem, machine, offchip)
+    count = _search(found, problem, machine)
     if count == 0:
         return False
     least = found[:count, 5].min()

@@ -8,29 +8,11 @@ from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core import schedule as sc
 from archsim.core.kernel import kernel
-from archsim.memory import OffChip
 from archsim.numbers import IntArray
 from archsim.timing import Service
 
-RATE, WEIGHT_RATE, LATENCY, BURST_BYTES, SHARED = range(5)
-"""Columns of an off-chip vector; rates in 1/1024 byte per cycle, 0 for unlimited or none."""
-
 _FRACTION = 256
 """Service intervals are kept in 1/256 of a cycle a burst."""
-
-
-def offchip_vector(memory: OffChip) -> IntArray:
-    """An off-chip memory as the kernels read it."""
-    return np.array(
-        [
-            round(memory.bytes_per_cycle * 1024),
-            round((memory.weight_bytes_per_cycle or 0) * 1024),
-            memory.latency_cycles,
-            memory.burst_bytes,
-            int(memory.shared),
-        ],
-        np.int64,
-    )
 
 
 @kernel
@@ -49,25 +31,25 @@ def port_bytes(tiles: IntArray, machine: IntArray) -> IntArray:
 
 
 @kernel
-def services_of(tiles: IntArray, machine: IntArray, offchip: IntArray) -> IntArray:
+def services_of(tiles: IntArray, machine: IntArray) -> IntArray:
     """The regular services of the ports: [5, 4], each with its share of the bandwidth."""
     moved = port_bytes(tiles, machine)
     services = np.zeros((5, 4), np.int64)
     services[:, sc.DENOMINATOR] = _FRACTION
-    services[sc.IFMAP : sc.OFMAP, sc.LATENCY] = offchip[LATENCY]
+    services[sc.IFMAP : sc.OFMAP, sc.LATENCY] = machine[mc.OFFCHIP_LATENCY]
     sharing = moved.sum()
-    if offchip[WEIGHT_RATE] > 0:
+    if machine[mc.OFFCHIP_WEIGHT_RATE] > 0:
         sharing -= moved[sc.WEIGHT]
     for port in range(sc.IFMAP, sc.OFMAP + 1):
         word = machine[mc.IFMAP_WORD_BYTES + port - sc.IFMAP]
-        rate, total, share = offchip[RATE], sharing, moved[port]
-        if port == sc.WEIGHT and offchip[WEIGHT_RATE] > 0:
-            rate, total, share = offchip[WEIGHT_RATE], np.int64(1), np.int64(1)
-        elif offchip[SHARED] == 0:
+        rate, total, share = machine[mc.OFFCHIP_RATE], sharing, moved[port]
+        if port == sc.WEIGHT and machine[mc.OFFCHIP_WEIGHT_RATE] > 0:
+            rate, total, share = machine[mc.OFFCHIP_WEIGHT_RATE], np.int64(1), np.int64(1)
+        elif machine[mc.OFFCHIP_SHARED] == 0:
             total, share = np.int64(1), np.int64(1)
         if rate == 0 or share == 0:
             continue
-        burst = max(1, offchip[BURST_BYTES] // word)
+        burst = max(1, machine[mc.OFFCHIP_BURST_BYTES] // word)
         interval = float(burst * word) * 1024 * _FRACTION * total / (float(rate) * share)
         if interval > burst * _FRACTION:
             services[port, sc.BURST_WORDS] = burst

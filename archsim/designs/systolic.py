@@ -170,6 +170,7 @@ class Systolic:
     @cached_property
     def machine(self) -> IntArray:
         """The design as the timing kernels read it (`archsim.core.machine`)."""
+        memory = self.off_chip
         sizes = [-(-self.word_bits(name) // 8) for name in ("ifmap", "weight", "bias", "ofmap")]
         return np.array(
             [
@@ -186,6 +187,11 @@ class Systolic:
                 self.output_queue_depth,
                 self.command_queue_depth,
                 *sizes,
+                round(memory.bytes_per_cycle * 1024),
+                round((memory.weight_bytes_per_cycle or 0) * 1024),
+                memory.latency_cycles,
+                memory.burst_bytes,
+                int(memory.shared),
             ],
             np.int64,
         )

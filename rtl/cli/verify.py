@@ -13,7 +13,7 @@ from archsim.errors import InputError, require
 DIFFERENT = 1
 
 
-def verify(
+def verify(  # noqa: PLR0913
     design: Annotated[str, typer.Argument(help="A registered design or a TOML file.")],
     cases: Annotated[int, typer.Option(help="How many random layers, tilings and stalls.")] = 20,
     seed: Annotated[int, typer.Option(help="Seed of the cases.")] = 0,

@@ -1,0 +1,12 @@
+"""Published tables, and ours beside them.
+
+figures    what a paper says (value, unit, where, tolerance, why), and a row of the comparison
+registry   the papers by name; a new one is a module with `compare()` and a TOML of its figures
+stalls     where the cycles of an array went, as hardware counters would attribute them
+tpu        Jouppi et al., ISCA 2017 (tpu_shapes, tpu_measure)
+"""
+
+from archsim.papers.figures import Comparison, Figure, Row
+from archsim.papers.registry import compare, papers
+
+__all__ = ["Comparison", "Figure", "Row", "compare", "papers"]

@@ -1,0 +1,86 @@
+"""Where the cycles of an array went, as hardware counters would attribute them.
+
+`LayerResult.where` asks where cycles would have gone with ports that never wait, and gives the
+rest to the memory.  A counter in a machine sees the schedule as it is: while the weights of a
+fold are not on the chip the array waits for weights; once they are, and are being shifted in
+with nothing streaming, it waits for the shift.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from archsim.core import schedule as sc
+from archsim.core.problem import problem_of
+from archsim.core.traffic import services_of
+from archsim.core.walk import walk
+from archsim.designs.systolic import Systolic
+from archsim.simulate import plan_tiling, time_layer
+from workloads.layers import Conv2d, MatMul, Network
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribution:
+    """Cycles of the array by what it did or waited for; all but `macs` and the counts are cycles.
+
+    active: moving words enter.  weight_stall: the next weights are not in the scratchpad.
+    weight_shift: they are, and are shifted in with nothing else to do.  ifmap_stall: the moving
+    words are not there.  drain: after a layer's last moving word, until its last output.
+    other: accumulators not yet free, commands.
+    """
+
+    active: int = 0
+    weight_stall: int = 0
+    weight_shift: int = 0
+    ifmap_stall: int = 0
+    drain: int = 0
+    other: int = 0
+    macs: int = 0
+    folds: int = 0
+    weight_bytes: int = 0
+
+    def __add__(self, more: Attribution) -> Attribution:
+        return Attribution(
+            **{name: value + getattr(more, name) for name, value in vars(self).items()}
+        )
+
+    def __mul__(self, times: int) -> Attribution:
+        return Attribution(**{name: value * times for name, value in vars(self).items()})
+
+    @property
+    def cycles(self) -> int:
+        """All cycles, from the first command to the last output."""
+        stalls = self.weight_stall + self.weight_shift + self.ifmap_stall
+        return self.active + stalls + self.drain + self.other
+
+
+def attribute_layer(design: Systolic, layer: Conv2d | MatMul) -> Attribution:
+    """The attribution of one layer, with the design's off-chip memory."""
+    tiling = plan_tiling(design, layer, None)
+    tiles = walk(problem_of(layer).vector(), tiling.vector(), design.machine)
+    services = services_of(tiles, design.machine)
+    plan = sc.schedule(tiles, design.machine, services, sc.NO_GAPS)
+    timed = time_layer(design, layer, tiling)
+    waits = {cause: int(plan[:, cause].sum()) for cause in range(sc.WAIT_CONTROL, sc.BUBBLE + 1)}
+    return Attribution(
+        active=timed.where["computing"],
+        weight_stall=waits[sc.WAIT_WEIGHT],
+        weight_shift=waits[sc.WAIT_FILL] + waits[sc.BUBBLE],
+        ifmap_stall=waits[sc.WAIT_IFMAP],
+        drain=timed.cycles - int(plan[-1, sc.STREAM_END]),
+        other=waits[sc.WAIT_CONTROL] + waits[sc.WAIT_OUTPUT],
+        macs=layer.macs,
+        folds=timed.folds,
+        weight_bytes=timed.bytes_moved["weight"],
+    )
+
+
+def attribute(design: Systolic, network: Network) -> Attribution:
+    """The attribution of a network's matrix layers; layers of one shape are timed once."""
+    shapes = Counter(problem_of(layer) for layer in network.matrix_layers)
+    example = {problem_of(layer): layer for layer in network.matrix_layers}
+    total = Attribution()
+    for shape, times in shapes.items():
+        total = total + attribute_layer(design, example[shape]) * times
+    return total

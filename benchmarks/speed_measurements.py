@@ -1,0 +1,280 @@
+"""The measurements behind `benchmarks/speed.py`.
+
+Nothing here sets the number of threads: `speed.py` does, before it imports this.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scalesim_peer
+from speed_report import Row, seconds_of
+
+from archsim import CLOUD_128, EDGE_16, Plain, Systolic, simulate, simulate_many
+from archsim.core.problem import Tiling, problem_of
+from archsim.core.traffic import service_objects, services_of
+from archsim.core.walk import walk
+from archsim.simulate import layer_output, plan_tiling, time_layer
+from workloads.builtin import builtin
+from workloads.layers import Conv2d, MatMul, Network
+from workloads.operands import synthetic
+
+NETWORK = "resnet50"
+RECORDED = Path(__file__).parents[1] / "tests" / "data" / "scalesim.toml"
+RTL_LAYER = "res4.1/conv2"
+ROWS = COLUMNS = (8, 16, 24, 32, 48, 64, 96, 128)
+KIBIBYTES = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
+
+PROCESS = """
+import archsim
+from workloads.builtin import builtin
+print(archsim.simulate(archsim.CLOUD_128, builtin("resnet50")).cycles)
+"""
+
+
+def matrix_network() -> Network:
+    """ResNet-50 without its vector work, which takes no time on the array."""
+    network = builtin(NETWORK)
+    return replace(network, layers=network.matrix_layers)
+
+
+def in_turns(repeats: int, *calls: Callable[[], Any]) -> list[list[float]]:
+    """Seconds of each call, measured in turns after one call each that is not counted."""
+    times: list[list[float]] = [[] for _ in calls]
+    for turn in range(repeats + 1):
+        for call, kept in zip(calls, times, strict=True):
+            start = time.perf_counter()
+            call()
+            if turn:
+                kept.append(time.perf_counter() - start)
+    return times
+
+
+def scalesim(repeats: int, peer: bool, venv: Path) -> Row:
+    """Timing only, against SCALE-Sim on the same layers."""
+    serial, real = scalesim_peer.designs(128, 128, "ws")
+    network = matrix_network()
+    (ours,) = in_turns(5 * repeats, lambda: simulate(real, network))
+    if peer:
+        python = scalesim_peer.peer_python(venv, lambda text: print(text, file=sys.stderr))
+        run = scalesim_peer.run_peer(python, serial, network.matrix_layers, lambda: None)
+        theirs, said = run.wall_seconds, f"{run.versions}, measured in this run"
+    else:
+        runs = tomllib.loads(RECORDED.read_text(encoding="utf-8"))["run"]
+        key = {"network": NETWORK, "rows": 128, "columns": 128, "dataflow": "weight_stationary"}
+        (record,) = [one for one in runs if all(one[name] == key[name] for name in key)]
+        theirs = float(record["wall_seconds"])
+        said = f"{record['versions']}, RECORDED on {record['date']}: --peer measures it"
+    return Row(
+        name="scalesim",
+        what="ResNet-50, 128 × 128 weight-stationary, timing only, against SCALE-Sim"
+        + ("" if peer else " (its recorded time)"),
+        measured=theirs / statistics.median(ours),
+        unit="×",
+        target=10_000,
+        better="higher",
+        details={"archsim": seconds_of(ours), "scalesim_seconds": theirs},
+        note=said,
+    )
+
+
+def _product_matrices(layer: Conv2d | MatMul) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The float32 factors M × K and K × N of a layer, unrolled beforehand; one pair a group."""
+    problem = problem_of(layer)
+    pixels = problem.images * problem.out_height * problem.out_width
+    depth = problem.channels * problem.kernel_height * problem.kernel_width
+    random = np.random.default_rng(0)
+    return [
+        (
+            random.standard_normal((pixels, depth), np.float32),
+            random.standard_normal((depth, problem.filters), np.float32),
+        )
+        for _ in range(problem.groups)
+    ]
+
+
+def values(repeats: int) -> Row:
+    """Every output value, against NumPy doing just the matrix products."""
+    network = matrix_network()
+    operands = {layer.name: synthetic(layer, bits=8) for layer in network.matrix_layers}
+    matrices = [pair for layer in network.matrix_layers for pair in _product_matrices(layer)]
+    macs = sum(left.size * right.shape[1] for left, right in matrices)
+    assert macs == network.macs
+
+    def products() -> None:
+        for left, right in matrices:
+            np.matmul(left, right)
+
+    def ours() -> None:
+        simulate(CLOUD_128, network, operands=operands)
+
+    plain, full = in_turns(repeats, products, ours)
+    numpy_seconds, our_seconds = statistics.median(plain), statistics.median(full)
+    return Row(
+        name="values",
+        what="the same on cloud-128 with every output value, over NumPy's float32 products alone",
+        measured=our_seconds / numpy_seconds,
+        unit="× as long",
+        target=3,
+        better="lower",
+        details={
+            "archsim": seconds_of(full),
+            "numpy": seconds_of(plain),
+            "numpy_macs_per_second": macs / numpy_seconds,
+        },
+        note="8-bit operands drawn beforehand; NumPy's unrolled matrices made beforehand",
+    )
+
+
+def _rtl_bench(design: Systolic, layer: Conv2d | MatMul, tiling: Tiling) -> tuple[Any, Any, Any]:
+    """The conformance case of a layer behind the design's off-chip memory, answer and bench."""
+    from rtl.conformance import Case, bench_of
+
+    tiles = walk(problem_of(layer).vector(), tiling.vector(), design.machine)
+    case = Case(
+        design=design,
+        layer=layer,
+        tiling=tiling,
+        operands=synthetic(layer, bits=design.operand_bits),
+        services=service_objects(services_of(tiles, design.machine)),
+    )
+    expected = case.answer()
+    return case, expected, bench_of(case, expected)
+
+
+def _model_rate(design: Systolic, layer: Conv2d | MatMul) -> float:
+    """Cycles per second of the model's timing of a layer."""
+    (times,) = in_turns(3, lambda: time_layer(design, layer))
+    return time_layer(design, layer).cycles / statistics.median(times)
+
+
+def verilator(repeats: int) -> Row:
+    """Cycles per second of a layer: the model's timing against the emitted RTL in Verilator."""
+    from rtl.benches.verilated import Verilated
+    from rtl.conformance import judge
+    from rtl.emit import emit
+
+    design = replace(EDGE_16, off_chip=CLOUD_128.off_chip)
+    (layer,) = [one for one in matrix_network().matrix_layers if one.name == RTL_LAYER]
+    tiling = plan_tiling(design, layer, None)
+    case, expected, bench = _rtl_bench(design, layer, tiling)
+    core = Verilated(emit(design).verilog)
+    verdict = judge(case, expected, core.run(bench))
+    assert verdict.equal, "the RTL differs from the model: its speed is of no interest"
+    rtl: list[float] = []
+    for _ in range(max(3, repeats // 3)):
+        with core.start(bench) as session:
+            start = time.perf_counter()
+            session.step()
+            rtl.append(time.perf_counter() - start)
+    cycles = time_layer(design, layer).cycles
+    assert cycles == expected.cycles
+    timing, computing, answering = in_turns(
+        repeats,
+        lambda: time_layer(design, layer),
+        lambda: (time_layer(design, layer), layer_output(design, layer, case.operands)),
+        lambda: case.answer(),
+    )
+    rtl_rate = verdict.cycles / statistics.median(rtl)
+    rates = [cycles / statistics.median(kept) for kept in (timing, computing, answering)]
+    slowest = min(_model_rate(design, one) for one in matrix_network().matrix_layers)
+    return Row(
+        name="verilator",
+        what=f"cycles per second of ResNet-50's {RTL_LAYER} on 16 × 16, over the RTL in Verilator",
+        measured=rates[0] / rtl_rate,
+        unit="×",
+        target=1000,
+        better="higher",
+        details={
+            "cycles": cycles,
+            "transfers_compared": verdict.transfers,
+            "verilator": seconds_of(rtl),
+            "verilator_cycles_per_second": rtl_rate,
+            "archsim": seconds_of(timing),
+            "archsim_cycles_per_second": rates[0],
+            "ratio_of_the_slowest_layer_at_that_rate_of_verilator": slowest / rtl_rate,
+            "ratio_with_output_values": rates[1] / rtl_rate,
+            "ratio_with_every_transfer_of_every_port": rates[2] / rtl_rate,
+        },
+        note="timing with automatic tiling; Verilator's stepping alone (compiled before, one "
+        "thread), and its run was equal to the model's, word for word and cycle for cycle",
+    )
+
+
+def grid() -> list[Systolic]:
+    """Designs over rows × columns × scratchpad sizes."""
+    found: list[Systolic] = []
+    for rows, columns, size in product(ROWS, COLUMNS, KIBIBYTES):
+        memory = Plain(capacity_bytes=size * 1024)
+        found.append(
+            replace(
+                CLOUD_128,
+                rows=rows,
+                columns=columns,
+                ifmap_memory=memory,
+                weight_memory=memory,
+                accumulator_memory=memory,
+            )
+        )
+    return found
+
+
+def designs(repeats: int) -> Row:
+    """Designs per second with `simulate_many`."""
+    network = matrix_network()
+    built = grid()
+    cycles, _ = simulate_many(built, network)
+    single = simulate(built[-1], network)
+    assert int(cycles[-1].sum()) == single.cycles
+    fitting = int((cycles >= 0).all(axis=1).sum())
+    turns = max(3, repeats // 2)
+    ready, whole = in_turns(
+        turns,
+        lambda: simulate_many(built, network),
+        lambda: simulate_many(grid(), network),
+    )
+    return Row(
+        name="designs",
+        what=f"ResNet-50's timing on {len(built)} designs: rows × columns × scratchpad sizes",
+        measured=len(built) / statistics.median(ready),
+        unit="designs/s",
+        target=2000,
+        better="higher",
+        details={
+            "simulate_many": seconds_of(ready),
+            "designs_per_second_with_their_construction": len(built) / statistics.median(whole),
+            "designs_on_which_every_layer_fits": fitting,
+        },
+        note=f"rows and columns {ROWS}, scratchpads {KIBIBYTES} KiB each, automatic tilings; "
+        "the designs constructed beforehand",
+    )
+
+
+def process(repeats: int) -> Row:
+    """A whole process: import and a timing-only run."""
+    command = [sys.executable, "-c", PROCESS]
+
+    def run() -> None:
+        subprocess.run(command, check=True, capture_output=True)
+
+    (times,) = in_turns(repeats, run)
+    return Row(
+        name="process",
+        what="python -c 'import archsim; …': import and ResNet-50's timing, whole process",
+        measured=statistics.median(times),
+        unit="s",
+        target=1.5,
+        better="lower",
+        details={"process": seconds_of(times)},
+        note="kernels compiled before, as from the second run after installation on",
+    )

@@ -1,0 +1,59 @@
+"""The conformance suite that every design passes: subclass it in a test file.
+
+    class TestMine(DesignConformance):
+        designs = (Mine(rows=3), Mine(rows=8, columns=5))
+
+        def random_design(self, draw):
+            return Mine(rows=draw.whole(1, 5), ...)
+
+Each test compares every transfer on every port, cycle for cycle and bit for bit, and every action
+count, under random stalls on every port.
+"""
+
+from archsim.designs.systolic import Systolic
+from rtl.cases import Draw, random_case
+from rtl.conformance import Verdict, check
+from rtl.simulators import Simulator, runner
+
+
+def assert_equal(verdict: Verdict) -> None:
+    """Fail with the case and the first difference of each port."""
+    assert verdict.equal, f"model and RTL differ: {verdict.record()}"
+    assert verdict.transfers > 0
+
+
+class DesignConformance:
+    """Model against RTL in Amaranth's simulator, and through the emitted Verilog."""
+
+    designs: tuple[Systolic, ...] = ()
+    """The designs whose Verilog is emitted and run: few, since each is compiled."""
+
+    amaranth_cases = 36
+    verilator_cases = 60
+    cocotb_cases = 3
+    seed = 1
+
+    def random_design(self, draw: Draw) -> Systolic:
+        """A small design for Amaranth's simulator."""
+        raise NotImplementedError
+
+    def test_amaranth_on_random_designs(self) -> None:
+        for number in range(self.amaranth_cases):
+            design = self.random_design(Draw(self.seed, number))
+            self.check_one(design, "amaranth", number)
+
+    def check_one(self, design: Systolic, simulator: Simulator, number: int) -> None:
+        """One random case of a design; a design too small for any is passed over."""
+        assert_equal(check(random_case(self.seed, number, design), runner(design, simulator)))
+
+    def test_verilator_on_many_cases(self) -> None:
+        for design in self.designs:
+            run = runner(design, "verilator")
+            for number in range(self.verilator_cases):
+                assert_equal(check(random_case(self.seed, number, design), run))
+
+    def test_cocotb_on_the_emitted_file(self) -> None:
+        design = self.designs[0]
+        run = runner(design, "cocotb")
+        for number in range(self.cocotb_cases):
+            assert_equal(check(random_case(self.seed, number, design), run))

@@ -1,0 +1,135 @@
+"""The closed form of a tile's folds against a loop over folds, and the parts of a plan."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from archsim.core import commands as cmd
+from archsim.core import schedule as sc
+from archsim.core import summary
+from archsim.core.problem import Tiling, problem_of
+from archsim.core.walk import walk
+from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
+from archsim.memory import OffChip, Plain
+from archsim.numbers import IntArray
+from archsim.simulate import time_layer
+from workloads.layers import Conv2d, MatMul
+
+LARGE = Plain(capacity_bytes=1 << 22)
+
+
+def _design(rows: int, columns: int, dataflow: Dataflow) -> Systolic:
+    return Systolic(
+        rows=rows,
+        columns=columns,
+        dataflow=dataflow,
+        ifmap_memory=LARGE,
+        weight_memory=LARGE,
+        accumulator_memory=LARGE,
+    )
+
+
+def _free_plan(design: Systolic, tiles: IntArray) -> IntArray:
+    return sc.schedule(tiles, design.machine, np.zeros((5, 4), np.int64), sc.NO_GAPS)
+
+
+def _folds(design: Systolic, row: IntArray) -> list[tuple[int, int]]:
+    """(stationary words, moving words) of every fold of a tile, in order, one by one."""
+    folds: list[tuple[int, int]] = []
+    pixels, steps = int(row[cmd.PIXELS]), int(row[cmd.FILTER_STEPS])
+    chunks: list[int] = []
+    for _ in range(int(row[cmd.TAPS] * row[cmd.RUNS])):
+        left = int(row[cmd.RUN_LENGTH])
+        while left > 0:
+            chunks.append(min(left, design.rows))
+            left -= design.rows
+    if design.dataflow == "weight_stationary":
+        for _ in range(steps):
+            folds += [(elements, pixels) for elements in chunks]
+    elif design.dataflow == "input_stationary":
+        for _ in range(0, pixels, design.columns):
+            folds += [(design.columns, steps) for _ in chunks]
+    else:
+        for _ in range(steps):
+            for _ in range(0, pixels, design.rows):
+                folds.append((0, len(chunks) * design.rows))
+    return folds
+
+
+def _walk_folds(design: Systolic, tiles: IntArray, plan: IntArray) -> None:
+    """Check every tile's start and end by stepping through its folds."""
+    load_end, ends = 0, [0, 0]
+    for row, times in zip(tiles, plan, strict=True):
+        start = None
+        load = times[sc.STATIONARY_START]
+        for stationary, moving in _folds(design, row):
+            if start is None:
+                start = int(times[sc.STREAM_START])
+                assert load < 0 or load >= max(ends[0], load_end)
+            else:
+                load = max(load_end, ends[0])
+                start = max(ends[1], load + stationary)
+            assert start >= load + stationary
+            load_end = load + stationary
+            ends = [ends[1], start + moving]
+        assert ends[1] == times[sc.STREAM_END]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.data())
+def test_closed_form_of_the_folds(data: st.DataObject) -> None:
+    whole = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731
+    design = _design(whole(1, 9), whole(1, 9), data.draw(st.sampled_from(DATAFLOWS)))
+    kernel = whole(1, 3)
+    layer = Conv2d(
+        name="c", channels=whole(1, 30), filters=whole(1, 30), ifmap_height=kernel + whole(0, 4),
+        ifmap_width=kernel + whole(0, 4), kernel_height=kernel, kernel_width=kernel,
+    )  # fmt: skip
+    problem = problem_of(layer)
+    tiling = Tiling(
+        pixel_rows=whole(1, problem.out_height), pixel_columns=whole(1, problem.out_width),
+        filters=whole(1, problem.filters), channels=whole(1, problem.channels),
+    )  # fmt: skip
+    tiles = walk(problem.vector(), tiling.vector(), design.machine)
+    _walk_folds(design, tiles, _free_plan(design, tiles))
+
+
+@pytest.mark.parametrize("dataflow", DATAFLOWS)
+def test_full_folds_follow_without_a_bubble(dataflow: Dataflow) -> None:
+    """With as many moving words as the array is long, the array is busy from fold to fold."""
+    design = _design(8, 8, dataflow)
+    layer = MatMul(name="m", m=32, n=32, k=32)
+    result = time_layer(design, layer, Tiling(pixel_rows=1, pixel_columns=32, filters=32, channels=32))
+    assert result.where["computing"] == 32 * 32 * 32 // 64
+    assert result.where["filling"] <= design.rows
+
+
+def test_too_few_pixels_leave_bubbles() -> None:
+    """One pixel less than the rows costs one cycle a fold."""
+    design = _design(8, 8, "weight_stationary")
+    whole = Tiling(pixel_rows=1, pixel_columns=8, filters=64, channels=64)
+    full = time_layer(design, MatMul(name="m", m=8, n=64, k=64), whole)
+    short = time_layer(design, MatMul(name="m", m=7, n=64, k=64), whole)
+    assert short.where["filling"] - full.where["filling"] == 64 - 1
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.integers(0, 2), st.sampled_from([0.0, 1.0, 7.3, 64.0]), st.integers(0, 200))
+def test_every_cycle_is_accounted_for(flow: int, bandwidth: float, latency: int) -> None:
+    design = Systolic(
+        rows=8, columns=4, dataflow=DATAFLOWS[flow], ifmap_memory=Plain(capacity_bytes=4096),
+        weight_memory=Plain(capacity_bytes=4096), accumulator_memory=Plain(capacity_bytes=4096),
+        off_chip=OffChip(bytes_per_cycle=bandwidth, latency_cycles=latency),
+    )  # fmt: skip
+    layer = Conv2d(
+        name="c", channels=24, filters=20, ifmap_height=9, ifmap_width=11, kernel_height=3,
+        kernel_width=3, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, bias=True,
+    )  # fmt: skip
+    result = time_layer(design, layer)
+    assert sum(result.where.values()) == result.cycles
+    assert all(count >= 0 for count in result.where.values())
+    assert set(result.where) == set(summary.CAUSES)
+    assert result.utilization <= 1
+    if bandwidth:
+        assert result.cycles >= result.total_bytes / bandwidth - design.off_chip.burst_bytes

@@ -1,0 +1,130 @@
+"""The automatic tiling against brute force, and the tiles that it walks."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from archsim.core import commands as cmd
+from archsim.core import schedule as sc
+from archsim.core.problem import Problem, Tiling, problem_of
+from archsim.core.tiling import check_tiling
+from archsim.core.traffic import port_bytes
+from archsim.core.walk import walk
+from archsim.designs.systolic import DATAFLOWS, Systolic
+from archsim.errors import InputError
+from archsim.memory import Plain
+from archsim.simulate import plan_tiling
+from workloads.layers import Conv2d, MatMul
+
+
+def _moved(design: Systolic, problem: Problem, tiling: Tiling) -> int:
+    tiles = walk(problem.vector(), tiling.vector(), design.machine)
+    return int(port_bytes(tiles, design.machine).sum())
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.data())
+def test_near_the_least_traffic_of_all_tilings(data: st.DataObject) -> None:
+    """No tiling at all moves less than 2/3 of what the automatic one does."""
+    whole = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731
+    design = Systolic(
+        rows=4, columns=4, dataflow=data.draw(st.sampled_from(DATAFLOWS)),
+        ifmap_memory=Plain(capacity_bytes=whole(256, 2048)),
+        weight_memory=Plain(capacity_bytes=whole(256, 2048)),
+        accumulator_memory=Plain(capacity_bytes=whole(512, 4096)),
+    )  # fmt: skip
+    layer = Conv2d(
+        name="c", channels=whole(1, 24), filters=whole(1, 24), ifmap_height=whole(3, 9),
+        ifmap_width=whole(3, 9), kernel_height=3, kernel_width=whole(1, 3),
+    )  # fmt: skip
+    problem = problem_of(layer)
+    sizes = (problem.out_height, problem.out_width, problem.filters, problem.channels)
+    least = None
+    for rows, columns, filters, channels in itertools.product(
+        *(sorted({-(-size // n) for n in range(1, size + 1)}) for size in sizes)
+    ):
+        for order in ("pixels_outer", "filters_outer"):
+            tiling = Tiling(
+                pixel_rows=rows, pixel_columns=columns, filters=filters, channels=channels,
+                order=order,
+            )  # fmt: skip
+            try:
+                check_tiling("c", problem, design.machine, tiling)
+            except InputError:
+                continue
+            moved = _moved(design, problem, tiling)
+            least = moved if least is None else min(least, moved)
+    assert least is not None
+    chosen = plan_tiling(design, layer, None)
+    check_tiling("c", problem, design.machine, chosen)
+    assert _moved(design, problem, chosen) <= 1.5 * least
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.data())
+def test_tiles_cover_the_layer_once(data: st.DataObject) -> None:
+    whole = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731
+    groups = whole(1, 3)
+    layer = Conv2d(
+        name="c", channels=groups * whole(1, 6), filters=groups * whole(1, 6),
+        ifmap_height=whole(3, 8), ifmap_width=whole(3, 8), kernel_height=whole(1, 3),
+        kernel_width=whole(1, 3), groups=groups, batch=whole(1, 2),
+    )  # fmt: skip
+    problem, design = problem_of(layer), Systolic(rows=3, columns=5)
+    tiling = Tiling(
+        pixel_rows=whole(1, problem.out_height), pixel_columns=whole(1, problem.out_width),
+        filters=whole(1, problem.filters), channels=whole(1, problem.channels),
+        order=data.draw(st.sampled_from(["pixels_outer", "filters_outer"])),
+    )  # fmt: skip
+    tiles = walk(problem.vector(), tiling.vector(), design.machine)
+    seen = np.zeros(
+        (problem.images, problem.groups, problem.out_height, problem.out_width, problem.filters,
+         problem.channels), np.int64,
+    )  # fmt: skip
+    for row in tiles:
+        rows = row[cmd.PIXELS] // row[cmd.PIXEL_COLUMNS]
+        seen[
+            row[cmd.TILE_IMAGE],
+            row[cmd.TILE_GROUP],
+            row[cmd.TILE_ROW] : row[cmd.TILE_ROW] + rows,
+            row[cmd.TILE_COLUMN] : row[cmd.TILE_COLUMN] + row[cmd.PIXEL_COLUMNS],
+            row[cmd.TILE_FILTER] : row[cmd.TILE_FILTER] + row[cmd.TILE_FILTERS],
+            row[cmd.TILE_CHANNEL] : row[cmd.TILE_CHANNEL] + row[cmd.TILE_CHANNELS],
+        ] += 1
+    assert (seen == 1).all()
+    assert tiles[:, cmd.LOAD_IFMAP].sum() == tiles[:, cmd.FREE_IFMAP].sum()
+    assert tiles[:, cmd.LOAD_WEIGHT].sum() == tiles[:, cmd.FREE_WEIGHT].sum()
+
+
+def test_traffic_is_at_least_the_operands() -> None:
+    design = Systolic(rows=16, columns=16)
+    layer = MatMul(name="m", m=300, n=200, k=500)
+    tiling = plan_tiling(design, layer, None)
+    tiles = walk(problem_of(layer).vector(), tiling.vector(), design.machine)
+    moved = port_bytes(tiles, design.machine)
+    assert moved[sc.IFMAP] >= layer.ifmap_elements
+    assert moved[sc.WEIGHT] >= layer.weight_elements
+    assert moved[sc.OFMAP] >= layer.ofmap_elements
+
+
+def test_a_layer_that_cannot_fit() -> None:
+    tiny = Systolic(
+        rows=4, columns=4, ifmap_memory=Plain(capacity_bytes=64),
+        weight_memory=Plain(capacity_bytes=64), accumulator_memory=Plain(capacity_bytes=64),
+    )  # fmt: skip
+    layer = Conv2d(
+        name="big", channels=1, filters=1, ifmap_height=20, ifmap_width=20, kernel_height=11,
+        kernel_width=11,
+    )  # fmt: skip
+    with pytest.raises(InputError, match="^no tiling fits; even the smallest does not: big: "):
+        plan_tiling(tiny, layer, None)
+
+
+def test_a_tiling_by_hand_that_does_not_fit() -> None:
+    layer = MatMul(name="m", m=4000, n=16, k=64)
+    tiling = Tiling(pixel_rows=1, pixel_columns=4000, filters=16, channels=64)
+    with pytest.raises(InputError, match="^m: 1 × 4000 pixels do not fit half of the ifmap"):
+        plan_tiling(Systolic(), layer, tiling)

@@ -1,0 +1,77 @@
+"""Every notebook runs from top to bottom, and is stored as it was written: without outputs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+nbformat: Any = pytest.importorskip("nbformat", reason="pip install 'archsim[notebook]'")
+nbclient: Any = pytest.importorskip("nbclient", reason="pip install 'archsim[notebook]'")
+pytest.importorskip("ipykernel", reason="pip install 'archsim[notebook]'")
+
+FOLDER = Path(__file__).parents[2] / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+SECONDS_A_CELL = 300
+
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def read(path: Path) -> Any:
+    return nbformat.read(path, as_version=4)
+
+
+def test_there_are_notebooks() -> None:
+    assert NOTEBOOKS
+
+
+@every_notebook
+def test_notebook_is_stored_clean(path: Path) -> None:
+    """No outputs, no counts, no leavings of an editor; the format's own check passes."""
+    notebook = read(path)
+    nbformat.validate(notebook)
+    assert notebook.metadata["kernelspec"]["name"] == "python3"
+    assert set(notebook.metadata) == {"kernelspec", "language_info"}
+    assert notebook.metadata["language_info"] == {"name": "python"}
+    for cell in notebook.cells:
+        assert not cell.metadata, cell.id
+        if cell.cell_type == "code":
+            assert cell.outputs == [], cell.id
+            assert cell.execution_count is None, cell.id
+
+
+@every_notebook
+def test_notebook_runs(path: Path, tmp_path: Path) -> None:
+    """In the interpreter of these tests, in an empty folder; an error in any cell fails."""
+    notebook = read(path)
+    manager = _manager()
+    client = nbclient.NotebookClient(
+        notebook,
+        km=manager,
+        timeout=SECONDS_A_CELL,
+        resources={"metadata": {"path": str(tmp_path)}},
+    )
+    client.execute()
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.execution_count for cell in code)
+    wrong = [
+        (cell.id, output)
+        for cell in code
+        for output in cell.outputs
+        if output.output_type == "error"
+    ]
+    assert not wrong
+    assert list(tmp_path.iterdir()) == [], "a notebook must leave no files behind"
+
+
+def _manager() -> Any:
+    """A kernel of this very interpreter, whatever "python3" is called elsewhere on the machine."""
+    from jupyter_client.kernelspec import KernelSpec
+    from jupyter_client.manager import AsyncKernelManager
+
+    manager: Any = AsyncKernelManager(kernel_name="python3")
+    command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    manager._kernel_spec = KernelSpec(argv=command, language="python", display_name="Python 3")
+    return manager
