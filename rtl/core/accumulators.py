@@ -28,7 +28,23 @@ class Accumulators(wiring.Component):
     Latency: 1 cycle from the token to the write; `done` is given in the cycle of the last write.
     Throughput: one row a cycle, the same row in successive cycles included.  Never stalls.
     read_data[t + 1] = half[read_half[t]][read_address[t]] for the output stage.
+
+    Members
+    -------
+    token: where the row of sums goes; sums: the row, a cycle later; done: the last row of an output
+    tile is written in this cycle; read_half, read_address, read_data: of the output stage;
+    count_write, count_read: a row is written, and what it held was added to, in this cycle.
     """
+
+    token: data.View
+    sums: Signal
+    done: Signal
+    read_half: Signal
+    read_address: Signal
+    read_data: Signal
+    count_write: Signal
+    count_read: Signal
+
 
     def __init__(self, *, columns: int, bits: int, depth: int) -> None:
         self.columns = columns

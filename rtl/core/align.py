@@ -14,7 +14,24 @@ class AlignedBanks(wiring.Component):
     Element a lies in bank a mod lanes, row ⌊a / lanes⌋: any `lanes` neighbours lie in different
     banks, and a rotation puts them in order.  Latency: 2 cycles from address to o (memory, then
     rotation and mask).  Throughput: one vector a cycle.  Never stalls.
+
+    Members
+    -------
+    write, write_half, write_address, write_data: a row of all banks, from the loader; read_half,
+    address, low, high: what is read; address is that of lane 0 and may lie outside the tile where
+    the lanes between low and high do not; o: the vector.
     """
+
+    write: Signal
+    write_half: Signal
+    write_address: Signal
+    write_data: Signal
+    read_half: Signal
+    address: Signal
+    low: Signal
+    high: Signal
+    o: Signal
+
 
     def __init__(self, *, memory: Scratchpad, lanes: int, bits: int, depth: int) -> None:
         self.memory = memory

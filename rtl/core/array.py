@@ -21,7 +21,22 @@ class StationaryRow(wiring.Component):
     """A row of `StationaryPE`s; vectors hold one element a column, column 0 lowest.
 
     across: the stationary chain runs along the row, else down through each PE.
+
+    Members
+    -------
+    moving, bank: into column 0; stationary, capture: of the one chain along the row, or of every
+    column's; psum: of every column.
     """
+
+    moving: Signal
+    bank: Signal
+    stationary_i: Signal
+    stationary_o: Signal
+    capture_i: Signal
+    capture_o: Signal
+    psum_i: Signal
+    psum_o: Signal
+
 
     def __init__(
         self, *, columns: int, operand_bits: int, accumulator_bits: int, across: bool
@@ -82,7 +97,19 @@ class StationaryArray(wiring.Component):
     Latency: rows + columns − 1 cycles from moving to sums.  A word moving in cycle t uses a bank
     whose first stationary word entered in cycle s if t ≥ s + words.  Throughput: one word a cycle
     on both inputs.  Never stalls.
+
+    Members
+    -------
+    moving: the word, lane r for row r; bank: the bank that it meets; stationary: the word, a lane a
+    chain; capture: a `CAPTURE` token, valid with the first word of a load; sums: the row of sums.
     """
+
+    moving: Signal
+    bank: Signal
+    stationary: Signal
+    capture: Signal
+    sums: Signal
+
 
     def __init__(
         self, *, rows: int, columns: int, operand_bits: int, accumulator_bits: int, across: bool
@@ -136,7 +163,22 @@ class StationaryArray(wiring.Component):
 
 
 class AccumulatingRow(wiring.Component):
-    """A row of `AccumulatingPE`s; vectors hold one element a column, column 0 lowest."""
+    """A row of `AccumulatingPE`s; vectors hold one element a column, column 0 lowest.
+
+    Members
+    -------
+    ifmap, flags: into column 0; weight, drain, pipe: of every column.
+    """
+
+    ifmap: Signal
+    flags: Signal
+    weight_i: Signal
+    weight_o: Signal
+    drain_i: Signal
+    drain_o: Signal
+    pipe_i: Signal
+    pipe_o: Signal
+
 
     def __init__(self, *, columns: int, operand_bits: int, accumulator_bits: int) -> None:
         self.columns = columns
@@ -185,7 +227,20 @@ class AccumulatingArray(wiring.Component):
     Latency: 1 cycle from an ifmap word to its first element; rows + columns cycles from the last
     step at row 0 (`last`, at the same time as its weights) to row 0's sums.
     Throughput: one step a cycle; folds `rows` steps apart or more.  Never stalls.
+
+    Members
+    -------
+    begin: the word for row 0 is there; ifmap: the word; first, last: this step begins, ends a sum;
+    weight: the word, lane c for column c; sums: the row of sums.
     """
+
+    begin: Signal
+    ifmap: Signal
+    first: Signal
+    last: Signal
+    weight: Signal
+    sums: Signal
+
 
     def __init__(
         self, *, rows: int, columns: int, operand_bits: int, accumulator_bits: int

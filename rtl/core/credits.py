@@ -9,7 +9,16 @@ class Credits(wiring.Component):
     """count[t + 1] = count[t] + give[t] − take[t], from `initial`; never above `limit`.
 
     A credit given in cycle t can be taken from cycle t + 1 on.
+
+    Members
+    -------
+    give, take: a credit comes, goes in this cycle; available: count is not 0.
     """
+
+    give: Signal
+    take: Signal
+    available: Signal
+
 
     def __init__(self, *, initial: int, limit: int) -> None:
         self.initial = initial

@@ -8,6 +8,10 @@ from amaranth.lib.wiring import In, Out
 class Delay(wiring.Component):
     """o[t] = i[t − cycles].  Latency: `cycles`; throughput: one a cycle; never stalls."""
 
+    i: Signal
+    o: Signal
+
+
     def __init__(self, *, bits: int, cycles: int) -> None:
         self.bits = bits
         self.cycles = cycles
@@ -29,6 +33,10 @@ class Skew(wiring.Component):
 
     Latency: 0 … lanes − 1; throughput: one word a cycle; never stalls.
     """
+
+    i: Signal
+    o: Signal
+
 
     def __init__(self, *, lanes: int, bits: int, falling: bool = False) -> None:
         self.lanes = lanes

@@ -18,11 +18,19 @@ class Loader(wiring.Component):
     Members
     -------
     command: stream of tile sizes in words; word: the stream; free: a half was given back in this
-    cycle; loaded: the last word of a tile is written in this cycle.
+    cycle; loaded: the last word of a tile is written in this cycle; write, write_half,
+    write_address, write_data: to the scratchpad.
     """
 
     command: stream.Interface
     word: stream.Interface
+    free: Signal
+    loaded: Signal
+    write: Signal
+    write_half: Signal
+    write_address: Signal
+    write_data: Signal
+
 
     def __init__(self, *, word_bits: int, depth: int, words_bits: int = 24) -> None:
         self.depth = depth

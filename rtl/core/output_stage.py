@@ -20,6 +20,14 @@ class Requantize(wiring.Component):
     parameters are taken with acc and travel along.  Throughput: one a cycle.  Never stalls.
     """
 
+    acc: Signal
+    bias: Signal
+    multiplier: Signal
+    shift: Signal
+    relu: Signal
+    o: Signal
+
+
     def __init__(self, *, accumulator_bits: int, operand_bits: int) -> None:
         self.accumulator_bits = accumulator_bits
         self.operand_bits = operand_bits
@@ -68,12 +76,27 @@ class OutputStage(wiring.Component):
 
     Members
     -------
-    summed: an output tile is complete; bias_loaded: its bias words are; released, bias_released:
-    the halves may be filled again.
+    command: the output tiles; ofmap: their words; summed: an output tile is complete; bias_loaded:
+    its bias words are; released, bias_released: the halves may be filled again; bias_write,
+    bias_write_half, bias_write_address, bias_write_data: from the loader; read_half, read_address,
+    read_data: of the accumulators; count_read: one of their rows is read in this cycle.
     """
 
     command: stream.Interface
     ofmap: stream.Interface
+    summed: Signal
+    bias_loaded: Signal
+    released: Signal
+    bias_released: Signal
+    bias_write: Signal
+    bias_write_half: Signal
+    bias_write_address: Signal
+    bias_write_data: Signal
+    read_half: Signal
+    read_address: Signal
+    read_data: Signal
+    count_read: Signal
+
 
     def __init__(
         self,

@@ -15,7 +15,25 @@ class StationaryPE(wiring.Component):
     word of a load is captured by the j-th PE of the chain.  Two banks: one is used while the
     other is filled.
     Latency: 1 cycle (psum, moving), 2 (capture).  Throughput: one product a cycle.  Never stalls.
+
+    Members
+    -------
+    moving: the operand that passes the PE, and bank: which stationary operand it meets; stationary:
+    operands on their way to where they are held; capture: a `CAPTURE` token; psum: the partial
+    sum.  Each as input (…_i) and, for the next PE, as output (…_o).
     """
+
+    moving_i: Signal
+    moving_o: Signal
+    bank_i: Signal
+    bank_o: Signal
+    stationary_i: Signal
+    stationary_o: Signal
+    capture_i: Signal
+    capture_o: Signal
+    psum_i: Signal
+    psum_o: Signal
+
 
     def __init__(self, *, operand_bits: int, accumulator_bits: int) -> None:
         self.operand_bits = operand_bits
@@ -61,7 +79,25 @@ class AccumulatingPE(wiring.Component):
     The kept sum joins the column's pipe when the drain token passes (two cycles a PE, against one
     of the pipe), so that the rows of a fold leave the column one after the other.
     Latency: 1 cycle (operands, pipe), 2 (drain).  Throughput: one product a cycle.  Never stalls.
+
+    Members
+    -------
+    ifmap, weight: the operands; flags: first (bit 0) and last (bit 1) step of a sum; drain: the
+    token that takes the kept sum along; pipe: the column's way out.  Each as input (…_i) and, for
+    the next PE, as output (…_o).
     """
+
+    ifmap_i: Signal
+    ifmap_o: Signal
+    flags_i: Signal
+    flags_o: Signal
+    weight_i: Signal
+    weight_o: Signal
+    drain_i: Signal
+    drain_o: Signal
+    pipe_i: Signal
+    pipe_o: Signal
+
 
     def __init__(self, *, operand_bits: int, accumulator_bits: int) -> None:
         self.operand_bits = operand_bits

@@ -19,6 +19,15 @@ class PlainScratchpad(wiring.Component):
     half.  A word written in cycle t can be read from cycle t + 1 on.  Never stalls.
     """
 
+    write: Signal
+    write_half: Signal
+    write_address: Signal
+    write_data: Signal
+    read_half: Signal
+    read_address: Signal
+    read_data: Signal
+
+
     def __init__(self, *, bits: int, depth: int) -> None:
         self.bits = bits
         self.depth = depth

@@ -21,13 +21,31 @@ class Sequencer(wiring.Component):
 
     Members
     -------
-    command: the tile; current: the command being walked; first_fold, first_slot, last_slot,
-    chunk_last, run_last, tap_last, block_last, tile_last: where the issue of this cycle stands;
-    group_last: the last fold that adds to the same sums; elements: of this chunk; slot: number of
-    the slot; slot_pixels: pixels left from this block on.
+    command: the tiles; current: the tile being walked; starting: the next issue is the first of a
+    fold; go: it may be done; issue: it is done in this cycle; first_fold, first_slot, last_slot,
+    chunk_last, run_last, tap_last, block_last, tile_last: where the issue stands; group_last: the
+    last fold that adds to the same sums; elements: of this chunk; slot: number of the slot;
+    slot_pixels: pixels left from this block on.
     """
 
     command: stream.Interface
+    go: Signal
+    issue: Signal
+    starting: Signal
+    current: data.View
+    group_last: Signal
+    elements: Signal
+    slot: Signal
+    slot_pixels: Signal
+    first_fold: Signal
+    first_slot: Signal
+    last_slot: Signal
+    chunk_last: Signal
+    run_last: Signal
+    tap_last: Signal
+    block_last: Signal
+    tile_last: Signal
+
 
     def __init__(self, *, rows: int, slots: Slots, steps: bool, block: int | None) -> None:
         self.rows = rows

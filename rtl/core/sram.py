@@ -45,6 +45,13 @@ class Sram(wiring.Component):
     one of cycle t.  In emitted Verilog every such memory is an instance of the module `sram`.
     """
 
+    write: Signal
+    write_address: Signal
+    write_data: Signal
+    read_address: Signal
+    read_data: Signal
+
+
     @staticmethod
     def ports(*, bits: int, depth: int) -> wiring.Signature:
         """The ports; those of the Verilog module beside its clock."""

@@ -17,9 +17,23 @@ class WeightReader(wiring.Component):
 
     Members
     -------
-    read: this issue uses a word; fold_end: last issue of a fold; restart: the block ends and the
-    step does not; keep: the step ends, so its end is the next one's start; tile_end.
+    write, write_half, write_address, write_data: from the loader; read: this issue uses a word;
+    read_half: of which half; restart: behind this issue the walk goes back to the step's start;
+    keep: the word behind this issue's is the next step's start; tile_end: the tile ends with this
+    issue; o: the word.
     """
+
+    write: Signal
+    write_half: Signal
+    write_address: Signal
+    write_data: Signal
+    read: Signal
+    read_half: Signal
+    restart: Signal
+    keep: Signal
+    tile_end: Signal
+    o: Signal
+
 
     def __init__(self, *, memory: Scratchpad, bits: int, depth: int) -> None:
         self.memory = memory

@@ -20,9 +20,27 @@ class Window(wiring.Component):
 
     Members
     -------
-    The outputs of a `Sequencer` of the same name (`current`, `issue`, …) as inputs; slot_counts:
-    the slot stands for a pixel.
+    current, elements, issue, last_slot, chunk_last, run_last, tap_last, block_last, tile_last: the
+    outputs of a `Sequencer`; fresh, take: the command that it takes, and that it does so in this
+    cycle; slot_counts: the slot stands for a pixel; address, low, high: to `AlignedBanks`.
     """
+
+    current: data.View
+    fresh: data.View
+    take: Signal
+    elements: Signal
+    issue: Signal
+    last_slot: Signal
+    chunk_last: Signal
+    run_last: Signal
+    tap_last: Signal
+    block_last: Signal
+    tile_last: Signal
+    slot_counts: Signal
+    address: Signal
+    low: Signal
+    high: Signal
+
 
     def __init__(self, *, rows: int, lanes: int, trailing: bool) -> None:
         self.rows = rows

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Set up, then run every check of the project.  Arguments go to pytest: scripts/test.sh -m slow
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+scripts/setup.sh
+export PATH="$PWD/.venv/bin:$PATH" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
+ruff check .
+ruff format --check .
+pyright
+lint-imports
+if [ $# -eq 0 ]; then
+  set -- -m "not slow"
+fi
+python -m pytest -n "${ARCHSIM_TEST_PROCESSES:-2}" --durations=10 "$@"

@@ -1,0 +1,113 @@
+"""Whole layers of a trained network on 16 × 16 through the emitted Verilog; and many transfers."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from archsim.designs.systolic import EDGE_16, Systolic
+from archsim.memory import Plain
+from archsim.simulate import layer_output, plan_tiling
+from archsim.trace import PORTS
+from archsim.timing import Service
+from rtl.benches.verilated import Verilated
+from rtl.cases import Draw, port_counts, random_services
+from rtl.conformance import Case, bench_of, check, free_services, judge
+from rtl.emit import emit
+from rtl.simulators import runner
+from rtl.suite import assert_equal
+from workloads.layers import Conv2d, MatMul, Network
+from workloads.onnx_import import import_onnx
+from workloads.operands import Operands, from_onnx, synthetic
+from workloads.packaged import packaged
+
+LAYERS = ("fire2/squeeze1x1", "fire5/expand3x3", "fire9/expand1x1")
+
+
+@cache
+def _network() -> tuple[Network, dict[str, Operands]]:
+    entry = packaged("squeezenet-imagenet")
+    model = entry.model()
+    return import_onnx(model, name=entry.name), from_onnx(model, entry.input(), bits=8)
+
+
+def _real_case(name: str) -> Case:
+    network, operands = _network()
+    (layer,) = (one for one in network.matrix_layers if name in one.name)
+    tiling = plan_tiling(EDGE_16, layer, None)
+    from archsim.core.problem import problem_of
+
+    counts = port_counts(EDGE_16, problem_of(layer), tiling)
+    return Case(
+        design=EDGE_16,
+        layer=layer,
+        tiling=tiling,
+        operands=operands[layer.name],
+        services=random_services(Draw(17, len(name)), counts),
+        label=name,
+    )
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_real_layer_through_cocotb(name: str) -> None:
+    """Every transfer of the layer, real weights and activations, random stalls on every port."""
+    verdict = check(_real_case(name), runner(EDGE_16, "cocotb"))
+    assert_equal(verdict)
+    assert verdict.transfers > 4_000
+
+
+def test_the_words_that_leave_are_the_layers_output() -> None:
+    """The ofmap port's words, put together, are what `simulate` gives as the layer's output."""
+    case = _real_case(LAYERS[0])
+    expected = layer_output(EDGE_16, case.layer, case.operands)
+    words = case.answer().transfers["ofmap"].payload
+    assert np.sort(words[words != 0]).tolist() == np.sort(expected[expected != 0]).tolist()
+
+
+@pytest.mark.slow
+def test_all_layers_of_the_network() -> None:
+    """The long matrix: every layer of the network on the Verilog, ports that never wait."""
+    run = runner(EDGE_16, "verilator")
+    network, operands = _network()
+    for layer in network.matrix_layers:
+        case = Case(
+            design=EDGE_16,
+            layer=layer,
+            tiling=plan_tiling(EDGE_16, layer, None),
+            operands=operands[layer.name],
+            services=free_services(),
+            label=layer.name,
+        )
+        assert_equal(check(case, run))
+
+
+def _many_transfers() -> Case:
+    """A design of one row: nearly every cycle moves words through the ports."""
+    design = Systolic(
+        rows=2, columns=2, ifmap_memory=Plain(capacity_bytes=1 << 15),
+        accumulator_memory=Plain(capacity_bytes=1 << 17),
+    )  # fmt: skip
+    layer: Conv2d | MatMul = MatMul(name="long", m=700_000, n=2, k=2, relu=True)
+    tiling = plan_tiling(design, layer, None)
+    gaps = np.zeros(1 << 20, np.int64)
+    gaps[::37] = 3
+    services = tuple(Service(gaps=gaps) if name == "ofmap" else Service() for name in PORTS)
+    return Case(
+        design=design, layer=layer, tiling=tiling, operands=synthetic(layer, seed=3),
+        services=services,
+    )  # fmt: skip
+
+
+def test_more_than_a_million_transfers_in_batches() -> None:
+    """Python steps the Verilated core in batches; every transfer is compared at the end."""
+    case = _many_transfers()
+    expected = case.answer()
+    batches = 0
+    with Verilated(emit(case.design).verilog, top="top").start(bench_of(case, expected)) as session:
+        while session.running:
+            session.step(100_000)
+            batches += 1
+        verdict = judge(case, expected, session.outcome())
+    assert_equal(verdict)
+    assert verdict.transfers > 1_000_000
+    assert batches > 5
