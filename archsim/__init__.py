@@ -11,7 +11,9 @@ from archsim.errors import InputError
 from archsim.memory import OffChip, Plain
 from archsim.result import LayerResult, NetworkResult
 from archsim.simulate import simulate, simulate_many
-from archsim.version import VERSION as __version__
+from archsim.version import VERSION
+
+__version__ = VERSION
 
 __all__ = [
     "CLOUD_128",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from archsim.errors import require, require_positive
+from archsim.errors import LARGEST, require, require_positive, require_whole
 
 
 class Scratchpad(Protocol):
@@ -73,16 +73,16 @@ class OffChip:
     shared: bool = True
 
     def __post_init__(self) -> None:
-        require(
-            self.bytes_per_cycle >= 0,
-            f"bytes_per_cycle must not be negative, not {self.bytes_per_cycle}",
-        )
-        require(
-            self.latency_cycles >= 0,
-            f"latency_cycles must not be negative, not {self.latency_cycles}",
-        )
-        require(
-            self.weight_bytes_per_cycle is None or self.weight_bytes_per_cycle > 0,
-            f"weight_bytes_per_cycle must be positive, not {self.weight_bytes_per_cycle}",
-        )
+        if self.bytes_per_cycle != 0:
+            _require_rate("bytes_per_cycle", self.bytes_per_cycle)
+        if self.weight_bytes_per_cycle is not None:
+            _require_rate("weight_bytes_per_cycle", self.weight_bytes_per_cycle)
+        require_whole(0, "not be negative", latency_cycles=self.latency_cycles)
         require_positive(burst_bytes=self.burst_bytes)
+
+
+def _require_rate(name: str, rate: float) -> None:
+    """Rates are kept in 1/1024 of a byte per cycle (`archsim.timing`)."""
+    require(rate > 0, f"{name} must be positive, not {rate}")
+    require(rate * 1024 >= 1, f"{name} must be at least 1/1024, not {rate}")
+    require(rate <= LARGEST, f"{name} must be at most {LARGEST}, not {rate}")

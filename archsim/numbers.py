@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
+
+AnyIntArray = npt.NDArray[np.signedinteger[Any]]
+"""Operands as they are kept: int8 up to 8 bits, else wider."""
 
 
 def ceil_div(numerator: int, denominator: int) -> int:

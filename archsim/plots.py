@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from archsim.result import CAUSES, TRAFFIC
+from archsim.core.causes import CAUSES
+from archsim.result import TRAFFIC
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

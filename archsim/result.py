@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from archsim.core.causes import CAUSES
 from archsim.core.problem import Tiling
 from archsim.numbers import IntArray
 
@@ -16,18 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from archsim.plots import ResultPlots
-
-CAUSES = (
-    "computing",
-    "filling",
-    "draining",
-    "wait_weight",
-    "wait_ifmap",
-    "wait_output",
-    "control",
-    "memory",
-)
-"""Where the cycles of a layer went; they sum to its cycles (see `archsim.core.summary`)."""
 
 TRAFFIC = ("ifmap", "weight", "bias", "ofmap")
 
@@ -214,5 +203,5 @@ class NetworkResult:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
-        return value.item()
+        return cast("np.generic[Any]", value).item()
     raise TypeError(f"{type(value).__name__} has no place in a result")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from archsim.core.causes import CAUSES
 from archsim.core.problem import Problem, Tiling, problem_of
 from archsim.designs.registry import design_name, design_record
 from archsim.designs.systolic import Systolic
-from archsim.errors import InputError
+from archsim.errors import InputError, nearest
 from archsim.numbers import IntArray
-from archsim.result import CAUSES, TRAFFIC, Actions, LayerResult, NetworkResult
+from archsim.result import TRAFFIC, Actions, LayerResult, NetworkResult
 from archsim.version import VERSION
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
 
@@ -40,13 +41,12 @@ def simulate(
     operands: None for timing only; else a mapping or function from a layer to its `Operands`
     (`workloads.operands`), and every `LayerResult.ofmap` holds the layer's output, [N, K, P, Q]
     or [b, M, N].  tilings: by layer name, where the automatic one is not wanted.
-    Raises `InputError` for a layer that fits in no tiling.
+    Raises `InputError` for a layer that fits in no tiling, and for operands that are not of the
+    layer's shapes or do not fit the design's widths.
     """
     known: dict[tuple[Problem, Tiling | None], LayerResult] = {}
     results: list[LayerResult] = []
-    unknown = set(tilings or {}) - {layer.name for layer in network.layers}
-    if unknown:
-        raise InputError(f"tilings name layers that {network.name} does not have: {unknown}")
+    _check_names(network, tilings or {})
     for layer in network.layers:
         if isinstance(layer, VectorWork):
             results.append(_vector(design, layer))
@@ -69,6 +69,16 @@ def simulate(
     )
 
 
+def _check_names(network: Network, tilings: Mapping[str, Tiling]) -> None:
+    """Tilings must be of layers that the array computes."""
+    known = [layer.name for layer in network.matrix_layers]
+    for name in tilings:
+        if name not in known:
+            raise InputError(
+                f"tilings: {network.name} has no matrix layer {name!r}; {nearest(name, known)}"
+            )
+
+
 def _vector(design: Systolic, layer: VectorWork) -> LayerResult:
     return LayerResult(
         name=layer.name,
@@ -82,9 +92,10 @@ def _vector(design: Systolic, layer: VectorWork) -> LayerResult:
 def _find(operands: Source | Mapping[str, Operands], layer: Conv2d | MatMul) -> Operands:
     if not isinstance(operands, Mapping):
         return operands(layer)
-    if layer.name not in operands:
-        raise InputError(f"no operands for layer {layer.name}; there are: {', '.join(operands)}")
-    return operands[layer.name]
+    named = cast("Mapping[str, Operands]", operands)  # a Source may also be a Mapping
+    if layer.name not in named:
+        raise InputError(f"no operands for layer {layer.name}; there are: {', '.join(named)}")
+    return named[layer.name]
 
 
 def _timed(
@@ -164,15 +175,10 @@ def layer_output(design: Systolic, layer: Conv2d | MatMul, operands: Operands) -
     """The integers that the core computes for a layer: [N, K, P, Q] or [b, M, N]."""
     from archsim.core import layout
     from archsim.core.values import compute
+    from archsim.operand_check import check_operands
 
     problem = problem_of(layer)
-    limit = 1 << (design.operand_bits - 1)
-    for name, values in (("ifmap", operands.ifmap), ("weight", operands.weight)):
-        if values.min(initial=0) < -limit or values.max(initial=0) >= limit:
-            raise InputError(
-                f"{layer.name}: {name} must fit {design.operand_bits} bits, "
-                f"but ranges from {values.min()} to {values.max()}"
-            )
+    check_operands(design, layer, operands)
     bias = None
     if operands.bias is not None:
         bias = layout.split_bias(layer, problem, operands.bias.astype(np.int64))

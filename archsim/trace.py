@@ -11,11 +11,13 @@ from archsim.core import commands as cmd
 from archsim.core import layout
 from archsim.core import schedule as sc
 from archsim.core.actions import count_actions
+from archsim.core.layer_command import describe
 from archsim.core.problem import Problem, Tiling, problem_of
 from archsim.core.values import compute, requantize
 from archsim.core.walk import walk
 from archsim.designs.systolic import Systolic
 from archsim.numbers import IntArray
+from archsim.operand_check import check_operands
 from archsim.ports import Transfers
 from archsim.timing import Service, crossings
 from workloads.layers import Conv2d, MatMul
@@ -24,12 +26,13 @@ from workloads.operands import Operands
 PORTS = ("command", "ifmap", "weight", "bias", "ofmap")
 
 
-def command_words(tiles: IntArray, operands: Operands) -> IntArray:
-    """The command stream of a layer: [tiles, fields]."""
-    words = tiles[:, : len(cmd.COMMAND_FIELDS)].copy()
-    words[:, cmd.MULTIPLIER] = operands.multiplier
-    words[:, cmd.SHIFT] = operands.shift
-    return words
+def command_words(
+    layer: Conv2d | MatMul, tiling: Tiling, machine: IntArray, operands: Operands
+) -> IntArray:
+    """The command stream of a layer: [1, fields]."""
+    scaling = (operands.multiplier, operands.shift)
+    fields = describe(layer.name, problem_of(layer), tiling, machine, scaling)
+    return np.array([list(fields.values())], np.int64)
 
 
 def _stack(rows: IntArray, words: Callable[[IntArray], IntArray], lanes: int) -> IntArray:
@@ -41,7 +44,7 @@ def _stack(rows: IntArray, words: Callable[[IntArray], IntArray], lanes: int) ->
 def port_words(
     design: Systolic, layer: Conv2d | MatMul, problem: Problem, tiles: IntArray, operands: Operands
 ) -> dict[str, IntArray]:
-    """The payload of every port, in order: [words, lanes] each."""
+    """The payload of every port of data, in order: [words, lanes] each."""
     ifmap = layout.split_ifmap(layer, problem, operands.ifmap.astype(np.int64))
     weight = layout.split_weight(layer, problem, operands.weight.astype(np.int64))
     bias = None
@@ -65,7 +68,6 @@ def port_words(
     width, bias_lanes = design.weight_lanes, design.bias_lanes
     offsets = np.zeros((problem.groups, problem.filters), np.int64) if bias is None else bias
     return {
-        "command": command_words(tiles, operands),
         "ifmap": _stack(new_ifmap, lambda row: layout.ifmap_words(row, ifmap, lanes), lanes),
         "weight": _stack(
             new_weight, lambda row: layout.weight_words(row, weight, width, moving=moving), width
@@ -96,7 +98,7 @@ def port_ready(
 
     latency = [service.latency_cycles for service in services]
     return {
-        "command": plan[:, sc.DISPATCH],
+        "command": np.zeros(1, np.int64),
         "ifmap": select(cmd.LOAD_IFMAP, sc.IFMAP_READY, cmd.IFMAP_WORDS, latency[sc.IFMAP]),
         "weight": select(cmd.LOAD_WEIGHT, sc.WEIGHT_READY, cmd.WEIGHT_WORDS, latency[sc.WEIGHT]),
         "bias": select(cmd.HAS_BIAS, sc.BIAS_READY, cmd.BIAS_WORDS, latency[sc.BIAS]),
@@ -151,10 +153,17 @@ def answer(
     operands: Operands,
     services: tuple[Service, ...],
 ) -> Answer:
-    """The exact answer for a layer under given services of the ports (in the order of PORTS)."""
+    """The exact answer for a layer under given services of the ports (in the order of PORTS).
+
+    Raises `InputError` for operands that are not of the layer's shapes or the design's widths.
+    """
+    check_operands(design, layer, operands)
     problem = problem_of(layer)
     tiles = walk(problem.vector(), tiling.vector(), design.machine)
-    words = port_words(design, layer, problem, tiles, operands)
+    words = {
+        "command": command_words(layer, tiling, design.machine, operands),
+        **port_words(design, layer, problem, tiles, operands),
+    }
     vectors = np.stack([service.vector() for service in services])
     gaps = sc.join_gaps([service.cumulative for service in services])
     plan = sc.schedule(tiles, design.machine, vectors, gaps)

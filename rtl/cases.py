@@ -6,17 +6,18 @@ import numpy as np
 
 from archsim.core.problem import Problem, Tiling, problem_of
 from archsim.core.tiling import check_tiling
-from archsim.trace import PORTS
 from archsim.core.walk import walk
 from archsim.designs.systolic import DATAFLOWS, Systolic
 from archsim.errors import InputError
 from archsim.memory import Plain
 from archsim.timing import Service
+from archsim.trace import PORTS
 from rtl.conformance import Case
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import synthetic
 
 ATTEMPTS = 200
+MOST_TILES = 400
 
 
 class Draw:
@@ -62,7 +63,7 @@ def _near(draw: Draw, size: int, limit: int) -> int:
 def random_layer(draw: Draw, design: Systolic) -> Conv2d | MatMul:
     """A layer around the sizes of the design's array."""
     rows, columns = design.rows, design.columns
-    flags = {"bias": draw.chance(0.5), "relu": draw.chance(0.5)}
+    bias, relu = draw.chance(0.5), draw.chance(0.5)
     if draw.chance(0.4):
         batch = draw.one_of(1, 1, 2)
         return MatMul(
@@ -72,7 +73,8 @@ def random_layer(draw: Draw, design: Systolic) -> Conv2d | MatMul:
             k=_near(draw, rows, 40),
             batch=batch,
             shared_weight=batch == 1,
-            **flags,
+            bias=bias,
+            relu=relu,
         )
     kernel = (draw.whole(1, 3), draw.whole(1, 3))
     dilation = (draw.one_of(1, 1, 2), draw.one_of(1, 1, 2))
@@ -100,7 +102,8 @@ def random_layer(draw: Draw, design: Systolic) -> Conv2d | MatMul:
         dilation_width=dilation[1],
         groups=groups,
         batch=draw.one_of(1, 1, 2),
-        **flags,
+        bias=bias,
+        relu=relu,
     )
 
 
@@ -141,7 +144,7 @@ def port_counts(design: Systolic, problem: Problem, tiling: Tiling) -> dict[str,
 
     tiles = walk(problem.vector(), tiling.vector(), design.machine)
     return {
-        "command": len(tiles),
+        "command": 1,
         "ifmap": int((tiles[:, cmd.IFMAP_WORDS] * tiles[:, cmd.LOAD_IFMAP]).sum()),
         "weight": int((tiles[:, cmd.WEIGHT_WORDS] * tiles[:, cmd.LOAD_WEIGHT]).sum()),
         "bias": int(tiles[:, cmd.BIAS_WORDS].sum()),
@@ -162,7 +165,8 @@ def random_case(
         if tiling is None:
             continue
         counts = port_counts(chosen, problem, tiling)
-        if sum(counts.values()) > longest_words or counts["command"] > 400:
+        tiles = len(walk(problem.vector(), tiling.vector(), chosen.machine))
+        if sum(counts.values()) > longest_words or tiles > MOST_TILES:
             continue
         return Case(
             design=chosen,

@@ -8,10 +8,10 @@ import numpy as np
 
 from archsim.core.actions import ACTIONS
 from archsim.core.problem import Tiling
-from archsim.trace import PORTS, Answer, answer
 from archsim.designs.systolic import Systolic
 from archsim.ports import Difference, Transfers, differences
 from archsim.timing import Service
+from archsim.trace import PORTS, Answer, answer
 from rtl.benches.bench import Bench, Outcome, Stimulus, StreamPort
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands

@@ -5,9 +5,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.back import rtlil
+# The stubs leave rtlil out.
+from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 from amaranth.back.verilog import (
-    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportPrivateUsage]
+    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
 )
 
 from archsim.core.actions import ACTIONS
@@ -17,6 +18,7 @@ from archsim.errors import InputError
 from archsim.version import VERSION
 from rtl.hierarchy import Library, sharing
 from rtl.registry import core_of
+from rtl.verilog_names import is_identifier
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,21 @@ _SETTLE = re.compile(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ")
 _MODULE = re.compile(r"^module (\w+) ?\(", re.MULTILINE)
 
 
+HEADER = """\
+// {design}, emitted by archsim {version}; its parameters and ports are in the manifest.
+//
+// `settle` never changes: it makes simulators evaluate every block once at time zero.
+// Sums and comparisons mix widths as Verilog extends them, registers have initial values, many
+// modules share this file, and a parent may leave outputs of a module alone: nothing to warn of.
+/* verilator lint_off DECLFILENAME */
+/* verilator lint_off PROCASSINIT */
+/* verilator lint_off UNUSEDSIGNAL */
+/* verilator lint_off WIDTHEXPAND */
+/* verilator lint_off WIDTHTRUNC */
+
+"""
+
+
 def readable(text: str, library: Library) -> str:
     """Verilog without the generator's noise, and with a heading over each shared module."""
 
@@ -68,15 +85,17 @@ def readable(text: str, library: Library) -> str:
 
 
 def emit(design: Systolic, *, top: str = "top") -> Emitted:
-    """Verilog of a design's core: the hierarchy of the design, each repeated module once."""
+    """Verilog of a design's core: the hierarchy of the design, each repeated module once.
+
+    Raises `InputError` for a `top` that is no identifier or names another module.
+    """
+    if not is_identifier(top):
+        raise InputError(f"top must be a Verilog identifier, not {top!r}")
     with sharing() as library:
         text = rtlil.convert(core_of(design), name=top, emit_src=False)
     if top in library.texts or top in library.sources:
-        raise InputError(f"top must not be the name of a module of the design, {top!r}")
-    header = (
-        f"// {design_name(design)}, emitted by archsim {VERSION}; see the manifest.\n"
-        "// `settle` never changes: it makes simulators evaluate every block once at time zero.\n"
-    )
+        raise InputError(f"top must not be the name of another module of the design, {top!r}")
+    header = HEADER.format(design=design_name(design), version=VERSION)
     body = readable(rtlil_to_verilog("\n".join([text, *library.texts.values()])), library)
     manifest = {
         "archsim": VERSION,

@@ -12,7 +12,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.back import rtlil
+# The stubs leave rtlil out.
+from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Value
 from amaranth.lib import wiring
 
@@ -108,7 +109,7 @@ def place(m: Module, name: str, kind: type[wiring.Component], **parameters: Any)
     """
     library = _library.get()
     if library is None:
-        component = kind(**parameters)
+        component: Any = kind(**parameters)
         m.submodules[name] = component
         return component
     shared = library.module(kind, parameters)
@@ -118,7 +119,8 @@ def place(m: Module, name: str, kind: type[wiring.Component], **parameters: Any)
         ports["i_clk"] = ClockSignal()
     if "rst" in shared.inputs:
         ports["i_rst"] = ResetSignal()
-    for path, member, value in shared.signature.flatten(interface):
+    flattened: Any = shared.signature.flatten(interface)  # the stubs say Flow for Member
+    for path, member, value in flattened:
         prefix = "i" if member.flow == wiring.In else "o"
         ports[f"{prefix}_{'__'.join(map(str, path))}"] = Value.cast(value)
     m.submodules[name] = Instance(shared.name, **ports)

@@ -2,22 +2,24 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.core.actions import ACTIONS
 from archsim.designs.systolic import Systolic
-from rtl.core.accumulators import Accumulators, token_layout
+from rtl.core.accumulators import Accumulators
 from rtl.core.align import AlignedBanks
 from rtl.core.array import AccumulatingArray, StationaryArray
-from rtl.core.commands import command_layout
+from rtl.core.commands import layer_layout
 from rtl.core.credits import Credits
 from rtl.core.delay import Delay
 from rtl.core.dispatcher import Dispatcher
 from rtl.core.loader import Loader
 from rtl.core.output_stage import OutputStage
 from rtl.core.sequencer import Sequencer
+from rtl.core.tile_walker import TileWalker
+from rtl.core.tokens import MovingTokens, RowTokens
 from rtl.core.weights import WeightReader
 from rtl.core.window import Window
 from rtl.hierarchy import place
@@ -26,7 +28,7 @@ COUNTER_BITS = 48
 
 
 class SystolicCore(wiring.Component):
-    """ofmap = requantize(ifmap ∗ weight + bias), a tile a command.
+    """ofmap = requantize(ifmap ∗ weight + bias), a layer a command.
 
     Latencies, throughput and back-pressure: `docs/contracts/systolic.md`; every latency is a
     property of the design.
@@ -46,7 +48,7 @@ class SystolicCore(wiring.Component):
         self.design = design
         ports = {
             port.name: (In if port.direction == "i" else Out)(
-                stream.Signature(command_layout() if port.name == "command" else port.bits)
+                stream.Signature(layer_layout() if port.name == "command" else port.bits)
             )
             for port in design.ports
         }
@@ -59,7 +61,9 @@ class SystolicCore(wiring.Component):
         self.decoupled = design.dataflow != "output_stationary"
         queues = {"queue_depth": design.command_queue_depth, "decoupled": self.decoupled}
         self.dispatcher = place(m, "dispatcher", Dispatcher, **queues)
-        wiring.connect(m, wiring.flipped(self.command), self.dispatcher.command)
+        walker = place(m, "tile_walker", TileWalker, lanes=design.ifmap_lanes)
+        wiring.connect(m, wiring.flipped(self.command), walker.layer)
+        wiring.connect(m, walker.tile, self.dispatcher.command)
         self.loaders = {name: self._loader(m, name) for name in ("ifmap", "weight", "bias")}
         self._sequencers(m)
         self._operands(m)
@@ -263,9 +267,8 @@ class SystolicCore(wiring.Component):
             depth=design.depth("accumulator"),
         )
         m.d.comb += accumulators.sums.eq(self.sums)
-        token = self._moving_tokens(m) if self.decoupled else self._row_tokens(m)
         wait = design.result_latency_cycles - (1 if self.decoupled else 2)
-        m.d.comb += accumulators.token.eq(self._delayed(m, "token_delay", Value.cast(token), wait))
+        m.d.comb += accumulators.token.eq(self._delayed(m, "token_delay", self._tokens(m), wait))
         self.output = output = place(
             m,
             "output_stage",
@@ -293,55 +296,23 @@ class SystolicCore(wiring.Component):
             output.read_data.eq(accumulators.read_data),
         ]
 
-    def _accumulator_half(self, m: Module) -> Signal:
-        """The half that this tile adds to; the next output tile takes the other."""
-        half, walk = Signal(name="accumulator_half"), self.stream_walk
-        ends = walk.issue & walk.last_slot & walk.tile_last & walk.current.last_k
-        m.d.sync += half.eq(half ^ ends)
-        return half
-
-    def _moving_tokens(self, m: Module) -> Signal:
-        """One token an issue: the rows of a block in order, again for every fold of a group."""
-        walk = self.stream_walk
-        token = Signal(token_layout(self.design.depth("accumulator")))
-        address, block_start = Signal.like(token.address), Signal.like(token.address)
-        with m.If(walk.issue):
-            m.d.sync += address.eq(address + 1)
-            with m.If(walk.last_slot):
-                m.d.sync += address.eq(block_start)
-                with m.If(walk.group_last):
-                    m.d.sync += [address.eq(address + 1), block_start.eq(address + 1)]
-                with m.If(walk.tile_last):
-                    m.d.sync += [address.eq(0), block_start.eq(0)]
+    def _tokens(self, m: Module) -> Value:
+        """Where the sums of this cycle's issue (or the rows of an ended group) go."""
+        walk, depth = self.stream_walk, self.design.depth("accumulator")
+        if self.decoupled:
+            tokens = place(m, "tokens", MovingTokens, depth=depth)
+        else:
+            tokens = place(m, "tokens", RowTokens, rows=self.design.rows, depth=depth)
+            m.d.comb += tokens.pixels.eq(walk.slot_pixels)
         m.d.comb += [
-            token.valid.eq(walk.issue),
-            token.half.eq(self._accumulator_half(m)),
-            token.address.eq(address),
-            token.overwrite.eq(walk.current.first_k & self._group_first(m, walk)),
-            token.last.eq(walk.last_slot & walk.tile_last & walk.current.last_k),
+            tokens.issue.eq(walk.issue),
+            tokens.last_slot.eq(walk.last_slot),
+            tokens.group_last.eq(walk.group_last),
+            tokens.tile_last.eq(walk.tile_last),
+            tokens.first_k.eq(walk.current.first_k),
+            tokens.last_k.eq(walk.current.last_k),
         ]
-        return token
-
-    def _row_tokens(self, m: Module) -> Signal:
-        """One token a row of the array, from the cycle after the last issue of a group on."""
-        walk, rows = self.stream_walk, self.design.rows
-        token = Signal(token_layout(self.design.depth("accumulator")))
-        left, ends, resets = Signal(range(rows + 1)), Signal(), Signal()
-        half = self._accumulator_half(m)
-        m.d.comb += [token.valid.eq(left != 0), token.last.eq(ends & (left == 1))]
-        with m.If(token.valid):
-            m.d.sync += [left.eq(left - 1), token.address.eq(token.address + 1)]
-            with m.If(resets & (left == 1)):
-                m.d.sync += token.address.eq(0)
-        with m.If(walk.issue & walk.last_slot & walk.group_last):
-            m.d.sync += [
-                left.eq(Mux(walk.slot_pixels > rows, rows, walk.slot_pixels)),
-                resets.eq(walk.tile_last),
-                ends.eq(walk.tile_last & walk.current.last_k),
-                token.half.eq(half),
-                token.overwrite.eq(walk.current.first_k),
-            ]
-        return token
+        return Value.cast(tokens.token)
 
     def _gates(self, m: Module) -> None:
         """Who may start: credits for operand tiles, banks and halves of the accumulators."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from zipfile import BadZipFile
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
-from archsim.errors import InputError
+from archsim.errors import InputError, nearest, require
+from archsim.simulate import Source
 from workloads.builtin import builtin, networks
-from workloads.layers import Conv2d, MatMul, Network
+from workloads.layers import Network
 from workloads.operands import Operands, from_onnx, synthetic
 from workloads.packaged import packaged, packaged_names
 
@@ -34,13 +36,17 @@ class WorkloadOptions:
     seed: int = 0
     input_file: Path | None = None
 
+    def __post_init__(self) -> None:
+        require(0 <= self.density <= 1, f"--density must be from 0 to 1, not {self.density}")
+        require(self.seed >= 0, f"--seed must not be negative, not {self.seed}")
+
     @property
     def dim_values(self) -> dict[str, int]:
         """The dynamic dimensions given as NAME=SIZE."""
         values: dict[str, int] = {}
         for text in self.dims:
             name, _, size = text.partition("=")
-            if not size.isdigit() or int(size) == 0:
+            if not (name and size.isascii() and size.isdigit() and int(size) > 0):
                 raise InputError(f"--dim takes NAME=SIZE with a positive size, not {text!r}")
             values[name] = int(size)
         return values
@@ -55,8 +61,8 @@ class Workload:
     feeds: Callable[[], dict[str, Any]] | None = None
     options: WorkloadOptions = field(default_factory=WorkloadOptions)
 
-    def operands(self, bits: int) -> Callable[[Conv2d | MatMul], Operands] | None:
-        """A function from a layer to its operands; None for timing only."""
+    def operands(self, bits: int) -> Source | Mapping[str, Operands] | None:
+        """Where the operands of each layer come from; None for timing only."""
         options = self.options
         choice = options.operands
         if choice == "auto":
@@ -71,20 +77,28 @@ class Workload:
                 distribution=options.distribution,
                 seed=options.seed,
             )
+        require(
+            options.density == 1,
+            f"--density is of synthetic operands, and {self.network.name} has real ones; "
+            "say --operands synthetic",
+        )
         if self.model is None or self.feeds is None:
             raise InputError(
                 f"{self.network.name} has shapes only: real operands need an ONNX file with "
                 f"--input FILE.npz, or one of: {', '.join(packaged_names())}"
             )
-        values = from_onnx(self.model, self.feeds(), bits=bits, dims=options.dim_values)
-        return lambda layer: values[layer.name]
+        return from_onnx(self.model, self.feeds(), bits=bits, dims=options.dim_values)
 
 
 def load_workload(name: str, options: WorkloadOptions) -> Workload:
     """A built-in network, a trained one from an installed package, or an ONNX file."""
     from workloads.onnx_import import import_onnx
 
-    if name in networks():
+    shapes_only = name in networks()
+    if shapes_only or name in packaged_names():
+        require(options.input_file is None, f"--input is for ONNX files; {name} is built in")
+    if shapes_only:
+        require(not options.dims, f"--dim is for ONNX files; {name} is built in")
         return Workload(network=builtin(name), options=options)
     if name in packaged_names():
         entry = packaged(name)
@@ -95,9 +109,7 @@ def load_workload(name: str, options: WorkloadOptions) -> Workload:
     path = Path(name)
     if path.suffix != ".onnx" and not path.exists():
         known = [*networks(), *packaged_names()]
-        close = difflib.get_close_matches(name, known, n=3)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(known)}"
-        raise InputError(f"no workload {name!r}; {hint} (or give an ONNX file)")
+        raise InputError(f"no workload {name!r}; {nearest(name, known)} (or give an ONNX file)")
     network = import_onnx(path, dims=options.dim_values, skip_unsupported=options.skip_unsupported)
     feeds = _file_feeds(options.input_file) if options.input_file else None
     return Workload(network=network, model=path, feeds=feeds, options=options)
@@ -108,9 +120,16 @@ def _file_feeds(path: Path) -> Callable[[], dict[str, Any]]:
 
     def load() -> dict[str, Any]:
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            arrays: Any = np.load(path, allow_pickle=False)
+            if not isinstance(arrays, NpzFile):
+                raise InputError(f"{path} holds one array; an .npz names each input's array")
+            with arrays:
                 return {str(key): arrays[key] for key in arrays.files}
-        except (OSError, ValueError, AttributeError) as error:
+        except OSError as error:
+            raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+        except (ValueError, EOFError, BadZipFile) as error:
+            if isinstance(error, InputError):
+                raise
             raise InputError(f"{path} is not an .npz file of input arrays: {error}") from error
 
     return load

@@ -6,13 +6,27 @@ import json
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
+from rich import box
 from rich.table import Table
 
+from archsim.cli.output import output_console
 from archsim.designs.registry import design_record, design_toml, load_design, registered
 from archsim.designs.registry import with_settings as apply_settings
 from workloads.builtin import builtin, networks
 from workloads.packaged import packaged, packaged_names
+
+HEADINGS = {
+    "name": "name",
+    "kind": "kind",
+    "array": "array",
+    "dataflow": "dataflow",
+    "clock_mhz": "MHz",
+    "values": "values",
+    "matrix_layers": "layers",
+    "gmacs": "GMACs",
+    "source": "source",
+}
+NUMBERS = ("clock_mhz", "matrix_layers", "gmacs")
 
 
 def _designs() -> list[dict[str, Any]]:
@@ -43,7 +57,15 @@ def _workloads() -> list[dict[str, Any]]:
             }
         )
     for name in packaged_names():
-        rows.append({"name": name, "values": "trained", "source": packaged(name).source})
+        rows.append(
+            {
+                "name": name,
+                "values": "trained",
+                "matrix_layers": None,
+                "gmacs": None,
+                "source": packaged(name).source,
+            }
+        )
     return rows
 
 
@@ -56,20 +78,38 @@ def list_things(
     if as_json:
         print(json.dumps(rows, indent=2))
         return
-    table = Table()
-    columns = [key for key in rows[0] if key != "record"]
-    for column in columns:
-        table.add_column(column)
-    for row in rows:
-        cells = (row.get(column, "") for column in columns)
-        table.add_row(*(f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in cells))
-    Console(width=None if Console().is_terminal else 160).print(table)
+    _print_table(rows)
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    headings = {key: text for key, text in HEADINGS.items() if key in rows[0]}
+    console = output_console()
+    cells = [list(headings.values())]
+    cells += [[_cell(key, row[key]) for key in headings] for row in rows]
+    if "source" in headings:  # the only column that may be cut off
+        taken = sum(max(map(len, column)) + 2 for column in list(zip(*cells, strict=True))[:-1])
+        room = max(console.width - taken - 2, 20)
+        for row in cells:
+            row[-1] = row[-1] if len(row[-1]) <= room else f"{row[-1][: room - 1]}…"
+    for key, text in headings.items():
+        table.add_column(text, justify="right" if key in NUMBERS else "left", no_wrap=True)
+    for row in cells[1:]:
+        table.add_row(*row)
+    console.print(table, markup=False)
+
+
+def _cell(key: str, value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.3g}" if key == "gmacs" else f"{value:g}" if key in NUMBERS else str(value)
 
 
 def show(
     design: Annotated[str, typer.Argument(help="A registered design or a TOML file.")],
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Change the design first: rows=16.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change the design first: rows=16."),
     ] = None,
 ) -> None:
     """Print a design as TOML: complete, ready to edit and to give to the other verbs."""
@@ -78,5 +118,5 @@ def show(
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    app.command("list")(list_things)
-    app.command("show")(show)
+    app.command("list", short_help="List the designs or the workloads.")(list_things)
+    app.command("show", short_help="Print a design as TOML.")(show)

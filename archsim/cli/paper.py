@@ -73,7 +73,10 @@ def paper(
 ) -> None:
     """Print a published table with ours beside it: which figures we reproduce, and why not.
 
-    Example:  archsim paper tpu
+    Example:
+
+    \b
+      archsim paper tpu
     """
     console = Console(width=None if Console().is_terminal else _WIDTH, highlight=False)
     if name is None:
@@ -96,4 +99,4 @@ def paper(
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("paper")(paper)
+    app.command("paper", short_help="Print a published table with ours beside it.")(paper)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 import typer
-from rich.console import Console
 
 from archsim.cli.choose import WorkloadOptions, load_workload
-from archsim.cli.output import closing_lines, layer_table, new_folder, progress_bar
+from archsim.cli.layers import print_result
+from archsim.cli.output import new_folder, output_console, progress_bar, require_new
 from archsim.core.problem import Tiling
 from archsim.designs.registry import load_design, with_settings
-from archsim.errors import InputError
+from archsim.errors import InputError, nearest, require
 from archsim.result import NetworkResult
 from archsim.simulate import simulate
 
@@ -29,16 +30,22 @@ def load_tilings(path: Path | None) -> dict[str, Tiling]:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not a TOML file: {error}") from error
-    tilings: dict[str, Tiling] = {}
-    for layer, table in tables.items():
-        try:
-            tilings[layer] = Tiling(**table)
-        except TypeError as error:
-            raise InputError(
-                f"{path}: [{layer}] needs pixel_rows, pixel_columns, filters, channels and may "
-                f"have order = 'pixels_outer' or 'filters_outer': {error}"
-            ) from error
-    return tilings
+    return {layer: _tiling(f"{path}: [{layer}]", table) for layer, table in tables.items()}
+
+
+def _tiling(where: str, table: Any) -> Tiling:
+    names = [entry.name for entry in fields(Tiling)]
+    if not isinstance(table, dict):
+        raise InputError(f"{where} must be a table of {', '.join(names)}")
+    given = cast("dict[str, Any]", table)
+    for name in given:
+        require(name in names, f"{where} has no {name!r}; {nearest(name, names)}")
+    for name in names:
+        require(name in given or name == "order", f"{where}: {name} is missing")
+    try:
+        return Tiling(**given)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
 
 
 def save(result: NetworkResult, folder: Path) -> None:
@@ -52,40 +59,65 @@ def save(result: NetworkResult, folder: Path) -> None:
             np.savez_compressed(work / "ofmaps.npz", **arrays)
 
 
-def run(
+def run(  # noqa: PLR0913
     design: Annotated[str, typer.Argument(help="A registered design or a TOML file.")],
     workload: Annotated[
         str, typer.Argument(help="A built-in network, a packaged one, or an ONNX file.")
     ],
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Change the design: rows=16, off_chip.burst_bytes=32."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Change the design: rows=16, off_chip.burst_bytes=32. May be repeated.",
+        ),
     ] = None,
-    timing_only: Annotated[bool, typer.Option(help="Cycles only, no values.")] = False,
+    timing_only: Annotated[
+        bool, typer.Option("--timing-only", help="Cycles only, no values.")
+    ] = False,
     operands: Annotated[
         Literal["auto", "real", "synthetic"],
         typer.Option(help="auto: real where the workload has values, else synthetic."),
     ] = "auto",
-    density: Annotated[float, typer.Option(help="Of synthetic operands, in [0, 1].")] = 1.0,
+    density: Annotated[float, typer.Option(help="Share of non-zero synthetic operands.")] = 1.0,
     distribution: Annotated[
-        Literal["uniform", "normal"], typer.Option(help="Of synthetic operands.")
+        Literal["uniform", "normal"], typer.Option(help="Distribution of synthetic operands.")
     ] = "uniform",
-    seed: Annotated[int, typer.Option(help="Of synthetic operands.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of synthetic operands.")] = 0,
     input_file: Annotated[
-        Path | None, typer.Option("--input", help="An .npz with the ONNX model's inputs.")
+        Path | None,
+        typer.Option(
+            "--input", metavar="FILE.npz", help="The ONNX model's inputs: its operands are real."
+        ),
     ] = None,
     dim: Annotated[
-        list[str] | None, typer.Option(help="A dynamic dimension of the model: batch=1.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=SIZE", help="A dynamic dimension of the model: batch=1. May be repeated."
+        ),
     ] = None,
     skip_unsupported: Annotated[
-        bool, typer.Option(help="Record unsupported operators instead of refusing them.")
+        bool,
+        typer.Option(
+            "--skip-unsupported", help="Record unsupported operators instead of refusing them."
+        ),
     ] = False,
     tiling: Annotated[
-        Path | None, typer.Option(help="A TOML file of tilings by layer name.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help="Tilings of some layers: [conv1] pixel_rows, pixel_columns, filters, channels.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="A new folder for the results.")
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="DIR",
+            help="A new folder for result.json, layers.csv and ofmaps.npz.",
+        ),
     ] = None,
 ) -> None:
     """Simulate a network on a design: cycles, stalls, utilisation, actions, bytes moved.
@@ -94,14 +126,13 @@ def run(
 
     Examples:
 
+    \b
       archsim run edge-16 squeezenet-imagenet
-
       archsim run tpu-v1 resnet50 --timing-only --json | jq .cycles
-
       archsim run cloud-128 model.onnx --dim batch=1 --set rows=64 -o results/
     """
-    if output is not None and output.exists():
-        raise InputError(f"{output} exists; give a folder that does not")
+    if output is not None:
+        require_new(output)
     chosen = with_settings(load_design(design), settings or [])
     options = WorkloadOptions(
         dims=tuple(dim or ()),
@@ -131,11 +162,9 @@ def run(
     if as_json:
         print(result.to_json())
     else:
-        console = Console(width=None if Console().is_terminal else 160)
-        console.print(layer_table(result))
-        console.print(closing_lines(result), highlight=False)
+        print_result(result, output_console())
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("run")(run)
+    app.command("run", short_help="Simulate a network on a design.")(run)

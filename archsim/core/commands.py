@@ -1,7 +1,7 @@
-"""The tile command: what crosses the command port, once for every tile of a layer.
+"""The tile command: what the core's tile walker tells its units, once for every tile of a layer.
 
 The constants are the columns of a command matrix [tiles, fields] and, in the same order, the
-fields of the command stream's payload, first field in the lowest bits.  Units: elements for
+fields of the walker's stream, first field in the lowest bits.  Units: elements for
 steps along the ifmap, words for counts named so, pixels are output pixels.
 """
 

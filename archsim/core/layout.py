@@ -6,15 +6,22 @@ weight [groups, K, R, S, C], bias [groups, K], ofmap [images, groups, P, Q, K].
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 import numpy as np
+import numpy.typing as npt
 
 from archsim.core import commands as cmd
 from archsim.core.problem import Problem
 from archsim.numbers import IntArray
 from workloads.layers import Conv2d, MatMul
 
+Integer = TypeVar("Integer", bound=np.signedinteger[Any])
 
-def split_ifmap(layer: Conv2d | MatMul, problem: Problem, ifmap: IntArray) -> IntArray:
+
+def split_ifmap(
+    layer: Conv2d | MatMul, problem: Problem, ifmap: npt.NDArray[Integer]
+) -> npt.NDArray[Integer]:
     """A layer's ifmap ([N, C, H, W] or [b, M, K]) as [images, groups, H, W, C]."""
     if isinstance(layer, MatMul):
         shape = (1, problem.groups, 1, problem.width, problem.channels)
@@ -27,7 +34,9 @@ def split_ifmap(layer: Conv2d | MatMul, problem: Problem, ifmap: IntArray) -> In
     return np.ascontiguousarray(split.transpose(0, 1, 3, 4, 2))
 
 
-def split_weight(layer: Conv2d | MatMul, problem: Problem, weight: IntArray) -> IntArray:
+def split_weight(
+    layer: Conv2d | MatMul, problem: Problem, weight: npt.NDArray[Integer]
+) -> npt.NDArray[Integer]:
     """A layer's weight ([K, C, R, S] or [b, K, N]) as [groups, K, R, S, C]."""
     if isinstance(layer, MatMul):
         return np.ascontiguousarray(weight.transpose(0, 2, 1))[:, :, None, None, :]

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from archsim.errors import require_positive
+from archsim.errors import require, require_positive
 from archsim.numbers import IntArray
 from workloads.layers import Conv2d, MatMul
 
@@ -138,6 +138,10 @@ class Tiling:
             pixel_columns=self.pixel_columns,
             filters=self.filters,
             channels=self.channels,
+        )
+        require(
+            self.order in ("pixels_outer", "filters_outer"),
+            f"order must be pixels_outer or filters_outer, not {self.order!r}",
         )
 
     def vector(self) -> IntArray:

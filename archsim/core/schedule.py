@@ -23,7 +23,7 @@ COMMAND, IFMAP, WEIGHT, BIAS, OFMAP = range(5)
 BURST_WORDS, NUMERATOR, DENOMINATOR, LATENCY = range(4)
 
 (
-    DISPATCH,  # the command crosses
+    DISPATCH,  # the walker's command of the tile is taken by the units' queues
     IFMAP_READY,  # the first cycle in which a word of this tile's load may cross; -1: no load
     IFMAP_LOADED,  # visible to the walkers
     WEIGHT_READY,
@@ -82,7 +82,7 @@ def _initial(tiles: int) -> IntArray:
 @inlined
 def finish_time(word: int, port: int, services: IntArray, gaps: IntArray) -> int:
     """G[word] of a port (`archsim.timing`)."""
-    start = gaps[port]
+    start: int = gaps[port]
     if gaps[port + 1] > start:
         return gaps[start + word]
     if services[port, BURST_WORDS] == 0:
@@ -183,15 +183,16 @@ def _cross(
 
 
 @inlined
-def _dispatch(state: IntArray, machine: IntArray, services: IntArray, gaps: IntArray) -> int:
-    """The cycle in which the command crosses: every queue behind the dispatcher has room."""
+def _dispatch(state: IntArray, machine: IntArray) -> int:
+    """The cycle in which a tile command is taken: it is made, and every queue has room."""
     depth = machine[mc.COMMAND_QUEUE]
-    room = 0
+    cycle = state[SCALARS, CROSSED + COMMAND] + machine[mc.TILE_INTERVAL]
     for queue in range(6):
         pushed = state[SCALARS, PUSHED + queue]
         if pushed >= depth:
-            room = max(room, state[POPS + queue, pushed - depth] + 1)
-    return _cross(state, COMMAND, 1, room, services, gaps)
+            cycle = max(cycle, state[POPS + queue, pushed - depth] + 1)
+    state[SCALARS, CROSSED + COMMAND] = cycle
+    return cycle
 
 
 @inlined
@@ -346,10 +347,12 @@ def schedule(tiles: IntArray, machine: IntArray, services: IntArray, gaps: IntAr
     """
     out = np.full((len(tiles), SCHEDULE_COLUMNS), -1, np.int64)
     state = _initial(len(tiles))
+    # the layer's command crosses as soon as it is offered; its tiles follow from there
+    state[SCALARS, CROSSED + COMMAND] = finish_time(0, COMMAND, services, gaps) - 1
     for at in range(len(tiles)):
         row, result = tiles[at], out[at]
         span = fold_span(row, machine)
-        result[DISPATCH] = _dispatch(state, machine, services, gaps)
+        result[DISPATCH] = _dispatch(state, machine)
         _load_operands(state, row, result, services, gaps)
         _start(state, row, result, machine, span[2])
         _run_folds(state, row, result, machine, span)

@@ -16,14 +16,14 @@ from archsim.numbers import IntArray
 (
     CYCLES,  # from the first command to the last ofmap word, with the design's off-chip memory
     SERIAL,  # of the array alone, if no fold overlapped another
-    COMPUTING,  # moving words enter the array
-    FILLING,  # waiting for stationary words to be shifted in
-    DRAINING,  # after the last moving word: array, accumulators, output stage
-    WAIT_WEIGHT,  # for a tile of weights, at one word a cycle
+    COMPUTING,  # from here to MEMORY: `archsim.core.causes`
+    FILLING,
+    DRAINING,
+    WAIT_WEIGHT,
     WAIT_IFMAP,
-    WAIT_OUTPUT,  # for accumulators that the output stage still reads
-    CONTROL,  # taking a tile's command
-    MEMORY,  # more than all of these, because the off-chip memory is slower than its ports
+    WAIT_OUTPUT,
+    CONTROL,
+    MEMORY,
     TILES,
     FOLDS,
     IFMAP_BYTES,
@@ -32,18 +32,6 @@ from archsim.numbers import IntArray
     OFMAP_BYTES,
     SUMMARY_COLUMNS,
 ) = range(17)
-
-CAUSES = (
-    "computing",
-    "filling",
-    "draining",
-    "wait_weight",
-    "wait_ifmap",
-    "wait_output",
-    "control",
-    "memory",
-)
-"""The names of the columns COMPUTING … MEMORY, which sum to CYCLES."""
 
 
 @kernel

@@ -195,6 +195,12 @@ def _offer_pixels(
     row: IntArray,
 ) -> int:  # fmt: skip
     """The largest pixel tile that fits, and some smaller ones."""
+    tiling[pb.T_ROWS] = problem[pb.OUT_HEIGHT]
+    tiling[pb.T_COLUMNS] = _largest(problem, machine, tiling, 1)
+    if 0 < tiling[pb.T_COLUMNS] < problem[pb.OUT_WIDTH]:
+        # strips from top to bottom: no rows are loaded twice
+        _balance(problem, machine, tiling)
+        count = _offer(found, count, problem, machine, tiling, row)
     if not _fit_pixels(problem, machine, tiling):
         return count
     for _ in range(SPLITS):

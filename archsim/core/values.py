@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.core.problem import Problem
-from archsim.numbers import IntArray, rescale, saturate, wrap
+from archsim.numbers import AnyIntArray, IntArray, rescale, saturate, wrap
 
 FloatArray = npt.NDArray[np.floating[Any]]
 
@@ -87,7 +87,7 @@ def _product(ifmap: FloatArray, weight: FloatArray, problem: Problem, limit: int
 
 
 def accumulate(
-    problem: Problem, ifmap: IntArray, weight: IntArray, operand_bits: int
+    problem: Problem, ifmap: AnyIntArray, weight: AnyIntArray, operand_bits: int
 ) -> FloatArray:
     """Exact sums [images, groups, P, Q, K] as whole numbers in floating point."""
     single = exact_terms(operand_bits, 24)
@@ -126,7 +126,7 @@ def requantize(
 
 def compute(
     problem: Problem,
-    operands: tuple[IntArray, IntArray, IntArray | None],
+    operands: tuple[AnyIntArray, AnyIntArray, IntArray | None],
     scaling: tuple[int, int],
     widths: tuple[int, int],
 ) -> IntArray:

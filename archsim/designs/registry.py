@@ -6,16 +6,15 @@ entry is a design (a frozen dataclass with a `kind`).
 
 from __future__ import annotations
 
-import difflib
 import tomllib
-from dataclasses import asdict, fields
+from dataclasses import MISSING, asdict, fields
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, cast
 
 from archsim.designs.systolic import Systolic
-from archsim.errors import InputError
+from archsim.errors import InputError, nearest
 from archsim.memory import OffChip, Plain
 
 _PARTS: dict[str, dict[str, type]] = {
@@ -25,6 +24,9 @@ _PARTS: dict[str, dict[str, type]] = {
     "off_chip": {"": OffChip},
 }
 """The fields of a design that are records of their own, and the kinds that may stand there."""
+
+FLOAT_LIMIT = 1e300
+"""Above it a number is as good as infinite, which no design can be built with."""
 
 
 @cache
@@ -36,11 +38,6 @@ def registered() -> dict[str, Systolic]:
 
 def _kinds() -> dict[str, type[Systolic]]:
     return {"systolic": Systolic, **{one.kind: type(one) for one in registered().values()}}
-
-
-def _nearest(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=3)
-    return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(known)}"
 
 
 def design_record(design: Systolic) -> dict[str, Any]:
@@ -60,7 +57,7 @@ def design_record(design: Systolic) -> dict[str, Any]:
 def _check_keys(where: str, given: dict[str, Any], known: list[str]) -> None:
     for key in given:
         if key not in known:
-            raise InputError(f"{where} has no {key!r}; {_nearest(key, known)}")
+            raise InputError(f"{where} has no {key!r}; {nearest(key, known)}")
 
 
 def _part(where: str, name: str, value: Any) -> Any:
@@ -69,32 +66,38 @@ def _part(where: str, name: str, value: Any) -> Any:
         raise InputError(f"{where}: {name} must be a table, not {value!r}")
     given = dict(cast("dict[str, Any]", value))
     kinds = _PARTS[name]
-    kind = given.pop("kind", "") if "" in kinds else given.pop("kind", "plain")
-    if kind not in kinds:
-        raise InputError(f"{where}: {name} has no kind {kind!r}; known: {', '.join(kinds)}")
+    kind = "" if "" in kinds else given.pop("kind", "plain")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise InputError(f"{where}: {name} has no kind {kind!r}; {nearest(str(kind), kinds)}")
     known = [entry.name for entry in fields(kinds[kind])]
     _check_keys(f"{where}: {name}", given, known)
     return _build(f"{where}: {name}", kinds[kind], given)
 
 
 def _build(where: str, kind: type, values: dict[str, Any]) -> Any:
-    """Make the record; a missing or wrongly typed value is the user's error."""
+    """Make the record; a missing, wrongly typed or refused value is the user's error."""
     for entry in fields(kind):
-        wanted = str(entry.type)
-        value = values.get(entry.name)
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if value is None:
-            continue
-        if wanted == "int" and not (number and isinstance(value, int)):
-            raise InputError(f"{where}: {entry.name} must be a whole number, not {value!r}")
-        if wanted.startswith("float") and not number:
-            raise InputError(f"{where}: {entry.name} must be a number, not {value!r}")
-        if wanted == "bool" and not isinstance(value, bool):
-            raise InputError(f"{where}: {entry.name} must be true or false, not {value!r}")
+        if entry.name in values:
+            _check_type(where, entry.name, str(entry.type), values[entry.name])
+        elif entry.default is MISSING and entry.default_factory is MISSING:
+            raise InputError(f"{where}: {entry.name} is missing")
     try:
         return kind(**values)
-    except TypeError as error:
+    except InputError as error:
         raise InputError(f"{where}: {error}") from error
+
+
+def _check_type(where: str, name: str, wanted: str, value: Any) -> None:
+    if value is None and wanted.endswith("| None"):
+        return
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if wanted == "int" and not (number and isinstance(value, int)):
+        raise InputError(f"{where}: {name} must be a whole number, not {value!r}")
+    finite = number and -FLOAT_LIMIT <= cast("float", value) <= FLOAT_LIMIT
+    if wanted.startswith("float") and not finite:
+        raise InputError(f"{where}: {name} must be a number, not {value!r}")
+    if wanted == "bool" and not isinstance(value, bool):
+        raise InputError(f"{where}: {name} must be true or false, not {value!r}")
 
 
 def design_from_record(record: dict[str, Any], where: str) -> Systolic:
@@ -102,8 +105,8 @@ def design_from_record(record: dict[str, Any], where: str) -> Systolic:
     given = dict(record)
     kind = given.pop("kind", "systolic")
     kinds = _kinds()
-    if kind not in kinds:
-        raise InputError(f"{where}: no design kind {kind!r}; {_nearest(str(kind), list(kinds))}")
+    if not isinstance(kind, str) or kind not in kinds:
+        raise InputError(f"{where}: no design kind {kind!r}; {nearest(str(kind), kinds)}")
     _check_keys(where, given, [entry.name for entry in fields(kinds[kind])])
     parts = {name: _part(where, name, given[name]) for name in _PARTS if name in given}
     return _build(where, kinds[kind], {**given, **parts})
@@ -116,7 +119,7 @@ def load_design(name_or_path: str) -> Systolic:
     path = Path(name_or_path)
     if not (path.suffix == ".toml" or path.exists()):
         raise InputError(
-            f"no design {name_or_path!r}; {_nearest(name_or_path, list(registered()))} "
+            f"no design {name_or_path!r}; {nearest(name_or_path, registered())} "
             f"(or give a TOML file; `archsim show edge-16` prints one to start from)"
         )
     try:
@@ -138,9 +141,9 @@ def with_settings(design: Systolic, settings: list[str]) -> Systolic:
         *path, last = key.strip().split(".")
         inner: Any = record
         for step in path:
-            inner = inner.get(step) if isinstance(inner, dict) else None
+            inner = cast("dict[str, Any]", inner).get(step) if isinstance(inner, dict) else None
         if not isinstance(inner, dict):
-            raise InputError(f"the design has no {key!r}; {_nearest(key, list(record))}")
+            raise InputError(f"the design has no {key!r}; {nearest(key, record)}")
         cast("dict[str, Any]", inner)[last] = _value(text.strip())
     return design_from_record(record, "the design")
 

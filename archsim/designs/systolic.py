@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from archsim.core.commands import COMMAND_FIELDS
+from archsim.core.layer_command import LAYER_FIELDS
 from archsim.errors import require, require_positive
 from archsim.memory import OffChip, Plain, Scratchpad
 from archsim.numbers import IntArray, bit_ceil
@@ -52,6 +52,8 @@ class Systolic:
     kind = "systolic"
     multiplier_bits = 16
     command_queue_depth = 4
+    tile_interval_cycles = 10
+    """Between tile commands, and from a layer's command to its first: eight products in turn."""
     output_queue_depth = 8
     """Above the output stage's latency, so that back-pressure never lowers its throughput."""
     address_latency_cycles = 1
@@ -127,9 +129,9 @@ class Systolic:
             Port(
                 name="command",
                 direction="i",
-                lane_bits=tuple(entry.bits for entry in COMMAND_FIELDS),
-                lane_signed=tuple(entry.signed for entry in COMMAND_FIELDS),
-                lane_names=tuple(entry.name for entry in COMMAND_FIELDS),
+                lane_bits=tuple(entry.bits for entry in LAYER_FIELDS),
+                lane_signed=tuple(entry.signed for entry in LAYER_FIELDS),
+                lane_names=tuple(entry.name for entry in LAYER_FIELDS),
             ),
             Port.uniform("ifmap", "i", self.ifmap_lanes, self.operand_bits),
             Port.uniform("weight", "i", self.weight_lanes, self.operand_bits),
@@ -186,6 +188,7 @@ class Systolic:
                 self.output_latency_cycles,
                 self.output_queue_depth,
                 self.command_queue_depth,
+                self.tile_interval_cycles,
                 *sizes,
                 round(memory.bytes_per_cycle * 1024),
                 round((memory.weight_bytes_per_cycle or 0) * 1024),

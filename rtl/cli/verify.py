@@ -1,6 +1,9 @@
 """`archsim verify`: prove that a design's RTL equals its model, on random cases."""
 
 import json
+import shlex
+import sys
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import typer
@@ -8,9 +11,13 @@ import typer
 from archsim.cli.output import progress_bar
 from archsim.designs.registry import design_name, load_design, with_settings
 from archsim.designs.systolic import Systolic
-from archsim.errors import InputError, require
+from archsim.errors import require
+from rtl.toolchain import ToolchainError
 
 DIFFERENT = 1
+NO_TOOL = 2
+
+Simulator = Literal["amaranth", "verilator", "cocotb"]
 
 
 def verify(  # noqa: PLR0913
@@ -21,11 +28,12 @@ def verify(  # noqa: PLR0913
         int | None, typer.Option("--case", help="Run just this case of the seed again.")
     ] = None,
     simulator: Annotated[
-        Literal["amaranth", "verilator", "cocotb"],
+        Simulator,
         typer.Option(help="amaranth for small designs; verilator and cocotb run the Verilog."),
     ] = "verilator",
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Change the design first: rows=16.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change the design first: rows=16."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The verdict as JSON.")] = False,
 ) -> None:
@@ -34,48 +42,57 @@ def verify(  # noqa: PLR0913
     Random layers, tilings and stalls on every port run on the RTL and in the model; the last line
     says how many transfers were compared.  Exit code 1 if anything differs.
 
-    Example:  archsim verify edge-16 --set rows=4 --set columns=5 --cases 50 --seed 7
+    Example:
+
+    \b
+      archsim verify edge-16 --set rows=4 --set columns=5 --cases 50 --seed 7
     """
-    require(cases > 0, f"cases must be positive, not {cases}")
+    require(cases > 0, f"--cases must be positive, not {cases}")
+    require(seed >= 0, f"--seed must not be negative, not {seed}")
+    require(only is None or only >= 0, f"--case must not be negative, not {only}")
     chosen = with_settings(load_design(design), settings or [])
-    numbers = range(cases) if only is None else [only]
-    summary = _run(chosen, simulator, seed, numbers, quiet=as_json)
+    numbers = list(range(cases)) if only is None else [only]
+    command = ["archsim", "verify", design, *(f"--set={setting}" for setting in settings or [])]
+    repeat = f"{shlex.join(command)} --simulator {simulator} --seed {seed}"
+    try:
+        summary = _run(_Request(chosen, simulator, seed, numbers, repeat), quiet=as_json)
+    except ToolchainError as error:
+        print(f"archsim: {error}", file=sys.stderr)
+        raise typer.Exit(NO_TOOL) from error
     if as_json:
         print(json.dumps(summary, indent=2))
     else:
         for difference in summary["differences"]:
             print(f"differs: {json.dumps(difference)}")
         print(_closing(summary))
-    if summary["cycle_differences"] or summary["value_differences"] or summary["differences"]:
+    if summary["differences"]:
         raise typer.Exit(DIFFERENT)
 
 
-def _run(
-    design: Systolic,
-    simulator: Literal["amaranth", "verilator", "cocotb"],
-    seed: int,
-    numbers: "range | list[int]",
-    *,
-    quiet: bool,
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Request:
+    design: Systolic
+    simulator: Simulator
+    seed: int
+    numbers: list[int]
+    repeat: str
+
+
+def _run(request: _Request, *, quiet: bool) -> dict[str, Any]:
     from rtl.cases import random_case
     from rtl.conformance import check
     from rtl.simulators import runner
-    from rtl.toolchain import ToolchainError
 
-    try:
-        run = runner(design, simulator)
-    except ToolchainError as error:
-        raise InputError(str(error)) from error
+    run = runner(request.design, request.simulator)
     verdicts = []
     with progress_bar("verifying", quiet=quiet) as bar:
-        for done, number in enumerate(numbers, 1):
-            verdicts.append(check(random_case(seed, number, design), run))
-            bar.update(bar.task_ids[0], completed=done, total=len(numbers))
+        for done, number in enumerate(request.numbers, 1):
+            verdicts.append(check(random_case(request.seed, number, request.design), run))
+            bar.update(bar.task_ids[0], completed=done, total=len(request.numbers))
     return {
-        "design": design_name(design),
-        "simulator": simulator,
-        "seed": seed,
+        "design": design_name(request.design),
+        "simulator": request.simulator,
+        "seed": request.seed,
         "cases": len(verdicts),
         "transfers": sum(verdict.transfers for verdict in verdicts),
         "cycles": sum(verdict.cycles for verdict in verdicts),
@@ -83,11 +100,8 @@ def _run(
         "value_differences": sum(verdict.value_differences for verdict in verdicts),
         "action_differences": sum(len(verdict.counts) for verdict in verdicts),
         "differences": [
-            {
-                **verdict.record(),
-                "repeat": f"--seed {seed} --case {number} --simulator {simulator}",
-            }
-            for verdict, number in zip(verdicts, numbers, strict=True)
+            {**verdict.record(), "repeat": f"{request.repeat} --case {number}"}
+            for verdict, number in zip(verdicts, request.numbers, strict=True)
             if not verdict.equal
         ],
     }
@@ -96,15 +110,19 @@ def _run(
 def _closing(summary: dict[str, Any]) -> str:
     equal = not summary["differences"]
     return (
-        f"{summary['design']} on {summary['simulator']}: {summary['cases']} cases, "
+        f"{summary['design']} on {summary['simulator']}: {_count(summary['cases'], 'case')}, "
         f"{summary['transfers']:,} transfers in {summary['cycles']:,} cycles, "
-        f"{summary['cycle_differences']} cycle differences, "
-        f"{summary['value_differences']} value differences, "
-        f"{summary['action_differences']} action differences: "
+        f"{_count(summary['cycle_differences'], 'cycle difference')}, "
+        f"{_count(summary['value_differences'], 'value difference')}, "
+        f"{_count(summary['action_differences'], 'action difference')}: "
         + ("model and RTL are equal" if equal else "MODEL AND RTL DIFFER")
     )
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("verify")(verify)
+    app.command("verify", short_help="Prove a design's RTL equal to its model.")(verify)

@@ -45,7 +45,6 @@ class Accumulators(wiring.Component):
     count_write: Signal
     count_read: Signal
 
-
     def __init__(self, *, columns: int, bits: int, depth: int) -> None:
         self.columns = columns
         self.bits = bits

@@ -17,9 +17,9 @@ class AlignedBanks(wiring.Component):
 
     Members
     -------
-    write, write_half, write_address, write_data: a row of all banks, from the loader; read_half,
-    address, low, high: what is read; address is that of lane 0 and may lie outside the tile where
-    the lanes between low and high do not; o: the vector.
+    write, write_half, write_address, write_data: a row of all banks, from the loader; read_half:
+    the half that is read; address: of lane 0, which may lie outside the tile if low > 0; low, high:
+    the lanes that count; o: the vector.
     """
 
     write: Signal
@@ -31,7 +31,6 @@ class AlignedBanks(wiring.Component):
     low: Signal
     high: Signal
     o: Signal
-
 
     def __init__(self, *, memory: Scratchpad, lanes: int, bits: int, depth: int) -> None:
         self.memory = memory

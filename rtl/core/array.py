@@ -37,7 +37,6 @@ class StationaryRow(wiring.Component):
     psum_i: Signal
     psum_o: Signal
 
-
     def __init__(
         self, *, columns: int, operand_bits: int, accumulator_bits: int, across: bool
     ) -> None:
@@ -110,7 +109,6 @@ class StationaryArray(wiring.Component):
     capture: Signal
     sums: Signal
 
-
     def __init__(
         self, *, rows: int, columns: int, operand_bits: int, accumulator_bits: int, across: bool
     ) -> None:
@@ -179,7 +177,6 @@ class AccumulatingRow(wiring.Component):
     pipe_i: Signal
     pipe_o: Signal
 
-
     def __init__(self, *, columns: int, operand_bits: int, accumulator_bits: int) -> None:
         self.columns = columns
         self.operand_bits = operand_bits
@@ -240,7 +237,6 @@ class AccumulatingArray(wiring.Component):
     last: Signal
     weight: Signal
     sums: Signal
-
 
     def __init__(
         self, *, rows: int, columns: int, operand_bits: int, accumulator_bits: int

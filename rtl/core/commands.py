@@ -1,9 +1,10 @@
-"""The command stream's payload, and the part of it that each unit keeps."""
+"""The payloads of layer and tile commands, and the part of them that each unit keeps."""
 
 from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import data
 
 from archsim.core.commands import COMMAND_FIELDS
+from archsim.core.layer_command import LAYER_FIELDS
 
 
 def command_layout(*names: str) -> data.StructLayout:
@@ -14,6 +15,16 @@ def command_layout(*names: str) -> data.StructLayout:
         if not names or entry.name in names
     }
     return data.StructLayout(fields)
+
+
+def layer_layout() -> data.StructLayout:
+    """The layout of a layer command."""
+    return data.StructLayout(
+        {
+            entry.name: signed(entry.bits) if entry.signed else unsigned(entry.bits)
+            for entry in LAYER_FIELDS
+        }
+    )
 
 
 FOLD_FIELDS = (

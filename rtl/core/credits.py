@@ -19,7 +19,6 @@ class Credits(wiring.Component):
     take: Signal
     available: Signal
 
-
     def __init__(self, *, initial: int, limit: int) -> None:
         self.initial = initial
         self.limit = limit

@@ -11,7 +11,6 @@ class Delay(wiring.Component):
     i: Signal
     o: Signal
 
-
     def __init__(self, *, bits: int, cycles: int) -> None:
         self.bits = bits
         self.cycles = cycles
@@ -36,7 +35,6 @@ class Skew(wiring.Component):
 
     i: Signal
     o: Signal
-
 
     def __init__(self, *, lanes: int, bits: int, falling: bool = False) -> None:
         self.lanes = lanes

@@ -31,7 +31,6 @@ class Loader(wiring.Component):
     write_address: Signal
     write_data: Signal
 
-
     def __init__(self, *, word_bits: int, depth: int, words_bits: int = 24) -> None:
         self.depth = depth
         self.words_bits = words_bits

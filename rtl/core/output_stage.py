@@ -1,7 +1,7 @@
 """The output stage: from accumulators to the ofmap port."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.commands import OUTPUT_FIELDS, command_layout
@@ -26,7 +26,6 @@ class Requantize(wiring.Component):
     shift: Signal
     relu: Signal
     o: Signal
-
 
     def __init__(self, *, accumulator_bits: int, operand_bits: int) -> None:
         self.accumulator_bits = accumulator_bits
@@ -97,7 +96,6 @@ class OutputStage(wiring.Component):
     read_data: Signal
     count_read: Signal
 
-
     def __init__(
         self,
         *,
@@ -154,7 +152,7 @@ class OutputStage(wiring.Component):
         ]
         return m
 
-    def _walk(self, m: Module, current: Signal) -> tuple[Signal, Signal]:
+    def _walk(self, m: Module, current: data.View) -> tuple[Signal, Signal]:
         """Issue one read a cycle; returns (issue, last)."""
         complete = place(m, "complete", Credits, initial=0, limit=2)
         biased = place(m, "biased", Credits, initial=0, limit=2)
@@ -194,7 +192,7 @@ class OutputStage(wiring.Component):
             m.d.sync += [running.eq(0), self.read_half.eq(~self.read_half)]
         return issue, last
 
-    def _bias(self, m: Module, current: Signal, issue: Signal, last: Signal) -> Signal:
+    def _bias(self, m: Module, current: data.View, issue: Signal, last: Signal) -> Signal:
         """The bias word of the read issued a cycle ago; zero without a bias."""
         lanes = self.bias_lanes
         word = Signal(lanes * self.accumulator_bits)
@@ -225,7 +223,7 @@ class OutputStage(wiring.Component):
             m.d.sync += [address.eq(0), repeats.eq(0), half.eq(half ^ current.has_bias)]
         return word
 
-    def _pipeline(self, m: Module, current: Signal, bias: Signal) -> Signal:
+    def _pipeline(self, m: Module, current: data.View, bias: Signal) -> Signal:
         """Requantise the columns of read_data; the parameters travel with the words."""
         words = Signal(self.columns * self.operand_bits)
         taken, summed, multiplied = (Signal.like(current, name=f"stage_{n}") for n in range(3))

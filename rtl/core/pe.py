@@ -34,7 +34,6 @@ class StationaryPE(wiring.Component):
     psum_i: Signal
     psum_o: Signal
 
-
     def __init__(self, *, operand_bits: int, accumulator_bits: int) -> None:
         self.operand_bits = operand_bits
         self.accumulator_bits = accumulator_bits
@@ -97,7 +96,6 @@ class AccumulatingPE(wiring.Component):
     drain_o: Signal
     pipe_i: Signal
     pipe_o: Signal
-
 
     def __init__(self, *, operand_bits: int, accumulator_bits: int) -> None:
         self.operand_bits = operand_bits

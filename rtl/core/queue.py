@@ -15,7 +15,6 @@ class Queue(wiring.Component):
     i: stream.Interface
     o: stream.Interface
 
-
     def __init__(self, *, width: int, depth: int) -> None:
         self.width = width
         self.depth = depth

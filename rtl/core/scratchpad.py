@@ -27,7 +27,6 @@ class PlainScratchpad(wiring.Component):
     read_address: Signal
     read_data: Signal
 
-
     def __init__(self, *, bits: int, depth: int) -> None:
         self.bits = bits
         self.depth = depth

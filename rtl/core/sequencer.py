@@ -3,7 +3,7 @@
 from typing import Literal
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.commands import FOLD_FIELDS, PIXEL_FIELDS, command_layout
@@ -46,10 +46,9 @@ class Sequencer(wiring.Component):
     block_last: Signal
     tile_last: Signal
 
-
     def __init__(self, *, rows: int, slots: Slots, steps: bool, block: int | None) -> None:
         self.rows = rows
-        self.slots = slots
+        self.slots: Slots = slots
         self.steps = steps
         self.block = block
         layout = command_layout(*FOLD_FIELDS, *PIXEL_FIELDS)
@@ -92,11 +91,14 @@ class Sequencer(wiring.Component):
                 m.d.sync += running.eq(0)
 
     def _count_slots(self, m: Module) -> None:
-        slots = {
-            "run": self.elements,
-            "pixels": self.current.pixels,
-            "filters": self.current.filter_steps,
-        }.get(self.slots, self.slots)
+        if isinstance(self.slots, int):
+            slots = self.slots
+        else:
+            slots = {
+                "run": self.elements,
+                "pixels": self.current.pixels,
+                "filters": self.current.filter_steps,
+            }[self.slots]
         m.d.comb += [
             self.first_slot.eq(self.slot == 0),
             self.last_slot.eq(self.slot == slots - 1),

@@ -1,6 +1,6 @@
 """The one memory primitive of all designs: one read port, one write port, one clock."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -50,7 +50,6 @@ class Sram(wiring.Component):
     write_data: Signal
     read_address: Signal
     read_data: Signal
-
 
     @staticmethod
     def ports(*, bits: int, depth: int) -> wiring.Signature:

@@ -34,7 +34,6 @@ class WeightReader(wiring.Component):
     tile_end: Signal
     o: Signal
 
-
     def __init__(self, *, memory: Scratchpad, bits: int, depth: int) -> None:
         self.memory = memory
         self.bits = bits

@@ -1,7 +1,7 @@
 """Window addresses: where in the ifmap tile the elements of an issue lie.  im2col, not stored."""
 
 from amaranth.hdl import Module, Mux, Shape, Signal, signed
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.commands import FOLD_FIELDS, PIXEL_FIELDS, command_layout
@@ -40,7 +40,6 @@ class Window(wiring.Component):
     address: Signal
     low: Signal
     high: Signal
-
 
     def __init__(self, *, rows: int, lanes: int, trailing: bool) -> None:
         self.rows = rows

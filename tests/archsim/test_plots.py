@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from archsim import EDGE_16, NetworkResult, simulate
+from archsim.core.causes import CAUSES
 from archsim.plots import CAUSE_COLOURS, PORT_COLOURS
-from archsim.result import CAUSES, TRAFFIC
+from archsim.result import TRAFFIC
 from workloads.builtin import builtin
 from workloads.layers import MatMul, Network, VectorWork
 

@@ -167,14 +167,14 @@ def _bound(design: Systolic, entry: Entry, result: LayerResult) -> int:
     of `rows` elements of K, so what the last vector of each run lacks is added, and the sums of
     the last row leave rows − 1 cycles after those of the first, which SCALE-Sim leaves out.
     The rest is constant: the way before and behind the array (its skew is in the serial cycles)
-    and two cycles of control, in which the command crosses and leaves its queue.  8 × 8 × 8 on
-    8 × 8 takes exactly this bound.
+    and the control: the layer's command crosses, becomes the tile's command and leaves its queue.
+    8 × 8 × 8 on 8 × 8 takes exactly this bound.
     """
     words = {
         name: result.bytes_moved[name] * 8 // design.word_bits(name)
         for name in ("ifmap", "weight", "ofmap")
     }
-    control, drain = 2, 0
+    control, drain = 2 + design.tile_interval_cycles, 0
     if design.dataflow == "output_stationary":
         steps = entry.runs * _ceil(entry.run, design.rows) * design.rows
         drain = result.folds * (steps - entry.k) + design.rows - 1

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from archsim.core import commands as cmd
 from archsim.core import schedule as sc
-from archsim.core import summary
+from archsim.core.causes import CAUSES
 from archsim.core.problem import Tiling, problem_of
 from archsim.core.walk import walk
 from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
@@ -100,7 +100,9 @@ def test_full_folds_follow_without_a_bubble(dataflow: Dataflow) -> None:
     """With as many moving words as the array is long, the array is busy from fold to fold."""
     design = _design(8, 8, dataflow)
     layer = MatMul(name="m", m=32, n=32, k=32)
-    result = time_layer(design, layer, Tiling(pixel_rows=1, pixel_columns=32, filters=32, channels=32))
+    result = time_layer(
+        design, layer, Tiling(pixel_rows=1, pixel_columns=32, filters=32, channels=32)
+    )
     assert result.where["computing"] == 32 * 32 * 32 // 64
     assert result.where["filling"] <= design.rows
 
@@ -129,7 +131,7 @@ def test_every_cycle_is_accounted_for(flow: int, bandwidth: float, latency: int)
     result = time_layer(design, layer)
     assert sum(result.where.values()) == result.cycles
     assert all(count >= 0 for count in result.where.values())
-    assert set(result.where) == set(summary.CAUSES)
+    assert set(result.where) == set(CAUSES)
     assert result.utilization <= 1
     if bandwidth:
         assert result.cycles >= result.total_bytes / bandwidth - design.off_chip.burst_bytes

@@ -53,5 +53,5 @@ def test_kernel_and_array_agree(burst: int, numerator: int, words: int, explicit
 
 
 def test_too_few_gaps() -> None:
-    with pytest.raises(InputError, match="^2 gaps are too few for 3 words$"):
+    with pytest.raises(InputError, match=r"^2 gaps are too few for 3 words$"):
         Service(gaps=np.zeros(2, np.int64)).finish_times(3)

@@ -78,5 +78,5 @@ def test_narrow_accumulators_wrap() -> None:
 def test_operands_wider_than_the_design() -> None:
     layer = MatMul(name="wide", m=1, n=1, k=1)
     operands = synthetic(layer, bits=8, seed=1)
-    with pytest.raises(InputError, match="^wide: ifmap must fit 4 bits, but ranges from "):
+    with pytest.raises(InputError, match=r"^wide: ifmap must fit 4 bits, but ranges from "):
         layer_output(Systolic(operand_bits=4), layer, operands)

@@ -188,7 +188,9 @@ def test_the_untouched_design_passes(dataflow: Dataflow) -> None:
 
 
 @pytest.mark.parametrize("change", [-1, 1])
-@pytest.mark.parametrize("column", ["RESULT_LATENCY", "OUTPUT_QUEUE", "COMMAND_QUEUE"])
+@pytest.mark.parametrize(
+    "column", ["RESULT_LATENCY", "OUTPUT_QUEUE", "COMMAND_QUEUE", "TILE_INTERVAL"]
+)
 def test_every_latency_of_the_model_is_tight(
     column: str, change: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,8 +8,8 @@ import pytest
 from archsim.designs.systolic import EDGE_16, Systolic
 from archsim.memory import Plain
 from archsim.simulate import layer_output, plan_tiling
-from archsim.trace import PORTS
 from archsim.timing import Service
+from archsim.trace import PORTS
 from rtl.benches.verilated import Verilated
 from rtl.cases import Draw, port_counts, random_services
 from rtl.conformance import Case, bench_of, check, free_services, judge

@@ -1,0 +1,151 @@
+"""The table of layers that `archsim run` prints, in the columns that there is room for."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+from archsim.cli.output import PIPE_COLUMNS
+from archsim.result import LayerResult, NetworkResult
+
+CAUSES = {
+    "fill": "filling",
+    "drain": "draining",
+    "ifmap": "wait_ifmap",
+    "weight": "wait_weight",
+    "output": "wait_output",
+    "memory": "memory",
+    "control": "control",
+}
+"""Columns of the stalls' causes: the array fills, drains, waits for operands, for the output stage,
+for the memory side, for the sequencer."""
+
+HEADINGS = ("M ops", "cycles", "util %", "stalls", *CAUSES, "serial", "kB moved", "tiles")
+FIRST = ("cycles", "util %", "stalls", "kB moved", "M ops")
+LAST = ("serial", "tiles")
+
+LEGEND = {
+    "M ops": "millions of MACs; of vector operations where there are no cycles, not in the total",
+    "util %": "useful MACs over those the array could have done",
+    "stalls": "cycles in which no moving word entered the array{causes}",
+    "serial": "cycles if no fold overlapped another",
+}
+
+Row = dict[str, str]
+
+
+def _short(count: float) -> str:
+    """In millions, with three significant digits at least."""
+    millions = count / 1e6
+    return f"{millions:,.1f}" if millions >= 100 else f"{millions:.3g}"
+
+
+def _figures(result: LayerResult | NetworkResult, moved: int, tiles: int) -> Row:
+    return {
+        "M ops": _short(result.macs),
+        "cycles": f"{result.cycles:,}",
+        "util %": f"{100 * result.utilization:.1f}",
+        "stalls": f"{result.cycles - result.where['computing']:,}",
+        **{name: f"{result.where[cause]:,}" for name, cause in CAUSES.items()},
+        "serial": f"{result.serial_cycles:,}",
+        "kB moved": f"{moved / 1e3:,.0f}",
+        "tiles": f"{tiles:,}",
+    }
+
+
+def _layer_row(layer: LayerResult) -> Row:
+    if not layer.cycles:
+        return {"M ops": _short(layer.vector_operations)}
+    return _figures(layer, layer.total_bytes, layer.tiles)
+
+
+def _total_row(result: NetworkResult) -> Row:
+    tiles = sum(layer.tiles for layer in result.layers)
+    return _figures(result, sum(result.bytes_moved.values()), tiles)
+
+
+def _name(layer: LayerResult, longest: int) -> str:
+    """The name, from its end if it is too long: there layers differ."""
+    name = layer.name if layer.cycles else f"{layer.name} ({layer.kind})"
+    return name if len(name) <= longest else f"…{name[len(name) - longest + 1 :]}"
+
+
+def _by_rank(result: NetworkResult) -> list[str]:
+    """Headings from the most to the least wanted; causes by their cycles, without those of none."""
+    where = result.where
+    causes = sorted(CAUSES, key=lambda name: -where[CAUSES[name]])
+    return [*FIRST, *(name for name in causes if where[CAUSES[name]]), *LAST]
+
+
+def _table(result: NetworkResult, shown: list[str], longest: int) -> Table:
+    title = f"{result.network} on {result.design_name}"
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+    )
+    table.add_column("layer", no_wrap=True)
+    columns = [name for name in HEADINGS if name in shown]
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    for layer in result.layers:
+        row = _layer_row(layer)
+        cells = (row.get(name, "") for name in columns)
+        table.add_row(_name(layer, longest), *cells, style=None if layer.cycles else "dim")
+    table.add_section()
+    total = _total_row(result)
+    table.add_row("total", *(total[name] for name in columns), style="bold")
+    return table
+
+
+def layer_table(result: NetworkResult, console: Console) -> tuple[Table, list[str]]:
+    """The table, and a legend: what the columns say, and which have no room."""
+    width = console.width
+    longest = width if not console.is_terminal else max(16, 3 * width // 8)
+    wide = Console(width=PIPE_COLUMNS)  # where a table shows its natural width
+    shown: list[str] = []
+    left_out: list[str] = []
+    for name in _by_rank(result):
+        wider = _table(result, [*shown, name], longest)
+        fits = Measurement.get(wide, wide.options, wider).maximum <= width
+        (shown if fits else left_out).append(name)
+    causes = [name for name in CAUSES if name in shown]
+    by_cause = f", by cause: {', '.join(causes)}" if causes else ""
+    legend = [
+        f"{name}: {text.format(causes=by_cause)}" for name, text in LEGEND.items() if name in shown
+    ]
+    if left_out:
+        legend.append(f"no room for: {', '.join(left_out)} (a pipe, --json and -o have them all)")
+    return _table(result, shown, longest), legend
+
+
+def closing_lines(result: NetworkResult) -> list[str]:
+    """The figures a user looks for first, and the actions."""
+    actions = "; ".join(f"{name} {count:,}" for name, count in result.actions.items())
+    vector = sum(layer.vector_operations for layer in result.layers)
+    lines = [
+        f"{result.cycles:,} cycles = {1e3 * result.seconds:,.3f} ms at "
+        f"{result.clock_hz / 1e6:,.0f} MHz; utilisation {100 * result.utilization:.1f} %; "
+        f"{result.macs / 1e6:,.1f} M MACs; {vector:,} vector operations beside the array",
+        f"actions: {actions}",
+    ]
+    schemes = {layer.operands for layer in result.layers if layer.operands != "none"}
+    lines += [f"operands: {scheme}" for scheme in sorted(schemes)]
+    if result.skipped:
+        lines.append(f"skipped as asked: {', '.join(result.skipped)}")
+    return lines
+
+
+def print_result(result: NetworkResult, console: Console) -> None:
+    """Table, legend, and the closing lines."""
+    table, legend = layer_table(result, console)
+    console.print(table, markup=False)
+    for line in legend:
+        console.print(line, style="dim", markup=False)
+    for line in closing_lines(result):
+        console.print(line, markup=False)
