@@ -33,6 +33,14 @@ def require_positive(**values: int) -> None:
     require_whole(1, "be positive", **values)
 
 
+def require_rate(**values: object) -> None:
+    """Refuse what is not a finite number above zero."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InputError(f"{name} must be a number, not {value!r}")
+        require(0 < value < float("inf"), f"{name} must be positive, not {value}")
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The hint behind an unknown name: "did you mean rows?", or all there are."""
     names = list(known)

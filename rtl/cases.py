@@ -177,5 +177,6 @@ def random_case(
             label=f"seed {seed} case {number}",
         )
     raise InputError(
-        f"no random layer fits the design ({design}); its scratchpads are too small to verify"
+        f"no random layer of case {number} fits the design: its scratchpads are too small "
+        f"for layers around the size of its array; larger ones can be verified"
     )

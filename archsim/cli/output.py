@@ -35,6 +35,16 @@ def progress_bar(description: str, *, quiet: bool = False) -> Generator[Progress
         yield progress
 
 
+def announce_compilation() -> None:
+    """Say on stderr why a first run takes longer."""
+    from archsim.core.kernel import is_compiled
+
+    if not is_compiled():
+        Console(stderr=True, highlight=False).print(
+            "archsim: compiling the timing kernels (once, about 20 s)"
+        )
+
+
 def require_new(path: Path) -> None:
     """Refuse an output path that is taken or cannot be made, before the work that fills it."""
     if os.path.lexists(path):

@@ -12,7 +12,13 @@ import typer
 
 from archsim.cli.choose import WorkloadOptions, load_workload
 from archsim.cli.layers import print_result
-from archsim.cli.output import new_folder, output_console, progress_bar, require_new
+from archsim.cli.output import (
+    announce_compilation,
+    new_folder,
+    output_console,
+    progress_bar,
+    require_new,
+)
 from archsim.core.problem import Tiling
 from archsim.designs.registry import load_design, with_settings
 from archsim.errors import InputError, nearest, require
@@ -145,6 +151,7 @@ def run(  # noqa: PLR0913
     )
     work = load_workload(workload, options)
     tilings = load_tilings(tiling)
+    announce_compilation()
     with progress_bar(f"simulating {work.network.name}", quiet=as_json) as bar:
         values = work.operands(chosen.operand_bits)
         result = simulate(

@@ -38,35 +38,42 @@ def _reach(pixels: int, problem: IntArray, axis: int) -> int:
 
 
 @kernel
-def weights_fit(problem: IntArray, machine: IntArray, filters: int, channels: int) -> bool:
-    """Whether the weights and biases of a tile fit a half of their scratchpads."""
+def weight_words(
+    problem: IntArray, machine: IntArray, filters: int, channels: int
+) -> tuple[int, int]:
+    """Words that a tile's weights, and its biases, take of their scratchpads."""
     runs, length = run_shape(problem, channels)
     runs *= problem[pb.KERNEL_HEIGHT]
     if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
-        steps = filters
-        words = runs * chunks_of(length, machine) * filters
-    else:
-        steps = _ceil(filters, machine[mc.COLUMNS])
-        words = runs * length * steps
-    biased = problem[pb.HAS_BIAS] == 0 or steps <= machine[mc.BIAS_DEPTH]
-    return words <= machine[mc.WEIGHT_DEPTH] and biased
+        return runs * chunks_of(length, machine) * filters, problem[pb.HAS_BIAS] * filters
+    steps = _ceil(filters, machine[mc.COLUMNS])
+    return runs * length * steps, problem[pb.HAS_BIAS] * steps
+
+
+@kernel
+def weights_fit(problem: IntArray, machine: IntArray, filters: int, channels: int) -> bool:
+    """Whether the weights and biases of a tile fit a half of their scratchpads."""
+    weights, biases = weight_words(problem, machine, filters, channels)
+    return weights <= machine[mc.WEIGHT_DEPTH] and biases <= machine[mc.BIAS_DEPTH]
+
+
+@kernel
+def pixel_words(problem: IntArray, machine: IntArray, tiling: IntArray) -> tuple[int, int]:
+    """Words that a tile's ifmap region, and its sums, take of their scratchpads."""
+    height = _reach(tiling[pb.T_ROWS], problem, 0)
+    width = _reach(tiling[pb.T_COLUMNS], problem, 1)
+    region_words = _ceil(height * width * tiling[pb.T_CHANNELS], machine[mc.IFMAP_LANES])
+    pixels = tiling[pb.T_ROWS] * tiling[pb.T_COLUMNS]
+    if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
+        return region_words, _ceil(pixels, machine[mc.COLUMNS]) * tiling[pb.T_FILTERS]
+    return region_words, pixels * _ceil(tiling[pb.T_FILTERS], machine[mc.COLUMNS])
 
 
 @kernel
 def pixels_fit(problem: IntArray, machine: IntArray, tiling: IntArray) -> bool:
     """Whether the ifmap region and the sums of a tile fit a half of their scratchpads."""
-    height = _reach(tiling[pb.T_ROWS], problem, 0)
-    width = _reach(tiling[pb.T_COLUMNS], problem, 1)
-    elements = height * width * tiling[pb.T_CHANNELS]
-    pixels = tiling[pb.T_ROWS] * tiling[pb.T_COLUMNS]
-    if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
-        sums = _ceil(pixels, machine[mc.COLUMNS]) * tiling[pb.T_FILTERS]
-    else:
-        sums = pixels * _ceil(tiling[pb.T_FILTERS], machine[mc.COLUMNS])
-    return (
-        _ceil(elements, machine[mc.IFMAP_LANES]) <= machine[mc.IFMAP_DEPTH]
-        and sums <= machine[mc.ACCUMULATOR_DEPTH]
-    )
+    region_words, sums = pixel_words(problem, machine, tiling)
+    return region_words <= machine[mc.IFMAP_DEPTH] and sums <= machine[mc.ACCUMULATOR_DEPTH]
 
 
 @kernel
@@ -288,19 +295,23 @@ def best_tiling(problem: IntArray, machine: IntArray, tiling: IntArray) -> bool:
 
 def check_tiling(name: str, problem: Problem, machine: IntArray, tiling: Tiling) -> None:
     """Raise `InputError` if a tiling does not fit, naming the scratchpad that is too small."""
-    vector, sizes = problem.vector(), tiling.vector()
-    if not weights_fit(vector, machine, tiling.filters, tiling.channels):
-        raise InputError(
-            f"{name}: {tiling.filters} filters of {tiling.channels} channels do not fit half of "
-            f"the weight scratchpad ({machine[mc.WEIGHT_DEPTH]} words) or the bias memory "
-            f"({machine[mc.BIAS_DEPTH]} words); take fewer filters or channels a tile"
-        )
-    if not pixels_fit(vector, machine, sizes):
-        raise InputError(
-            f"{name}: {tiling.pixel_rows} × {tiling.pixel_columns} pixels do not fit half of the "
-            f"ifmap scratchpad ({machine[mc.IFMAP_DEPTH]} words of {machine[mc.IFMAP_LANES]}) or "
-            f"of the accumulators ({machine[mc.ACCUMULATOR_DEPTH]} words); take fewer pixels"
-        )
+    vector = problem.vector()
+    weights, biases = weight_words(vector, machine, tiling.filters, tiling.channels)
+    region_words, sums = pixel_words(vector, machine, tiling.vector())
+    pixels = f"{tiling.pixel_rows} × {tiling.pixel_columns} pixels"
+    kernels = f"{tiling.filters} filters of {tiling.channels} channels"
+    needs = (
+        ("weight scratchpad", weights, mc.WEIGHT_DEPTH, kernels, "filters or channels"),
+        ("bias memory", biases, mc.BIAS_DEPTH, kernels, "filters"),
+        ("ifmap scratchpad", region_words, mc.IFMAP_DEPTH, pixels, "pixels or channels"),
+        ("accumulators", sums, mc.ACCUMULATOR_DEPTH, pixels, "pixels or filters"),
+    )
+    for memory, words, depth, what, fewer in needs:
+        if words > machine[depth]:
+            raise InputError(
+                f"{name}: {what} do not fit half of the {memory}: they need {words} words, it has "
+                f"{machine[depth]}; take fewer {fewer} a tile, or a larger memory"
+            )
 
 
 def why_nothing_fits(name: str, problem: Problem, machine: IntArray) -> InputError:
@@ -310,5 +321,6 @@ def why_nothing_fits(name: str, problem: Problem, machine: IntArray) -> InputErr
     try:
         check_tiling(name, problem, machine, smallest)
     except InputError as error:
-        return InputError(f"no tiling fits; even the smallest does not: {error}")
+        reason = str(error).partition(";")[0]
+        return InputError(f"no tiling fits; even the smallest does not: {reason}; enlarge it")
     return InputError(f"{name}: no tiling fits the scratchpads; give one by hand")

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from archsim.core.layer_command import LAYER_FIELDS
-from archsim.errors import require, require_positive
+from archsim.errors import require, require_positive, require_rate
 from archsim.memory import OffChip, Plain, Scratchpad
 from archsim.numbers import IntArray, bit_ceil
 from archsim.ports import Port
@@ -60,7 +60,12 @@ class Systolic:
     align_latency_cycles = 1
 
     def __post_init__(self) -> None:
-        require_positive(rows=self.rows, columns=self.columns, bias_words=self.bias_words)
+        require_positive(
+            rows=self.rows,
+            columns=self.columns,
+            bias_words=self.bias_words,
+            accumulator_bits=self.accumulator_bits,
+        )
         require(
             self.dataflow in DATAFLOWS,
             f"dataflow must be one of {', '.join(DATAFLOWS)}, not {self.dataflow!r}",
@@ -74,7 +79,7 @@ class Systolic:
             f"accumulator_bits must be from {2 * self.operand_bits} (two operands) to 40, "
             f"not {self.accumulator_bits!r}",
         )
-        require(self.clock_hz > 0, f"clock_hz must be positive, not {self.clock_hz}")
+        require_rate(clock_hz=self.clock_hz)
         for name in ("ifmap", "weight", "accumulator"):
             require(
                 self.depth(name) >= 2,
