@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from archsim.cli.output import require_new, write_new
+from archsim.cli.output import progress_bar, require_new, write_new
 from archsim.designs.registry import load_design, with_settings
 from archsim.errors import require
 
@@ -41,7 +41,8 @@ def emit_design(
     manifest = output.with_suffix(".json")
     require(output != manifest, f"{output} is the name of the manifest; give a .v file")
     require_new(manifest)
-    emitted = emit(chosen, top=top)
+    with progress_bar(f"emitting {chosen.rows} × {chosen.columns}"):
+        emitted = emit(chosen, top=top)
     write_new({output: emitted.verilog, manifest: emitted.manifest_json() + "\n"})
     lines = emitted.verilog.count("\n")
     typer.echo(f"{output}: {lines:,} lines of Verilog; {manifest}: parameters and ports", err=True)
