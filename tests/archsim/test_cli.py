@@ -407,7 +407,10 @@ def test_tilings_of_layers_that_are_not_there(archsim: Call, tmp_path: Path) -> 
     (tmp_path / "tiles.toml").write_text(f"pool1 = {sizes}")  # no work of the array
     assert "no matrix layer 'pool1'" in refused(archsim(*words))
     (tmp_path / "tiles.toml").write_text(f"conv1 = {sizes.replace('rows=1', 'rows=9999')}")
-    assert "conv1: 9999 × 1 pixels do not fit half of the accumulators: they need 9999 words" in refused(archsim(*words))
+    assert (
+        "conv1: 9999 × 1 pixels do not fit half of the accumulators: they need 9999 words"
+        in refused(archsim(*words))
+    )
 
 
 def test_networks_that_cannot_be_read(archsim: Call, tmp_path: Path) -> None:
