@@ -20,6 +20,16 @@ class CommandField(NamedTuple):
     bits: int
     signed: bool = False
 
+    @property
+    def low(self) -> int:
+        """The least value that the field holds."""
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def high(self) -> int:
+        """The largest value that the field holds."""
+        return (1 << (self.bits - 1 if self.signed else self.bits)) - 1
+
 
 COMMAND_FIELDS = (
     CommandField("load_ifmap", 1),  # this tile begins with a new ifmap tile
@@ -111,11 +121,10 @@ WALK_COLUMNS = len(COMMAND_FIELDS) + 10
 def check_commands(name: str, tiles: IntArray) -> None:
     """Raise `InputError` if a tile's figures do not fit the fields of a command."""
     for column, field in enumerate(COMMAND_FIELDS):
-        low = -(1 << (field.bits - 1)) if field.signed else 0
-        high = (1 << (field.bits - 1 if field.signed else field.bits)) - 1
         values = tiles[:, column]
-        if values.min() < low or values.max() > high:
+        if values.min() < field.low or values.max() > field.high:
             raise InputError(
-                f"{name}: {field.name} must be from {low} to {high} in a tile's command, "
+                f"{name}: {field.name} must be from {field.low} to {field.high} "
+                f"in a tile's command, "
                 f"not {values.min()} to {values.max()}; take smaller tiles"
             )

@@ -152,11 +152,10 @@ def describe(
         "shift": scaling[1],
     }
     for field in LAYER_FIELDS:
-        low = -(1 << (field.bits - 1)) if field.signed else 0
-        high = (1 << (field.bits - 1 if field.signed else field.bits)) - 1
-        if not low <= fields[field.name] <= high:
+        if not field.low <= fields[field.name] <= field.high:
             raise InputError(
-                f"{name}: {field.name} must be from {low} to {high} in a layer's command, "
+                f"{name}: {field.name} must be from {field.low} to {field.high} "
+                f"in a layer's command, "
                 f"not {fields[field.name]}"
             )
     return {field.name: int(fields[field.name]) for field in LAYER_FIELDS}
