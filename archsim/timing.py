@@ -63,25 +63,6 @@ class Service:
         return -(-burst * self.numerator // self.denominator) + offset + 1
 
 
-def regular_service(
-    bytes_per_cycle: float, word_bytes: int, burst_bytes: int, latency_cycles: int
-) -> Service:
-    """The service of a channel of that bandwidth; 0 bytes per cycle means unlimited.
-
-    The bandwidth is kept as a fraction in 1/1024 of a byte per cycle.
-    """
-    burst_words = max(1, burst_bytes // word_bytes)
-    rate = round(bytes_per_cycle * 1024)
-    if rate == 0 or word_bytes * 1024 <= rate:
-        return Service(latency_cycles=latency_cycles)
-    return Service(
-        burst_words=burst_words,
-        numerator=burst_words * word_bytes * 1024,
-        denominator=rate,
-        latency_cycles=latency_cycles,
-    )
-
-
 def crossings(ready: IntArray, finish: IntArray) -> IntArray:
     """Cycles at which words cross: `ready[k]` the earliest, `finish` = G; all [n]."""
     if len(ready) == 0:

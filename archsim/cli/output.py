@@ -36,13 +36,12 @@ def progress_bar(description: str, *, quiet: bool = False) -> Generator[Progress
 
 
 def announce_compilation() -> None:
-    """Say on stderr why a first run takes longer."""
+    """Say why a first run takes longer; like the progress bar, only where stderr is a terminal."""
     from archsim.core.kernel import is_compiled
 
-    if not is_compiled():
-        Console(stderr=True, highlight=False).print(
-            "archsim: compiling the timing kernels (once, about 20 s)"
-        )
+    console = Console(stderr=True, highlight=False)
+    if console.is_terminal and not is_compiled():
+        console.print("archsim: compiling the timing kernels (once, about 20 s)")
 
 
 def require_new(path: Path) -> None:

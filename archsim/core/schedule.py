@@ -368,5 +368,11 @@ def join_gaps(cumulative: Sequence[IntArray]) -> IntArray:
     return np.concatenate([starts, *cumulative])
 
 
-NO_GAPS: IntArray = np.full(6, 6, np.int64)
-"""`join_gaps` of five regular ports."""
+@kernel
+def no_gaps() -> IntArray:
+    """`join_gaps` of five regular ports."""
+    return np.full(6, 6, np.int64)
+
+
+NO_GAPS: IntArray = join_gaps([np.zeros(0, np.int64)] * 5)
+"""The same outside of kernels."""

@@ -74,7 +74,7 @@ def summarize(tiles: IntArray, plan: IntArray, ideal: IntArray, machine: IntArra
 @kernel
 def time_tiles(tiles: IntArray, machine: IntArray) -> IntArray:
     """The summary of a layer's tiles with the off-chip memory's services."""
-    gaps = np.full(6, 6, np.int64)
+    gaps = sc.no_gaps()
     services = services_of(tiles, machine)
     plan = sc.schedule(tiles, machine, services, gaps)
     ideal = plan
@@ -86,7 +86,7 @@ def time_tiles(tiles: IntArray, machine: IntArray) -> IntArray:
 @kernel
 def count_cycles(tiles: IntArray, machine: IntArray) -> int:
     """The cycles of a layer's tiles, and nothing else."""
-    plan = sc.schedule(tiles, machine, services_of(tiles, machine), np.full(6, 6, np.int64))
+    plan = sc.schedule(tiles, machine, services_of(tiles, machine), sc.no_gaps())
     return plan[len(tiles) - 1, sc.LAST_OUT] + 1
 
 
