@@ -1,0 +1,82 @@
+"""A piece of hardware as this package sees it: what it is and how often it acts, never a design.
+
+Kinds, their attributes, and their actions (one event each):
+
+mac         operand_bits, accumulator_bits   mac: a product added to a sum; no registers
+multiplier  a_bits, b_bits                   multiply
+adder       bits                             add
+register    bits                             clock: a cycle in which nothing changes
+                                             write: a cycle in which new data are stored
+mux         bits, ways                       select
+shifter     bits                             shift (a barrel shifter, any distance)
+control     state_bits                       clock: a cycle of a state machine of so many flip-flops
+sram        word_bits, depth,                read, write: one word
+            read_ports, write_ports
+dram                                         read, write: one bit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from energy_models.errors import nearest, require
+
+KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "mac": (("operand_bits", "accumulator_bits"), ("mac",)),
+    "multiplier": (("a_bits", "b_bits"), ("multiply",)),
+    "adder": (("bits",), ("add",)),
+    "register": (("bits",), ("clock", "write")),
+    "mux": (("bits", "ways"), ("select",)),
+    "shifter": (("bits",), ("shift",)),
+    "control": (("state_bits",), ("clock",)),
+    "sram": (("word_bits", "depth", "read_ports", "write_ports"), ("read", "write")),
+    "dram": ((), ("read", "write")),
+}
+"""Each kind's attributes, all of them required, and its actions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Component:
+    """`count` alike pieces of one kind.
+
+    name: the place in the hierarchy, dots between levels ("array.mac").
+    attributes: the sizes of one piece, the names that `KINDS` gives.
+    actions: for each action of the kind, how many of its events (over all pieces) one counted
+    action of the simulation stands for: {"read": {"ifmap_read": 16}} says that an `ifmap_read`
+    reads a word in 16 banks.
+    """
+
+    name: str
+    kind: str
+    count: int = 1
+    attributes: Mapping[str, int] = field(default_factory=dict[str, int])
+    actions: Mapping[str, Mapping[str, float]] = field(
+        default_factory=dict[str, Mapping[str, float]]
+    )
+
+    def __post_init__(self) -> None:
+        require(
+            self.kind in KINDS,
+            f"{self.name}: no component kind {self.kind!r}; {nearest(self.kind, KINDS)}",
+        )
+        require(self.count > 0, f"{self.name}: count must be positive, not {self.count}")
+        wanted, known = KINDS[self.kind]
+        require(
+            set(self.attributes) == set(wanted),
+            f"{self.name}: a {self.kind} has the attributes {', '.join(wanted) or 'none'}, "
+            f"not {', '.join(self.attributes) or 'none'}",
+        )
+        for name, size in self.attributes.items():
+            least = 0 if name.endswith("_ports") else 1
+            require(size >= least, f"{self.name}: {name} must be at least {least}, not {size}")
+        for action in self.actions:
+            require(
+                action in known,
+                f"{self.name}: a {self.kind} does not {action!r}; {nearest(action, known)}",
+            )
+
+    @property
+    def text(self) -> str:
+        """What it is, for messages and provenance: "sram(word_bits=128, depth=1024)"."""
+        return f"{self.kind}({', '.join(f'{k}={v}' for k, v in self.attributes.items())})"
