@@ -169,6 +169,8 @@ class NetworkResult:
         """One row a layer, as a pandas frame."""
         import pandas as pd
 
+        if not self.layers:
+            return pd.DataFrame(index=pd.Index([], name="name"))
         records = [layer.record() for layer in self.layers]
         for record in records:
             record.update({f"actions_{k}": v for k, v in record.pop("actions").items()})

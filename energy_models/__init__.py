@@ -1,1 +1,33 @@
-"""Energy and area of actions and components.  Empty until the energy tables land."""
+"""What an action costs.  Sees action counts and descriptions of components, never a design.
+
+component    a piece of hardware: kind, sizes, how often it acts for every counted action
+estimator    what every source of figures answers: a value, and where it is from
+table        published tables as data (`tables/`), the user's own too
+published    estimators over tables, and DRAM by interface
+sram         memories: a grid measured with CACTI (`sram_grids/`)
+logic        building blocks measured by synthesis (`coefficients/`)
+scaling      between technology nodes; voltage: with the supply
+technology   which source answers for what (`technologies/`)
+sources      from a source's name to its estimator
+pricing      prices of a design's components; an account is one matrix product
+units        units of tables
+errors       the one exception for bad input
+"""
+
+from energy_models.component import Component
+from energy_models.errors import EnergyError
+from energy_models.estimator import Estimator, Quantity
+from energy_models.pricing import PriceList, price
+from energy_models.technology import Technology, load_technology, technologies
+
+__all__ = [
+    "Component",
+    "EnergyError",
+    "Estimator",
+    "PriceList",
+    "Quantity",
+    "Technology",
+    "load_technology",
+    "price",
+    "technologies",
+]

@@ -11,8 +11,10 @@ if ! command -v "$python" >/dev/null || ! "$python" -c 'import sys; sys.exit(sys
 fi
 
 # g++, make, perl: Verilator compiles its models; ccache: the second time is quick;
-# zlib and lz4: waves; python3-venv and libpython: the system Python comes without them
-packages=(g++ make perl ccache zlib1g-dev liblz4-dev)
+# zlib and lz4: waves; opensta and qflow-tech-osu018: critical paths and a cell library;
+# chromium and a font: reports are opened in a real browser by a test;
+# python3-venv and libpython: the system Python comes without them
+packages=(g++ make perl ccache zlib1g-dev liblz4-dev opensta qflow-tech-osu018 chromium fonts-dejavu-core)
 if [ "$(command -v "$python")" = /usr/bin/python3 ]; then
   packages+=(python3-venv libpython3-dev)
 fi

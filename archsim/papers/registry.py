@@ -9,7 +9,11 @@ from importlib import import_module
 from archsim.errors import InputError
 from archsim.papers.figures import Comparison, read_paper
 
-MODULES: Mapping[str, str] = {"tpu": "archsim.papers.tpu"}
+MODULES: Mapping[str, str] = {
+    "tpu": "archsim.papers.tpu",
+    "scnn-area": "archsim.papers.scnn_area",
+    "eyeriss": "archsim.papers.eyeriss",
+}
 """Name of a paper, and of its data file, to the module whose `compare()` makes its table."""
 
 

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
-from archsim.cli.output import progress_bar, require_new, write_new
+from archsim.cli.output import progress_bar
 from archsim.designs.registry import load_design, with_settings
 from archsim.errors import require
+from archsim.files import require_new, write_new
 
 
 def emit_design(

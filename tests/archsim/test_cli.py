@@ -158,16 +158,17 @@ def test_run_set(archsim: Call) -> None:
     assert answer["design_name"] == "systolic-32x16"
 
 
+TABLES = ("layers", "energy", "prices")
+"""What `run -o` writes as CSV and as Parquet."""
+
+
 def test_run_with_values_writes_a_folder(archsim: Call, tmp_path: Path) -> None:
     model = make_model(tmp_path / "tiny.onnx", batch="batch")
     words = ("run", "edge-16", model, "--dim", "batch=2", "-o", "out/first")
     good(archsim(*words, "--density", "0.5", "--seed", "3"))
     folder = tmp_path / "out" / "first"
-    assert {path.name for path in folder.iterdir()} == {
-        "result.json",
-        "layers.csv",
-        "ofmaps.npz",
-    }
+    tables = {f"{name}.{kind}" for name in TABLES for kind in ("csv", "parquet")}
+    assert {path.name for path in folder.iterdir()} == {"result.json", "ofmaps.npz", *tables}
     record = json.loads((folder / "result.json").read_text())
     scheme = "synthetic, uniform, density 0.5, seed 3, 8 bits"
     assert [layer["operands"] for layer in record["layers"]] == [scheme]
@@ -182,8 +183,10 @@ def test_run_with_values_writes_a_folder(archsim: Call, tmp_path: Path) -> None:
 
 
 def test_timing_only_writes_no_values(archsim: Call, tmp_path: Path) -> None:
-    good(archsim("run", "edge-16", "alexnet", "--timing-only", "-o", "out"))
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"result.json", "layers.csv"}
+    words = ("run", "edge-16", "alexnet", "--timing-only", "-o")
+    good(archsim(*words, "out", "--technology", "none"))
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"result.json", "layers.csv", "layers.parquet"}
 
 
 def test_real_operands_of_a_model(archsim: Call, tmp_path: Path) -> None:

@@ -1,0 +1,118 @@
+"""From components to prices: what every counted action costs in every component.
+
+Prices are found once a design; an account of a whole network is then one matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from energy_models.component import Component
+from energy_models.errors import require
+from energy_models.estimator import Quantity
+from energy_models.technology import Technology
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """One figure of a component, for provenance tables.
+
+    what: the action's name, "area" or "leakage"; figure: None where nobody has said, and
+    `figure_missing` says why.
+    """
+
+    component: Component
+    what: str
+    figure: Quantity | None
+    figure_missing: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriceList:
+    """What a design costs in a technology.
+
+    dynamic: [counted actions, components], energy of one counted action, in `technology.unit`.
+    area_um2, leakage_mw: [components], all pieces of each; NaN where there is no source.
+    """
+
+    technology: Technology
+    components: tuple[Component, ...]
+    counted: tuple[str, ...]
+    dynamic: FloatArray
+    area_um2: FloatArray
+    leakage_mw: FloatArray
+    prices: tuple[Price, ...]
+
+    def energy(self, counts: Sequence[Mapping[str, float]]) -> FloatArray:
+        """Dynamic energy [rows, components] of rows of counted actions.
+
+        Raises `EnergyError` if a row lacks an action that a component is priced by.
+        """
+        for row in counts:
+            lacking = [name for name in self.counted if name not in row]
+            require(not lacking, f"the action counts lack {', '.join(lacking)}")
+        table = np.array([[row[name] for name in self.counted] for row in counts], np.float64)
+        return table.reshape(len(counts), len(self.counted)) @ self.dynamic
+
+    def static_pj(self, seconds: Sequence[float]) -> FloatArray:
+        """Energy of leakage [rows, components] over the given times: mW × s = 1e9 pJ."""
+        known = np.nan_to_num(self.leakage_mw)
+        return np.outer(np.asarray(seconds, np.float64), known) * 1e9
+
+
+def price(technology: Technology, components: Iterable[Component]) -> PriceList:
+    """Look every component up.  Raises `EnergyError` where a source has no figure."""
+    listed = tuple(components)
+    counted = tuple(
+        dict.fromkeys(name for one in listed for events in one.actions.values() for name in events)
+    )
+    dynamic = np.zeros((len(counted), len(listed)))
+    prices: list[Price] = []
+    for column, component in enumerate(listed):
+        for action, events in component.actions.items():
+            found = technology.energy(component, action)
+            missing = technology.absence("energy", component.kind, action)
+            prices.append(
+                Price(component=component, what=action, figure=found, figure_missing=missing)
+            )
+            if found is None:
+                continue
+            for name, number in events.items():
+                dynamic[counted.index(name), column] += number * found.value
+    return PriceList(
+        technology=technology,
+        components=listed,
+        counted=counted,
+        dynamic=dynamic,
+        area_um2=_static(technology, listed, "area", prices),
+        leakage_mw=_static(technology, listed, "leakage", prices),
+        prices=tuple(prices),
+    )
+
+
+def _static(
+    technology: Technology,
+    components: tuple[Component, ...],
+    what: Literal["area", "leakage"],
+    prices: list[Price],
+) -> FloatArray:
+    """Area or leakage [components] of all pieces on chip; adds to the prices."""
+    ask = technology.area_um2 if what == "area" else technology.leakage_mw
+    values = np.full(len(components), np.nan)
+    for place, component in enumerate(components):
+        if component.kind == "dram":
+            values[place] = 0.0  # not on the chip
+            continue
+        found = ask(component)
+        missing = technology.absence(what, component.kind)
+        if found is not None:
+            values[place] = component.count * found.value
+        prices.append(Price(component=component, what=what, figure=found, figure_missing=missing))
+    return values
