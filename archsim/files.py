@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from archsim.errors import InputError
 
@@ -39,6 +40,22 @@ def new_folder(path: Path) -> Generator[Path]:
     finally:
         if work is not None:
             shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def new_file(path: Path) -> Generator[TextIO]:
+    """A text file, written as it comes, that appears under its name only when it is whole."""
+    require_new(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8") as file:
+            yield file
+        temporary.rename(path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def write_new(files: Mapping[Path, str]) -> None:

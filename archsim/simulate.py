@@ -46,13 +46,13 @@ def simulate(
     """
     known: dict[tuple[Problem, Tiling | None], LayerResult] = {}
     results: list[LayerResult] = []
-    _check_names(network, tilings or {})
+    check_tiling_names(network, tilings or {})
     for layer in network.layers:
         if isinstance(layer, VectorWork):
             results.append(_vector(design, layer))
         else:
             timed = _timed(design, layer, (tilings or {}).get(layer.name), known)
-            values = None if operands is None else _find(operands, layer)
+            values = None if operands is None else operands_of(operands, layer)
             results.append(_with_values(design, layer, timed, values))
         if progress is not None:
             progress(len(results), len(network.layers), layer.name)
@@ -69,8 +69,8 @@ def simulate(
     )
 
 
-def _check_names(network: Network, tilings: Mapping[str, Tiling]) -> None:
-    """Tilings must be of layers that the array computes."""
+def check_tiling_names(network: Network, tilings: Mapping[str, Tiling]) -> None:
+    """Raise `InputError` for tilings of layers that the array does not compute."""
     known = [layer.name for layer in network.matrix_layers]
     for name in tilings:
         if name not in known:
@@ -89,7 +89,8 @@ def _vector(design: Systolic, layer: VectorWork) -> LayerResult:
     )
 
 
-def _find(operands: Source | Mapping[str, Operands], layer: Conv2d | MatMul) -> Operands:
+def operands_of(operands: Source | Mapping[str, Operands], layer: Conv2d | MatMul) -> Operands:
+    """The operands of one layer.  Raises `InputError` where a mapping has none."""
     if not isinstance(operands, Mapping):
         return operands(layer)
     named = cast("Mapping[str, Operands]", operands)  # a Source may also be a Mapping

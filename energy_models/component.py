@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from energy_models.errors import nearest, require
+from energy_models.errors import require, require_known
 
 KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mac": (("operand_bits", "accumulator_bits"), ("mac",)),
@@ -56,10 +56,7 @@ class Component:
     )
 
     def __post_init__(self) -> None:
-        require(
-            self.kind in KINDS,
-            f"{self.name}: no component kind {self.kind!r}; {nearest(self.kind, KINDS)}",
-        )
+        require_known(self.kind, KINDS, f"{self.name}: no component kind {self.kind!r}")
         require(self.count > 0, f"{self.name}: count must be positive, not {self.count}")
         wanted, known = KINDS[self.kind]
         require(
@@ -71,10 +68,7 @@ class Component:
             least = 0 if name.endswith("_ports") else 1
             require(size >= least, f"{self.name}: {name} must be at least {least}, not {size}")
         for action in self.actions:
-            require(
-                action in known,
-                f"{self.name}: a {self.kind} does not {action!r}; {nearest(action, known)}",
-            )
+            require_known(action, known, f"{self.name}: a {self.kind} does not {action!r}")
 
     @property
     def text(self) -> str:

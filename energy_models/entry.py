@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from energy_models.component import KINDS
-from energy_models.errors import EnergyError, nearest, require
+from energy_models.errors import EnergyError, nearest, require, require_known
 from energy_models.units import RELATIVE, UNITS, factor
 
 OPTIONAL = ("accumulator_bits", "read_ports", "write_ports", "interface")
@@ -89,17 +89,17 @@ def read_entry(given: object, place: str, parts: tuple[str, ...]) -> Entry:
         raise EnergyError(f"{place}: must be a table [[entry]]")
     record = cast("dict[str, object]", given)
     for name in record:
-        require(name in FIELDS, f"{place}: no field {name!r}; {nearest(name, FIELDS)}")
+        require_known(name, FIELDS, f"{place}: no field {name!r}")
     for name in REQUIRED_FIELDS:
         require(name in record, f"{place}: {name} is missing")
     component = text_of(record, "component", place)
     known = (*KINDS, *parts)
-    require(component in known, f"{place}: no component {component!r}; {nearest(component, known)}")
+    require_known(component, known, f"{place}: no component {component!r}")
     quantity = text_of(record, "quantity", place)
-    require(quantity in UNITS, f"{place}: no quantity {quantity!r}; {nearest(quantity, UNITS)}")
+    require_known(quantity, UNITS, f"{place}: no quantity {quantity!r}")
     unit = text_of(record, "unit", place)
     units = UNITS[quantity]
-    require(unit in units, f"{place}: no unit {unit!r} of {quantity}; {nearest(unit, units)}")
+    require_known(unit, units, f"{place}: no unit {unit!r} of {quantity}")
     found = Entry(
         component=component,
         attributes=_attributes(record.get("attributes", {}), component, place),
@@ -164,7 +164,7 @@ def _attributes(given: object, component: str, place: str) -> dict[str, int | st
         return found
     known = _known_attributes(component)
     for name, value in found.items():
-        require(name in known, f"{place}: {component} has no {name!r}; {nearest(name, known)}")
+        require_known(name, known, f"{place}: {component} has no {name!r}")
         named = name == "interface"
         require(
             isinstance(value, str) == named,

@@ -20,6 +20,12 @@ def require(condition: bool, message: str) -> None:
         raise EnergyError(message)
 
 
+def require_known(name: str, known: Iterable[str], message: str) -> None:
+    """Raise `EnergyError` with the nearest names behind the message unless the name is known."""
+    if name not in (names := tuple(known)):
+        raise EnergyError(f"{message}; {nearest(name, names)}")
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The hint behind an unknown name: "did you mean multiplier?", or all there are."""
     names = list(known)

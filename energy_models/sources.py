@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from energy_models.errors import EnergyError, nearest
@@ -24,26 +25,37 @@ def open_source(spec: str, folder: Path) -> Estimator:
             f"no source {spec!r}: it must begin with {', '.join(f'{one}:' for one in PREFIXES)} "
             f"or {ABSENT}; {nearest(prefix, PREFIXES)}"
         )
-    path = folder / name if name.endswith(".toml") else name
+    if name.endswith(".toml"):
+        return _open(prefix, folder / name)
+    return _shipped(prefix, name)
+
+
+@cache
+def _shipped(prefix: str, name: str) -> Estimator:
+    """A source in the package is read once; a user's file may change."""
+    return _open(prefix, name)
+
+
+def _open(prefix: str, name: str | Path) -> Estimator:
     if prefix == "table":
         from energy_models.published import TableEstimator
         from energy_models.table import load_table
 
-        return TableEstimator(load_table(path))
+        return TableEstimator(load_table(name))
     if prefix == "synthesis":
         from energy_models.logic import LogicEstimator
 
-        return LogicEstimator(path)
+        return LogicEstimator(name)
     if prefix == "cacti":
         from energy_models.sram import SramEstimator
 
-        return SramEstimator(node_nm=_node(spec, name))
+        return SramEstimator(node_nm=_node(str(name)))
     from energy_models.published import DramEstimator
 
-    return DramEstimator(name)
+    return DramEstimator(str(name))
 
 
-def _node(spec: str, name: str) -> int:
+def _node(name: str) -> int:
     if not (name.isascii() and name.isdigit()):
-        raise EnergyError(f"source {spec!r}: the node must be a whole number of nanometres")
+        raise EnergyError(f"source 'cacti:{name}': the node must be a whole number of nanometres")
     return int(name)

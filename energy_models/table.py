@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from energy_models.entry import Entry, positive_of, read_entry, text_of
-from energy_models.errors import EnergyError, nearest, require
+from energy_models.errors import EnergyError, nearest, require, require_known
 from energy_models.estimator import Quantity
 from energy_models.units import RELATIVE
 
@@ -107,7 +107,7 @@ def load_table(name_or_path: str | Path) -> Table:
 
 def _read_table(record: Mapping[str, object], place: str) -> Table:
     for name in record:
-        require(name in FIELDS, f"{place}: no field {name!r}; {nearest(name, FIELDS)}")
+        require_known(name, FIELDS, f"{place}: no field {name!r}")
     for name in REQUIRED_FIELDS:
         require(name in record, f"{place}: {name} is missing")
     parts = _parts(record.get("parts", []), place)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from energy_models.component import KINDS, Component
-from energy_models.errors import EnergyError, nearest, require
+from energy_models.errors import EnergyError, nearest, require, require_known
 from energy_models.estimator import Estimator, Quantity
 from energy_models.scaling import scale
 from energy_models.sources import ABSENT, open_source
@@ -173,7 +173,7 @@ class Technology:
 
 def technology_toml(name: str) -> str:
     """The file of a shipped technology, ready to edit.  Raises `EnergyError` for other names."""
-    require(name in technologies(), f"no technology {name!r}; {nearest(name, technologies())}")
+    require_known(name, technologies(), f"no technology {name!r}")
     return (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
 
 
@@ -227,7 +227,7 @@ def _from_record(record: Mapping[str, Any], path: Path) -> Technology:
     }
     known = [*wanted, "unit", *QUANTITIES]
     for key in record:
-        require(key in known, f"{path} has no {key!r}; {nearest(key, known)}")
+        require_known(key, known, f"{path} has no {key!r}")
     for key, kind in wanted.items():
         require(key in record, f"{path}: {key} is missing")
         good = isinstance(record[key], kind) and not isinstance(record[key], bool)

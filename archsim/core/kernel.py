@@ -15,4 +15,4 @@ inlined = njit(inline="always", error_model="numpy")
 
 def is_compiled() -> bool:
     """Whether the kernels lie compiled beside their sources (where numba keeps them)."""
-    return any((Path(__file__).parent / "__pycache__").glob("summary.time_tiles-*.nbi"))
+    return any((Path(__file__).parent / "__pycache__").glob("schedule.schedule-*.nbi"))

@@ -3,8 +3,11 @@
 import json
 import shlex
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,12 +15,17 @@ from archsim.cli.output import progress_bar
 from archsim.designs.registry import design_name, load_design, with_settings
 from archsim.designs.systolic import Systolic
 from archsim.errors import require
+from archsim.files import new_folder, require_new
 from rtl.toolchain import ToolchainError
+
+if TYPE_CHECKING:
+    from rtl.conformance import Case, Verdict
 
 DIFFERENT = 1
 NO_TOOL = 2
 
 Simulator = Literal["amaranth", "verilator", "cocotb"]
+WaveFormat = Literal["fst", "vcd"]
 
 
 def verify(  # noqa: PLR0913
@@ -35,33 +43,56 @@ def verify(  # noqa: PLR0913
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change the design first: rows=16."),
     ] = None,
+    waves: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --simulator cocotb and --case: a new folder for the waves of the case, "
+            "rtl.fst and model.vcd.",
+        ),
+    ] = None,
+    wave_format: Annotated[
+        WaveFormat, typer.Option(help="Of the RTL's wave: fst is far smaller.")
+    ] = "fst",
     as_json: Annotated[bool, typer.Option("--json", help="The verdict as JSON.")] = False,
 ) -> None:
     """Prove a design's RTL equal to its model: every transfer, cycle for cycle, bit for bit.
 
     Random layers, tilings and stalls on every port run on the RTL and in the model; the last line
-    says how many transfers were compared.  Exit code 1 if anything differs.
+    says how many transfers were compared.  Exit code 1 if anything differs.  --waves lays both
+    sides of one case side by side: a word crosses at the same time in both.
 
-    Example:
+    Examples:
 
     \b
       archsim verify edge-16 --set rows=4 --set columns=5 --cases 50 --seed 7
+      archsim verify edge-16 --set rows=4 --simulator cocotb --case 3 --waves waves/
     """
     require(cases > 0, f"--cases must be positive, not {cases}")
     require(seed >= 0, f"--seed must not be negative, not {seed}")
     require(only is None or only >= 0, f"--case must not be negative, not {only}")
+    require(waves is not None or wave_format == "fst", "--wave-format is of --waves; give both")
+    if waves is not None:
+        require(simulator == "cocotb", f"--waves is for --simulator cocotb, not {simulator}")
+        require(only is not None, "--waves is of one case; name it with --case")
+        require_new(waves)
     chosen = with_settings(load_design(design), settings or [])
     numbers = list(range(cases)) if only is None else [only]
     command = ["archsim", "verify", design, *(f"--set={setting}" for setting in settings or [])]
     repeat = f"{shlex.join(command)} --simulator {simulator} --seed {seed}"
     try:
-        summary = _run(_Request(chosen, simulator, seed, numbers, repeat), quiet=as_json)
+        request = _Request(chosen, simulator, seed, numbers, repeat, waves, wave_format)
+        summary = _run(request, quiet=as_json)
     except ToolchainError as error:
         print(f"archsim: {error}", file=sys.stderr)
         raise typer.Exit(NO_TOOL) from error
+    if waves is not None:
+        summary["waves"] = [str(waves / name) for name in (f"rtl.{wave_format}", "model.vcd")]
     if as_json:
         print(json.dumps(summary, indent=2))
     else:
+        if waves is not None:
+            print(f"waves: {', '.join(summary['waves'])}")
         for difference in summary["differences"]:
             print(f"differs: {json.dumps(difference)}")
         print(_closing(summary))
@@ -76,18 +107,34 @@ class _Request:
     seed: int
     numbers: list[int]
     repeat: str
+    waves: Path | None
+    wave_format: WaveFormat
+
+
+@contextmanager
+def _check(request: _Request) -> "Generator[Callable[[Case], Verdict]]":
+    """What checks a case; while it is open, waves are made ready under their folder's name."""
+    if request.waves is None:
+        from rtl.conformance import check
+        from rtl.simulators import runner
+
+        run = runner(request.design, request.simulator)
+        yield lambda case: check(case, run)
+    else:
+        from rtl.case_waves import check_with_waves
+
+        suffix = f".{request.wave_format}"
+        with new_folder(request.waves) as folder:
+            yield lambda case: check_with_waves(case, folder, suffix=suffix)
 
 
 def _run(request: _Request, *, quiet: bool) -> dict[str, Any]:
     from rtl.cases import random_case
-    from rtl.conformance import check
-    from rtl.simulators import runner
 
-    run = runner(request.design, request.simulator)
-    verdicts = []
-    with progress_bar("verifying", quiet=quiet) as bar:
+    verdicts: list[Verdict] = []
+    with progress_bar("verifying", quiet=quiet) as bar, _check(request) as check:
         for done, number in enumerate(request.numbers, 1):
-            verdicts.append(check(random_case(request.seed, number, request.design), run))
+            verdicts.append(check(random_case(request.seed, number, request.design)))
             bar.update(bar.task_ids[0], completed=done, total=len(request.numbers))
     return {
         "design": design_name(request.design),

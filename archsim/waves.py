@@ -1,0 +1,148 @@
+"""What the model says of every port, as a VCD wave that lies beside the RTL's.
+
+A file has one scope, `model`, with for each port of the design
+
+<port>__payload    the word, named as in the emitted RTL; it changes only when a word crosses
+<port>__transfer   1 in the cycles in which a word crosses, where the RTL has valid and ready
+<port>.lane_<n>    the lanes of the word, or its fields by their names (wires: show as signed)
+
+and `layer` and `cycle`, of the last crossing.  The model knows when words cross, not how long one
+was offered before.
+
+Time is that of the cocotb bench (`rtl/benches/cocotb_entry.py`): the same unit, a clock period of
+10 ns, and cycle 0 begins with the rising edge at 25 ns, behind the reset.  So a word crosses at
+the same time in both waves, whatever the design's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from heapq import merge
+from operator import itemgetter
+from types import TracebackType
+from typing import Any, TextIO
+
+import numpy as np
+
+from archsim.core.problem import Tiling, problem_of
+from archsim.core.traffic import service_objects, services_of
+from archsim.core.walk import walk
+from archsim.designs.registry import design_name
+from archsim.designs.systolic import Systolic
+from archsim.ports import Port, Transfers
+from archsim.simulate import plan_tiling
+from archsim.trace import Answer, answer
+from archsim.version import VERSION
+from workloads.layers import Conv2d, MatMul
+from workloads.operands import Operands
+
+SCOPE = "model"
+TIMESCALE = "1 ps"
+PERIOD_PS = 10_000
+FIRST_CYCLE_PS = 25_000
+CYCLE_BITS = 48
+
+Change = tuple[int, int, int | None, list[int]]
+"""Cycle, number of the port, the word that crosses or None when none does any more, its lanes."""
+
+
+class _PortWave:
+    """The variables of one port."""
+
+    def __init__(self, writer: Any, port: Port, *, lanes: bool) -> None:
+        def wire(name: str, bits: int, init: int | str = "x") -> Any:
+            *scope, last = (SCOPE, *name.split("."))
+            return writer.register_var(scope, last, "wire", size=bits, init=init)
+
+        self.port = port
+        self.transfer = wire(f"{port.name}__transfer", 1, 0)
+        self.payload = wire(f"{port.name}__payload", port.bits)
+        names = port.lane_names or [f"lane_{lane}" for lane in range(port.lanes)]
+        named = zip(names, port.lane_bits, strict=True) if lanes else ()
+        self.lanes = [wire(f"{port.name}.{name}", bits) for name, bits in named]
+
+    def changes(self, number: int, transfers: Transfers, start: int) -> Iterator[Change]:
+        """What happens at the port, in order of time; `start` is the layer's first cycle."""
+        words = self.port.pack(transfers.payload)
+        ends = np.diff(transfers.cycle, append=-1) != 1
+        for word, lanes, cycle, last in zip(
+            words, transfers.payload, (transfers.cycle + start).tolist(), ends, strict=True
+        ):
+            values: list[int] = lanes.tolist() if self.lanes else []
+            yield cycle, number, int.from_bytes(word.tobytes(), "little"), values
+            if last:
+                yield cycle + 1, number, None, []
+
+
+class Waves:
+    """A VCD file of a design's ports, written layer by layer.  A context manager.
+
+    lanes: whether each lane is a variable of its own beside the whole word; files are about
+    half as large again with them.
+    """
+
+    def __init__(self, design: Systolic, file: TextIO, *, lanes: bool = True) -> None:
+        from vcd.writer import VCDWriter
+
+        comment = f"the model of {design_name(design)}, archsim {VERSION}"
+        writer: Any = VCDWriter(
+            file, timescale=TIMESCALE, date="", comment=comment, check_values=False
+        )
+        self._writer = writer
+        self._layer = writer.register_var(SCOPE, "layer", "string", init="")
+        self._cycle = writer.register_var(SCOPE, "cycle", "wire", size=CYCLE_BITS, init=0)
+        self._ports = [_PortWave(writer, port, lanes=lanes) for port in design.ports]
+        self._start = 0
+
+    def add_layer(self, name: str, transfers: Mapping[str, Transfers], cycles: int) -> None:
+        """Write what crosses each port in a layer of so many cycles; it follows the one before."""
+        change = self._writer.change
+        change(self._layer, _time(self._start), name)
+        streams = [
+            wave.changes(number, transfers[wave.port.name], self._start)
+            for number, wave in enumerate(self._ports)
+        ]
+        for cycle, number, word, lanes in merge(*streams, key=itemgetter(0)):
+            wave, time = self._ports[number], _time(cycle)
+            if word is None:
+                change(wave.transfer, time, 0)
+                continue
+            change(self._cycle, time, cycle)
+            change(wave.transfer, time, 1)
+            change(wave.payload, time, word)
+            for variable, value in zip(wave.lanes, lanes, strict=True):
+                change(variable, time, value)
+        self._start += cycles
+
+    def close(self) -> None:
+        """End the wave with the last layer's last cycle; the file stays open."""
+        self._writer.close(_time(self._start))
+
+    def __enter__(self) -> Waves:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _time(cycle: int) -> int:
+    """When a cycle begins, in picoseconds."""
+    return FIRST_CYCLE_PS + cycle * PERIOD_PS
+
+
+def layer_answer(
+    design: Systolic, layer: Conv2d | MatMul, operands: Operands, tiling: Tiling | None = None
+) -> Answer:
+    """The model's answer with the design's own off-chip memory, as `archsim.simulate` times it.
+
+    Raises `InputError` as `plan_tiling` and `archsim.trace.answer` do.
+    """
+    tiling = plan_tiling(design, layer, tiling)
+    tiles = walk(problem_of(layer).vector(), tiling.vector(), design.machine)
+    services = service_objects(services_of(tiles, design.machine))
+    return answer(design, layer, tiling, operands, services)
