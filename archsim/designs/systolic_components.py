@@ -60,7 +60,7 @@ def _memory(
         actions = {"read": read, "write": write}
         return (Component(name=name, kind="sram", count=count, attributes=sizes, actions=actions),)
     return (
-        _registers(name, lane_bits, count * lanes * depth, _times(write, lanes)),
+        *_held_registers(name, lane_bits, count * lanes * depth, _times(write, lanes)),
         *_selector_tree(name, (lane_bits, depth), count * lanes, _times(read, lanes)),
         _registers(name, lane_bits, count * lanes, _times(read, lanes)),
     )
@@ -82,6 +82,11 @@ def _registers(name: str, bits: int, count: int, write: Events) -> Component:
         attributes={"bits": bits},
         actions={"clock": held, "write": write},
     )
+
+
+def _held_registers(name: str, bits: int, count: int, write: Events) -> tuple[Component, ...]:
+    """Registers that keep their data until they are written: each with a multiplexer before it."""
+    return (_registers(name, bits, count, write), _selectors(name, bits, count, write))
 
 
 def _selectors(name: str, bits: int, count: int, select: Events) -> Component:
@@ -176,7 +181,7 @@ def _stationary_registers(design: Systolic) -> tuple[Component, ...]:
         _registers("array.pe", bits + 1, pes, {"array_step": float(pes)}),
         _registers("array.pe", design.accumulator_bits, pes, {"array_step": float(pes)}),
         _registers("array.pe", bits + 4, pes, {"stationary_step": float(pes)}),
-        _registers("array.pe", bits, 2 * pes, {"stationary_step": float(chains)}),
+        *_held_registers("array.pe", bits, 2 * pes, {"stationary_step": float(chains)}),
         _selectors("array.pe", bits, pes, {"array_step": float(pes)}),
         *_skew("array.skew", bits + 1, rows, "array_step"),
         *_skew("array.skew", bits + 2, chains, "stationary_step"),
@@ -194,8 +199,8 @@ def _accumulating_registers(design: Systolic) -> tuple[Component, ...]:
         _registers("array.pe", bits + 2, pes, step),
         _registers("array.pe", bits, pes, step),
         _registers("array.pe", total, pes, step),
-        _registers("array.pe", total, pes, {"accumulator_write": float(columns)}),
-        _registers("array.pe", total + 2, pes, leaving),
+        *_held_registers("array.pe", total, pes, {"accumulator_write": float(columns)}),
+        *_held_registers("array.pe", total + 2, pes, leaving),
         _registers("array.skew", bits, rows * rows, {"array_step": float(rows * rows)}),
         _selectors("array.skew", bits, rows * rows, {"array_step": float(rows * rows)}),
         *_skew("array.skew", 2, rows, "array_step"),
@@ -254,7 +259,7 @@ def _output_stage(design: Systolic) -> tuple[Component, ...]:
         _registers("output_stage.requantize", product, columns, words),
         each("adder", "add", bits=product + 1),
         each("shifter", "shift", bits=product + 1),
-        _registers("output_stage.queue", design.operand_bits, columns * queued, words),
+        *_held_registers("output_stage.queue", design.operand_bits, columns * queued, words),
         *_selector_tree("output_stage.queue", (design.operand_bits, queued), columns, words),
     )
 

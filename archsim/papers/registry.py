@@ -13,6 +13,7 @@ MODULES: Mapping[str, str] = {
     "tpu": "archsim.papers.tpu",
     "scnn-area": "archsim.papers.scnn_area",
     "eyeriss": "archsim.papers.eyeriss",
+    "mac-area": "archsim.papers.mac_area",
 }
 """Name of a paper, and of its data file, to the module whose `compare()` makes its table."""
 
