@@ -160,7 +160,7 @@ class NetworkResult:
 
     @property
     def plot(self) -> ResultPlots:
-        """Matplotlib figures: `result.plot.cycles()`, `.utilization()`."""
+        """Matplotlib figures: `result.plot.cycles()`, `.roofline()`, `.energy()` and others."""
         from archsim.plots import ResultPlots
 
         return ResultPlots(self)

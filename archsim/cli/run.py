@@ -201,7 +201,8 @@ def run(  # noqa: PLR0913
                 result,
                 report,
                 account=energy,
-                activity=binned(chosen, work.network, tilings=tilings),
+                activity=binned(chosen, work.network, tilings=tilings) if result.cycles else None,
+                why_no_energy=why_not,
                 command_line=shlex.join(["archsim", *sys.argv[1:]]),
             )
     if as_json:

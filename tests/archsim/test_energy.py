@@ -121,7 +121,7 @@ def test_a_design_beyond_a_table_is_refused_with_the_nearest(result: NetworkResu
     assert "horowitz-2014 has no" in str(caught.value)
     assert "nearest: " in str(caught.value)
     assert account(narrow, "130nm").total > 0
-    with pytest.raises(InputError, match="^no technology '44nm'"):
+    with pytest.raises(InputError, match=r"^no technology '44nm'"):
         account(result, "44nm")
 
 

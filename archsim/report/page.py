@@ -1,0 +1,193 @@
+"""The page as a whole: what is on it, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from archsim.plots.component_bars import network_memory_traffic
+from archsim.report import captions, tables
+from archsim.report.cards import cards
+from archsim.report.figures import Figure, Plan, make_figure
+from archsim.report.theme import DARK, LIGHT
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+    from archsim.designs.systolic import Systolic
+    from archsim.energy import EnergyAccount
+    from archsim.result import NetworkResult
+    from archsim.timeline import OverTime
+
+_FOLDER = Path(__file__).parent
+
+
+def write_report(
+    result: NetworkResult,
+    path: Path,
+    *,
+    account: EnergyAccount | None = None,
+    activity: OverTime | None = None,
+    command_line: str = "",
+    why_no_energy: str = "",
+) -> None:
+    """Write `report_html` to a file that must not exist yet: whole, or not at all.
+
+    Raises `InputError` if the file exists or cannot be written.
+    """
+    from archsim.files import require_new, write_new
+
+    require_new(path)
+    text = report_html(
+        result,
+        account=account,
+        activity=activity,
+        command_line=command_line,
+        why_no_energy=why_no_energy,
+    )
+    write_new({path: text})
+
+
+def report_html(
+    result: NetworkResult,
+    *,
+    account: EnergyAccount | None = None,
+    activity: OverTime | None = None,
+    command_line: str = "",
+    why_no_energy: str = "",
+) -> str:
+    """The report of a result as one HTML page that needs no other file and no network.
+
+    account: energy and area of this result; without one the page has neither.
+    activity: the run over time (`archsim.timeline.binned`); without it every layer is one bin.
+    command_line: what made the result, if it was made on the command line.
+    why_no_energy: said where there is no account; "" if none was asked for.
+    The page depends on its arguments alone: no date, no machine, no user is in it.
+    """
+    from archsim.designs.registry import design_from_record, design_toml
+
+    design = design_from_record(dict(result.design), result.design_name)
+    prices, sources = (None, ()) if account is None else tables.price_table(account)
+    return _template().render(
+        result=result,
+        account=account,
+        command_line=command_line,
+        why_no_energy=why_no_energy or "no technology was chosen",
+        subtitle=_subtitle(result, design),
+        operands=sorted({one.operands for one in result.layers if one.operands != "none"}),
+        toml=design_toml(design),
+        cards=cards(result, account),
+        figures=_figures(result, design, account, activity),
+        layers=tables.layer_table(result, account),
+        parameters=tables.design_table(result.design),
+        memories=tables.memory_table(network_memory_traffic(result)),
+        prices=prices,
+        sources=sources,
+        missing={} if account is None else tables.missing(account),
+        light=LIGHT,
+        dark=DARK,
+    )
+
+
+def _template() -> Template:
+    """The page's template; all that it is filled with becomes text, figures apart."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html")
+
+
+def _subtitle(result: NetworkResult, design: Systolic) -> str:
+    dataflow = design.dataflow.replace("_", "-")
+    return (
+        f"{design.rows} × {design.columns} PEs, {dataflow}, {design.operand_bits}-bit operands, "
+        f"{result.clock_hz / 1e6:,.6g} MHz"
+    )
+
+
+def _figures(
+    result: NetworkResult,
+    design: Systolic,
+    account: EnergyAccount | None,
+    activity: OverTime | None,
+) -> dict[str, Figure]:
+    """All figures by name."""
+    plans: list[Plan] = [
+        *_time_plans(result, design, activity),
+        *_traffic_plans(result),
+        *(() if account is None else _cost_plans(account)),
+    ]
+    return {plan.name: make_figure(result, plan) for plan in plans}
+
+
+def _time_plans(
+    result: NetworkResult, design: Systolic, activity: OverTime | None
+) -> Iterator[Plan]:
+    yield Plan(
+        name="cycles",
+        heading="Cycles of every layer, by cause",
+        draw=lambda plot: plot.cycles(),
+        caption=captions.cycles(result),
+    )
+    yield Plan(
+        name="activity",
+        heading="Utilisation and stalls over time",
+        draw=lambda plot: plot.activity(activity),
+        caption=captions.activity(result, binned=activity is not None),
+    )
+    yield Plan(
+        name="utilization",
+        heading="Utilisation of every layer",
+        draw=lambda plot: plot.utilization(),
+        caption=captions.utilization(result),
+    )
+    yield Plan(
+        name="roofline",
+        heading="Roofline",
+        draw=lambda plot: plot.roofline(),
+        caption=captions.roofline(result, design),
+    )
+
+
+def _traffic_plans(result: NetworkResult) -> Iterator[Plan]:
+    yield Plan(
+        name="traffic",
+        heading="Off-chip bytes of every layer, by port",
+        draw=lambda plot: plot.traffic(),
+        caption=captions.traffic(result),
+    )
+    yield Plan(
+        name="memory-bytes",
+        heading="Bytes in and out of every memory",
+        draw=lambda plot: plot.memory_bytes(),
+        caption=captions.memory_bytes(network_memory_traffic(result)),
+    )
+
+
+def _cost_plans(account: EnergyAccount) -> Iterator[Plan]:
+    yield Plan(
+        name="energy",
+        heading="Energy of every layer, by group of components",
+        draw=lambda plot: plot.energy(account),
+        caption=captions.energy(account),
+    )
+    yield Plan(
+        name="energy-by-component",
+        heading="Energy of every component",
+        draw=lambda plot: plot.energy_by_component(account),
+        caption=captions.energy_by_component(account),
+    )
+    if account.area_um2 is not None:
+        yield Plan(
+            name="area",
+            heading="Area of every component",
+            draw=lambda plot: plot.area(account),
+            caption=captions.area(account),
+        )

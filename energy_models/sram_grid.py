@@ -1,0 +1,145 @@
+"""Single SRAM banks as CACTI sees them: a grid of word widths and depths, and what lies between.
+
+A file of `sram_grids` holds one technology node and cell, made by `benchmarks/sram_grid.py`.
+Between points the figures follow a power law in depth at the two word widths around, then one in
+word width.  Nothing is extrapolated.
+
+CACTI chooses each bank's inner organisation anew, so that its own figures step, and now and then
+fall, where a larger bank is organised differently: reading 8 bits from 32 Ki words of itrs-lstp at
+45 nm costs 9 % less than from 16 Ki.  The grid keeps that; `benchmarks/sram_fit.md` has what it
+means for interpolation.
+"""
+
+from __future__ import annotations
+
+import csv
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from energy_models.errors import EnergyError, require_known
+from energy_models.interpolation import power_law
+
+FOLDER = Path(__file__).parent / "sram_grids"
+NODES_NM = (22, 32, 45, 65, 90)
+"""With tables of their own in CACTI; its 16 nm is scaled from 22 nm, and so left out."""
+
+CELLS = ("itrs-lstp", "itrs-hp")
+"""Transistors of cells and periphery: low standby power, high performance."""
+
+PORTS = ("1rw", "1r1w")
+"""One port that reads or writes; one that reads and one that writes."""
+
+FIGURES = ("read_pj", "write_pj", "area_um2", "leakage_mw")
+
+Figures = tuple[float, ...]
+"""One value for each of `FIGURES`; energies are of one word."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Figures of banks at one node, of one cell.
+
+    source: tool, version and conditions.
+    columns: for ports and word_bits, the figures by depth, depths ascending.
+    """
+
+    source: str
+    voltage_v: float
+    columns: Mapping[str, Mapping[int, Mapping[int, Figures]]]
+
+    def widths(self, ports: str) -> list[int]:
+        """The word widths there are, ascending."""
+        return sorted(self.columns[ports])
+
+    def depths(self, ports: str, word_bits: int) -> tuple[int, int]:
+        """The least and the greatest depth of banks with that word, which may lie between widths.
+
+        Raises `EnergyError` for a word outside the grid's.
+        """
+        around = [self.columns[ports][each] for each in self._around(ports, word_bits)]
+        return max(min(column) for column in around), min(max(column) for column in around)
+
+    def figures(self, ports: str, word_bits: int, depth: int) -> tuple[Figures, str]:
+        """A bank's figures, and how they were had: "" for a point of the grid.
+
+        Raises `EnergyError` outside the grid, with its range and the nearest point.
+        """
+        least, most = self.depths(ports, word_bits)
+        if not least <= depth <= most:
+            end = least if depth < least else most
+            hint = "; describe a smaller memory as registers" if depth < least else ""
+            raise EnergyError(
+                f"CACTI's grid has banks of {least} to {most} words of {word_bits} bits, "
+                f"not of {depth}; nearest: {end} words{hint}"
+            )
+        widths = self._around(ports, word_bits)
+        ends: list[tuple[int, Figures]] = []
+        spans: list[str] = []
+        for width in widths:
+            column = self.columns[ports][width]
+            depths = _around(list(column), depth)
+            ends.append((width, _between(depth, [(at, column[at]) for at in depths])))
+            if len(depths) > 1 and _words(depths) not in spans:
+                spans.append(_words(depths))
+        if len(widths) > 1:
+            spans.insert(0, f"{widths[0]} and {widths[1]} bits")
+        how = f"interpolated between {', '.join(spans)}" if spans else ""
+        return _between(word_bits, ends), how
+
+    def _around(self, ports: str, word_bits: int) -> list[int]:
+        widths = self.widths(ports)
+        if not widths[0] <= word_bits <= widths[-1]:
+            end = widths[0] if word_bits < widths[0] else widths[-1]
+            raise EnergyError(
+                f"CACTI's grid has words of {widths[0]} to {widths[-1]} bits, "
+                f"not of {word_bits}; nearest: {end} bits"
+            )
+        return _around(widths, word_bits)
+
+
+def file_of(node_nm: float, cell: str) -> Path:
+    """Where the points of a node and cell are kept."""
+    return FOLDER / f"{cell}_{node_nm:g}nm.csv"
+
+
+@cache
+def load_grid(node_nm: float, cell: str) -> Grid:
+    """The grid of a node and cell.  Raises `EnergyError` where there is none."""
+    require_known(cell, CELLS, f"no SRAM cell {cell!r}")
+    if node_nm not in NODES_NM:
+        close = min(NODES_NM, key=lambda known: abs(known - node_nm))
+        raise EnergyError(
+            f"no SRAM grid of {node_nm:g} nm: CACTI has tables of its own for "
+            f"{', '.join(map(str, NODES_NM))} nm; scale from the nearest, {close} nm"
+        )
+    about: dict[str, str] = {}
+    columns: dict[str, dict[int, dict[int, Figures]]] = {ports: {} for ports in PORTS}
+    with file_of(node_nm, cell).open(encoding="utf-8", newline="") as file:
+        for row in csv.reader(file):
+            if row[0].startswith("# "):
+                name, _, value = ",".join(row)[2:].partition(" = ")
+                about[name] = value
+            elif row[0] in columns:
+                column = columns[row[0]].setdefault(int(row[1]), {})
+                column[int(row[2])] = tuple(map(float, row[3:]))
+    source = f"{about['source']}, {cell}, {node_nm:g} nm, {about['temperature_k']} K"
+    return Grid(source=source, voltage_v=float(about["voltage_v"]), columns=columns)
+
+
+def _around(sizes: Sequence[int], size: int) -> list[int]:
+    """The size itself if it is there, else the two around it; `sizes` ascend and span it."""
+    at = bisect_left(sizes, size)
+    return [size] if sizes[at] == size else [sizes[at - 1], sizes[at]]
+
+
+def _between(size: int, ends: Sequence[tuple[int, Figures]]) -> Figures:
+    """The one end's figures, or those of a power law through the two ends."""
+    (low, figures), (high, others) = ends[0], ends[-1]
+    return tuple(power_law((low, a), (high, b), size) for a, b in zip(figures, others, strict=True))
+
+
+def _words(depths: Sequence[int]) -> str:
+    return f"{depths[0]} and {depths[1]} words"
