@@ -49,7 +49,10 @@ def _open(prefix: str, name: str | Path) -> Estimator:
     if prefix == "cacti":
         from energy_models.sram import SramEstimator
 
-        return SramEstimator(node_nm=_node(str(name)))
+        node, colon, cell = str(name).partition(":")
+        if colon:
+            return SramEstimator(node_nm=_node(node), cell=cell)
+        return SramEstimator(node_nm=_node(node))
     from energy_models.published import DramEstimator
 
     return DramEstimator(str(name))
