@@ -36,7 +36,7 @@ ONE_THREAD: dict[str, str] = dict.fromkeys(
 )
 """Read by the libraries when NumPy and numba are imported, so it must be set before."""
 
-MEASUREMENTS = ("scalesim", "values", "verilator", "designs", "process")
+MEASUREMENTS = ("scalesim", "values", "verilator", "designs", "energy", "process")
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -72,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "values": lambda: measure.values(options.repeats),
         "verilator": lambda: measure.verilator(options.repeats),
         "designs": lambda: measure.designs(options.repeats),
+        "energy": lambda: measure.energy(options.repeats),
         "process": lambda: measure.process(options.repeats),
     }
     rows = []

@@ -136,7 +136,7 @@ class LogicEstimator:
         corners = self._corners(component, sizes)
         value = sum(share * figure(self._points[kind][corner]) for corner, share in corners)
         first, last = (_text(corner) for corner in (corners[0][0], corners[-1][0]))
-        return value, f"interpolated between {first} and {last} bits, {_LAWS[kind]}"
+        return value, f"interpolated between {first} and {last}, {_LAWS[kind]}"
 
     def _proportional(self, bits: int, figure: Figure) -> tuple[float, str]:
         points = self.coefficients.points["control"]

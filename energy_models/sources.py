@@ -36,6 +36,11 @@ def _shipped(prefix: str, name: str) -> Estimator:
     return _open(prefix, name)
 
 
+def forget_sources() -> None:
+    """Read the package's sources anew when they are next asked for."""
+    _shipped.cache_clear()
+
+
 def _open(prefix: str, name: str | Path) -> Estimator:
     if prefix == "table":
         from energy_models.published import TableEstimator

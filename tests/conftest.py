@@ -1,6 +1,36 @@
-"""Settings of all tests."""
+"""Settings of all tests, and the command line for those that call it."""
 
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import Call, Said
 from hypothesis import settings
 
 settings.register_profile("project", deadline=None)
 settings.load_profile("project")
+
+
+@pytest.fixture
+def archsim(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Call:
+    """Call the command line in this process, in a folder of its own."""
+    from archsim.cli import main as command_line
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def call(*words: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["archsim", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            command_line.main()
+        said = capsys.readouterr()
+        code = ended.value.code
+        assert code is None or isinstance(code, int)
+        return Said(code or 0, said.out, said.err)
+
+    return call

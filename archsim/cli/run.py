@@ -206,7 +206,8 @@ def run(  # noqa: PLR0913
                 command_line=shlex.join(["archsim", *sys.argv[1:]]),
             )
     if as_json:
-        print(json.dumps({**result.record(), **(energy.record() if energy else {})}, indent=2))
+        costed = energy.record() if energy else {"energy": None, "why_no_energy": why_not}
+        print(json.dumps({**result.record(), **costed}, indent=2))
     else:
         print_result(result, output_console(), energy, why_not)
 

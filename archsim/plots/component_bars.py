@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 8.0
 _INCHES_PER_BAR, _INCHES_PER_BAR_NARROW = 0.3, 0.44
-_ROOM_FOR_TEXT = 1.25
+_ROOM_FOR_TEXT = 1.4
 """The axis of values, over the longest bar: behind each bar stands its figure."""
 
 

@@ -3,8 +3,8 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from command_line import Call, good, refused
 from onnx import TensorProto, helper, numpy_helper
 from rich.console import Console
 
@@ -25,56 +26,6 @@ from workloads.builtin import builtin
 
 SMALL = ("--set", "rows=2", "--set", "columns=2")
 VERIFY = ("verify", "edge-16", *SMALL, "--simulator", "amaranth")
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a call of `archsim` left behind."""
-
-    code: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Said]
-
-
-@pytest.fixture
-def archsim(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Call:
-    """Call the command line in this process, in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def call(*words: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["archsim", *map(str, words)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            command_line.main()
-        said = capsys.readouterr()
-        code = ended.value.code
-        assert code is None or isinstance(code, int)
-        return Said(code or 0, said.out, said.err)
-
-    return call
-
-
-def good(said: Said) -> str:
-    """What it printed, if all went well and nothing was said on stderr."""
-    assert (said.code, said.err) == (0, "")
-    return said.out
-
-
-def refused(said: Said) -> str:
-    """The one line of a refusal."""
-    assert said.code == 2, said
-    assert said.out == ""
-    assert said.err.startswith("archsim: ")
-    assert said.err.endswith("\n")
-    assert said.err.count("\n") == 1
-    assert "Traceback" not in said.err
-    return said.err.removeprefix("archsim: ").removesuffix("\n")
 
 
 def make_model(path: Path, *, batch: int | str = 1, operator: str = "Relu") -> Path:
@@ -110,7 +61,9 @@ def test_run_prints_a_table(archsim: Call) -> None:
         assert any(line.split()[:1] == [layer.name] for line in lines), layer.name
     total = next(line for line in lines if line.startswith(" total"))
     assert f" {result.cycles:,} " in total
-    assert f"{result.actions['array_step']:,}" in lines[-1]
+    (actions,) = [line for line in lines if line.startswith("actions: ")]
+    assert f"array_step {result.actions['array_step']:,}" in actions
+    assert any(line.startswith("energy: ") for line in lines)
     assert "…" not in said.out
     assert "\x1b" not in said.out
 

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from command_line import Call, good, refused
 from rich.console import Console
 
 from archsim import EDGE_16, NetworkResult, simulate
-from archsim.cli import main as command_line
 from archsim.cli.compare import print_comparison
 from archsim.comparison import compare_results
 from archsim.energy import EnergyAccount
 from archsim.exports import write_exports
 from archsim.version import VERSION
 from workloads.builtin import builtin
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a call of `archsim compare` left behind."""
-
-    code: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Said]
 
 
 @pytest.fixture(scope="module")
@@ -46,43 +33,11 @@ def other() -> NetworkResult:
 
 
 @pytest.fixture
-def compare(
-    base: NetworkResult,
-    other: NetworkResult,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-) -> Call:
-    """Call the command line in a folder with a.json, and b, a folder."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("COLUMNS", raising=False)
+def compare(base: NetworkResult, other: NetworkResult, archsim: Call, tmp_path: Path) -> Call:
+    """Call `archsim compare` in a folder with a.json, and b, a folder."""
     (tmp_path / "a.json").write_text(base.to_json(), encoding="utf-8")
     write_exports(other, tmp_path / "b")
-
-    def call(*words: str) -> Said:
-        monkeypatch.setattr(sys, "argv", ["archsim", "compare", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            command_line.main()
-        said = capsys.readouterr()
-        code = ended.value.code
-        assert code is None or isinstance(code, int)
-        return Said(code or 0, said.out, said.err)
-
-    return call
-
-
-def good(said: Said) -> str:
-    """What it printed, if all went well and nothing was said on stderr."""
-    assert (said.code, said.err) == (0, "")
-    return said.out
-
-
-def refused(said: Said) -> str:
-    """The one line of a refusal."""
-    assert (said.code, said.out) == (2, "")
-    assert said.err.count("\n") == 1
-    return said.err.removeprefix("archsim: ").removesuffix("\n")
+    return lambda *words: archsim("compare", *words)
 
 
 def test_it_prints_all_that_differs(

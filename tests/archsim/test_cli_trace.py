@@ -1,14 +1,13 @@
 """`archsim trace` as a user meets it: the summary, the files, and what is refused."""
 
 import json
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from command_line import Call, good, refused
 from onnx import TensorProto, helper, numpy_helper
 
 from archsim.activity import (
@@ -19,7 +18,6 @@ from archsim.activity import (
     OFMAP_PORT,
     layer_activity,
 )
-from archsim.cli import main as command_line
 from archsim.designs.systolic import EDGE_16
 from archsim.simulate import simulate, time_layer
 from archsim.timeline import timeline
@@ -27,49 +25,6 @@ from archsim.waves import FIRST_CYCLE_PS, PERIOD_PS
 from workloads.builtin import builtin
 from workloads.layers import Conv2d
 from workloads.packaged import packaged_names
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a call of `archsim` left behind."""
-
-    code: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Said]
-
-
-@pytest.fixture
-def archsim(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Call:
-    """Call the command line in this process, in a folder of its own."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["archsim", *map(str, words)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            command_line.main()
-        said = capsys.readouterr()
-        return Said(int(ended.value.code or 0), said.out, said.err)
-
-    return call
-
-
-def good(said: Said) -> str:
-    """What it printed, if all went well and nothing was said on stderr."""
-    assert (said.code, said.err) == (0, "")
-    return said.out
-
-
-def refused(said: Said) -> str:
-    """The one line of a refusal."""
-    assert (said.code, said.out) == (2, "")
-    assert said.err.count("\n") == 1
-    return said.err.removeprefix("archsim: ").removesuffix("\n")
 
 
 def test_the_summary_is_that_of_the_run(archsim: Call) -> None:

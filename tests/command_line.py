@@ -1,0 +1,35 @@
+"""What a call of `archsim` left behind, and the two ways in which it may end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Said:
+    """Exit code, stdout and stderr of a call."""
+
+    code: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Said]
+
+
+def good(said: Said) -> str:
+    """What it printed, if all went well and nothing was said on stderr."""
+    assert (said.code, said.err) == (0, "")
+    return said.out
+
+
+def refused(said: Said) -> str:
+    """The one line of a refusal."""
+    assert said.code == 2, said
+    assert said.out == ""
+    assert said.err.startswith("archsim: ")
+    assert said.err.endswith("\n")
+    assert said.err.count("\n") == 1
+    assert "Traceback" not in said.err
+    return said.err.removeprefix("archsim: ").removesuffix("\n")
