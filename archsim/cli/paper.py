@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from archsim.cli.output import progress_bar
 from archsim.papers import Comparison, Row, compare, papers
 
 _WIDTH = 120
@@ -87,7 +88,10 @@ def paper(
         for entry in known:
             console.print(f"{entry['name']:8} {entry['title']}", soft_wrap=True, markup=False)
         return
-    comparison = compare(name)
+    with progress_bar("comparing", quiet=as_json) as bar:
+        comparison = compare(
+            name, lambda what: bar.update(bar.task_ids[0], description=f"measuring {what}")
+        )
     if as_json:
         print(json.dumps(comparison.record(), indent=2, ensure_ascii=False))
         return

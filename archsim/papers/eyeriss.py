@@ -11,7 +11,15 @@ from collections.abc import Mapping, Sequence
 
 from archsim.designs.systolic import Systolic
 from archsim.memory import Plain
-from archsim.papers.figures import Comparison, Figure, Row, load_figures, read_paper
+from archsim.papers.figures import (
+    Comparison,
+    Figure,
+    Progress,
+    Row,
+    load_figures,
+    read_paper,
+    silent,
+)
 from archsim.result import LayerResult
 from archsim.simulate import simulate
 from energy_models.table import load_table
@@ -82,7 +90,7 @@ def energies(layers: Sequence[LayerResult]) -> dict[str, float]:
     return {level: cost * sum(one[level] for one in moved) for level, cost in costs.items()}
 
 
-def compare() -> Comparison:
+def compare(_progress: Progress = silent) -> Comparison:
     """The papers' figures, ours beside them."""
     figures = load_figures("eyeriss")
     result = simulate(EYERISS_BUDGET, builtin("alexnet", parameters={"batch": BATCH}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +12,13 @@ from typing import Any, cast
 from archsim.errors import InputError, require
 
 _FOLDER = Path(__file__).parent
+
+Progress = Callable[[str], None]
+"""Told what is measured next, by comparisons that take long."""
+
+
+def silent(_what: str) -> None:
+    """The progress that nobody sees."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from archsim.papers.figures import Comparison, Figure, Row, load_figures, read_paper
+from archsim.papers.figures import (
+    Comparison,
+    Figure,
+    Progress,
+    Row,
+    load_figures,
+    read_paper,
+    silent,
+)
 from energy_models.component import Component
 from energy_models.logic import LogicEstimator
 
@@ -34,7 +42,7 @@ def hand_count(bits: int, cells: Mapping[str, float], sum_bits: int = 0) -> floa
     return multiplier + sum_bits * cells["full_adder"]
 
 
-def compare() -> Comparison:
+def compare(_progress: Progress = silent) -> Comparison:
     """Published and counted ratios, ours beside them: a row a library."""
     figures = load_figures("mac-area")
     rows = [

@@ -6,7 +6,15 @@ CACTI, everything else from synthesis); beside that stands what follows from the
 
 from __future__ import annotations
 
-from archsim.papers.figures import Comparison, Figure, Row, load_figures, read_paper
+from archsim.papers.figures import (
+    Comparison,
+    Figure,
+    Progress,
+    Row,
+    load_figures,
+    read_paper,
+    silent,
+)
 from energy_models.component import Component
 from energy_models.table import load_table
 from energy_models.technology import Technology, load_technology
@@ -77,7 +85,7 @@ def printed_areas_um2() -> dict[str, float]:
     return {entry.component: entry.figure for entry in load_table("scnn-2017").entries}
 
 
-def compare() -> Comparison:
+def compare(_progress: Progress = silent) -> Comparison:
     """The paper's figures, ours beside them."""
     figures = load_figures("scnn-area")
     return Comparison(

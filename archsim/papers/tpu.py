@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from archsim.designs.systolic import TPU_V1
 from archsim.papers import tpu_measure as measure
-from archsim.papers.figures import Comparison, Figure, Row, load_figures, read_paper
+from archsim.papers.figures import (
+    Comparison,
+    Figure,
+    Progress,
+    Row,
+    load_figures,
+    read_paper,
+    silent,
+)
 from archsim.papers.tpu_shapes import workload_names
 
 NOTES = (
@@ -43,7 +51,7 @@ _OUTSIDE = {
 }
 
 
-def compare() -> Comparison:
+def compare(_progress: Progress = silent) -> Comparison:
     """The paper's figures, ours beside them."""
     figures = load_figures("tpu")
     rows = [*_design_rows(figures), *_example_rows(figures)]
