@@ -13,19 +13,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 __all__ = [
     "EMITTER_WARNINGS",
     "ToolchainError",
     "lint",
+    "opensta_version",
     "require",
     "run_tool",
+    "run_yosys",
     "verilator_environment",
     "verilator_path",
     "verilator_version",
     "yosys_check",
+    "yosys_version",
 ]
 
 EMITTER_WARNINGS = frozenset(
@@ -41,7 +45,13 @@ _INSTALL = {
     "perl": "apt-get install perl",
     "pyosys": "pip install pyosys",
     "pyverilator": "pip install pyverilator-mm",
+    "sta": "apt-get install opensta",
 }
+
+_LOG_TAIL = 40
+"""Lines of a failed tool's output that are kept to say why."""
+
+_YOSYS_FINDING = re.compile(r"\s*(?:\S+:\d+: )?(?:Warning|ERROR): ")
 
 _YOSYS_SCRIPT = """
 import sys
@@ -134,7 +144,7 @@ def run_tool(
     except FileNotFoundError as error:
         raise ToolchainError(f"{command[0]} is missing; {error}") from error
     if done.returncode != 0:
-        tail = "\n".join(done.stdout.splitlines()[-40:])
+        tail = "\n".join(done.stdout.splitlines()[-_LOG_TAIL:])
         raise ToolchainError(f"{' '.join(command[:3])} … failed ({done.returncode}):\n{tail}")
     return done.stdout
 
@@ -169,19 +179,77 @@ def yosys_check(verilog: str, top: str = "top") -> list[str]:
     Runs `hierarchy -check; proc; check -assert` in a process of its own, so that a fault of the
     design cannot end this one. An empty list means that the design is clean.
     """
-    require("pyosys")
+    found: dict[str, None] = {}
+
+    def watch(line: str) -> None:
+        if _YOSYS_FINDING.match(line):
+            found[line.strip()] = None
+
     with tempfile.TemporaryDirectory(prefix="archsim-yosys-") as folder:
         Path(folder, "top.v").write_text(verilog)
         passes = ["read_verilog top.v", f"hierarchy -check -top {top}", "proc", "check -assert"]
-        done = _capture([sys.executable, "-c", _YOSYS_SCRIPT, *passes], cwd=Path(folder))
-    found = dict.fromkeys(
-        line.strip()
-        for line in done.stdout.splitlines()
-        if re.match(r"\s*(?:\S+:\d+: )?(?:Warning|ERROR): ", line)
-    )
-    if done.returncode != 0 and not found:
-        raise ToolchainError(f"yosys failed ({done.returncode}):\n{done.stdout[-2000:]}")
+        code, tail = _yosys(passes, Path(folder), watch)
+    if code != 0 and not found:
+        raise ToolchainError(_yosys_failure(code, tail))
     return list(found)
+
+
+def run_yosys(
+    passes: Sequence[str], folder: Path, watch: Callable[[str], object] = lambda line: None
+) -> None:
+    """Run yosys passes one after the other, in a process of its own that works in `folder`.
+
+    `watch` is called with each line of its log as it comes. Raises `ToolchainError`, with the
+    reason yosys gives, if a pass fails or pyosys is missing.
+    """
+    code, tail = _yosys(passes, folder, watch)
+    if code != 0:
+        raise ToolchainError(_yosys_failure(code, tail))
+
+
+@functools.cache
+def yosys_version() -> str:
+    """Version of the yosys that `run_yosys` runs, such as "0.70"."""
+    require("pyosys")
+    return importlib.metadata.version("pyosys")
+
+
+def opensta_version() -> str | None:
+    """Version of OpenSTA, such as "2.0.17"; None if its program `sta` is not installed."""
+    if shutil.which("sta") is None:
+        return None
+    return run_tool(["sta", "-version"]).strip()
+
+
+def _yosys(
+    passes: Sequence[str], folder: Path, watch: Callable[[str], object]
+) -> tuple[int, list[str]]:
+    """Run yosys passes; returns the exit code and the end of the log."""
+    require("pyosys")
+    tail: deque[str] = deque(maxlen=_LOG_TAIL)
+    process = subprocess.Popen(
+        [sys.executable, "-c", _YOSYS_SCRIPT, *passes],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            tail.append(line.rstrip("\n"))
+            watch(tail[-1])
+        return process.wait(), list(tail)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _yosys_failure(code: int, tail: Sequence[str]) -> str:
+    errors = [line for line in tail if line.startswith("ERROR: ")]
+    return f"yosys failed ({code}): {' '.join(errors[-1:] or tail[-10:])}"
 
 
 def _capture(

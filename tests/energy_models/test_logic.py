@@ -93,8 +93,7 @@ def test_how_names_the_neighbours_and_the_law() -> None:
     grid = {(a, b): float(a * b) for a in GRID for b in GRID}
     found = LogicEstimator(coefficients("mac", grid)).area_um2(part("mac", 6, 20))
     assert found.how == (
-        "interpolated between 5 × 16 and 8 × 40 bits, "
-        "linear in operand_bits² and in accumulator_bits"
+        "interpolated between 5 × 16 and 8 × 40, linear in operand_bits² and in accumulator_bits"
     )
 
 

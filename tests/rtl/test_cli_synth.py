@@ -3,14 +3,12 @@
 import csv
 import json
 import re
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from command_line import Call, good, refused
 
-from archsim.cli import main as command_line
 from rtl.synthesis import synthesize as flow
 from rtl.synthesis.liberty import DEFAULT_LIBRARY
 from rtl.synthesis.result import Synthesis
@@ -38,23 +36,9 @@ endmodule
 """
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a call of `archsim` left behind."""
-
-    code: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Said]
-
-
-@pytest.fixture
-def archsim(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Call:
-    """Call the command line in this process; designs emit two parts and a memory."""
+@pytest.fixture(autouse=True)
+def emits_little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Designs that emit two parts and a memory, and a cache of one's own."""
 
     @dataclass
     class Emitted:
@@ -62,39 +46,25 @@ def archsim(
 
     monkeypatch.setattr(flow, "emit", lambda design, top: Emitted())
     monkeypatch.setenv("ARCHSIM_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: object) -> Said:
-        monkeypatch.setattr(sys, "argv", ["archsim", *map(str, words)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            command_line.main()
-        said = capsys.readouterr()
-        code = ended.value.code
-        assert code is None or isinstance(code, int)
-        return Said(code or 0, said.out, said.err)
-
-    return call
 
 
 def test_tables(archsim: Call) -> None:
-    said = archsim("synth", "edge-16")
-    assert (said.code, said.err) == (0, "")
-    assert said.out.startswith("edge-16 on osu018_stdcells (180 nm, 1.8 V)\n")
-    assert re.search(r"kGE without memories: 16 cells, 8 flip-flops, leakage \S+ mW\n", said.out)
-    rows = [line.split() for line in said.out.splitlines()]
+    said = good(archsim("synth", "edge-16"))
+    assert said.startswith("edge-16 on osu018_stdcells (180 nm, 1.8 V)\n")
+    assert re.search(r"kGE without memories: 16 cells, 8 flip-flops, leakage \S+ mW\n", said)
+    rows = [line.split() for line in said.splitlines()]
     assert ["top", "1", "896", "0.0", "100.0", "8"] in rows
     assert ["part_*", "2", "448", "0.0", "100.0", "8"] in rows
     assert ["registers", "768", "0.0", "85.7", "8"] in rows
     assert ["control", "and", "other", "128", "0.0", "14.3"] in rows
     assert ["top/store", "1", "16", "×", "4", "0.1"] in rows
-    assert "Relative figures: cells alone, no wires" in said.out
+    assert "Relative figures: cells alone, no wires" in said
 
 
 def test_depth(archsim: Call) -> None:
     assert "part_*" not in archsim("synth", "edge-16", "--depth", 0).out
-    said = archsim("synth", "edge-16", "--depth", -1)
-    assert (said.code, said.err) == (2, "archsim: --depth must not be negative, not -1\n")
+    said = refused(archsim("synth", "edge-16", "--depth", -1))
+    assert said == "--depth must not be negative, not -1"
 
 
 def test_json_and_files(archsim: Call, tmp_path: Path) -> None:
@@ -110,8 +80,8 @@ def test_json_and_files(archsim: Call, tmp_path: Path) -> None:
         ("top", "1", "896.0"),
         ("part_*", "2", "448.0"),
     ]
-    said = archsim("synth", "edge-16", "-o", "out")
-    assert (said.code, said.err) == (2, "archsim: out exists; give a name that does not\n")
+    said = refused(archsim("synth", "edge-16", "-o", "out"))
+    assert said == "out exists; give a name that does not"
 
 
 def test_no_cache(archsim: Call, tmp_path: Path) -> None:
@@ -127,20 +97,13 @@ def test_untimed(archsim: Call) -> None:
     assert text.startswith(f"critical path: not measured, {note}\n")
 
 
-def test_refusals(archsim: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    said = archsim("synth", "edge-16", "--liberty", "none.lib")
-    assert (said.code, said.err) == (2, "archsim: no Liberty library at none.lib\n")
+def test_refusals(archsim: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = refused(archsim("synth", "edge-16", "--liberty", "none.lib"))
+    assert said == "no Liberty library at none.lib"
     Path("noise.lib").write_text("noise {")
-    said = archsim("synth", "edge-16", "--liberty", "noise.lib")
-    assert said.code == 2
-    assert said.err.startswith("archsim: noise.lib is not a Liberty library: ")
-    assert said.err.count("\n") == 1
-    said = archsim("synth", "edge-16", "--target", "moon")
-    assert said.code == 2
-    monkeypatch.setattr(flow, "DEFAULT_LIBRARY", tmp_path)
+    said = refused(archsim("synth", "edge-16", "--liberty", "noise.lib"))
+    assert said.startswith("noise.lib is not a Liberty library: ")
+    assert archsim("synth", "edge-16", "--target", "moon").code == 2
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    said = archsim("synth", "edge-16")
-    assert (said.code, said.err) == (
-        2,
-        "archsim: pyosys is missing; install it with: pip install pyosys\n",
-    )
+    said = refused(archsim("synth", "edge-16"))
+    assert said == "pyosys is missing; install it with: pip install pyosys"

@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 from amaranth.back.verilog import (
     _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
 )
+from hypothesis import given
+from hypothesis import strategies as st
 
 from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
 from archsim.errors import InputError
@@ -24,8 +27,8 @@ from rtl.synthesis import synthesize as flow
 from rtl.synthesis.area import BUFFERS, CONTROL, Area, Memory, modules_of
 from rtl.synthesis.buffers import FANOUT, add_buffers
 from rtl.synthesis.cell_models import verilog_models
-from rtl.synthesis.cells import roles_of
-from rtl.synthesis.liberty import DEFAULT_LIBRARY, read_library
+from rtl.synthesis.cells import Buffer, roles_of
+from rtl.synthesis.liberty import DEFAULT_LIBRARY, CellLibrary, read_library
 from rtl.synthesis.result import LibraryFacts, Synthesis, label_of
 from rtl.synthesis.synthesize import synthesize
 from rtl.synthesis.timing import critical_path
@@ -122,6 +125,12 @@ def without_cells(names: str) -> Callable[[str], str]:
     return lambda text: re.sub(rf"\ncell \((?:{names})\) .*?\n}}\n", "\n", text, flags=re.DOTALL)
 
 
+@cache
+def read_osu() -> CellLibrary:
+    """The default library, read once."""
+    return read_library()
+
+
 def cells_in(netlist: str) -> list[str]:
     """The library's cells in structural Verilog, one entry an instance."""
     return re.findall(r"^  ([A-Z][A-Z0-9]+) ", netlist, re.MULTILINE)
@@ -162,7 +171,7 @@ def test_areas_add_up_to_what_yosys_says(make: Make, dataflow: Dataflow) -> None
 
 def test_netlist_is_sound(make: Make) -> None:
     made = make(array("weight_stationary", 2, 2))
-    models = verilog_models(read_library().cells[name] for name in set(cells_in(made.netlist)))
+    models = verilog_models(read_osu().cells[name] for name in set(cells_in(made.netlist)))
     assert yosys_check(made.netlist + models) == []
 
 
@@ -222,7 +231,7 @@ endmodule
 def test_fan_out_is_limited(make: Make) -> None:
     made = make(FANS_OUT)
     modules = made.mapped.whole["modules"]
-    library = read_library()
+    library = read_osu()
     assert made.synthesis.buffers.cells > 0
     assert made.synthesis.modules["leaf"].classes[BUFFERS].cells > 0
     for module in modules.values():
@@ -238,7 +247,7 @@ def test_fan_out_is_limited(make: Make) -> None:
 def test_cells_compute_what_the_design_does(make: Make) -> None:
     """Proved by SAT, with buffers, shared modules, a product and a sum."""
     made = make(FANS_OUT)
-    models = verilog_models(read_library().cells[name] for name in set(cells_in(made.netlist)))
+    models = verilog_models(read_osu().cells[name] for name in set(cells_in(made.netlist)))
     (made.folder / "gate.v").write_text(made.netlist + models)
     passes = ["read_verilog design.v", "hierarchy -top top", "proc", "flatten", "rename top gold"]
     passes += ["design -stash gold", "read_verilog gate.v", "hierarchy -top top", "proc", "flatten"]
@@ -246,6 +255,38 @@ def test_cells_compute_what_the_design_does(make: Make) -> None:
     passes += [f"design -copy-from {name} {name}" for name in ("gold", "gate")]
     passes += ["miter -equiv -flatten gold gate miter", "sat -verify -prove trigger 0 miter"]
     run_yosys(passes, made.folder)
+
+
+@given(sinks=st.integers(0, 700), instances=st.integers(0, 60), ports=st.integers(0, FANOUT - 1))
+def test_buffers_of_any_fan_out(sinks: int, instances: int, ports: int) -> None:
+    """Every pin stays on its net, and no driver has more than its share."""
+    inverter = {"type": "INVX1", "connections": {"A": [2]}}
+    leaf = {
+        "ports": {"i": {"direction": "input", "bits": [2]}},
+        "netnames": {},
+        "cells": {f"inverter_{number}": json.loads(json.dumps(inverter)) for number in range(5)},
+    }
+    cells = {f"pin_{number}": json.loads(json.dumps(inverter)) for number in range(sinks)}
+    for number in range(instances):
+        cells[f"leaf_{number}"] = {"type": "leaf", "connections": {"i": [2]}}
+    outputs = {f"o{number}": {"direction": "output", "bits": [2]} for number in range(ports)}
+    top = {"i": {"direction": "input", "bits": [2]}, **outputs}
+    modules = {"leaf": leaf, "top": {"ports": top, "netnames": {}, "cells": cells}}
+    add_buffers(modules, read_osu(), Buffer(cell="BUFX2", i="A", o="Y"), "top")
+    driver = {
+        cell["connections"]["Y"][0]: cell["connections"]["A"][0]
+        for cell in cells.values()
+        if cell["type"] == "BUFX2"
+    }
+    loads = {2: ports}
+    for cell in cells.values():
+        (net,) = cell["connections"]["i" if cell["type"] == "leaf" else "A"]
+        loads[net] = loads.get(net, 0) + (5 if cell["type"] == "leaf" else 1)
+        while net in driver:
+            net = driver[net]
+        assert net == 2
+    assert max(loads.values()) <= FANOUT
+    assert len(driver) <= (sinks + 5 * instances) / 5
 
 
 @timed
@@ -292,9 +333,8 @@ def test_memories_are_macros_that_take_no_time(make: Make) -> None:
     assert path.segments[0].delay_ns > 0.5
 
 
+@timed
 def test_no_path(make: Make) -> None:
-    if shutil.which("sta") is None:
-        pytest.skip("no OpenSTA: apt-get install opensta")
     made = make("module top(input clk, input rst, output o); assign o = 1'b1; endmodule")
     assert made.synthesis.total == Area()
     assert critical_path(made.netlist, made.folder) is None
@@ -421,6 +461,19 @@ def test_without_opensta(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("emits_little")
+def test_opensta_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The areas are there all the same, with the reason."""
+
+    def fail(*arguments: object, **settings: object) -> None:
+        raise ToolchainError("sta … failed (1)")
+
+    monkeypatch.setattr(flow, "critical_path", fail)
+    synthesis = synthesize(tiny("weight_stationary", 1, 1)).synthesis
+    assert synthesis.total.cells == 16
+    assert synthesis.timing_note == "sta … failed (1)"
+
+
+@pytest.mark.usefixtures("emits_little")
 def test_too_large_to_be_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flow, "TIMED_CELLS", 15)
     synthesis = synthesize(tiny("weight_stationary", 1, 1)).synthesis
@@ -434,6 +487,13 @@ def test_without_yosys(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ToolchainError) as error:
         synthesize(tiny("weight_stationary", 1, 1))
     assert str(error.value) == "pyosys is missing; install it with: pip install pyosys"
+
+
+def test_yosys_says_why_it_failed(tmp_path: Path) -> None:
+    lines: list[str] = []
+    with pytest.raises(ToolchainError, match=r"yosys failed \(\d+\): ERROR: No such command: moon"):
+        run_yosys(["design -reset", "moon"], tmp_path, lines.append)
+    assert lines
 
 
 def test_other_targets() -> None:

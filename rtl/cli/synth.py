@@ -1,0 +1,103 @@
+"""`archsim synth`: a design on standard cells."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from archsim.cli.output import output_console, progress_bar
+from archsim.designs.registry import load_design, with_settings
+from archsim.errors import require
+from archsim.files import new_folder, require_new
+from energy_models.errors import EnergyError
+from rtl.synthesis.result import Synthesis, Target
+from rtl.toolchain import ToolchainError
+
+FAILED = 2
+
+
+def synth(  # noqa: PLR0913
+    design: Annotated[str, typer.Argument(help="A registered design or a TOML file.")],
+    target: Annotated[
+        Target, typer.Option(help="What to map to: cells of a Liberty library.")
+    ] = "cells",
+    liberty: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.lib", help="Cell library; without it, Debian's osu018."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="New folder: synthesis.json, netlist.v, area.csv."
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change the design first: rows=16."),
+    ] = None,
+    depth: Annotated[int, typer.Option(help="Levels of the hierarchy to print.")] = 2,
+    cache: Annotated[
+        bool, typer.Option("--cache/--no-cache", help="Use an answer that was found before.")
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+) -> None:
+    """Map a design's RTL to standard cells: area by module and by class, and the slowest path.
+
+    Memories stay macros: their sizes are listed, and their area is not in any figure.  Areas are
+    of cells alone and delays of gates alone, without wires: compare designs by them.
+
+    Example:
+
+    \b
+      archsim synth edge-16 --set rows=8 --set columns=8 -o synthesis
+    """
+    from rtl.synthesis.synthesize import synthesize
+
+    require(depth >= 0, f"--depth must not be negative, not {depth}")
+    if output is not None:
+        require_new(output)
+    chosen = with_settings(load_design(design), settings or [])
+    try:
+        with progress_bar("starting", quiet=as_json) as bar:
+
+            def show(phase: str, done: int, total: int | None) -> None:
+                bar.update(bar.task_ids[0], description=phase, completed=done, total=total)
+
+            places = {} if liberty is None else {"library": liberty}
+            outcome = synthesize(chosen, **places, target=target, use_cache=cache, progress=show)
+    except (EnergyError, ToolchainError) as error:
+        print(f"archsim: {' '.join(str(error).split())}", file=sys.stderr)
+        raise typer.Exit(FAILED) from error
+    if output is not None:
+        save(outcome.synthesis, outcome.netlist, output)
+    if as_json:
+        print(outcome.synthesis.to_json())
+    else:
+        report(outcome.synthesis, depth)
+
+
+def save(synthesis: Synthesis, netlist: str, folder: Path) -> None:
+    """Write the result, the netlist and the hierarchy as a table into a new folder."""
+    with new_folder(folder) as work:
+        (work / "synthesis.json").write_text(synthesis.to_json() + "\n", encoding="utf-8")
+        (work / "netlist.v").write_text(netlist, encoding="utf-8")
+        (work / "area.csv").write_text(synthesis.to_csv(), encoding="utf-8")
+    typer.echo(f"{folder}: synthesis.json, netlist.v, area.csv", err=True)
+
+
+def report(synthesis: Synthesis, depth: int) -> None:
+    """Print the result for people."""
+    from rtl.synthesis import tables
+
+    console = output_console()
+    console.print(tables.heading(synthesis))
+    console.print(tables.hierarchy_table(synthesis, depth))
+    console.print(tables.class_table(synthesis))
+    console.print(tables.memory_table(synthesis))
+    console.print(tables.closing(synthesis))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("synth", short_help="Map a design to standard cells: area and clock.")(synth)
