@@ -8,13 +8,27 @@ import sys
 import tomllib
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, cast
 
 import typer
 
 from archsim.cli.choose import WorkloadOptions, load_workload
 from archsim.cli.costs import Costs
 from archsim.cli.layers import print_result
+from archsim.cli.options import (
+    AsJson,
+    Density,
+    DesignName,
+    Dimensions,
+    Distribution,
+    InputFile,
+    OperandScheme,
+    Seed,
+    Settings,
+    SkipUnsupported,
+    TilingFile,
+    WorkloadName,
+)
 from archsim.cli.output import announce_compilation, output_console, progress_bar
 from archsim.core.problem import Tiling
 from archsim.designs.registry import load_design, with_settings
@@ -66,55 +80,20 @@ def save(result: NetworkResult, energy: EnergyAccount | None, folder: Path) -> N
 
 
 def run(  # noqa: PLR0913
-    design: Annotated[str, typer.Argument(help="A registered design or a TOML file.")],
-    workload: Annotated[
-        str, typer.Argument(help="A built-in network, a packaged one, or an ONNX file.")
-    ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Change the design: rows=16, off_chip.burst_bytes=32. May be repeated.",
-        ),
-    ] = None,
+    design: DesignName,
+    workload: WorkloadName,
+    settings: Settings = None,
     timing_only: Annotated[
         bool, typer.Option("--timing-only", help="Cycles only, no values.")
     ] = False,
-    operands: Annotated[
-        Literal["auto", "real", "synthetic"],
-        typer.Option(help="auto: real where the workload has values, else synthetic."),
-    ] = "auto",
-    density: Annotated[float, typer.Option(help="Share of non-zero synthetic operands.")] = 1.0,
-    distribution: Annotated[
-        Literal["uniform", "normal"], typer.Option(help="Distribution of synthetic operands.")
-    ] = "uniform",
-    seed: Annotated[int, typer.Option(help="Seed of synthetic operands.")] = 0,
-    input_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--input", metavar="FILE.npz", help="The ONNX model's inputs: its operands are real."
-        ),
-    ] = None,
-    dim: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=SIZE", help="A dynamic dimension of the model: batch=1. May be repeated."
-        ),
-    ] = None,
-    skip_unsupported: Annotated[
-        bool,
-        typer.Option(
-            "--skip-unsupported", help="Record unsupported operators instead of refusing them."
-        ),
-    ] = False,
-    tiling: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.toml",
-            help="Tilings of some layers: [conv1] pixel_rows, pixel_columns, filters, channels.",
-        ),
-    ] = None,
+    operands: OperandScheme = "auto",
+    density: Density = 1.0,
+    distribution: Distribution = "uniform",
+    seed: Seed = 0,
+    input_file: InputFile = None,
+    dim: Dimensions = None,
+    skip_unsupported: SkipUnsupported = False,
+    tiling: TilingFile = None,
     technology: Annotated[
         str | None,
         typer.Option(
@@ -138,7 +117,7 @@ def run(  # noqa: PLR0913
         Path | None,
         typer.Option(metavar="FILE.html", help="A new page with figures, to open in a browser."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+    as_json: AsJson = False,
     output: Annotated[
         Path | None,
         typer.Option(

@@ -5,13 +5,27 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich import box
 from rich.table import Table
 
 from archsim.cli.choose import WorkloadOptions, load_workload
+from archsim.cli.options import (
+    AsJson,
+    Density,
+    DesignName,
+    Dimensions,
+    Distribution,
+    InputFile,
+    OperandScheme,
+    Seed,
+    Settings,
+    SkipUnsupported,
+    TilingFile,
+    WorkloadName,
+)
 from archsim.cli.output import announce_compilation, output_console, progress_bar
 from archsim.cli.run import load_tilings
 from archsim.designs.registry import load_design, with_settings
@@ -21,10 +35,8 @@ from workloads.layers import Network
 
 
 def trace(  # noqa: PLR0913
-    design: Annotated[str, typer.Argument(help="A registered design or a TOML file.")],
-    workload: Annotated[
-        str, typer.Argument(help="A built-in network, a packaged one, or an ONNX file.")
-    ],
+    design: DesignName,
+    workload: WorkloadName,
     layer: Annotated[
         str | None, typer.Option(metavar="NAME", help="This layer alone, from cycle 0.")
     ] = None,
@@ -39,49 +51,16 @@ def trace(  # noqa: PLR0913
     lanes: Annotated[
         bool, typer.Option(help="In the VCD, each lane of a word as a signal too.")
     ] = True,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Change the design: rows=16, off_chip.burst_bytes=32. May be repeated.",
-        ),
-    ] = None,
-    operands: Annotated[
-        Literal["auto", "real", "synthetic"],
-        typer.Option(help="Of the VCD. auto: real where the workload has values, else synthetic."),
-    ] = "auto",
-    density: Annotated[float, typer.Option(help="Share of non-zero synthetic operands.")] = 1.0,
-    distribution: Annotated[
-        Literal["uniform", "normal"], typer.Option(help="Distribution of synthetic operands.")
-    ] = "uniform",
-    seed: Annotated[int, typer.Option(help="Seed of synthetic operands.")] = 0,
-    input_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--input", metavar="FILE.npz", help="The ONNX model's inputs: its operands are real."
-        ),
-    ] = None,
-    dim: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME=SIZE", help="A dynamic dimension of the model: batch=1. May be repeated."
-        ),
-    ] = None,
-    skip_unsupported: Annotated[
-        bool,
-        typer.Option(
-            "--skip-unsupported", help="Record unsupported operators instead of refusing them."
-        ),
-    ] = False,
-    tiling: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.toml",
-            help="Tilings of some layers: [conv1] pixel_rows, pixel_columns, filters, channels.",
-        ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON.")] = False,
+    settings: Settings = None,
+    operands: OperandScheme = "auto",
+    density: Density = 1.0,
+    distribution: Distribution = "uniform",
+    seed: Seed = 0,
+    input_file: InputFile = None,
+    dim: Dimensions = None,
+    skip_unsupported: SkipUnsupported = False,
+    tiling: TilingFile = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show a run over time: when each unit of the core loads, streams, waits and drains.
 

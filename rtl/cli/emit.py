@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from archsim.cli.options import DesignName, Settings
 from archsim.cli.output import progress_bar
 from archsim.designs.registry import load_design, with_settings
 from archsim.errors import require
@@ -12,15 +13,12 @@ from archsim.files import require_new, write_new
 
 
 def emit_design(
-    design: Annotated[str, typer.Argument(help="A registered design or a TOML file.")],
+    design: DesignName,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE.v", help="A new file; without it, to stdout."),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change the design first: rows=16."),
-    ] = None,
+    settings: Settings = None,
     top: Annotated[str, typer.Option(help="The name of the top module.")] = "top",
 ) -> None:
     """Emit a design as Verilog, with a manifest of its parameters and ports beside it.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from archsim.cli.options import AsJson, DesignName, Settings
 from archsim.cli.output import output_console, progress_bar
 from archsim.designs.registry import load_design, with_settings
 from archsim.designs.systolic import Systolic
@@ -25,7 +26,7 @@ FAILED = 2
 
 
 def power(  # noqa: PLR0913
-    design: Annotated[str, typer.Argument(help="A registered design or a TOML file.")],
+    design: DesignName,
     workload: Annotated[
         str | None,
         typer.Argument(help="A network; without it, a small product of random matrices."),
@@ -42,12 +43,9 @@ def power(  # noqa: PLR0913
         Path | None,
         typer.Option(metavar="FILE.lib", help="Cell library; without it, Debian's osu018."),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change the design first: rows=4."),
-    ] = None,
+    settings: Settings = None,
     depth: Annotated[int, typer.Option(help="Levels of the hierarchy to print.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Energy of a layer in a design's netlist, by module, from what really switches.
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from archsim.cli.options import AsJson, DesignName, Settings
 from archsim.cli.output import output_console, progress_bar
 from archsim.designs.registry import load_design, with_settings
 from archsim.errors import require
@@ -18,7 +19,7 @@ FAILED = 2
 
 
 def synth(  # noqa: PLR0913
-    design: Annotated[str, typer.Argument(help="A registered design or a TOML file.")],
+    design: DesignName,
     target: Annotated[
         Target, typer.Option(help="What to map to: cells of a Liberty library.")
     ] = "cells",
@@ -32,15 +33,12 @@ def synth(  # noqa: PLR0913
             "-o", "--output", metavar="DIR", help="New folder: synthesis.json, netlist.v, area.csv."
         ),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change the design first: rows=16."),
-    ] = None,
+    settings: Settings = None,
     depth: Annotated[int, typer.Option(help="Levels of the hierarchy to print.")] = 2,
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Use an answer that was found before.")
     ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Map a design's RTL to standard cells: area by module and by class, and the slowest path.
 

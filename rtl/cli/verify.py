@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from archsim.cli.options import DesignName, Settings
 from archsim.cli.output import progress_bar
 from archsim.designs.registry import design_name, load_design, with_settings
 from archsim.designs.systolic import Systolic
@@ -29,7 +30,7 @@ WaveFormat = Literal["fst", "vcd"]
 
 
 def verify(  # noqa: PLR0913
-    design: Annotated[str, typer.Argument(help="A registered design or a TOML file.")],
+    design: DesignName,
     cases: Annotated[int, typer.Option(help="How many random layers, tilings and stalls.")] = 20,
     seed: Annotated[int, typer.Option(help="Seed of the cases.")] = 0,
     only: Annotated[
@@ -39,10 +40,7 @@ def verify(  # noqa: PLR0913
         Simulator,
         typer.Option(help="amaranth for small designs; verilator and cocotb run the Verilog."),
     ] = "verilator",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change the design first: rows=16."),
-    ] = None,
+    settings: Settings = None,
     waves: Annotated[
         Path | None,
         typer.Option(
