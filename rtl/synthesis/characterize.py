@@ -91,6 +91,7 @@ def _measured_blocks(
             verilog(blocks),
             library,
             Path(folder),
+            split=False,
             progress=lambda done, total: progress("mapping blocks", done, total),
         )
     points: dict[str, tuple[Point, ...]] = {}

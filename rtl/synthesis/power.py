@@ -202,15 +202,15 @@ def refuse_hopeless(case: Case) -> None:
     """Raise `InputError` for a case that takes too long whatever it is mapped to."""
     design = case.design
     gates = design.rows * design.columns * design.operand_bits * LEAST_GATES_PER_PE_BIT
-    _refuse_long(case, case.answer().cycles, gates)
+    _refuse_long(case, case.answer().cycles, gates, "at least")
 
 
-def _refuse_long(case: Case, cycles: int, gates: int) -> None:
+def _refuse_long(case: Case, cycles: int, gates: int, how_sure: str = "about") -> None:
     if gates * cycles > MOST_GATE_CYCLES:
         minutes = gates * cycles / GATE_CYCLES_PER_SECOND / 60
         raise InputError(
-            f"layer {case.layer.name} takes {cycles:,} cycles, about {minutes:,.0f} minutes on "
-            f"{gates:,} gates; choose a layer of fewer than {int(MOST_GATE_CYCLES / gates):,} "
+            f"layer {case.layer.name} takes {cycles:,} cycles, {how_sure} {minutes:,.0f} minutes "
+            f"on {gates:,} gates; choose a layer of fewer than {int(MOST_GATE_CYCLES / gates):,} "
             f"cycles, or a smaller design"
         )
 
