@@ -6,7 +6,7 @@ action of one ("register.clock"), or "default", to a source:
 
 "table:NAME"      a published table (`energy_models.published`); NAME may be a TOML file
 "synthesis:NAME"  coefficients measured by synthesis (`energy_models.logic`); likewise
-"cacti:NODE"      the SRAM grid of that node (`energy_models.sram`); "cacti:45:itrs-hp" of other cells
+"cacti:NODE"      the SRAM grid of that node (`energy_models.sram`); "cacti:45:itrs-hp": other cells
 "dram:INTERFACE"  energy per bit of an off-chip interface
 "none: REASON"    nobody has said: it is left out, and the reason is shown
 
