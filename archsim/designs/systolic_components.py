@@ -199,6 +199,7 @@ def _accumulating_registers(design: Systolic) -> tuple[Component, ...]:
         _registers("array.pe", bits + 2, pes, step),
         _registers("array.pe", bits, pes, step),
         _registers("array.pe", total, pes, step),
+        _selectors("array.pe", total, pes, step),  # a sum begins anew
         *_held_registers("array.pe", total, pes, {"accumulator_write": float(columns)}),
         *_held_registers("array.pe", total + 2, pes, leaving),
         _registers("array.skew", bits, rows * rows, {"array_step": float(rows * rows)}),
