@@ -87,7 +87,8 @@ class VectorLaneDesign:
             f"length must be that of the vectors, {vector}, not {self.length}",
         )
         require(
-            self.term_bits <= WIDEST, f"a term must have at most {WIDEST} bits, not {self.term_bits}"
+            self.term_bits <= WIDEST,
+            f"a term must have at most {WIDEST} bits, not {self.term_bits}",
         )
         require(
             self.scaled or not self.gated, "a lane without scales has no scale product to gate it"
