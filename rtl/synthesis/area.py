@@ -60,10 +60,6 @@ class Memory:
     bits: int
     depth: int
 
-    @property
-    def total_bits(self) -> int:
-        return self.bits * self.depth
-
 
 @dataclass(frozen=True, kw_only=True)
 class Module:
