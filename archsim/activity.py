@@ -25,10 +25,10 @@ from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core import schedule as sc
 from archsim.core.commands import check_commands
-from archsim.core.problem import Tiling, problem_of
+from archsim.core.core_design import CoreDesign
+from archsim.core.problem import Tiling
 from archsim.core.traffic import service_objects, services_of
 from archsim.core.walk import walk
-from archsim.designs.systolic import Systolic
 from archsim.numbers import IntArray
 from archsim.simulate import (
     check_tiling_names,
@@ -210,7 +210,7 @@ class Activity:
 
 
 def layer_activity(
-    design: Systolic, layer: Conv2d | MatMul, tiling: Tiling | None = None, start_cycle: int = 0
+    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None = None, start_cycle: int = 0
 ) -> Activity:
     """Plan a layer, in the tiling given or the automatic one, as `archsim.simulate` does.
 
@@ -218,7 +218,7 @@ def layer_activity(
     """
     machine = design.machine
     tiling = plan_tiling(design, layer, tiling)
-    tiles = walk(problem_of(layer).vector(), tiling.vector(), machine)
+    tiles = walk(design.numerics.problem(layer).vector(), tiling.vector(), machine)
     check_commands(layer.name, tiles)
     services = services_of(tiles, machine)
     plan = sc.schedule(tiles, machine, services, sc.NO_GAPS)
@@ -233,7 +233,7 @@ def layer_activity(
 
 
 def activities(
-    design: Systolic, network: Network, tilings: Mapping[str, Tiling] | None = None
+    design: CoreDesign, network: Network, tilings: Mapping[str, Tiling] | None = None
 ) -> Iterator[Activity]:
     """The run of each matrix layer, one behind the other; a layer is planned when it is its turn.
 

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
 from archsim.activity import ARRAY, LAYERS, LOADERS, OFMAP_PORT, UNITS, Interval, Tile
+from archsim.core.core_design import CoreDesign
 from archsim.designs.registry import design_name, design_record
-from archsim.designs.systolic import Systolic
 from archsim.version import VERSION
 
 PROCESS = 1
@@ -30,7 +30,7 @@ Event = dict[str, Any]
 
 
 def write_chrome_trace(
-    intervals: Iterable[Interval], file: TextIO, *, design: Systolic, network: str
+    intervals: Iterable[Interval], file: TextIO, *, design: CoreDesign, network: str
 ) -> int:
     """Write intervals as they come, one event a line; returns how many events were written.
 
@@ -60,7 +60,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _events(intervals: Iterable[Interval], design: Systolic, network: str) -> Iterator[Event]:
+def _events(intervals: Iterable[Interval], design: CoreDesign, network: str) -> Iterator[Event]:
     yield from _names(f"{network} on {design_name(design)}")
     for interval in intervals:
         yield _complete(interval, design)
@@ -77,7 +77,7 @@ def _names(process: str) -> Iterator[Event]:
         yield place | {"name": "thread_sort_index", "args": {"sort_index": thread}}
 
 
-def _nanoseconds(cycle: int, design: Systolic) -> int:
+def _nanoseconds(cycle: int, design: CoreDesign) -> int:
     return round(cycle * 1e9 / design.clock_hz)
 
 
@@ -87,7 +87,7 @@ def _microseconds(nanoseconds: int) -> float:
     return value if int(value * 1000) == nanoseconds else math.nextafter(value, math.inf)
 
 
-def _complete(interval: Interval, design: Systolic) -> Event:
+def _complete(interval: Interval, design: CoreDesign) -> Event:
     start = _nanoseconds(interval.start_cycle, design)
     end = _nanoseconds(interval.end_cycle, design)
     what, tile = interval.what, interval.tile
@@ -132,7 +132,7 @@ def _part(tile: Tile) -> dict[str, Any]:
     }
 
 
-def _counters(interval: Interval, design: Systolic) -> Iterator[Event]:
+def _counters(interval: Interval, design: CoreDesign) -> Iterator[Event]:
     """A counter that has its mean value during the interval, and 0 from its end."""
     if interval.unit == ARRAY and interval.tile is not None:
         name, unit = UTILISATION, "percent"

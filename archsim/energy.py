@@ -22,7 +22,7 @@ from energy_models.technology import Technology, load_technology
 if TYPE_CHECKING:
     import pandas as pd
 
-    from archsim.designs.systolic import Systolic
+    from archsim.core.core_design import CoreDesign
 
 DEFAULT_TECHNOLOGY = "45nm"
 
@@ -249,7 +249,9 @@ def _price_record(one: Price, unit: str) -> dict[str, Any]:
     }
 
 
-def price_design(design: Systolic, technology: Technology | str = DEFAULT_TECHNOLOGY) -> PriceList:
+def price_design(
+    design: CoreDesign, technology: Technology | str = DEFAULT_TECHNOLOGY
+) -> PriceList:
     """What a design's components cost.  Raises `InputError` where a source has no figure."""
     try:
         if isinstance(technology, str):

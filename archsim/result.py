@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from archsim.core.causes import CAUSES
 from archsim.core.problem import Tiling
-from archsim.numbers import IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,8 @@ class Actions(Mapping[str, int]):
 class LayerResult:
     """One layer.  Cycles are of the core's clock; bytes are those that cross its ports.
 
-    Vector work is carried with its operations and takes no cycles of the array.
+    Vector work is carried with its operations and takes no cycles of the array.  ofmap: integers
+    of a core of integers, numbers of one of floats.
     """
 
     name: str
@@ -65,7 +66,7 @@ class LayerResult:
     tiling: Tiling | None = None
     vector_operations: int = 0
     operands: str = "none"
-    ofmap: IntArray | None = field(default=None, repr=False, compare=False)
+    ofmap: npt.NDArray[Any] | None = field(default=None, repr=False, compare=False)
 
     @property
     def utilization(self) -> float:

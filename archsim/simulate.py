@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from archsim.core.causes import CAUSES
-from archsim.core.problem import Problem, Tiling, problem_of
+from archsim.core.core_design import CoreDesign
+from archsim.core.problem import Problem, Tiling
 from archsim.designs.registry import design_name, design_record
-from archsim.designs.systolic import Systolic
 from archsim.errors import InputError, nearest
 from archsim.numbers import IntArray
 from archsim.result import TRAFFIC, Actions, LayerResult, NetworkResult
@@ -18,20 +18,20 @@ from archsim.version import VERSION
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
 
 if TYPE_CHECKING:
-    from workloads.operands import Operands
+    pass
 
 Progress = Callable[[int, int, str], None]
 """Called with layers done, layers in all, and the name of the layer just done."""
 
-Source = Callable[["Conv2d | MatMul"], "Operands"]
-"""Gives the operands of a layer."""
+Source = Callable[["Conv2d | MatMul"], Any]
+"""Gives the operands of a layer: `workloads.operands.Operands`, or the design's own."""
 
 
 def simulate(
-    design: Systolic,
+    design: CoreDesign,
     network: Network,
     *,
-    operands: Source | Mapping[str, Operands] | None = None,
+    operands: Source | Mapping[str, Any] | None = None,
     tilings: Mapping[str, Tiling] | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
@@ -39,8 +39,9 @@ def simulate(
     """Simulate every layer.
 
     operands: None for timing only; else a mapping or function from a layer to its `Operands`
-    (`workloads.operands`), and every `LayerResult.ofmap` holds the layer's output, [N, K, P, Q]
-    or [b, M, N].  tilings: by layer name, where the automatic one is not wanted.
+    (`workloads.operands`), or to what the design's numerics makes of them, and every
+    `LayerResult.ofmap` holds the layer's output, [N, K, P, Q] or [b, M, N].
+    tilings: by layer name, where the automatic one is not wanted.
     Raises `InputError` for a layer that fits in no tiling, and for operands that are not of the
     layer's shapes or do not fit the design's widths.
     """
@@ -79,7 +80,7 @@ def check_tiling_names(network: Network, tilings: Mapping[str, Tiling]) -> None:
             )
 
 
-def _vector(design: Systolic, layer: VectorWork) -> LayerResult:
+def _vector(design: CoreDesign, layer: VectorWork) -> LayerResult:
     return LayerResult(
         name=layer.name,
         kind=layer.operator,
@@ -89,18 +90,18 @@ def _vector(design: Systolic, layer: VectorWork) -> LayerResult:
     )
 
 
-def operands_of(operands: Source | Mapping[str, Operands], layer: Conv2d | MatMul) -> Operands:
+def operands_of(operands: Source | Mapping[str, Any], layer: Conv2d | MatMul) -> Any:
     """The operands of one layer.  Raises `InputError` where a mapping has none."""
     if not isinstance(operands, Mapping):
         return operands(layer)
-    named = cast("Mapping[str, Operands]", operands)  # a Source may also be a Mapping
+    named = cast("Mapping[str, Any]", operands)  # a Source may also be a Mapping
     if layer.name not in named:
         raise InputError(f"no operands for layer {layer.name}; there are: {', '.join(named)}")
     return named[layer.name]
 
 
 def _timed(
-    design: Systolic,
+    design: CoreDesign,
     layer: Conv2d | MatMul,
     tiling: Tiling | None,
     known: dict[tuple[Problem, Tiling | None], LayerResult],
@@ -108,7 +109,7 @@ def _timed(
     """The layer's result without values; layers of one shape are timed once."""
     from dataclasses import replace
 
-    problem = problem_of(layer)
+    problem = design.numerics.problem(layer)
     key = (problem, tiling)
     if key not in known:
         known[key] = time_layer(design, layer, tiling)
@@ -116,11 +117,11 @@ def _timed(
     return replace(known[key], name=layer.name, kind=kind, macs=layer.macs)
 
 
-def plan_tiling(design: Systolic, layer: Conv2d | MatMul, tiling: Tiling | None) -> Tiling:
+def plan_tiling(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None) -> Tiling:
     """The tiling given by hand, checked, or the automatic one."""
     from archsim.core.tiling import best_tiling, check_tiling, why_nothing_fits
 
-    problem = problem_of(layer)
+    problem = design.numerics.problem(layer)
     if tiling is not None:
         check_tiling(layer.name, problem, design.machine, tiling)
         return tiling
@@ -132,7 +133,7 @@ def plan_tiling(design: Systolic, layer: Conv2d | MatMul, tiling: Tiling | None)
 
 
 def time_layer(
-    design: Systolic, layer: Conv2d | MatMul, tiling: Tiling | None = None
+    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None = None
 ) -> LayerResult:
     """Cycles, causes, actions and bytes of one layer."""
     from archsim.core import summary
@@ -141,7 +142,7 @@ def time_layer(
     from archsim.core.walk import walk
 
     tiling = plan_tiling(design, layer, tiling)
-    tiles = walk(problem_of(layer).vector(), tiling.vector(), design.machine)
+    tiles = walk(design.numerics.problem(layer).vector(), tiling.vector(), design.machine)
     check_commands(layer.name, tiles)
     figures = summary.time_tiles(tiles, design.machine).tolist()
     return LayerResult(
@@ -163,41 +164,33 @@ def time_layer(
 
 
 def _with_values(
-    design: Systolic, layer: Conv2d | MatMul, timed: LayerResult, operands: Operands | None
+    design: CoreDesign, layer: Conv2d | MatMul, timed: LayerResult, operands: Any
 ) -> LayerResult:
     from dataclasses import replace
 
     if operands is None:
         return timed
-    return replace(timed, ofmap=layer_output(design, layer, operands), operands=operands.scheme)
+    assert timed.tiling is not None
+    numerics = design.numerics
+    taken = numerics.take(layer, operands)
+    ofmap = numerics.ofmap(layer, timed.tiling, taken)
+    return replace(timed, ofmap=ofmap, operands=taken.scheme)
 
 
-def layer_output(design: Systolic, layer: Conv2d | MatMul, operands: Operands) -> IntArray:
-    """The integers that the core computes for a layer: [N, K, P, Q] or [b, M, N]."""
-    from archsim.core import layout
-    from archsim.core.values import compute
-    from archsim.operand_check import check_operands
-
-    problem = problem_of(layer)
-    check_operands(design, layer, operands)
-    bias = None
-    if operands.bias is not None:
-        bias = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
-    ofmap = compute(
-        problem,
-        (
-            layout.split_ifmap(layer, problem, operands.ifmap),
-            layout.split_weight(layer, problem, operands.weight),
-            bias,
-        ),
-        (operands.multiplier, operands.shift),
-        (design.operand_bits, design.accumulator_bits),
-    )
-    return layout.join_ofmap(layer, problem, ofmap)
+def layer_output(
+    design: CoreDesign,
+    layer: Conv2d | MatMul,
+    operands: Any,
+    tiling: Tiling | None = None,
+) -> Any:
+    """What the core computes for a layer: [N, K, P, Q] or [b, M, N] (`LayerResult.ofmap`)."""
+    numerics = design.numerics
+    chosen = plan_tiling(design, layer, tiling)
+    return numerics.ofmap(layer, chosen, numerics.take(layer, operands))
 
 
 def simulate_many(
-    designs: Iterable[Systolic], network: Network
+    designs: Iterable[CoreDesign], network: Network
 ) -> tuple[IntArray, tuple[str, ...]]:
     """Timing of many designs at once: cycles [designs, layers], and the names of the layers.
 
@@ -208,11 +201,20 @@ def simulate_many(
 
     listed = list(designs)
     layers = network.matrix_layers
-    problems = [problem_of(layer) for layer in layers]
-    unique = list(dict.fromkeys(problems))
-    cycles, _ = time_many(
-        np.stack([problem.vector() for problem in unique]),
-        np.stack([design.machine for design in listed]),
-    )
-    where = [unique.index(problem) for problem in problems]
-    return cycles[:, where], tuple(layer.name for layer in layers)
+    cycles = np.zeros((len(listed), len(layers)), np.int64)
+    # cores that see a layer alike go through one pass; most numerics make the same problems
+    alike: dict[tuple[Problem, ...], list[int]] = {}
+    seen: dict[Any, tuple[Problem, ...]] = {}
+    for at, design in enumerate(listed):
+        key = design.numerics.problem_key
+        if key not in seen:
+            seen[key] = tuple(design.numerics.problem(layer) for layer in layers)
+        alike.setdefault(seen[key], []).append(at)
+    for problems, rows in alike.items():
+        unique = list(dict.fromkeys(problems))
+        found, _ = time_many(
+            np.stack([problem.vector() for problem in unique]),
+            np.stack([listed[at].machine for at in rows]),
+        )
+        cycles[rows] = found[:, [unique.index(problem) for problem in problems]]
+    return cycles, tuple(layer.name for layer in layers)

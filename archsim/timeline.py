@@ -15,8 +15,8 @@ import numpy.typing as npt
 from archsim.activity import LAYERS, WAITS, Activity, Interval, activities
 from archsim.core import schedule as sc
 from archsim.core.causes import CAUSES
+from archsim.core.core_design import CoreDesign
 from archsim.core.problem import Tiling
-from archsim.designs.systolic import Systolic
 from archsim.errors import require, require_positive
 from archsim.numbers import IntArray
 from archsim.simulate import simulate
@@ -26,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def timeline(
-    design: Systolic, network: Network, tilings: Mapping[str, Tiling] | None = None
+    design: CoreDesign, network: Network, tilings: Mapping[str, Tiling] | None = None
 ) -> Iterator[Interval]:
     """The intervals of a whole run, layer after layer; never more than a layer is in memory.
 
@@ -61,7 +61,7 @@ class OverTime:
 
 
 def binned(
-    design: Systolic,
+    design: CoreDesign,
     network: Network,
     bins: int = 200,
     tilings: Mapping[str, Tiling] | None = None,

@@ -2,79 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from archsim.core import commands as cmd
-from archsim.core import layout
 from archsim.core import schedule as sc
 from archsim.core.actions import count_actions
+from archsim.core.core_design import CoreDesign
 from archsim.core.layer_command import describe
-from archsim.core.problem import Problem, Tiling, problem_of
-from archsim.core.values import compute, requantize
+from archsim.core.numerics import TiledLayer
+from archsim.core.problem import Problem, Tiling
 from archsim.core.walk import walk
-from archsim.designs.systolic import Systolic
 from archsim.numbers import IntArray
-from archsim.operand_check import check_operands
 from archsim.ports import Transfers
 from archsim.timing import Service, crossings
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import Operands
 
 PORTS = ("command", "ifmap", "weight", "bias", "ofmap")
 
 
 def command_words(
-    layer: Conv2d | MatMul, tiling: Tiling, machine: IntArray, operands: Operands
+    name: str, problem: Problem, tiling: Tiling, machine: IntArray, scaling: tuple[int, int]
 ) -> IntArray:
-    """The command stream of a layer: [1, fields]."""
-    scaling = (operands.multiplier, operands.shift)
-    fields = describe(layer.name, problem_of(layer), tiling, machine, scaling)
+    """The command stream of a layer: [1, fields]; scaling is (multiplier, shift)."""
+    fields = describe(name, problem, tiling, machine, scaling)
     return np.array([list(fields.values())], np.int64)
-
-
-def _stack(rows: IntArray, words: Callable[[IntArray], IntArray], lanes: int) -> IntArray:
-    """The words of the given tiles, one behind the other."""
-    parts = [words(row) for row in rows]
-    return np.concatenate(parts) if parts else np.zeros((0, lanes), np.int64)
-
-
-def port_words(
-    design: Systolic, layer: Conv2d | MatMul, problem: Problem, tiles: IntArray, operands: Operands
-) -> dict[str, IntArray]:
-    """The payload of every port of data, in order: [words, lanes] each."""
-    ifmap = layout.split_ifmap(layer, problem, operands.ifmap.astype(np.int64))
-    weight = layout.split_weight(layer, problem, operands.weight.astype(np.int64))
-    bias = None
-    if operands.bias is not None:
-        bias = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
-    scaling = (operands.multiplier, operands.shift)
-    widths = (design.operand_bits, design.accumulator_bits)
-    ofmap = compute(problem, (ifmap, weight, bias), scaling, widths)
-    moving = design.dataflow == "input_stationary"
-    padding = None
-    if moving:
-        nothing = np.zeros((problem.groups, problem.filters), np.int64)
-        padding = requantize(
-            nothing, 0 if bias is None else bias, scaling, bool(problem.relu), widths[0]
-        )
-    lanes, columns = design.ifmap_lanes, design.columns
-    out = tiles[tiles[:, cmd.LAST_K] == 1]
-    biased = tiles[tiles[:, cmd.HAS_BIAS] == 1]
-    new_ifmap = tiles[tiles[:, cmd.LOAD_IFMAP] == 1]
-    new_weight = tiles[tiles[:, cmd.LOAD_WEIGHT] == 1]
-    width, bias_lanes = design.weight_lanes, design.bias_lanes
-    offsets = np.zeros((problem.groups, problem.filters), np.int64) if bias is None else bias
-    return {
-        "ifmap": _stack(new_ifmap, lambda row: layout.ifmap_words(row, ifmap, lanes), lanes),
-        "weight": _stack(
-            new_weight, lambda row: layout.weight_words(row, weight, width, moving=moving), width
-        ),
-        "bias": _stack(biased, lambda row: layout.bias_words(row, offsets, bias_lanes), bias_lanes),
-        "ofmap": _stack(out, lambda row: layout.ofmap_words(row, ofmap, columns, padding), columns),
-    }
 
 
 def _ready(rows: IntArray, starts: IntArray, words: int, *, rising: bool) -> IntArray:
@@ -88,7 +42,7 @@ def _ready(rows: IntArray, starts: IntArray, words: int, *, rising: bool) -> Int
 
 
 def port_ready(
-    design: Systolic, tiles: IntArray, plan: IntArray, services: tuple[Service, ...]
+    design: CoreDesign, tiles: IntArray, plan: IntArray, services: tuple[Service, ...]
 ) -> dict[str, IntArray]:
     """The earliest cycle at which each word may cross, before the port's own service: [words]."""
 
@@ -109,7 +63,7 @@ def port_ready(
 
 
 def transfers(
-    design: Systolic,
+    design: CoreDesign,
     tiles: IntArray,
     plan: IntArray,
     services: tuple[Service, ...],
@@ -147,22 +101,27 @@ class Answer:
 
 
 def answer(
-    design: Systolic,
+    design: CoreDesign,
     layer: Conv2d | MatMul,
     tiling: Tiling,
-    operands: Operands,
+    operands: Any,
     services: tuple[Service, ...],
 ) -> Answer:
     """The exact answer for a layer under given services of the ports (in the order of PORTS).
 
+    operands: `workloads.operands.Operands`, or what the design's numerics makes of them.
     Raises `InputError` for operands that are not of the layer's shapes or the design's widths.
     """
-    check_operands(design, layer, operands)
-    problem = problem_of(layer)
+    numerics = design.numerics
+    problem, taken = numerics.problem(layer), numerics.take(layer, operands)
     tiles = walk(problem.vector(), tiling.vector(), design.machine)
     words = {
-        "command": command_words(layer, tiling, design.machine, operands),
-        **port_words(design, layer, problem, tiles, operands),
+        "command": command_words(
+            layer.name, problem, tiling, design.machine, numerics.scaling(taken)
+        ),
+        **numerics.words(
+            TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles), taken
+        ),
     }
     vectors = np.stack([service.vector() for service in services])
     gaps = sc.join_gaps([service.cumulative for service in services])

@@ -24,11 +24,11 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from archsim.core.problem import Tiling, problem_of
+from archsim.core.core_design import CoreDesign
+from archsim.core.problem import Tiling
 from archsim.core.traffic import service_objects, services_of
 from archsim.core.walk import walk
 from archsim.designs.registry import design_name
-from archsim.designs.systolic import Systolic
 from archsim.ports import Port, Transfers
 from archsim.simulate import plan_tiling
 from archsim.trace import Answer, answer
@@ -81,7 +81,7 @@ class Waves:
     half as large again with them.
     """
 
-    def __init__(self, design: Systolic, file: TextIO, *, lanes: bool = True) -> None:
+    def __init__(self, design: CoreDesign, file: TextIO, *, lanes: bool = True) -> None:
         from vcd.writer import VCDWriter
 
         comment = f"the model of {design_name(design)}, archsim {VERSION}"
@@ -136,13 +136,13 @@ def _time(cycle: int) -> int:
 
 
 def layer_answer(
-    design: Systolic, layer: Conv2d | MatMul, operands: Operands, tiling: Tiling | None = None
+    design: CoreDesign, layer: Conv2d | MatMul, operands: Operands, tiling: Tiling | None = None
 ) -> Answer:
     """The model's answer with the design's own off-chip memory, as `archsim.simulate` times it.
 
     Raises `InputError` as `plan_tiling` and `archsim.trace.answer` do.
     """
     tiling = plan_tiling(design, layer, tiling)
-    tiles = walk(problem_of(layer).vector(), tiling.vector(), design.machine)
+    tiles = walk(design.numerics.problem(layer).vector(), tiling.vector(), design.machine)
     services = service_objects(services_of(tiles, design.machine))
     return answer(design, layer, tiling, operands, services)

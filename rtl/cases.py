@@ -4,17 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from archsim.core.problem import Problem, Tiling, problem_of
+from archsim.core import machine as mc
+from archsim.core.core_design import CoreDesign
+from archsim.core.numerics import Drawing
+from archsim.core.problem import Problem, Tiling
 from archsim.core.tiling import check_tiling
 from archsim.core.walk import walk
-from archsim.designs.systolic import DATAFLOWS, Systolic
 from archsim.errors import InputError
-from archsim.memory import Plain
+from archsim.numbers import ceil_div
 from archsim.timing import Service
 from archsim.trace import PORTS
 from rtl.conformance import Case
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import synthetic
 
 ATTEMPTS = 200
 MOST_TILES = 400
@@ -39,38 +40,23 @@ class Draw:
         return bool(self.rng.random() < probability)
 
 
-def random_design(draw: Draw, largest: int = 5) -> Systolic:
-    """A small design: any dataflow, operand width and odd sizes."""
-    return Systolic(
-        rows=draw.whole(1, largest),
-        columns=draw.whole(1, largest),
-        dataflow=DATAFLOWS[draw.whole(0, 2)],
-        operand_bits=draw.one_of(4, 8, 16),
-        accumulator_bits=draw.one_of(32, 32, 37),
-        ifmap_memory=Plain(capacity_bytes=draw.whole(200, 4000)),
-        weight_memory=Plain(capacity_bytes=draw.whole(200, 4000)),
-        accumulator_memory=Plain(capacity_bytes=draw.whole(400, 6000)),
-        bias_words=draw.whole(2, 64),
-    )
-
-
 def _near(draw: Draw, size: int, limit: int) -> int:
     """A size that troubles an array axis of `size`: 1, primes, around its multiples."""
     awkward = (1, 2, 3, size, size + 1, size - 1, 2 * size, 2 * size + 1, 7)
     return max(1, min(draw.one_of(*awkward), limit))
 
 
-def random_layer(draw: Draw, design: Systolic) -> Conv2d | MatMul:
+def random_layer(draw: Draw, design: CoreDesign) -> Conv2d | MatMul:
     """A layer around the sizes of the design's array."""
-    rows, columns = design.rows, design.columns
+    pixels, filters, channels = design.mnk
     bias, relu = draw.chance(0.5), draw.chance(0.5)
     if draw.chance(0.4):
         batch = draw.one_of(1, 1, 2)
         return MatMul(
             name="product",
-            m=_near(draw, columns, 40),
-            n=_near(draw, columns, 40),
-            k=_near(draw, rows, 40),
+            m=_near(draw, pixels, 40),
+            n=_near(draw, filters, 40),
+            k=_near(draw, channels, 40),
             batch=batch,
             shared_weight=batch == 1,
             bias=bias,
@@ -82,8 +68,8 @@ def random_layer(draw: Draw, design: Systolic) -> Conv2d | MatMul:
     least = [max(1, (kernel[a] - 1) * dilation[a] + 1 - pads[a] - pads[a + 2]) for a in (0, 1)]
     depthwise = draw.chance(0.2)
     groups = draw.whole(2, 5) if depthwise else draw.one_of(1, 1, 1, 2)
-    channels = 1 if depthwise else _near(draw, rows, 20)
-    filters = 1 if depthwise else _near(draw, columns, 20)
+    channels = 1 if depthwise else _near(draw, channels, 20)
+    filters = 1 if depthwise else _near(draw, filters, 20)
     return Conv2d(
         name="convolution",
         channels=channels * groups,
@@ -107,13 +93,15 @@ def random_layer(draw: Draw, design: Systolic) -> Conv2d | MatMul:
     )
 
 
-def random_tiling(draw: Draw, design: Systolic, problem: Problem) -> Tiling | None:
+def random_tiling(draw: Draw, design: CoreDesign, problem: Problem) -> Tiling | None:
     """A tiling that fits, mostly of several tiles; None if none was found."""
+    together = int(design.machine[mc.OUTPUT_VECTOR])
     for attempt in range(ATTEMPTS):
+        filters = draw.whole(1, problem.filters)
         tiling = Tiling(
             pixel_rows=draw.whole(1, problem.out_height),
             pixel_columns=draw.whole(1, problem.out_width),
-            filters=draw.whole(1, problem.filters),
+            filters=min(ceil_div(filters, together) * together, problem.filters),
             channels=draw.whole(1, problem.channels),
             order="filters_outer" if draw.chance(0.5) else "pixels_outer",
         )
@@ -138,7 +126,7 @@ def random_services(draw: Draw, counts: dict[str, int]) -> tuple[Service, ...]:
     return tuple(services)
 
 
-def port_counts(design: Systolic, problem: Problem, tiling: Tiling) -> dict[str, int]:
+def port_counts(design: CoreDesign, problem: Problem, tiling: Tiling) -> dict[str, int]:
     """Words that cross each port."""
     from archsim.core import commands as cmd
 
@@ -152,27 +140,24 @@ def port_counts(design: Systolic, problem: Problem, tiling: Tiling) -> dict[str,
     }
 
 
-def random_case(
-    seed: int, number: int, design: Systolic | None = None, *, longest_words: int = 20_000
-) -> Case:
-    """Case `number` of a seed: on the given design, or on a random small one."""
+def random_case(seed: int, number: int, design: CoreDesign, *, longest_words: int = 20_000) -> Case:
+    """Case `number` of a seed, on a design."""
     for attempt in range(ATTEMPTS):
         draw = Draw(seed, number, attempt)
-        chosen = design or random_design(draw)
-        layer = random_layer(draw, chosen)
-        problem = problem_of(layer)
-        tiling = random_tiling(draw, chosen, problem)
+        layer = random_layer(draw, design)
+        problem = design.numerics.problem(layer)
+        tiling = random_tiling(draw, design, problem)
         if tiling is None:
             continue
-        counts = port_counts(chosen, problem, tiling)
-        tiles = len(walk(problem.vector(), tiling.vector(), chosen.machine))
+        counts = port_counts(design, problem, tiling)
+        tiles = len(walk(problem.vector(), tiling.vector(), design.machine))
         if sum(counts.values()) > longest_words or tiles > MOST_TILES:
             continue
         return Case(
-            design=chosen,
+            design=design,
             layer=layer,
             tiling=tiling,
-            operands=synthetic(layer, bits=chosen.operand_bits, seed=seed + number),
+            operands=design.numerics.synthetic(layer, Drawing(seed=seed + number)),
             services=random_services(draw, counts),
             label=f"seed {seed} case {number}",
         )

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from archsim.core.actions import ACTIONS
+from archsim.core.core_design import CoreDesign
 from archsim.core.problem import Tiling
-from archsim.designs.systolic import Systolic
 from archsim.ports import Difference, Transfers, differences
 from archsim.timing import Service
 from archsim.trace import PORTS, Answer, answer
@@ -25,7 +25,7 @@ PATIENCE_CYCLES = 2_000
 class Case:
     """A layer in a tiling on a design, and how the memory side serves each port."""
 
-    design: Systolic
+    design: CoreDesign
     layer: Conv2d | MatMul
     tiling: Tiling
     operands: Operands

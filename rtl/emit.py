@@ -12,8 +12,8 @@ from amaranth.back.verilog import (
 )
 
 from archsim.core.actions import ACTIONS
+from archsim.core.core_design import CoreDesign
 from archsim.designs.registry import design_name, design_record
-from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
 from archsim.version import VERSION
 from rtl.hierarchy import Library, sharing
@@ -33,7 +33,7 @@ class Emitted:
         return json.dumps(self.manifest, indent=2)
 
 
-def _port_record(design: Systolic) -> list[dict[str, Any]]:
+def _port_record(design: CoreDesign) -> list[dict[str, Any]]:
     return [
         {
             "name": port.name,
@@ -84,7 +84,7 @@ def readable(text: str, library: Library) -> str:
     return _MODULE.sub(heading, _SETTLE.sub("settle ", _NOISE.sub("", text)))
 
 
-def emit(design: Systolic, *, top: str = "top") -> Emitted:
+def emit(design: CoreDesign, *, top: str = "top") -> Emitted:
     """Verilog of a design's core: the hierarchy of the design, each repeated module once.
 
     Raises `InputError` for a `top` that is no identifier or names another module.

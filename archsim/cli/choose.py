@@ -11,11 +11,12 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.lib.npyio import NpzFile
 
+from archsim.core.numerics import Drawing, Numerics
 from archsim.errors import InputError, nearest, require
 from archsim.simulate import Source
 from workloads.builtin import builtin, networks
 from workloads.layers import Network
-from workloads.operands import Operands, from_onnx, synthetic
+from workloads.operands import Operands, from_onnx
 from workloads.packaged import packaged, packaged_names
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ class Workload:
     feeds: Callable[[], dict[str, Any]] | None = None
     options: WorkloadOptions = field(default_factory=WorkloadOptions)
 
-    def operands(self, bits: int) -> Source | Mapping[str, Operands] | None:
-        """Where the operands of each layer come from; None for timing only."""
+    def operands(self, numerics: Numerics) -> Source | Mapping[str, Operands] | None:
+        """Where the operands of each layer for such a core come from; None for timing only."""
         options = self.options
         choice = options.operands
         if choice == "auto":
@@ -70,13 +71,10 @@ class Workload:
         if choice == "none":
             return None
         if choice == "synthetic":
-            return lambda layer: synthetic(
-                layer,
-                bits=bits,
-                density=options.density,
-                distribution=options.distribution,
-                seed=options.seed,
+            drawing = Drawing(
+                density=options.density, distribution=options.distribution, seed=options.seed
             )
+            return lambda layer: numerics.synthetic(layer, drawing)
         require(
             options.density == 1,
             f"--density is of synthetic operands, and {self.network.name} has real ones; "
@@ -87,7 +85,9 @@ class Workload:
                 f"{self.network.name} has shapes only: real operands need an ONNX file with "
                 f"--input FILE.npz, or one of: {', '.join(packaged_names())}"
             )
-        return from_onnx(self.model, self.feeds(), bits=bits, dims=options.dim_values)
+        return from_onnx(
+            self.model, self.feeds(), bits=numerics.source_bits, dims=options.dim_values
+        )
 
 
 def load_workload(name: str, options: WorkloadOptions) -> Workload:

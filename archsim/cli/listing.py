@@ -21,7 +21,6 @@ HEADINGS = {
     "name": "name",
     "kind": "kind",
     "array": "array",
-    "dataflow": "dataflow",
     "clock_mhz": "MHz",
     "values": "values",
     "matrix_layers": "layers",
@@ -40,8 +39,7 @@ def _designs() -> list[dict[str, Any]]:
         {
             "name": name,
             "kind": design.kind,
-            "array": f"{design.rows} × {design.columns}",
-            "dataflow": design.dataflow,
+            "array": design.summary,
             "clock_mhz": design.clock_hz / 1e6,
             "record": design_record(design),
         }

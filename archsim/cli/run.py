@@ -160,7 +160,7 @@ def run(  # noqa: PLR0913
     tilings = load_tilings(tiling)
     announce_compilation()
     with progress_bar(f"simulating {work.network.name}", quiet=as_json) as bar:
-        values = work.operands(chosen.operand_bits)
+        values = work.operands(chosen.numerics)
         result = simulate(
             chosen,
             work.network,

@@ -97,7 +97,7 @@ def trace(  # noqa: PLR0913
         network=_part(work.network, layer),
         all_tilings=load_tilings(tiling),
     )
-    values = None if vcd is None else work.operands(chosen.operand_bits)
+    values = None if vcd is None else work.operands(chosen.numerics)
     announce_compilation()
     with progress_bar(f"timing {run.network.name}", quiet=as_json) as bar:
         summary = run.summarize(bar, perfetto)

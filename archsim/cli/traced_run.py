@@ -20,9 +20,9 @@ from archsim.activity import (
     Interval,
 )
 from archsim.chrome_trace import write_chrome_trace
+from archsim.core.core_design import CoreDesign
 from archsim.core.problem import Tiling
 from archsim.designs.registry import design_name
-from archsim.designs.systolic import Systolic
 from archsim.files import new_file
 from archsim.simulate import (
     Source,
@@ -76,7 +76,7 @@ class TracedRun:
     Raises `InputError` for tilings of layers that the whole network does not have.
     """
 
-    design: Systolic
+    design: CoreDesign
     whole_network: Network
     network: Network
     all_tilings: Mapping[str, Tiling]

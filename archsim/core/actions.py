@@ -32,10 +32,11 @@ ACTIONS = (
 def _folds(tiles: IntArray, machine: IntArray) -> dict[str, IntArray]:
     """Per tile: reads of the operands, moving and stationary words, rows of sums."""
     rows, columns = int(machine[mc.ROWS]), int(machine[mc.COLUMNS])
+    slots = int(machine[mc.SLOTS])
     pixels, steps = tiles[:, cmd.PIXELS], tiles[:, cmd.FILTER_STEPS]
     length = tiles[:, cmd.RUN_LENGTH]
     runs = tiles[:, cmd.TAPS] * tiles[:, cmd.RUNS]
-    folds = runs * -(-length // rows)
+    folds = runs * -(-length // int(machine[mc.CHUNK]))
     if machine[mc.DATAFLOW] == mc.WEIGHT_STATIONARY:
         moving = folds * steps * pixels
         return {
@@ -61,7 +62,7 @@ def _folds(tiles: IntArray, machine: IntArray) -> dict[str, IntArray]:
     return {
         "ifmap_read": folds * steps * pixels,
         "weight_read": runs * length * steps * blocks,
-        "array_step": folds * steps * blocks * rows,
+        "array_step": folds * steps * (blocks * slots if slots else pixels),
         "stationary_step": 0 * pixels,
         "sums": steps * pixels,
         "fresh": steps * pixels,

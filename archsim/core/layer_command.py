@@ -106,8 +106,8 @@ def _channel_fields(problem: Problem, tiling: Tiling, machine: IntArray) -> dict
     lengths = {k: n if dilated else n * problem.kernel_width for k, n in channels.items()}
     folds = problem.kernel_height * runs
     moving = machine[mc.DATAFLOW] == mc.INPUT_STATIONARY
-    rows = int(machine[mc.ROWS])
-    words = {k: folds * (ceil_div(n, rows) if moving else n) for k, n in lengths.items()}
+    chunk = int(machine[mc.CHUNK])
+    words = {k: folds * (ceil_div(n, chunk) if moving else n) for k, n in lengths.items()}
     return {
         **_paired("channels", channels),
         **_paired("column_step", {k: problem.stride_width * n for k, n in channels.items()}),

@@ -88,7 +88,8 @@ def ifmap_words(row: IntArray, ifmap: IntArray, lanes: int) -> IntArray:
     return blocks_of(part.reshape(-1), lanes, 0)
 
 
-def _weight_part(row: IntArray, weight: IntArray) -> IntArray:
+def weight_part(row: IntArray, weight: IntArray) -> IntArray:
+    """The weights of a tile: [filters, R, S, channels, …]."""
     filters = slice(row[cmd.TILE_FILTER], row[cmd.TILE_FILTER] + row[cmd.TILE_FILTERS])
     channels = slice(row[cmd.TILE_CHANNEL], row[cmd.TILE_CHANNEL] + row[cmd.TILE_CHANNELS])
     return weight[row[cmd.TILE_GROUP], filters, :, :, channels]
@@ -100,7 +101,7 @@ def weight_words(row: IntArray, weight: IntArray, lanes: int, *, moving: bool) -
     Stationary in the array or moving down it: blocks of `lanes` filters, each kernel row, column,
     channel.  `moving` into the rows: runs in chunks of `lanes` elements, each filter.
     """
-    part = _weight_part(row, weight)
+    part = weight_part(row, weight)
     filters = len(part)
     if not moving:
         blocks = blocks_of(part.reshape(filters, -1), lanes, 0)

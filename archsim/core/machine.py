@@ -1,14 +1,17 @@
 """The columns of a machine vector: what of a design decides its timing, as numbers.
 
-A design answers with such a vector (`Systolic.machine`), so that one compiled kernel runs over
+A design answers with such a vector (`CoreDesign.machine`), so that one compiled kernel runs over
 many designs.
 """
 
 WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
 
 (
-    ROWS,
+    ROWS,  # of the array; output-stationary: pixels whose sums it holds at once
     COLUMNS,
+    CHUNK,  # elements of a run that a fold takes (weight-, input-stationary: one a row)
+    SLOTS,  # output-stationary: cycles a chunk takes; 0: one for each pixel of its block
+    SKEW,  # a fold's cycles of filling and emptying, in `serial_cycles`
     DATAFLOW,
     IFMAP_LANES,
     IFMAP_DEPTH,
@@ -18,6 +21,7 @@ WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
     RESULT_LATENCY,
     OUTPUT_LATENCY,
     OUTPUT_QUEUE,
+    OUTPUT_VECTOR,  # filters whose outputs share a scale; tiles do not cut them; 1 without
     COMMAND_QUEUE,
     TILE_INTERVAL,
     IFMAP_WORD_BYTES,
@@ -30,4 +34,4 @@ WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
     OFFCHIP_BURST_BYTES,
     OFFCHIP_SHARED,
     MACHINE_COLUMNS,
-) = range(23)
+) = range(27)

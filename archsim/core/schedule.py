@@ -108,17 +108,21 @@ def _interval(word: int, port: int, services: IntArray, gaps: IntArray) -> int:
 def fold_span(row: IntArray, machine: IntArray) -> tuple[int, int, int, int, int, int]:
     """What a tile asks of the array: folds, moving words of a fold, and the stationary loads.
 
-    Returns (folds, moving, first, second, last, total): the stationary words of the first two
-    folds and of the last; total = Σ max(moving, stationary) over all folds, which is the time
-    from the first fold's start to the end of the last once loads and streams overlap.
+    Returns (folds, moving, first, second, last, total): the moving words of a whole fold; the
+    stationary words of the first two folds and of the last; total = Σ max(moving, stationary) over
+    all folds, which is the time from the first fold's start to the end of the last once loads and
+    streams overlap.
     """
     rows, columns = machine[mc.ROWS], machine[mc.COLUMNS]
     chunks = chunks_of(row[cmd.RUN_LENGTH], machine)
     last = row[cmd.RUN_LENGTH] - (chunks - 1) * rows
     runs = row[cmd.TAPS] * row[cmd.RUNS]
     if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY:
-        folds = row[cmd.FILTER_STEPS] * -(-row[cmd.PIXELS] // rows)
-        moving = runs * chunks * rows
+        folds, slots = row[cmd.FILTER_STEPS] * -(-row[cmd.PIXELS] // rows), machine[mc.SLOTS]
+        moving = runs * chunks * (slots if slots > 0 else min(rows, row[cmd.PIXELS]))
+        if slots == 0:
+            steps = row[cmd.FILTER_STEPS] * row[cmd.PIXELS]
+            return folds, moving, 0, 0, 0, steps * runs * chunks
         return folds, moving, 0, 0, 0, folds * moving
     if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
         folds = -(-row[cmd.PIXELS] // columns) * runs * chunks
@@ -133,6 +137,12 @@ def fold_span(row: IntArray, machine: IntArray) -> tuple[int, int, int, int, int
 
 
 Span = tuple[int, int, int, int, int, int]
+
+
+@inlined
+def moving_words(span: Span, machine: IntArray) -> int:
+    """Moving words of a tile: cycles in which the array computes."""
+    return span[5] if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY else span[0] * span[1]
 
 
 @inlined
@@ -263,7 +273,7 @@ def _run_folds(
     _stream(span, machine, state, out[STREAM_START], out[STATIONARY_START])
     ended, loads = state[SCALARS, STREAM_ENDED], state[SCALARS, STATIONARY_ENDED]
     out[STREAM_END] = ended
-    out[BUBBLE] = ended - out[STREAM_START] - span[0] * span[1]
+    out[BUBBLE] = ended - out[STREAM_START] - moving_words(span, machine)
     moving_weights = machine[mc.DATAFLOW] == mc.INPUT_STATIONARY
     if row[cmd.FREE_IFMAP] == 1:
         number = state[SCALARS, PUSHED + IFMAP_QUEUE] - 1
@@ -285,6 +295,13 @@ def _crossed(state: IntArray, word: int, services: IntArray, gaps: IntArray) -> 
 
 
 @inlined
+def _bursts(row: IntArray, machine: IntArray) -> tuple[int, int]:
+    """Rows that an output tile's first and last burst of reads take, back to back."""
+    burst, steps = max(machine[mc.OUTPUT_VECTOR] // machine[mc.COLUMNS], 1), row[cmd.FILTER_STEPS]
+    return min(burst, steps), steps - (steps - 1) // burst * burst
+
+
+@inlined
 def _drain(
     state: IntArray,
     row: IntArray,
@@ -295,9 +312,9 @@ def _drain(
 ) -> None:
     """Read an output tile's accumulators through the output stage and the ofmap port.
 
-    A read needs a place in the output queue, which the word `depth` before it gives up when it
-    crosses; of these conditions the one on the last read bounds the end, since words cross no
-    faster than they are read.
+    A burst of reads needs places in the output queue, which the words `depth` before them give up
+    when they cross; of these conditions the one on the last burst of each size bounds the end,
+    since words cross no faster than they are read.
     """
     depth, output = machine[mc.OUTPUT_QUEUE], state[SCALARS, OUTPUTS]
     words, base = row[cmd.OUTPUT_WORDS], state[SCALARS, WORDS + OFMAP]
@@ -305,14 +322,19 @@ def _drain(
     popped = max(out[DISPATCH] + 1, state[SCALARS, IDLE + OFMAP])
     _push(state, DRAIN_QUEUE, popped)
     start = max(popped + 1, out[SUMMED])
-    start = max(start, _crossed(state, base - depth, services, gaps) + 1)
+    first_read, last_read = _bursts(row, machine)
+    start = max(start, _crossed(state, base + first_read - 1 - depth, services, gaps) + 1)
     if row[cmd.HAS_BIAS] == 1:
         start = max(start, out[BIAS_LOADED])
     first = _cross(state, OFMAP, words, start + machine[mc.OUTPUT_LATENCY], services, gaps)
     state[OFFSET, output] = first - finish_time(base, OFMAP, services, gaps)
     last_room = _crossed(state, base + words - 1 - depth, services, gaps) + 1
     out[DRAIN_START] = start
-    out[DRAIN_END] = max(start + words, last_room + 1)
+    out[DRAIN_END] = max(start + words, last_room + last_read)
+    if first_read > last_read:
+        shorter = row[cmd.PIXELS] * last_read
+        room = _crossed(state, base + words - 1 - shorter - depth, services, gaps) + 1
+        out[DRAIN_END] = max(out[DRAIN_END], room + first_read + shorter)
     out[FIRST_OUT] = first
     out[LAST_OUT] = state[SCALARS, CROSSED + OFMAP]
     state[SCALARS, IDLE + OFMAP] = out[DRAIN_END]
@@ -329,7 +351,7 @@ def _finish(
 ) -> None:
     """Hand a complete output tile to the output stage, and free its halves behind it."""
     tail = 0
-    if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY:
+    if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY and machine[mc.SLOTS] > 0:
         tail = (row[cmd.PIXELS] - 1) % machine[mc.ROWS]
     out[SUMMED] = out[STREAM_END] + machine[mc.RESULT_LATENCY] + tail
     _drain(state, row, out, machine, services, gaps)

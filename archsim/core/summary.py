@@ -38,14 +38,15 @@ from archsim.numbers import IntArray
 def serial_cycles(row: IntArray, machine: IntArray) -> int:
     """A tile's array cycles if no fold overlapped another, whole folds charged.
 
-    Weight- and input-stationary: (2·rows + columns + T − 2) a fold; output-stationary
+    Systolic, weight- and input-stationary: (2·rows + columns + T − 2) a fold; output-stationary
     (rows + columns + K − 2), K being the steps that carry elements: the formulas of SCALE-Sim.
+    Others: the folds' moving words, and the latency of the array once a fold.
     """
-    folds, moving = sc.fold_span(row, machine)[:2]
-    skew = machine[mc.ROWS] + machine[mc.COLUMNS] - 2
-    if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY:
-        return folds * (skew + row[cmd.TAPS] * row[cmd.RUNS] * row[cmd.RUN_LENGTH])
-    return folds * (machine[mc.ROWS] + skew + moving)
+    span = sc.fold_span(row, machine)
+    if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY and machine[mc.SLOTS] == machine[mc.CHUNK]:
+        elements = row[cmd.TAPS] * row[cmd.RUNS] * row[cmd.RUN_LENGTH]
+        return span[0] * (machine[mc.SKEW] + elements)
+    return span[0] * machine[mc.SKEW] + sc.moving_words(span, machine)
 
 
 @kernel
@@ -53,10 +54,10 @@ def summarize(tiles: IntArray, plan: IntArray, ideal: IntArray, machine: IntArra
     """[SUMMARY_COLUMNS] of a layer; `ideal` is the plan with ports that never wait."""
     out = np.zeros(SUMMARY_COLUMNS, np.int64)
     for at in range(len(tiles)):
-        folds, moving = sc.fold_span(tiles[at], machine)[:2]
-        out[FOLDS] += folds
+        span = sc.fold_span(tiles[at], machine)
+        out[FOLDS] += span[0]
         out[SERIAL] += serial_cycles(tiles[at], machine)
-        out[COMPUTING] += folds * moving
+        out[COMPUTING] += sc.moving_words(span, machine)
         out[FILLING] += ideal[at, sc.WAIT_FILL] + ideal[at, sc.BUBBLE]
         out[WAIT_WEIGHT] += ideal[at, sc.WAIT_WEIGHT]
         out[WAIT_IFMAP] += ideal[at, sc.WAIT_IFMAP]

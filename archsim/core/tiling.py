@@ -221,12 +221,20 @@ def _offer_pixels(
 
 
 @kernel
+def filter_unit(machine: IntArray) -> int:
+    """Filters that a tile's number of them is a multiple of: what the array takes at once."""
+    if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
+        return 1
+    return max(machine[mc.COLUMNS], machine[mc.OUTPUT_VECTOR])
+
+
+@kernel
 def _offer_filters(
     found: IntArray, count: int, problem: IntArray, machine: IntArray, channels: int,
     row: IntArray,
 ) -> int:  # fmt: skip
     """For tiles of so many channels: all filters, or as many as fit, and some fewer."""
-    unit = 1 if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY else machine[mc.COLUMNS]
+    unit = filter_unit(machine)
     steps = _ceil(problem[pb.FILTERS], unit)
     tiling = np.zeros(5, np.int64)
     splits, sizes = 1, 0
@@ -260,13 +268,13 @@ def _search(found: IntArray, problem: IntArray, machine: IntArray) -> int:
     All channels first; parts of them while the traffic is not near the least there can be.
     """
     count, splits, feasible = 0, 1, 0
-    rows, whole = machine[mc.ROWS], problem[pb.CHANNELS]
+    chunk, whole = machine[mc.CHUNK], problem[pb.CHANNELS]
     least = _least_bytes(problem, machine)
     row = np.zeros(cmd.WALK_COLUMNS, np.int64)
     while splits < 2 * whole and feasible < SPLITS:
         size = _ceil(whole, splits)
-        before, aligned = count, _ceil(size, rows) * rows
-        if size > rows and size != aligned and aligned < whole:
+        before, aligned = count, _ceil(size, chunk) * chunk
+        if size > chunk and size != aligned and aligned < whole:
             count = _offer_filters(found, count, problem, machine, aligned, row)
         count = _offer_filters(found, count, problem, machine, size, row)
         feasible += count > before
@@ -295,7 +303,12 @@ def best_tiling(problem: IntArray, machine: IntArray, tiling: IntArray) -> bool:
 
 def check_tiling(name: str, problem: Problem, machine: IntArray, tiling: Tiling) -> None:
     """Raise `InputError` if a tiling does not fit, naming the scratchpad that is too small."""
-    vector = problem.vector()
+    vector, together = problem.vector(), int(machine[mc.OUTPUT_VECTOR])
+    if tiling.filters < problem.filters and tiling.filters % together:
+        raise InputError(
+            f"{name}: filters must be a multiple of {together}, which share a scale, or all "
+            f"{problem.filters}, not {tiling.filters}"
+        )
     weights, biases = weight_words(vector, machine, tiling.filters, tiling.channels)
     region_words, sums = pixel_words(vector, machine, tiling.vector())
     pixels = f"{tiling.pixel_rows} × {tiling.pixel_columns} pixels"
@@ -316,7 +329,7 @@ def check_tiling(name: str, problem: Problem, machine: IntArray, tiling: Tiling)
 
 def why_nothing_fits(name: str, problem: Problem, machine: IntArray) -> InputError:
     """The error for a layer that no tiling fits: its smallest tile, and what is too small."""
-    unit = 1 if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY else int(machine[mc.COLUMNS])
+    unit = int(filter_unit(machine))
     smallest = Tiling(pixel_rows=1, pixel_columns=1, filters=min(unit, problem.filters), channels=1)
     try:
         check_tiling(name, problem, machine, smallest)

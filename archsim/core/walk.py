@@ -58,8 +58,8 @@ def run_shape(problem: IntArray, channels: int) -> tuple[int, int]:
 
 @kernel
 def chunks_of(run_length: int, machine: IntArray) -> int:
-    """Folds that a run of elements takes on the rows of the array."""
-    return _ceil(run_length, machine[mc.ROWS])
+    """Chunks that a run of elements is cut into."""
+    return _ceil(run_length, machine[mc.CHUNK])
 
 
 @kernel

@@ -7,46 +7,48 @@ entry is a design (a frozen dataclass with a `kind`).
 from __future__ import annotations
 
 import tomllib
-from dataclasses import MISSING, asdict, fields
+from dataclasses import MISSING, Field, asdict, fields
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, cast
 
+from archsim.core.core_design import CoreDesign
 from archsim.designs.systolic import Systolic
 from archsim.errors import InputError, nearest
 from archsim.memory import OffChip, Plain
 
-_PARTS: dict[str, dict[str, type]] = {
-    "ifmap_memory": {"plain": Plain},
-    "weight_memory": {"plain": Plain},
-    "accumulator_memory": {"plain": Plain},
-    "off_chip": {"": OffChip},
-}
-"""The fields of a design that are records of their own, and the kinds that may stand there."""
+_PARTS: dict[str, dict[str, type]] = {"Scratchpad": {"plain": Plain}, "OffChip": {"": OffChip}}
+"""Types of fields that are records of their own, and the kinds that may stand there."""
 
 FLOAT_LIMIT = 1e300
 """Above it a number is as good as infinite, which no design can be built with."""
 
 
 @cache
-def registered() -> dict[str, Systolic]:
+def registered() -> dict[str, CoreDesign]:
     """All named designs."""
     found = sorted(entry_points(group="archsim.designs"), key=lambda entry: entry.name)
     return {entry.name: entry.load() for entry in found}
 
 
-def _kinds() -> dict[str, type[Systolic]]:
+def _kinds() -> dict[str, type[CoreDesign]]:
     return {"systolic": Systolic, **{one.kind: type(one) for one in registered().values()}}
 
 
-def design_record(design: Systolic) -> dict[str, Any]:
+def _fields(kind: type[CoreDesign]) -> list[Field[Any]]:
+    """The fields of a kind of design: its own first, then those of every core."""
+    shared = [entry.name for entry in fields(CoreDesign)]
+    return sorted(fields(kind), key=lambda entry: entry.name in shared)
+
+
+def design_record(design: CoreDesign) -> dict[str, Any]:
     """A design as nested plain data, complete; the inverse of `design_from_record`."""
     record: dict[str, Any] = {"kind": design.kind}
-    for entry in fields(design):
+    for entry in _fields(type(design)):
         value = getattr(design, entry.name)
-        if entry.name in _PARTS:
-            kinds = {one: name for name, one in _PARTS[entry.name].items()}
+        if str(entry.type) in _PARTS:
+            kinds = {one: name for name, one in _PARTS[str(entry.type)].items()}
             inner = {key: item for key, item in asdict(value).items() if item is not None}
             name = kinds[type(value)]
             value = {"kind": name, **inner} if name else inner
@@ -60,12 +62,13 @@ def _check_keys(where: str, given: dict[str, Any], known: list[str]) -> None:
             raise InputError(f"{where} has no {key!r}; {nearest(key, known)}")
 
 
-def _part(where: str, name: str, value: Any) -> Any:
+def _part(where: str, entry: Field[Any], value: Any) -> Any:
     """One nested record of a design."""
+    name = entry.name
     if not isinstance(value, dict):
         raise InputError(f"{where}: {name} must be a table, not {value!r}")
     given = dict(cast("dict[str, Any]", value))
-    kinds = _PARTS[name]
+    kinds = _PARTS[str(entry.type)]
     kind = "" if "" in kinds else given.pop("kind", "plain")
     if not isinstance(kind, str) or kind not in kinds:
         raise InputError(f"{where}: {name} has no kind {kind!r}; {nearest(str(kind), kinds)}")
@@ -100,19 +103,24 @@ def _check_type(where: str, name: str, wanted: str, value: Any) -> None:
         raise InputError(f"{where}: {name} must be true or false, not {value!r}")
 
 
-def design_from_record(record: dict[str, Any], where: str) -> Systolic:
+def design_from_record(record: dict[str, Any], where: str) -> CoreDesign:
     """A design from nested plain data.  Unknown keys are refused, missing ones keep defaults."""
     given = dict(record)
     kind = given.pop("kind", "systolic")
     kinds = _kinds()
     if not isinstance(kind, str) or kind not in kinds:
         raise InputError(f"{where}: no design kind {kind!r}; {nearest(str(kind), kinds)}")
-    _check_keys(where, given, [entry.name for entry in fields(kinds[kind])])
-    parts = {name: _part(where, name, given[name]) for name in _PARTS if name in given}
+    known = _fields(kinds[kind])
+    _check_keys(where, given, [entry.name for entry in known])
+    parts = {
+        entry.name: _part(where, entry, given[entry.name])
+        for entry in known
+        if str(entry.type) in _PARTS and entry.name in given
+    }
     return _build(where, kinds[kind], {**given, **parts})
 
 
-def load_design(name_or_path: str) -> Systolic:
+def load_design(name_or_path: str) -> CoreDesign:
     """A registered design, or the one in a TOML file."""
     if name_or_path in registered():
         return registered()[name_or_path]
@@ -131,7 +139,7 @@ def load_design(name_or_path: str) -> Systolic:
         raise InputError(f"{path} is not a TOML file: {error}") from error
 
 
-def with_settings(design: Systolic, settings: list[str]) -> Systolic:
+def with_settings(design: CoreDesign, settings: list[str]) -> CoreDesign:
     """A design with `key=value` settings, dots reaching into records (off_chip.burst_bytes=32)."""
     record = design_record(design)
     for setting in settings:
@@ -156,15 +164,15 @@ def _value(text: str) -> Any:
         return text
 
 
-def design_name(design: Systolic) -> str:
+def design_name(design: CoreDesign) -> str:
     """The registered name of a design, or its kind and size."""
     for name, known in registered().items():
         if known == design:
             return name
-    return f"{design.kind}-{design.rows}x{design.columns}"
+    return f"{design.kind}-{design.size}"
 
 
-def design_toml(design: Systolic) -> str:
+def design_toml(design: CoreDesign) -> str:
     """The complete TOML of a design."""
     import tomli_w
 

@@ -6,16 +6,16 @@ Everything here is shared by the model and the RTL (`rtl/systolic.py`); the cycl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-
-from archsim.core.layer_command import LAYER_FIELDS
-from archsim.errors import require, require_positive, require_rate
-from archsim.memory import OffChip, Plain, Scratchpad
-from archsim.numbers import IntArray, bit_ceil
+from archsim.core import machine as mc
+from archsim.core.core_design import CoreDesign, kibibytes
+from archsim.core.integer_numerics import IntegerNumerics
+from archsim.errors import require, require_positive
+from archsim.memory import OffChip, Plain
+from archsim.numbers import bit_ceil
 from archsim.ports import Port
 
 if TYPE_CHECKING:
@@ -25,12 +25,8 @@ Dataflow = Literal["weight_stationary", "output_stationary", "input_stationary"]
 DATAFLOWS: tuple[Dataflow, ...] = ("weight_stationary", "output_stationary", "input_stationary")
 
 
-def _kibibytes(count: int) -> Plain:
-    return Plain(capacity_bytes=count * 1024)
-
-
 @dataclass(frozen=True, kw_only=True)
-class Systolic:
+class Systolic(CoreDesign):
     """rows × columns PEs, three scratchpads, a sequencer and an output stage.
 
     Array axes (rows × columns, streamed): weight-stationary K × N, M; output-stationary M × N, K;
@@ -45,28 +41,14 @@ class Systolic:
     dataflow: Dataflow = "weight_stationary"
     operand_bits: int = 8
     accumulator_bits: int = 32
-    ifmap_memory: Scratchpad = field(default_factory=lambda: _kibibytes(64))
-    weight_memory: Scratchpad = field(default_factory=lambda: _kibibytes(64))
-    accumulator_memory: Scratchpad = field(default_factory=lambda: _kibibytes(64))
-    bias_words: int = 512
-    off_chip: OffChip = field(default_factory=OffChip)
-    clock_hz: float = 500e6
 
-    kind = "systolic"
-    multiplier_bits = 16
-    command_queue_depth = 4
-    tile_interval_cycles = 10
-    """Between tile commands, and from a layer's command to its first: eight products in turn."""
-    output_queue_depth = 8
-    """Above the output stage's latency, so that back-pressure never lowers its throughput."""
-    address_latency_cycles = 1
-    align_latency_cycles = 1
+    kind: ClassVar[str] = "systolic"
+    multiplier_bits: ClassVar[int] = 16
 
     def __post_init__(self) -> None:
         require_positive(
             rows=self.rows,
             columns=self.columns,
-            bias_words=self.bias_words,
             accumulator_bits=self.accumulator_bits,
         )
         require(
@@ -82,22 +64,7 @@ class Systolic:
             f"accumulator_bits must be from {2 * self.operand_bits} (two operands) to 40, "
             f"not {self.accumulator_bits!r}",
         )
-        require_rate(clock_hz=self.clock_hz)
-        for name in ("ifmap", "weight", "accumulator"):
-            require(
-                self.depth(name) >= 2,
-                f"{name}_memory holds {self.memory(name).capacity_bytes} bytes, but two halves of "
-                f"two words of {self.word_bits(name)} bits need "
-                f"{4 * self.word_bits(name) // 8} bytes",
-            )
-
-    def memory(self, name: str) -> Scratchpad:
-        """The scratchpad of "ifmap", "weight" or "accumulator"."""
-        return {
-            "ifmap": self.ifmap_memory,
-            "weight": self.weight_memory,
-            "accumulator": self.accumulator_memory,
-        }[name]
+        self.check_memories()
 
     @property
     def ifmap_lanes(self) -> int:
@@ -114,38 +81,49 @@ class Systolic:
         """Lanes of a bias word: one a column, or one where the columns are pixels."""
         return 1 if self.dataflow == "input_stationary" else self.columns
 
-    def word_bits(self, name: str) -> int:
-        """Width of a word of a scratchpad."""
-        return {
-            "ifmap": self.ifmap_lanes * self.operand_bits,
-            "weight": self.weight_lanes * self.operand_bits,
-            "accumulator": self.columns * self.accumulator_bits,
-            "bias": self.bias_lanes * self.accumulator_bits,
-            "ofmap": self.columns * self.operand_bits,
-        }[name]
-
-    def depth(self, name: str) -> int:
-        """Words in one half of a scratchpad."""
-        if name == "bias":
-            return self.bias_words
-        return self.memory(name).depth(self.word_bits(name))
+    @property
+    def accumulator_word_bits(self) -> int:
+        """A sum for every column."""
+        return self.columns * self.accumulator_bits
 
     @cached_property
-    def ports(self) -> tuple[Port, ...]:
-        """The streams at the core's boundary."""
+    def data_ports(self) -> tuple[Port, ...]:
+        """The streams of data at the core's boundary."""
         return (
-            Port(
-                name="command",
-                direction="i",
-                lane_bits=tuple(entry.bits for entry in LAYER_FIELDS),
-                lane_signed=tuple(entry.signed for entry in LAYER_FIELDS),
-                lane_names=tuple(entry.name for entry in LAYER_FIELDS),
-            ),
             Port.uniform("ifmap", "i", self.ifmap_lanes, self.operand_bits),
             Port.uniform("weight", "i", self.weight_lanes, self.operand_bits),
             Port.uniform("bias", "i", self.bias_lanes, self.accumulator_bits),
             Port.uniform("ofmap", "o", self.columns, self.operand_bits),
         )
+
+    @cached_property
+    def numerics(self) -> IntegerNumerics:
+        """Integers with one scale a tensor."""
+        return IntegerNumerics(
+            operand_bits=self.operand_bits,
+            accumulator_bits=self.accumulator_bits,
+            multiplier_bits=self.multiplier_bits,
+            ifmap_lanes=self.ifmap_lanes,
+            weight_lanes=self.weight_lanes,
+            bias_lanes=self.bias_lanes,
+            columns=self.columns,
+            columns_are_pixels=self.dataflow == "input_stationary",
+        )
+
+    @property
+    def mnk(self) -> tuple[int, int, int]:
+        """Pixels, filters and channels of the product that fills the array once."""
+        pixels = self.rows if self.dataflow == "output_stationary" else self.columns
+        return pixels, self.columns, self.rows
+
+    @property
+    def size(self) -> str:
+        return f"{self.rows}x{self.columns}"
+
+    @property
+    def summary(self) -> str:
+        dataflow = self.dataflow.replace("_", "-")
+        return f"{self.rows} × {self.columns} PEs, {dataflow}, {self.operand_bits}-bit operands"
 
     @property
     def operand_latency_cycles(self) -> int:
@@ -177,35 +155,26 @@ class Systolic:
         """Accumulator read, bias, multiply, round and clip, then the output queue."""
         return 4
 
-    @cached_property
-    def machine(self) -> IntArray:
-        """The design as the timing kernels read it (`archsim.core.machine`)."""
-        memory = self.off_chip
-        sizes = [-(-self.word_bits(name) // 8) for name in ("ifmap", "weight", "bias", "ofmap")]
-        return np.array(
-            [
-                self.rows,
-                self.columns,
-                DATAFLOWS.index(self.dataflow),
-                self.ifmap_lanes,
-                self.depth("ifmap"),
-                self.depth("weight"),
-                self.depth("accumulator"),
-                self.depth("bias"),
-                self.result_latency_cycles,
-                self.output_latency_cycles,
-                self.output_queue_depth,
-                self.command_queue_depth,
-                self.tile_interval_cycles,
-                *sizes,
-                round(memory.bytes_per_cycle * 1024),
-                round((memory.weight_bytes_per_cycle or 0) * 1024),
-                memory.latency_cycles,
-                memory.burst_bytes,
-                int(memory.shared),
-            ],
-            np.int64,
-        )
+    @property
+    def output_queue_depth(self) -> int:
+        """Words."""
+        return 8
+
+    @property
+    def array_columns(self) -> dict[int, int]:
+        """The array's columns of the machine vector."""
+        emptying = self.rows + self.columns - 2
+        filling = 0 if self.dataflow == "output_stationary" else self.rows
+        return {
+            mc.ROWS: self.rows,
+            mc.COLUMNS: self.columns,
+            mc.CHUNK: self.rows,
+            mc.SLOTS: self.rows,
+            mc.SKEW: filling + emptying,
+            mc.DATAFLOW: DATAFLOWS.index(self.dataflow),
+            mc.IFMAP_LANES: self.ifmap_lanes,
+            mc.OUTPUT_VECTOR: 1,
+        }
 
     @property
     def macs_per_cycle(self) -> int:
@@ -244,9 +213,9 @@ EDGE_16 = Systolic(
 CLOUD_128 = Systolic(
     rows=128,
     columns=128,
-    ifmap_memory=_kibibytes(4096),
-    weight_memory=_kibibytes(2048),
-    accumulator_memory=_kibibytes(4096),
+    ifmap_memory=kibibytes(4096),
+    weight_memory=kibibytes(2048),
+    accumulator_memory=kibibytes(4096),
     off_chip=OffChip(bytes_per_cycle=256.0, latency_cycles=100, burst_bytes=128),
     clock_hz=1e9,
 )

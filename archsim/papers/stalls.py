@@ -12,10 +12,9 @@ from collections import Counter
 from dataclasses import dataclass
 
 from archsim.core import schedule as sc
-from archsim.core.problem import problem_of
+from archsim.core.core_design import CoreDesign
 from archsim.core.traffic import services_of
 from archsim.core.walk import walk
-from archsim.designs.systolic import Systolic
 from archsim.simulate import plan_tiling, time_layer
 from workloads.layers import Conv2d, MatMul, Network
 
@@ -55,10 +54,10 @@ class Attribution:
         return self.active + stalls + self.drain + self.other
 
 
-def attribute_layer(design: Systolic, layer: Conv2d | MatMul) -> Attribution:
+def attribute_layer(design: CoreDesign, layer: Conv2d | MatMul) -> Attribution:
     """The attribution of one layer, with the design's off-chip memory."""
     tiling = plan_tiling(design, layer, None)
-    tiles = walk(problem_of(layer).vector(), tiling.vector(), design.machine)
+    tiles = walk(design.numerics.problem(layer).vector(), tiling.vector(), design.machine)
     services = services_of(tiles, design.machine)
     plan = sc.schedule(tiles, design.machine, services, sc.NO_GAPS)
     timed = time_layer(design, layer, tiling)
@@ -76,10 +75,10 @@ def attribute_layer(design: Systolic, layer: Conv2d | MatMul) -> Attribution:
     )
 
 
-def attribute(design: Systolic, network: Network) -> Attribution:
+def attribute(design: CoreDesign, network: Network) -> Attribution:
     """The attribution of a network's matrix layers; layers of one shape are timed once."""
-    shapes = Counter(problem_of(layer) for layer in network.matrix_layers)
-    example = {problem_of(layer): layer for layer in network.matrix_layers}
+    shapes = Counter(design.numerics.problem(layer) for layer in network.matrix_layers)
+    example = {design.numerics.problem(layer): layer for layer in network.matrix_layers}
     total = Attribution()
     for shape, times in shapes.items():
         total = total + attribute_layer(design, example[shape]) * times

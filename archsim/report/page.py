@@ -15,7 +15,7 @@ from archsim.report.theme import DARK, LIGHT
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from archsim.designs.systolic import Systolic
+    from archsim.core.core_design import CoreDesign
     from archsim.energy import EnergyAccount
     from archsim.result import NetworkResult
     from archsim.timeline import OverTime
@@ -104,17 +104,13 @@ def _template() -> Template:
     return environment.get_template("page.html")
 
 
-def _subtitle(result: NetworkResult, design: Systolic) -> str:
-    dataflow = design.dataflow.replace("_", "-")
-    return (
-        f"{design.rows} × {design.columns} PEs, {dataflow}, {design.operand_bits}-bit operands, "
-        f"{result.clock_hz / 1e6:,.6g} MHz"
-    )
+def _subtitle(result: NetworkResult, design: CoreDesign) -> str:
+    return f"{design.summary}, {result.clock_hz / 1e6:,.6g} MHz"
 
 
 def _figures(
     result: NetworkResult,
-    design: Systolic,
+    design: CoreDesign,
     account: EnergyAccount | None,
     activity: OverTime | None,
 ) -> dict[str, Figure]:
@@ -128,7 +124,7 @@ def _figures(
 
 
 def _time_plans(
-    result: NetworkResult, design: Systolic, activity: OverTime | None
+    result: NetworkResult, design: CoreDesign, activity: OverTime | None
 ) -> Iterator[Plan]:
     yield Plan(
         name="cycles",

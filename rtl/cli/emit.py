@@ -40,7 +40,7 @@ def emit_design(
     manifest = output.with_suffix(".json")
     require(output != manifest, f"{output} is the name of the manifest; give a .v file")
     require_new(manifest)
-    with progress_bar(f"emitting {chosen.rows} × {chosen.columns}"):
+    with progress_bar(f"emitting {chosen.summary}"):
         emitted = emit(chosen, top=top)
     write_new({output: emitted.verilog, manifest: emitted.manifest_json() + "\n"})
     lines = emitted.verilog.count("\n")

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,13 +10,15 @@ import typer
 
 from archsim.cli.options import AsJson, DesignName, Settings
 from archsim.cli.output import output_console, progress_bar
+from archsim.core.core_design import CoreDesign
+from archsim.core.integer_numerics import IntegerNumerics
+from archsim.core.numerics import Drawing
 from archsim.designs.registry import load_design, with_settings
-from archsim.designs.systolic import Systolic
 from archsim.errors import InputError, nearest, require
 from energy_models.errors import EnergyError
 from rtl.toolchain import ToolchainError
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import Operands, synthetic
+from workloads.operands import Operands
 
 if TYPE_CHECKING:
     from rtl.conformance import Case
@@ -83,7 +86,7 @@ def power(  # noqa: PLR0913
 
 
 def _operands(
-    design: Systolic,
+    design: CoreDesign,
     place: tuple[str | None, str | None],
     density: float,
     range_bits: int | None,
@@ -94,28 +97,35 @@ def _operands(
     from archsim.simulate import operands_of
 
     workload, name = place
-    bits = design.operand_bits if range_bits is None else range_bits
-    require(
-        2 <= bits <= design.operand_bits,
-        f"--range-bits must be from 2 to the design's {design.operand_bits}, not {bits}",
-    )
+    numerics = design.numerics
+    if range_bits is not None:
+        if not isinstance(numerics, IntegerNumerics):
+            raise InputError(
+                f"--range-bits is for cores that take integers as they are, not a {design.kind}"
+            )
+        require(
+            2 <= range_bits <= numerics.source_bits,
+            f"--range-bits must be from 2 to the design's {numerics.source_bits}, not {range_bits}",
+        )
+        numerics = replace(numerics, operand_bits=range_bits)
     options = WorkloadOptions(density=density, seed=seed)
     if workload is None:
         require(name is None, "--layer is of a network; name the network too")
-        layer = MatMul(name="random", m=32, n=4 * design.columns, k=4 * design.rows)
-        return layer, synthetic(layer, bits=bits, density=density, seed=seed)
+        _, filters, channels = design.mnk
+        layer = MatMul(name="random", m=32, n=4 * filters, k=4 * channels)
+        return layer, numerics.synthetic(layer, Drawing(density=density, seed=seed))
     loaded = load_workload(workload, options)
     layers = {one.name: one for one in loaded.network.matrix_layers}
     require(name is not None, f"--layer must name one of: {', '.join(layers)}")
     assert name is not None
     if name not in layers:
         raise InputError(f"{workload} has no matrix layer {name!r}; {nearest(name, layers)}")
-    source = loaded.operands(bits)
+    source = loaded.operands(numerics)
     assert source is not None
     return layers[name], operands_of(source, layers[name])
 
 
-def _case(design: Systolic, chosen: tuple[Conv2d | MatMul, Operands]) -> "Case":
+def _case(design: CoreDesign, chosen: tuple[Conv2d | MatMul, Operands]) -> "Case":
     from archsim.simulate import plan_tiling
     from rtl.conformance import Case, free_services
 

@@ -13,8 +13,8 @@ import typer
 
 from archsim.cli.options import DesignName, Settings
 from archsim.cli.output import progress_bar
+from archsim.core.core_design import CoreDesign
 from archsim.designs.registry import design_name, load_design, with_settings
-from archsim.designs.systolic import Systolic
 from archsim.errors import require
 from archsim.files import new_folder, require_new
 from rtl.toolchain import ToolchainError
@@ -100,7 +100,7 @@ def verify(  # noqa: PLR0913
 
 @dataclass(frozen=True)
 class _Request:
-    design: Systolic
+    design: CoreDesign
     simulator: Simulator
     seed: int
     numbers: list[int]

@@ -1,5 +1,7 @@
 """The output stage: from accumulators to the ofmap port."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -69,9 +71,13 @@ class Requantize(wiring.Component):
 class OutputStage(wiring.Component):
     """ofmap[n] = requantize(accumulators[n] + bias), n = 0 … output_words − 1.
 
-    Latency: 4 cycles from a read to its word at the port; a command is taken one cycle before its
-    first read.  Throughput: one word a cycle.  Back-pressure: reads stop when as many words are
-    under way as the queue holds, so nothing is lost and nothing waits in the pipeline.
+    Latency: 2 + `column_latency_cycles` from a read to its word at the port, 4 here; a command is
+    taken one cycle before its first read.  Throughput: one word a cycle.  Back-pressure: reads stop
+    when as many words are under way as the queue holds, so nothing is lost and nothing waits in
+    the pipeline.
+
+    A column's arithmetic is `Requantize`.  Another one overrides `_column` and
+    `column_latency_cycles`, as `rtl.core.float_output.FloatOutputStage` does.
 
     Members
     -------
@@ -133,6 +139,11 @@ class OutputStage(wiring.Component):
             }
         )
 
+    @property
+    def column_latency_cycles(self) -> int:
+        """Of the arithmetic of a column."""
+        return 2
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         current = Signal(command_layout(*OUTPUT_FIELDS))
@@ -141,10 +152,10 @@ class OutputStage(wiring.Component):
         words = self._pipeline(m, current, bias)
         width = self.columns * self.operand_bits
         queue = place(m, "queue", Queue, width=width, depth=self.queue_depth)
-        valid = Signal(3)
-        m.d.sync += valid.eq(Cat(issue, valid)[:3])
+        valid = Signal(1 + self.column_latency_cycles)
+        m.d.sync += valid.eq(Cat(issue, valid)[: len(valid)])
         m.d.comb += [
-            queue.i.valid.eq(valid[2]),
+            queue.i.valid.eq(valid[-1]),
             queue.i.payload.eq(words),
             self.ofmap.valid.eq(queue.o.valid),
             self.ofmap.payload.eq(queue.o.payload),
@@ -224,23 +235,38 @@ class OutputStage(wiring.Component):
         return word
 
     def _pipeline(self, m: Module, current: data.View, bias: Signal) -> Signal:
-        """Requantise the columns of read_data; the parameters travel with the words."""
+        """The columns of read_data through their arithmetic; the parameters travel with the words.
+
+        stages[n] are the parameters of what was taken from read_data n cycles ago.
+        """
         words = Signal(self.columns * self.operand_bits)
-        taken, summed, multiplied = (Signal.like(current, name=f"stage_{n}") for n in range(3))
-        m.d.sync += [taken.eq(current), summed.eq(taken), multiplied.eq(summed)]
-        widths = {
-            "accumulator_bits": self.accumulator_bits,
-            "operand_bits": self.operand_bits,
-        }
+        stages = [
+            Signal.like(current, name=f"stage_{n}") for n in range(1 + self.column_latency_cycles)
+        ]
+        m.d.sync += [
+            late.eq(early) for early, late in zip([current, *stages], stages, strict=False)
+        ]
         for column in range(self.columns):
-            unit = place(m, f"requantize_{column}", Requantize, **widths)
+            unit = self._column(m, column, stages)
             lane = 0 if self.scalar_bias else column
             m.d.comb += [
                 unit.acc.eq(self.read_data.word_select(column, self.accumulator_bits)),
                 unit.bias.eq(bias.word_select(lane, self.accumulator_bits)),
-                unit.multiplier.eq(summed.multiplier),
-                unit.shift.eq(multiplied.shift),
-                unit.relu.eq(multiplied.relu),
                 words.word_select(column, self.operand_bits).eq(unit.o),
             ]
         return words
+
+    def _column(self, m: Module, column: int, stages: list[Any]) -> Any:
+        """The arithmetic of a column, with its parameters; acc, bias and o are not yet driven."""
+        widths = {
+            "accumulator_bits": self.accumulator_bits,
+            "operand_bits": self.operand_bits,
+        }
+        unit = place(m, f"requantize_{column}", Requantize, **widths)
+        _, summed, multiplied = stages
+        m.d.comb += [
+            unit.multiplier.eq(summed.multiplier),
+            unit.shift.eq(multiplied.shift),
+            unit.relu.eq(multiplied.relu),
+        ]
+        return unit

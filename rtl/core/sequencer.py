@@ -2,20 +2,21 @@
 
 from typing import Literal
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.commands import FOLD_FIELDS, PIXEL_FIELDS, command_layout
 
-Slots = Literal["run", "pixels", "filters"] | int
+Slots = Literal["run", "pixels", "filters", "block"] | int
 
 
 class Sequencer(wiring.Component):
     """for step: for block: for tap: for run: for chunk: for slot: issue
 
     steps: filter_steps, or 1; a block: `block` pixels, or all; a chunk: up to `rows` elements of a
-    run; slots of a fold: the chunk's elements ("run"), "pixels", "filters", or a constant.
+    run; slots of a fold: the chunk's elements ("run"), "pixels", "filters", the pixels of the block
+    ("block"), or a constant, which may be more than the block.
     Latency: a command is taken one cycle before its first issue.  Throughput: one issue a cycle
     inside a fold; `go` is asked for at the first issue of each fold.
 
@@ -25,7 +26,8 @@ class Sequencer(wiring.Component):
     fold; go: it may be done; issue: it is done in this cycle; first_fold, first_slot, last_slot,
     chunk_last, run_last, tap_last, block_last, tile_last: where the issue stands; group_last: the
     last fold that adds to the same sums; elements: of this chunk; slot: number of the slot;
-    slot_pixels: pixels left from this block on.
+    slot_pixels: pixels left from this block on; slot_in_block, slot_counts: the slot is one of the
+    block's, and stands for a pixel of the tile.
     """
 
     command: stream.Interface
@@ -37,6 +39,8 @@ class Sequencer(wiring.Component):
     elements: Signal
     slot: Signal
     slot_pixels: Signal
+    slot_in_block: Signal
+    slot_counts: Signal
     first_fold: Signal
     first_slot: Signal
     last_slot: Signal
@@ -64,6 +68,8 @@ class Sequencer(wiring.Component):
                 "elements": Out(range(rows + 1)),
                 "slot": Out(24),
                 "slot_pixels": Out(24),
+                "slot_in_block": Out(1),
+                "slot_counts": Out(1),
                 **{flag: Out(1) for flag in flags.split()},
             }
         )
@@ -98,13 +104,26 @@ class Sequencer(wiring.Component):
                 "run": self.elements,
                 "pixels": self.current.pixels,
                 "filters": self.current.filter_steps,
+                "block": self._block_pixels(),
             }[self.slots]
+        counted = 1 if self.block is None else self.slot < self.slot_pixels
+        within = 1
+        if isinstance(self.slots, int) and self.block is not None and self.slots > self.block:
+            within = self.slot < self.block
         m.d.comb += [
+            self.slot_in_block.eq(within),
+            self.slot_counts.eq(self.slot_in_block & counted),
             self.first_slot.eq(self.slot == 0),
             self.last_slot.eq(self.slot == slots - 1),
         ]
         with m.If(self.issue):
             m.d.sync += self.slot.eq(Mux(self.last_slot, 0, self.slot + 1))
+
+    def _block_pixels(self) -> Value:
+        """Pixels of this block."""
+        if self.block is None:
+            return self.current.pixels
+        return Mux(self.slot_pixels < self.block, self.slot_pixels, self.block)
 
     def _count_folds(self, m: Module) -> None:
         length_left, runs_left, taps_left = Signal(24), Signal(8), Signal(8)

@@ -1,6 +1,6 @@
 """Tokens: where a row of sums goes, sent off with the operands that make it."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +10,7 @@ WALK = ("issue", "last_slot", "group_last", "tile_last", "first_k", "last_k")
 """What the tokens need of a `Sequencer`, its current command's flags included."""
 
 
-def accumulator_half(m: Module, ends: Signal) -> Signal:
+def accumulator_half(m: Module, ends: Value) -> Signal:
     """The half that a tile adds to; the next output tile, after `ends`, takes the other."""
     half = Signal(name="accumulator_half")
     m.d.sync += half.eq(half ^ ends)
@@ -120,4 +120,43 @@ class RowTokens(wiring.Component):
                 token.half.eq(half),
                 token.overwrite.eq(self.first_k),
             ]
+        return m
+
+
+class SlotTokens(wiring.Component):
+    """One token a slot of a group's last fold: the sums of a block leave as they are completed.
+
+    Latency: combinational.  Throughput: one token a cycle.  Never stalls.
+
+    Members
+    -------
+    As `MovingTokens`.
+    """
+
+    issue: Signal
+    last_slot: Signal
+    group_last: Signal
+    tile_last: Signal
+    first_k: Signal
+    last_k: Signal
+    token: data.View
+
+    def __init__(self, *, depth: int) -> None:
+        self.depth = depth
+        super().__init__({**dict.fromkeys(WALK, In(1)), "token": Out(token_layout(depth))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        token, tile_ends = self.token, Signal()
+        address = Signal.like(token.address)
+        m.d.comb += [
+            tile_ends.eq(self.issue & self.last_slot & self.tile_last),
+            token.valid.eq(self.issue & self.group_last),
+            token.half.eq(accumulator_half(m, tile_ends & self.last_k)),
+            token.address.eq(address),
+            token.overwrite.eq(self.first_k),
+            token.last.eq(tile_ends & self.last_k),
+        ]
+        with m.If(token.valid):
+            m.d.sync += address.eq(Mux(tile_ends, 0, address + 1))
         return m

@@ -22,7 +22,8 @@ class Window(wiring.Component):
     -------
     current, elements, issue, last_slot, chunk_last, run_last, tap_last, block_last, tile_last: the
     outputs of a `Sequencer`; fresh, take: the command that it takes, and that it does so in this
-    cycle; slot_counts: the slot stands for a pixel; address, low, high: to `AlignedBanks`.
+    cycle; slot_in_block, slot_counts: the slot is one of the block's, and stands for a pixel;
+    address, low, high: to `AlignedBanks`.
     """
 
     current: data.View
@@ -36,6 +37,7 @@ class Window(wiring.Component):
     tap_last: Signal
     block_last: Signal
     tile_last: Signal
+    slot_in_block: Signal
     slot_counts: Signal
     address: Signal
     low: Signal
@@ -45,7 +47,10 @@ class Window(wiring.Component):
         self.rows = rows
         self.lanes = lanes
         self.trailing = trailing
-        flags = "issue last_slot chunk_last run_last tap_last block_last tile_last slot_counts"
+        flags = (
+            "issue last_slot chunk_last run_last tap_last block_last tile_last "
+            "slot_in_block slot_counts"
+        )
         super().__init__(
             {
                 "current": In(command_layout(*FOLD_FIELDS, *PIXEL_FIELDS)),
@@ -115,6 +120,8 @@ class Window(wiring.Component):
                 after["base"].eq(now["base"]),
                 after["columns_left"].eq(now["columns_left"] - 1),
             ]
+        with m.If(~self.slot_in_block):
+            m.d.comb += [after[name].eq(now[name]) for name in names]
         starts = {
             "element": "element_start",
             "row": "row_start",

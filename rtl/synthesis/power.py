@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from archsim.core.core_design import CoreDesign
 from archsim.designs.registry import design_name
-from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
 from rtl.conformance import Case, Verdict, bench_of, judge
 from rtl.synthesis.flat_netlist import FlatNetlist, Instance, flatten
@@ -134,7 +134,7 @@ class PowerReport:
 class PowerMeter:
     """A design's netlist, ready to run layers. `progress` is told phase, done, and of how many."""
 
-    design: Systolic
+    design: CoreDesign
     library: CellLibrary
     flat: FlatNetlist
     progress: Progress = lambda phase, done, total: None
@@ -142,7 +142,7 @@ class PowerMeter:
     @classmethod
     def of(
         cls,
-        design: Systolic,
+        design: CoreDesign,
         library: Path = DEFAULT_LIBRARY,
         *,
         progress: Progress = lambda phase, done, total: None,
@@ -201,7 +201,8 @@ class PowerMeter:
 def refuse_hopeless(case: Case) -> None:
     """Raise `InputError` for a case that takes too long whatever it is mapped to."""
     design = case.design
-    gates = design.rows * design.columns * design.operand_bits * LEAST_GATES_PER_PE_BIT
+    operand_bits = design.data_ports[0].lane_bits[0]
+    gates = design.macs_per_cycle * operand_bits * LEAST_GATES_PER_PE_BIT
     _refuse_long(case, case.answer().cycles, gates, "at least")
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from archsim.core.core_design import CoreDesign
 from archsim.designs.registry import design_name, design_record
-from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
 from archsim.version import VERSION
 from rtl.emit import emit
@@ -44,7 +44,7 @@ class Outcome:
 
 
 def synthesize(
-    design: Systolic,
+    design: CoreDesign,
     library: Path = DEFAULT_LIBRARY,
     *,
     target: Target = "cells",
@@ -83,7 +83,7 @@ def _read(folder: Path) -> Outcome:
 class _Work:
     """All that a synthesis depends on."""
 
-    design: Systolic
+    design: CoreDesign
     verilog: str
     library: CellLibrary
     roles: Roles

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from amaranth.sim import Simulator
+from systolic_designs import random_design
 
 from archsim.core import commands as cmd
 from archsim.core.layer_command import describe
@@ -11,7 +12,7 @@ from archsim.core.problem import Problem, Tiling, problem_of
 from archsim.core.walk import walk
 from archsim.designs.systolic import DATAFLOWS, Systolic
 from archsim.errors import InputError
-from rtl.cases import Draw, random_design, random_layer, random_tiling
+from rtl.cases import Draw, random_layer, random_tiling
 from rtl.core.tile_walker import TileWalker
 from workloads.layers import MatMul
 

@@ -9,7 +9,6 @@ import pytest
 from archsim import simulate
 from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
-from archsim.operand_check import check_operands
 from archsim.simulate import layer_output, plan_tiling
 from archsim.timing import Service
 from archsim.trace import PORTS, answer
@@ -36,7 +35,7 @@ def good(layer: Conv2d | MatMul = CONV) -> Operands:
 
 def refusal(layer: Conv2d | MatMul, operands: Operands) -> str:
     with pytest.raises(InputError) as error:
-        check_operands(DESIGN, layer, operands)
+        DESIGN.numerics.take(layer, operands)
     return str(error.value)
 
 
@@ -92,7 +91,7 @@ def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
 
 
 def test_matrix_products() -> None:
-    check_operands(DESIGN, PRODUCT, good(PRODUCT))
+    DESIGN.numerics.take(PRODUCT, good(PRODUCT))
     swapped = replace(good(PRODUCT), ifmap=np.zeros((2, 5, 3), np.int8))
     assert refusal(PRODUCT, swapped) == (
         "product: ifmap must have the shape (2, 3, 5), not (2, 5, 3)"
@@ -107,15 +106,14 @@ def test_a_bias_needs_a_layer_with_one() -> None:
     )
     without = replace(good(), bias=None)
     zero = replace(good(), bias=np.zeros(5, np.int32))
-    check_operands(DESIGN, CONV, without)
+    DESIGN.numerics.take(CONV, without)
     np.testing.assert_array_equal(
         layer_output(DESIGN, CONV, without), layer_output(DESIGN, CONV, zero)
     )
 
 
 def test_the_limits_themselves_are_taken() -> None:
-    check_operands(
-        DESIGN,
+    DESIGN.numerics.take(
         CONV,
         replace(
             good(),
@@ -126,18 +124,18 @@ def test_the_limits_themselves_are_taken() -> None:
             shift=47,
         ),
     )
-    check_operands(DESIGN, CONV, replace(good(), multiplier=1, shift=0))
+    DESIGN.numerics.take(CONV, replace(good(), multiplier=1, shift=0))
 
 
 @pytest.mark.parametrize("bits", [4, 16])
 def test_the_width_is_the_designs(bits: int) -> None:
     design = Systolic(rows=4, columns=4, operand_bits=bits)
     limit = 1 << (bits - 1)
-    check_operands(design, CONV, replace(good(), ifmap=np.full((1, 3, 6, 7), -limit, np.int32),
+    design.numerics.take(CONV, replace(good(), ifmap=np.full((1, 3, 6, 7), -limit, np.int32),
                                          weight=np.zeros((5, 3, 3, 2), np.int8)))  # fmt: skip
     wide = replace(good(), ifmap=np.full((1, 3, 6, 7), limit, np.int32))
     with pytest.raises(InputError, match=f"conv: ifmap must fit {bits} bits"):
-        check_operands(design, CONV, wide)
+        design.numerics.take(CONV, wide)
 
 
 def test_simulate_names_the_layer() -> None:

@@ -7,44 +7,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from archsim.designs.systolic import Systolic
 from archsim.errors import InputError, require
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, operand_shapes
 from workloads.quantize import MAX_SHIFT
 
 
-def check_operands(design: Systolic, layer: Conv2d | MatMul, operands: Operands) -> None:
-    """Raise `InputError` for operands that are not of the layer's shapes or the design's widths.
+def check_integers(
+    layer: Conv2d | MatMul, operands: Operands, widths: tuple[int, int, int]
+) -> None:
+    """Raise `InputError` for operands that are not of the layer's shapes or the given widths.
 
-    A layer with a bias may go without: it is then zero.
+    widths: bits of operands, accumulators and the multiplier.  A layer with a bias may go without:
+    it is then zero.
     """
+    operand_bits, accumulator_bits, multiplier_bits = widths
     ifmap, weight = operand_shapes(layer)
-    _check_values(layer.name, "ifmap", operands.ifmap, ifmap, design.operand_bits)
-    _check_values(layer.name, "weight", operands.weight, weight, design.operand_bits)
+    check_values(f"{layer.name}: ifmap", operands.ifmap, ifmap, operand_bits)
+    check_values(f"{layer.name}: weight", operands.weight, weight, operand_bits)
     if operands.bias is not None:
         require(layer.bias, f"{layer.name}: bias must be None, since the layer has none")
         filters = layer.n if isinstance(layer, MatMul) else layer.filters
-        _check_values(layer.name, "bias", operands.bias, (filters,), design.accumulator_bits)
-    largest = (1 << design.multiplier_bits) - 1
+        check_values(f"{layer.name}: bias", operands.bias, (filters,), accumulator_bits)
+    largest = (1 << multiplier_bits) - 1
     _check_scaling(layer.name, "multiplier", operands.multiplier, 1, largest)
     _check_scaling(layer.name, "shift", operands.shift, 0, MAX_SHIFT)
 
 
-def _check_values(
-    where: str, name: str, values: NDArray[Any], shape: tuple[int, ...], bits: int
-) -> None:
+def check_values(where: str, values: NDArray[Any], shape: tuple[int, ...], bits: int) -> None:
+    """Raise `InputError` unless `values` are integers of that shape within signed `bits`."""
     if values.shape != shape:
-        raise InputError(f"{where}: {name} must have the shape {shape}, not {values.shape}")
+        raise InputError(f"{where} must have the shape {shape}, not {values.shape}")
     if values.dtype.kind not in "iu":
-        raise InputError(f"{where}: {name} must hold integers, not {values.dtype}")
+        raise InputError(f"{where} must hold integers, not {values.dtype}")
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     kind = np.iinfo(values.dtype)
     if low <= kind.min and kind.max <= high:
         return
     least, most = int(values.min()), int(values.max())
     if least < low or most > high:
-        raise InputError(f"{where}: {name} must fit {bits} bits, but ranges from {least} to {most}")
+        raise InputError(f"{where} must fit {bits} bits, but ranges from {least} to {most}")
 
 
 def _check_scaling(where: str, name: str, value: object, low: int, high: int) -> None:

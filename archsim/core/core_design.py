@@ -1,0 +1,199 @@
+"""What every core shares: scratchpads, off-chip memory, the streams at its boundary, latencies.
+
+A core is an array between three scratchpads, with a sequencer and an output stage.  Simulation,
+the conformance suite, reports and commands ask a design only what stands here; what a kind of
+core adds stands in its own file under `archsim/designs/`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from archsim.core import machine as mc
+from archsim.core.layer_command import LAYER_FIELDS
+from archsim.core.numerics import Numerics
+from archsim.errors import require, require_positive, require_rate
+from archsim.memory import OffChip, Plain, Scratchpad
+from archsim.numbers import IntArray
+from archsim.ports import Port
+
+if TYPE_CHECKING:
+    from energy_models.component import Component
+
+
+_DEPTHS = (mc.IFMAP_DEPTH, mc.WEIGHT_DEPTH, mc.ACCUMULATOR_DEPTH, mc.BIAS_DEPTH)
+_WORD_BYTES = (
+    mc.IFMAP_WORD_BYTES,
+    mc.WEIGHT_WORD_BYTES,
+    mc.BIAS_WORD_BYTES,
+    mc.OFMAP_WORD_BYTES,
+)
+
+
+def kibibytes(count: int) -> Plain:
+    """A plain memory of so many KiB."""
+    return Plain(capacity_bytes=count * 1024)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoreDesign(ABC):
+    """The memories and the clock of a core.  Subclasses are frozen dataclasses too.
+
+    ifmap_memory, weight_memory, accumulator_memory: scratchpads of two halves each; bias_words:
+    words in each half of the bias memory; off_chip: what fills them; clock_hz: of the core.
+    """
+
+    ifmap_memory: Scratchpad = field(default_factory=lambda: kibibytes(64))
+    weight_memory: Scratchpad = field(default_factory=lambda: kibibytes(64))
+    accumulator_memory: Scratchpad = field(default_factory=lambda: kibibytes(64))
+    bias_words: int = 512
+    off_chip: OffChip = field(default_factory=OffChip)
+    clock_hz: float = 500e6
+
+    kind: ClassVar[str]
+    command_queue_depth: ClassVar[int] = 4
+    tile_interval_cycles: ClassVar[int] = 10
+    """Between tile commands, and from a layer's command to its first: eight products in turn."""
+    address_latency_cycles: ClassVar[int] = 1
+    align_latency_cycles: ClassVar[int] = 1
+
+    def check_memories(self) -> None:
+        """Raise `InputError` for memories that cannot hold two words a half; called last."""
+        require_positive(bias_words=self.bias_words)
+        require_rate(clock_hz=self.clock_hz)
+        for name in ("ifmap", "weight", "accumulator"):
+            require(
+                self.depth(name) >= 2,
+                f"{name}_memory holds {self.memory(name).capacity_bytes} bytes, but two halves of "
+                f"two words of {self.word_bits(name)} bits need "
+                f"{4 * self.word_bits(name) // 8} bytes",
+            )
+
+    def memory(self, name: str) -> Scratchpad:
+        """The scratchpad of "ifmap", "weight" or "accumulator"."""
+        return {
+            "ifmap": self.ifmap_memory,
+            "weight": self.weight_memory,
+            "accumulator": self.accumulator_memory,
+        }[name]
+
+    def depth(self, name: str) -> int:
+        """Words in one half of a scratchpad."""
+        if name == "bias":
+            return self.bias_words
+        return self.memory(name).depth(self.word_bits(name))
+
+    def word_bits(self, name: str) -> int:
+        """Width of a word of "ifmap", "weight", "bias", "ofmap" (their ports') or "accumulator"."""
+        if name == "accumulator":
+            return self.accumulator_word_bits
+        return next(port.bits for port in self.data_ports if port.name == name)
+
+    @cached_property
+    def ports(self) -> tuple[Port, ...]:
+        """The streams at the core's boundary: command, ifmap, weight, bias, ofmap."""
+        command = Port(
+            name="command",
+            direction="i",
+            lane_bits=tuple(entry.bits for entry in LAYER_FIELDS),
+            lane_signed=tuple(entry.signed for entry in LAYER_FIELDS),
+            lane_names=tuple(entry.name for entry in LAYER_FIELDS),
+        )
+        return (command, *self.data_ports)
+
+    @cached_property
+    @abstractmethod
+    def data_ports(self) -> tuple[Port, ...]:
+        """The streams of data: ifmap, weight, bias, ofmap."""
+
+    @property
+    @abstractmethod
+    def accumulator_word_bits(self) -> int:
+        """Width of a row of sums."""
+
+    @property
+    @abstractmethod
+    def result_latency_cycles(self) -> int:
+        """From a walker's issue to the cycle in which its sums are accumulated."""
+
+    @property
+    def accumulate_latency_cycles(self) -> int:
+        """From a row's token, a cycle ahead of its sums, to the write of what they add up to."""
+        return 1
+
+    @property
+    @abstractmethod
+    def output_latency_cycles(self) -> int:
+        """From the read of a row of sums to its word at the ofmap port."""
+
+    @property
+    @abstractmethod
+    def output_queue_depth(self) -> int:
+        """Words: above the output stage's latency, so that back-pressure costs no throughput."""
+
+    @cached_property
+    def machine(self) -> IntArray:
+        """The design as the timing kernels read it (`archsim.core.machine`)."""
+        memory = self.off_chip
+        depths = zip(_DEPTHS, ("ifmap", "weight", "accumulator", "bias"), strict=True)
+        sizes = zip(_WORD_BYTES, ("ifmap", "weight", "bias", "ofmap"), strict=True)
+        given = {
+            **self.array_columns,
+            **{column: self.depth(name) for column, name in depths},
+            **{column: -(-self.word_bits(name) // 8) for column, name in sizes},
+            mc.RESULT_LATENCY: self.result_latency_cycles,
+            mc.OUTPUT_LATENCY: self.output_latency_cycles,
+            mc.OUTPUT_QUEUE: self.output_queue_depth,
+            mc.COMMAND_QUEUE: self.command_queue_depth,
+            mc.TILE_INTERVAL: self.tile_interval_cycles,
+            mc.OFFCHIP_RATE: round(memory.bytes_per_cycle * 1024),
+            mc.OFFCHIP_WEIGHT_RATE: round((memory.weight_bytes_per_cycle or 0) * 1024),
+            mc.OFFCHIP_LATENCY: memory.latency_cycles,
+            mc.OFFCHIP_BURST_BYTES: memory.burst_bytes,
+            mc.OFFCHIP_SHARED: int(memory.shared),
+        }
+        return np.array([given[column] for column in range(mc.MACHINE_COLUMNS)], np.int64)
+
+    @property
+    @abstractmethod
+    def array_columns(self) -> Mapping[int, int]:
+        """The array's columns of `machine`: from ROWS to IFMAP_LANES, and OUTPUT_VECTOR."""
+
+    @cached_property
+    @abstractmethod
+    def numerics(self) -> Numerics:
+        """How operands become words and values."""
+
+    @property
+    @abstractmethod
+    def macs_per_cycle(self) -> int:
+        """Multiply-accumulates a cycle, all multipliers busy."""
+
+    @property
+    @abstractmethod
+    def mnk(self) -> tuple[int, int, int]:
+        """Pixels, filters and channels of the product that fills the array once."""
+
+    @property
+    @abstractmethod
+    def size(self) -> str:
+        """The array's size as it stands in names: "16x16"."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> str:
+        """The array in a few words: "16 × 16 PEs, weight-stationary, 8-bit operands"."""
+
+    @cached_property
+    @abstractmethod
+    def components(self) -> tuple[Component, ...]:
+        """The hardware as components, from which energy and area are computed."""
+
+
+__all__ = ["CoreDesign", "kibibytes"]

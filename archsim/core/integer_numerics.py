@@ -1,0 +1,138 @@
+"""Integers with one scale a tensor: signed operands, sums that wrap, requantised by the layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from archsim.core import commands as cmd
+from archsim.core import layout
+from archsim.core.numerics import Drawing, TiledLayer
+from archsim.core.operand_check import check_integers
+from archsim.core.problem import Problem, Tiling, problem_of
+from archsim.core.values import compute, requantize
+from archsim.numbers import AnyIntArray, IntArray
+from workloads.layers import Conv2d, MatMul
+from workloads.operands import Operands, synthetic
+
+Split = tuple[AnyIntArray, AnyIntArray, IntArray | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntegerNumerics:
+    """`Numerics` of `workloads.operands.Operands`, as they are.
+
+    Lanes are those of the words of each port.  columns_are_pixels: a row of sums holds pixels of
+    one filter, as in an input-stationary array, else filters of one pixel.
+    """
+
+    operand_bits: int
+    accumulator_bits: int
+    multiplier_bits: int
+    ifmap_lanes: int
+    weight_lanes: int
+    bias_lanes: int
+    columns: int
+    columns_are_pixels: bool = False
+
+    @property
+    def source_bits(self) -> int:
+        """Operands are taken as they come."""
+        return self.operand_bits
+
+    @property
+    def problem_key(self) -> str:
+        """All of them see a layer alike."""
+        return "channels"
+
+    def problem(self, layer: Conv2d | MatMul) -> Problem:
+        """A lane of the ifmap holds a channel."""
+        return problem_of(layer)
+
+    def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
+        """Operands of `operand_bits` drawn from a seed."""
+        return synthetic(
+            layer,
+            bits=self.operand_bits,
+            density=drawing.density,
+            distribution=drawing.distribution,
+            seed=drawing.seed,
+        )
+
+    def take(self, layer: Conv2d | MatMul, operands: Operands) -> Operands:
+        """The operands, checked (`archsim.core.operand_check`)."""
+        check_integers(
+            layer, operands, (self.operand_bits, self.accumulator_bits, self.multiplier_bits)
+        )
+        return operands
+
+    def scaling(self, operands: Operands) -> tuple[int, int]:
+        """Multiplier and shift of the layer."""
+        return operands.multiplier, operands.shift
+
+    def _split(self, layer: Conv2d | MatMul, problem: Problem, operands: Operands) -> Split:
+        bias = None
+        if operands.bias is not None:
+            bias = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
+        return (
+            layout.split_ifmap(layer, problem, operands.ifmap),
+            layout.split_weight(layer, problem, operands.weight),
+            bias,
+        )
+
+    def _compute(self, problem: Problem, split: Split, operands: Operands) -> IntArray:
+        widths = (self.operand_bits, self.accumulator_bits)
+        return compute(problem, split, self.scaling(operands), widths)
+
+    def ofmap(self, layer: Conv2d | MatMul, tiling: Tiling, operands: Operands) -> IntArray:
+        """The integers that the core computes; sums wrap, so the tiling does not matter."""
+        problem = self.problem(layer)
+        split = self._split(layer, problem, operands)
+        return layout.join_ofmap(layer, problem, self._compute(problem, split, operands))
+
+    def words(self, tiled: TiledLayer, operands: Operands) -> dict[str, IntArray]:
+        """The words of the four ports of data."""
+        problem, tiles = tiled.problem, tiled.tiles
+        split = self._split(tiled.layer, problem, operands)
+        ifmap, weight = split[0].astype(np.int64), split[1].astype(np.int64)
+        bias = np.zeros((problem.groups, problem.filters), np.int64)
+        if split[2] is not None:
+            bias = split[2]
+        ofmap = self._compute(problem, split, operands)
+        padding = None
+        if self.columns_are_pixels:
+            nothing = np.zeros((problem.groups, problem.filters), np.int64)
+            scaling, relu = self.scaling(operands), bool(problem.relu)
+            padding = requantize(nothing, bias, scaling, relu, self.operand_bits)
+        lanes, moving = self.ifmap_lanes, self.columns_are_pixels
+        width, bias_lanes, columns = self.weight_lanes, self.bias_lanes, self.columns
+        return {
+            "ifmap": stack(
+                tiles[tiles[:, cmd.LOAD_IFMAP] == 1],
+                lambda row: layout.ifmap_words(row, ifmap, lanes),
+                lanes,
+            ),
+            "weight": stack(
+                tiles[tiles[:, cmd.LOAD_WEIGHT] == 1],
+                lambda row: layout.weight_words(row, weight, width, moving=moving),
+                width,
+            ),
+            "bias": stack(
+                tiles[tiles[:, cmd.HAS_BIAS] == 1],
+                lambda row: layout.bias_words(row, bias, bias_lanes),
+                bias_lanes,
+            ),
+            "ofmap": stack(
+                tiles[tiles[:, cmd.LAST_K] == 1],
+                lambda row: layout.ofmap_words(row, ofmap, columns, padding),
+                columns,
+            ),
+        }
+
+
+def stack(rows: IntArray, words: Callable[[IntArray], IntArray], lanes: int) -> IntArray:
+    """The words of the given tiles, one behind the other."""
+    parts = [words(row) for row in rows]
+    return np.concatenate(parts) if parts else np.zeros((0, lanes), np.int64)

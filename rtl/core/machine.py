@@ -1,0 +1,344 @@
+"""What every core is built of: everything but the array between scratchpads and accumulators."""
+
+from abc import abstractmethod
+from typing import Any
+
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.core.actions import ACTIONS
+from rtl.core.accumulators import Accumulators
+from rtl.core.align import AlignedBanks
+from rtl.core.commands import layer_layout
+from rtl.core.credits import Credits
+from rtl.core.delay import Delay
+from rtl.core.dispatcher import Dispatcher
+from rtl.core.loader import Loader
+from rtl.core.output_stage import OutputStage
+from rtl.core.sequencer import Sequencer
+from rtl.core.tile_walker import TileWalker
+from rtl.core.tokens import RowTokens
+from rtl.core.weights import WeightReader
+from rtl.core.window import Window
+from rtl.hierarchy import place
+
+COUNTER_BITS = 48
+
+
+class Core(wiring.Component):
+    """ofmap = output(ifmap ∗ weight, bias), a layer a command: the twin of a `CoreDesign`.
+
+    Data flow from the loaders through scratchpads, array and accumulators to the output stage;
+    the tile walker and the sequencers say when.  A kind of core says how its array is walked and
+    what it is; it may bring accumulators, tokens and an output stage of its own.
+    Latencies, throughput and back-pressure: `docs/contracts/systolic.md`; every latency is a
+    property of the design.
+
+    Members
+    -------
+    command, ifmap, weight, bias, ofmap: `design.ports`; count_<action>: performance counters.
+    """
+
+    command: stream.Interface
+    ifmap: stream.Interface
+    weight: stream.Interface
+    bias: stream.Interface
+    ofmap: stream.Interface
+
+    load_shape: dict[str, Any] | None = None
+    """Of the sequencer of stationary loads, where the array has them."""
+    moving_weights = False
+    """Weights move through the array, and the ifmap is what it holds."""
+    trailing = False
+    """A short chunk stands in the last rows, not in the first (`Window`)."""
+
+    def __init__(self, design: Any) -> None:
+        self.design = design
+        ports = {
+            port.name: (In if port.direction == "i" else Out)(
+                stream.Signature(layer_layout() if port.name == "command" else port.bits)
+            )
+            for port in design.ports
+        }
+        super().__init__({**ports, **{f"count_{name}": Out(COUNTER_BITS) for name in ACTIONS}})
+
+    @property
+    @abstractmethod
+    def stream_shape(self) -> dict[str, Any]:
+        """Parameters of the sequencer of the stream (`Sequencer`)."""
+
+    @property
+    @abstractmethod
+    def chunk(self) -> int:
+        """Elements of a run that a fold takes."""
+
+    @abstractmethod
+    def array(self, m: Module) -> Value:
+        """Place the array behind the scratchpads; returns its row of sums."""
+
+    @property
+    def element_bits(self) -> int:
+        """Of what one bank of the ifmap scratchpad holds."""
+        return self.design.word_bits("ifmap") // self.design.ifmap_lanes
+
+    @property
+    def decoupled(self) -> bool:
+        """Whether stationary operands are loaded beside the stream."""
+        return self.load_shape is not None
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        design = self.design
+        queues = {"queue_depth": design.command_queue_depth, "decoupled": self.decoupled}
+        self.dispatcher = place(m, "dispatcher", Dispatcher, **queues)
+        walker = place(m, "tile_walker", TileWalker, lanes=design.ifmap_lanes)
+        wiring.connect(m, wiring.flipped(self.command), walker.layer)
+        wiring.connect(m, walker.tile, self.dispatcher.command)
+        self.loaders = {name: self._loader(m, name) for name in ("ifmap", "weight", "bias")}
+        self._sequencers(m)
+        self._operands(m)
+        self.sums = self.array(m)
+        self._results(m)
+        self._gates(m)
+        self._counters(m)
+        return m
+
+    def _loader(self, m: Module, name: str) -> Any:
+        """A loader between the port and the scratchpad of that name."""
+        sizes = {"word_bits": self.design.word_bits(name), "depth": self.design.depth(name)}
+        loader = place(m, f"{name}_loader", Loader, **sizes)
+        wiring.connect(m, getattr(self.dispatcher, name), loader.command)
+        wiring.connect(m, wiring.flipped(getattr(self, name)), loader.word)
+        return loader
+
+    def _sequencers(self, m: Module) -> None:
+        """The walks over folds: one for the stream, one for stationary loads where there are."""
+        sizes = {"rows": self.chunk}
+        self.stream_walk = place(m, "stream_sequencer", Sequencer, **sizes, **self.stream_shape)
+        wiring.connect(m, self.dispatcher.stream, self.stream_walk.command)
+        self.load_walk = self.stream_walk
+        if self.load_shape is not None:
+            self.load_walk = place(m, "load_sequencer", Sequencer, **sizes, **self.load_shape)
+            wiring.connect(m, self.dispatcher.load, self.load_walk.command)
+        self.pixel_walk = self.load_walk if self.moving_weights else self.stream_walk
+        self.weight_walk = self.stream_walk if self.moving_weights else self.load_walk
+
+    def _half(self, m: Module, name: str, walk: Any) -> Value:
+        """The half that the walk reads; it changes at the first issue of a newly loaded tile."""
+        half, now = Signal(init=1, name=f"{name}_half"), Signal(name=f"{name}_half_now")
+        takes = walk.issue & walk.starting & walk.first_fold & walk.current[f"load_{name}"]
+        m.d.comb += now.eq(half ^ takes)
+        m.d.sync += half.eq(now)
+        return now
+
+    def _operands(self, m: Module) -> None:
+        """Addresses, scratchpads: operand words `operand_latency_cycles` behind their issue."""
+        design, pixel_walk = self.design, self.pixel_walk
+        lanes = {"rows": self.chunk, "lanes": design.ifmap_lanes}
+        window = place(m, "window", Window, trailing=self.trailing, **lanes)
+        names = "issue last_slot chunk_last run_last tap_last block_last tile_last current elements"
+        for name in names.split():
+            m.d.comb += getattr(window, name).eq(getattr(pixel_walk, name))
+        m.d.comb += [
+            window.fresh.eq(pixel_walk.command.payload),
+            window.take.eq(pixel_walk.command.valid & pixel_walk.command.ready),
+            window.slot_in_block.eq(pixel_walk.slot_in_block),
+            window.slot_counts.eq(pixel_walk.slot_counts),
+        ]
+        self.banks = banks = place(
+            m,
+            "ifmap_banks",
+            AlignedBanks,
+            memory=design.ifmap_memory,
+            lanes=design.ifmap_lanes,
+            bits=self.element_bits,
+            depth=design.depth("ifmap"),
+        )
+        m.d.sync += banks.read_half.eq(self._half(m, "ifmap", pixel_walk))
+        m.d.comb += [
+            banks.address.eq(window.address),
+            banks.low.eq(window.low),
+            banks.high.eq(window.high),
+        ]
+        self.weights = place(
+            m,
+            "weight_reader",
+            WeightReader,
+            memory=design.weight_memory,
+            bits=design.word_bits("weight"),
+            depth=design.depth("weight"),
+        )
+        self._connect_writes(m)
+        self._walk_weights(m)
+
+    def _connect_writes(self, m: Module) -> None:
+        for name, memory in (("ifmap", self.banks), ("weight", self.weights)):
+            loader = self.loaders[name]
+            m.d.comb += [
+                memory.write.eq(loader.write),
+                memory.write_half.eq(loader.write_half),
+                memory.write_address.eq(loader.write_address),
+                memory.write_data.eq(loader.write_data),
+            ]
+
+    def weight_reads(self) -> Value:
+        """Which issues of the weight walk read a word: of a coupled array, one an element."""
+        walk = self.weight_walk
+        return Value.cast(1) if self.decoupled else walk.slot < walk.elements
+
+    def _walk_weights(self, m: Module) -> None:
+        walk, weights = self.weight_walk, self.weights
+        group_end = walk.issue & walk.last_slot & walk.group_last
+        m.d.comb += [
+            weights.read_half.eq(self._half(m, "weight", walk)),
+            weights.tile_end.eq(walk.issue & walk.last_slot & walk.tile_last),
+            weights.read.eq(walk.issue & self.weight_reads()),
+        ]
+        if self.moving_weights:
+            m.d.comb += weights.restart.eq(group_end)
+        elif not self.decoupled:
+            m.d.comb += [
+                weights.restart.eq(group_end & ~walk.block_last),
+                weights.keep.eq(group_end & walk.block_last),
+            ]
+
+    def _delayed(self, m: Module, name: str, value: Value, cycles: int) -> Value:
+        line = place(m, name, Delay, bits=len(value), cycles=cycles)
+        m.d.comb += line.i.eq(value)
+        return line.o
+
+    def group_first(self, m: Module, walk: Any) -> Signal:
+        """The first fold of those that add to the same sums."""
+        group_first = Signal(init=1)
+        with m.If(walk.issue & walk.last_slot):
+            m.d.sync += group_first.eq(walk.group_last)
+        return group_first
+
+    def accumulators(self, m: Module) -> Any:
+        """Place the accumulators."""
+        design = self.design
+        return place(
+            m,
+            "accumulators",
+            Accumulators,
+            columns=design.columns,
+            bits=design.accumulator_bits,
+            depth=design.depth("accumulator"),
+        )
+
+    def output_stage(self, m: Module) -> Any:
+        """Place the output stage."""
+        design = self.design
+        return place(
+            m,
+            "output_stage",
+            OutputStage,
+            columns=design.columns,
+            accumulator_bits=design.accumulator_bits,
+            operand_bits=design.operand_bits,
+            depths=(design.depth("accumulator"), design.depth("bias")),
+            queue_depth=design.output_queue_depth,
+            scalar_bias=self.moving_weights,
+        )
+
+    def _results(self, m: Module) -> None:
+        """Accumulators and output stage."""
+        self.accumulated = accumulated = self.accumulators(m)
+        tokens, latency = self._tokens(m)
+        design = self.design
+        wait = design.result_latency_cycles - design.accumulate_latency_cycles - latency
+        m.d.comb += [
+            accumulated.sums.eq(self.sums),
+            accumulated.token.eq(self._delayed(m, "token_delay", tokens, wait)),
+        ]
+        self.output = output = self.output_stage(m)
+        wiring.connect(m, self.dispatcher.output, output.command)
+        wiring.connect(m, output.ofmap, wiring.flipped(self.ofmap))
+        bias = self.loaders["bias"]
+        m.d.comb += [
+            output.summed.eq(accumulated.done),
+            output.bias_loaded.eq(bias.loaded),
+            bias.free.eq(output.bias_released),
+            output.bias_write.eq(bias.write),
+            output.bias_write_half.eq(bias.write_half),
+            output.bias_write_address.eq(bias.write_address),
+            output.bias_write_data.eq(bias.write_data),
+            accumulated.read_half.eq(output.read_half),
+            accumulated.read_address.eq(output.read_address),
+            output.read_data.eq(accumulated.read_data),
+        ]
+
+    def place_tokens(self, m: Module) -> tuple[Any, int]:
+        """What sends off the rows of sums, and its latency: of a coupled array, `RowTokens`."""
+        sizes = {"rows": self.stream_shape["block"], "depth": self.design.depth("accumulator")}
+        tokens = place(m, "tokens", RowTokens, **sizes)
+        m.d.comb += tokens.pixels.eq(self.stream_walk.slot_pixels)
+        return tokens, 1
+
+    def _tokens(self, m: Module) -> tuple[Value, int]:
+        """Where the sums of this cycle's issue (or the rows of an ended group) go."""
+        walk = self.stream_walk
+        tokens, latency = self.place_tokens(m)
+        m.d.comb += [
+            tokens.issue.eq(walk.issue),
+            tokens.last_slot.eq(walk.last_slot),
+            tokens.group_last.eq(walk.group_last),
+            tokens.tile_last.eq(walk.tile_last),
+            tokens.first_k.eq(walk.current.first_k),
+            tokens.last_k.eq(walk.current.last_k),
+        ]
+        return Value.cast(tokens.token), latency
+
+    def _gates(self, m: Module) -> None:
+        """Who may start: credits for operand tiles, banks and halves of the accumulators."""
+        stream_walk, load_walk = self.stream_walk, self.load_walk
+        walks = {"ifmap": self.pixel_walk, "weight": self.weight_walk}
+        allowed = {"stream": Value.cast(1), "load": Value.cast(1)}
+        for name, walk in walks.items():
+            tiles = place(m, f"{name}_tiles", Credits, initial=0, limit=2)
+            takes = walk.starting & walk.first_fold & walk.current[f"load_{name}"]
+            ends = walk.issue & walk.last_slot & walk.tile_last & walk.current[f"free_{name}"]
+            m.d.comb += [
+                tiles.give.eq(self.loaders[name].loaded),
+                tiles.take.eq(takes & walk.issue),
+                self.loaders[name].free.eq(ends),
+            ]
+            role = "stream" if walk is stream_walk else "load"
+            allowed[role] = allowed[role] & (~takes | tiles.available)
+        free = place(m, "free_accumulators", Credits, initial=2, limit=2)
+        fresh = stream_walk.starting & stream_walk.first_fold & stream_walk.current.first_k
+        m.d.comb += [
+            free.give.eq(self.output.released),
+            free.take.eq(fresh & stream_walk.issue),
+        ]
+        allowed["stream"] = allowed["stream"] & (~fresh | free.available)
+        if self.decoupled:
+            free_banks = place(m, "free_banks", Credits, initial=2, limit=2)
+            filled_banks = place(m, "filled_banks", Credits, initial=0, limit=2)
+            m.d.comb += [
+                free_banks.take.eq(load_walk.issue & load_walk.first_slot),
+                free_banks.give.eq(stream_walk.issue & stream_walk.last_slot),
+                filled_banks.give.eq(load_walk.issue & load_walk.last_slot),
+                filled_banks.take.eq(stream_walk.issue & stream_walk.first_slot),
+                load_walk.go.eq(allowed["load"] & free_banks.available),
+            ]
+            allowed["stream"] = allowed["stream"] & filled_banks.available
+        m.d.comb += stream_walk.go.eq(allowed["stream"])
+
+    def _counters(self, m: Module) -> None:
+        events = {
+            "ifmap_write": self.loaders["ifmap"].write,
+            "weight_write": self.loaders["weight"].write,
+            "bias_write": self.loaders["bias"].write,
+            "ifmap_read": self.pixel_walk.issue & self.pixel_walk.slot_counts,
+            "weight_read": self.weights.read,
+            "accumulator_read": self.accumulated.count_read + self.output.count_read,
+            "accumulator_write": self.accumulated.count_write,
+            "array_step": self.stream_walk.issue,
+            "stationary_step": self.load_walk.issue if self.decoupled else 0,
+            "ofmap_write": self.ofmap.valid & self.ofmap.ready,
+        }
+        for name, event in events.items():
+            counter = getattr(self, f"count_{name}")
+            m.d.sync += counter.eq(counter + event)

@@ -1,0 +1,75 @@
+"""Faults put into RTL, and whether random cases of the conformance suite show them.
+
+A fault may override only what its component drives itself: a signal driven twice would make
+Amaranth's simulator oscillate.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module, Value
+
+from archsim.core.core_design import CoreDesign
+from rtl.benches.bench import ProtocolError
+from rtl.cases import random_case
+from rtl.conformance import check
+from rtl.core.credits import Credits
+from rtl.core.machine import Core
+from rtl.simulators import runner
+
+CASES = 12
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def caught(design: CoreDesign, cases: int = CASES) -> bool:
+    """Whether any of the first random cases shows a difference, or breaks the run."""
+    for number in range(cases):
+        case = random_case(11, number, design, longest_words=3000)
+        try:
+            if not check(case, runner(design, "amaranth")).equal:
+                return True
+        except ProtocolError:
+            return True
+    return False
+
+
+def delay(name: str, change: int) -> Patch:
+    """The named delay line of the core takes some cycles more."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        plain = Core._delayed
+
+        def mutated(self: Any, m: Module, line: str, value: Value, cycles: int) -> Value:
+            return plain(self, m, line, value, cycles + change * (line == name))
+
+        monkeypatch.setattr(Core, "_delayed", mutated)
+
+    return patch
+
+
+def after(kind: type, change: Callable[[Any, Module], None]) -> Patch:
+    """`change` overrides assignments at the end of a component's elaboration."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        plain = kind.elaborate
+
+        def mutated(self: Any, platform: object) -> Module:
+            m = plain(self, platform)
+            change(self, m)
+            return m
+
+        monkeypatch.setattr(kind, "elaborate", mutated)
+
+    return patch
+
+
+def ignored_credit(initial: int, limit: int) -> Patch:
+    """Credits of that size are always available."""
+
+    def change(self: Any, m: Module) -> None:
+        if (self.initial, self.limit) == (initial, limit):
+            m.d.comb += self.available.eq(1)
+
+    return after(Credits, change)

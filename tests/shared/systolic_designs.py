@@ -1,0 +1,20 @@
+"""Random small systolic designs, for the tests that run them as RTL."""
+
+from archsim.designs.systolic import DATAFLOWS, Systolic
+from archsim.memory import Plain
+from rtl.cases import Draw
+
+
+def random_design(draw: Draw, largest: int = 5) -> Systolic:
+    """A small design: any dataflow, operand width and odd sizes."""
+    return Systolic(
+        rows=draw.whole(1, largest),
+        columns=draw.whole(1, largest),
+        dataflow=DATAFLOWS[draw.whole(0, 2)],
+        operand_bits=draw.one_of(4, 8, 16),
+        accumulator_bits=draw.one_of(32, 32, 37),
+        ifmap_memory=Plain(capacity_bytes=draw.whole(200, 4000)),
+        weight_memory=Plain(capacity_bytes=draw.whole(200, 4000)),
+        accumulator_memory=Plain(capacity_bytes=draw.whole(400, 6000)),
+        bias_words=draw.whole(2, 64),
+    )
