@@ -8,19 +8,19 @@ clocked in every cycle.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from archsim.designs import core_components as core
+from archsim.designs.core_components import (
+    held_registers,
+    moved_registers,
+    registers,
+    selectors,
+)
 from energy_models.component import Component
 
 if TYPE_CHECKING:
     from archsim.designs.systolic import Systolic
-
-Events = Mapping[str, float]
-
-SMALLEST_MACRO_BITS = 4096
-FEWEST_MACRO_WORDS = 32
-"""A memory of fewer bits or words is built of registers: memory macros are not so small."""
 
 CONTROL_BITS = {"decoupled": 7260, "coupled": 5360}
 """Flip-flops of the tile walker, the command queues, sequencers, loaders, counters and the output
@@ -30,119 +30,18 @@ with a walk of its own for stationary loads (weight- and input-stationary)."""
 
 def systolic_components(design: Systolic) -> tuple[Component, ...]:
     """Components in the order in which the data flow."""
-    return (
-        _off_chip(),
-        *_operand_memories(design),
-        *_array(design),
-        *_accumulators(design),
-        *_output_stage(design),
-        *_control(design),
-    )
-
-
-def _off_chip() -> Component:
-    bits = {f"{port}_bytes": 8.0 for port in ("ifmap", "weight", "bias")}
-    return Component(
-        name="off_chip.dram",
-        kind="dram",
-        actions={"read": bits, "write": {"ofmap_bytes": 8.0}},
-    )
-
-
-def _memory(
-    name: str, shape: tuple[int, int, int, int], read: Events, write: Events
-) -> tuple[Component, ...]:
-    """`count` one-read one-write memories of (count, lanes, lane_bits, depth)."""
-    count, lanes, lane_bits, depth = shape
-    word_bits, depth = lanes * lane_bits, max(depth, 2)
-    if word_bits * depth >= SMALLEST_MACRO_BITS and depth >= FEWEST_MACRO_WORDS:
-        sizes = {"word_bits": word_bits, "depth": depth, "read_ports": 1, "write_ports": 1}
-        actions = {"read": read, "write": write}
-        return (Component(name=name, kind="sram", count=count, attributes=sizes, actions=actions),)
-    return (
-        *_held_registers(name, lane_bits, count * lanes * depth, _times(write, lanes)),
-        *_selector_tree(name, (lane_bits, depth), count * lanes, _times(read, lanes)),
-        _registers(name, lane_bits, count * lanes, _times(read, lanes)),
-    )
-
-
-def _times(events: Events, factor: float) -> Events:
-    return {action: factor * number for action, number in events.items()}
-
-
-def _registers(name: str, bits: int, count: int, write: Events) -> Component:
-    """`count` registers, clocked in every cycle, of which `write` says how many take new data."""
-    held: dict[str, float] = {"cycle": float(count)}
-    for action, events in write.items():
-        held[action] = held.get(action, 0.0) - events
-    return Component(
-        name=name,
-        kind="register",
-        count=count,
-        attributes={"bits": bits},
-        actions={"clock": held, "write": write},
-    )
-
-
-def _held_registers(name: str, bits: int, count: int, write: Events) -> tuple[Component, ...]:
-    """Registers that keep their data until they are written: each with a multiplexer before it."""
-    return (_registers(name, bits, count, write), _selectors(name, bits, count, write))
-
-
-def _selectors(name: str, bits: int, count: int, select: Events) -> Component:
-    """`count` two-way multiplexers."""
-    return Component(
-        name=name,
-        kind="mux",
-        count=count,
-        attributes={"bits": bits, "ways": 2},
-        actions={"select": select},
-    )
-
-
-def _selector_tree(
-    name: str, shape: tuple[int, int], count: int, select: Events
-) -> tuple[Component, ...]:
-    """`count` trees of two-way multiplexers over (bits, ways); a word passes log2(ways) of them."""
-    bits, ways = shape
-    if ways == 1:
-        return ()
-    return (_selectors(name, bits, count * (ways - 1), _times(select, (ways - 1).bit_length())),)
-
-
-def _operand_memories(design: Systolic) -> tuple[Component, ...]:
-    bits, lanes, wide = design.operand_bits, design.ifmap_lanes, design.weight_lanes
-    every_lane: Events = {"ifmap_read": float(lanes)}
-    every_column: Events = {"weight_read": float(wide)}
+    lanes = design.ifmap_lanes, design.weight_lanes
     delays = 2 if design.dataflow == "output_stationary" else 1
     return (
-        *_memory(
-            "ifmap.memory",
-            (2 * lanes, 1, bits, design.depth("ifmap")),
-            every_lane,
-            {"ifmap_write": float(lanes)},
-        ),
-        _selectors("ifmap.memory", bits, lanes, every_lane),
-        *_rotation(bits, lanes),
-        _registers("ifmap.align", bits, lanes, every_lane),
-        *_memory(
-            "weight.memory",
-            (2, wide, bits, design.depth("weight")),
-            {"weight_read": 1.0},
-            {"weight_write": 1.0},
-        ),
-        _selectors("weight.memory", bits, wide, every_column),
-        _registers("weight.memory", bits, delays * wide, _times(every_column, delays)),
+        core.off_chip(),
+        *core.operand_memories(design, lanes, weight_delays=delays),
+        *_array(design),
+        *core.accumulators(design, design.columns),
+        *core.bias_memory(design, design.bias_lanes),
+        *core.requantizers((design.accumulator_bits, design.multiplier_bits), design.columns),
+        *core.output_queue(design, design.columns),
+        core.control(control_state_bits(design)),
     )
-
-
-def _rotation(bits: int, lanes: int) -> tuple[Component, ...]:
-    """The rotator that puts the banks' words in order: log2(lanes) levels."""
-    levels = (lanes - 1).bit_length()
-    if not levels:
-        return ()
-    every = {"ifmap_read": float(lanes * levels)}
-    return (_selectors("ifmap.align", bits, lanes * levels, every),)
 
 
 def _triangle(lanes: int) -> int:
@@ -151,8 +50,7 @@ def _triangle(lanes: int) -> int:
 
 
 def _skew(name: str, bits: int, lanes: int, action: str) -> tuple[Component, ...]:
-    count = _triangle(lanes)
-    return (_registers(name, bits, count, {action: float(count)}),) if count else ()
+    return moved_registers(name, bits, _triangle(lanes), {action: 1.0})
 
 
 def _array(design: Systolic) -> tuple[Component, ...]:
@@ -178,11 +76,11 @@ def _stationary_registers(design: Systolic) -> tuple[Component, ...]:
     pes = rows * columns
     chains = rows if design.dataflow == "input_stationary" else columns
     return (
-        _registers("array.pe", bits + 1, pes, {"array_step": float(pes)}),
-        _registers("array.pe", design.accumulator_bits, pes, {"array_step": float(pes)}),
-        _registers("array.pe", bits + 4, pes, {"stationary_step": float(pes)}),
-        *_held_registers("array.pe", bits, 2 * pes, {"stationary_step": float(chains)}),
-        _selectors("array.pe", bits, pes, {"array_step": float(pes)}),
+        *registers("array.pe", bits + 1, pes, {"array_step": float(pes)}),
+        *registers("array.pe", design.accumulator_bits, pes, {"array_step": float(pes)}),
+        *registers("array.pe", bits + 4, pes, {"stationary_step": float(pes)}),
+        *held_registers("array.pe", bits, 2 * pes, {"stationary_step": float(chains)}),
+        *selectors("array.pe", bits, pes, {"array_step": float(pes)}),
         *_skew("array.skew", bits + 1, rows, "array_step"),
         *_skew("array.skew", bits + 2, chains, "stationary_step"),
         *_skew("array.skew", design.accumulator_bits, columns, "array_step"),
@@ -196,72 +94,17 @@ def _accumulating_registers(design: Systolic) -> tuple[Component, ...]:
     step = {"array_step": float(pes)}
     leaving = {"accumulator_write": columns * (rows + 1) / 2}
     return (
-        _registers("array.pe", bits + 2, pes, step),
-        _registers("array.pe", bits, pes, step),
-        _registers("array.pe", total, pes, step),
-        _selectors("array.pe", total, pes, step),  # a sum begins anew
-        *_held_registers("array.pe", total, pes, {"accumulator_write": float(columns)}),
-        *_held_registers("array.pe", total + 2, pes, leaving),
-        _registers("array.skew", bits, rows * rows, {"array_step": float(rows * rows)}),
-        _selectors("array.skew", bits, rows * rows, {"array_step": float(rows * rows)}),
+        *registers("array.pe", bits + 2, pes, step),
+        *registers("array.pe", bits, pes, step),
+        *registers("array.pe", total, pes, step),
+        *selectors("array.pe", total, pes, step),  # a sum begins anew
+        *held_registers("array.pe", total, pes, {"accumulator_write": float(columns)}),
+        *held_registers("array.pe", total + 2, pes, leaving),
+        *registers("array.skew", bits, rows * rows, {"array_step": float(rows * rows)}),
+        *selectors("array.skew", bits, rows * rows, {"array_step": float(rows * rows)}),
         *_skew("array.skew", 2, rows, "array_step"),
         *_skew("array.skew", bits + 1, columns, "array_step"),
         *_skew("array.skew", total, columns, "accumulator_write"),
-    )
-
-
-def _accumulators(design: Systolic) -> tuple[Component, ...]:
-    columns, bits = design.columns, design.accumulator_bits
-    rows_added: Events = {"accumulator_write": float(columns)}
-    return (
-        *_memory(
-            "accumulator.memory",
-            (2, columns, bits, design.depth("accumulator")),
-            {"accumulator_read": 1.0},
-            {"accumulator_write": 1.0},
-        ),
-        Component(
-            name="accumulator.adder",
-            kind="adder",
-            count=2 * columns,
-            attributes={"bits": bits},
-            actions={"add": rows_added},
-        ),
-        _selectors("accumulator.adder", bits, 2 * columns, rows_added),
-        _selectors("accumulator.memory", bits, columns, {"ofmap_write": float(columns)}),
-    )
-
-
-def _output_stage(design: Systolic) -> tuple[Component, ...]:
-    columns, bits = design.columns, design.accumulator_bits
-    product = bits + 1 + design.multiplier_bits
-    words: Events = {"ofmap_write": float(columns)}
-    queued = design.output_queue_depth
-
-    def each(kind: str, action: str, **sizes: int) -> Component:
-        return Component(
-            name="output_stage.requantize",
-            kind=kind,
-            count=columns,
-            attributes=sizes,
-            actions={action: words},
-        )
-
-    return (
-        *_memory(
-            "output_stage.bias",
-            (2, design.bias_lanes, bits, design.depth("bias")),
-            {"ofmap_write": 1.0},
-            {"bias_write": 1.0},
-        ),
-        each("adder", "add", bits=bits + 1),
-        _registers("output_stage.requantize", bits + 1, columns, words),
-        each("multiplier", "multiply", a_bits=bits + 1, b_bits=design.multiplier_bits),
-        _registers("output_stage.requantize", product, columns, words),
-        each("adder", "add", bits=product + 1),
-        each("shifter", "shift", bits=product + 1),
-        *_held_registers("output_stage.queue", design.operand_bits, columns * queued, words),
-        *_selector_tree("output_stage.queue", (design.operand_bits, queued), columns, words),
     )
 
 
@@ -271,14 +114,3 @@ def control_state_bits(design: Systolic) -> int:
     token_bits = 4 + (max(design.depth("accumulator"), 2) - 1).bit_length()
     travelling = design.result_latency_cycles - (1 if decoupled else 2)
     return CONTROL_BITS["decoupled" if decoupled else "coupled"] + token_bits * travelling
-
-
-def _control(design: Systolic) -> tuple[Component, ...]:
-    return (
-        Component(
-            name="control",
-            kind="control",
-            attributes={"state_bits": control_state_bits(design)},
-            actions={"clock": {"cycle": 1.0}},
-        ),
-    )

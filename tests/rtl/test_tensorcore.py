@@ -1,0 +1,179 @@
+"""The tensor core's core passes the conformance suite; faults in it are caught."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module
+from faults import Patch, after, caught, delay, ignored_credit
+from tensorcore_designs import random_design
+from unusual_layers import UNUSUAL_LAYERS
+
+from archsim.core import machine as mc
+from archsim.core.numerics import Drawing
+from archsim.designs.tensorcore import VOLTA, TensorCore
+from archsim.memory import OffChip, Plain
+from rtl.cases import Draw, random_case
+from rtl.conformance import Case, check, free_services
+from rtl.core.float_accumulators import FloatAccumulators
+from rtl.core.float_output import FloatRequantize
+from rtl.core.sequencer import Sequencer
+from rtl.core.tensor_array import TensorArray
+from rtl.core.window import Window
+from rtl.simulators import runner
+from rtl.suite import DesignConformance, assert_equal
+from workloads.layers import Conv2d, MatMul
+
+SMALL = Plain(capacity_bytes=4096)
+INTEGERS = TensorCore(
+    octets=1, group_columns=2, rows=4, operand="int8", accumulator="int32", ifmap_memory=SMALL,
+    weight_memory=SMALL,
+)  # fmt: skip
+"""Four rows, and a chain of ten cycles: six slots of a set bring nothing."""
+
+
+class TestTensorCore(DesignConformance):
+    """In Verilog: integers and both kinds of floating sums, sets with empty slots and without."""
+
+    designs = (
+        INTEGERS,
+        replace(INTEGERS, rows=12, length=3, operand="fp16", accumulator="fp32"),
+        replace(INTEGERS, group_columns=1, octets=2, operand="fp16", accumulator="fp16"),
+    )
+    verilator_cases = 40
+
+    def random_design(self, draw: Draw) -> TensorCore:
+        return random_design(draw)
+
+
+@pytest.mark.parametrize("layer", UNUSUAL_LAYERS, ids=lambda layer: layer.name)
+def test_unusual_layers(layer: Conv2d | MatMul) -> None:
+    """Each shape, in its automatic tiling, with ports that never wait."""
+    from archsim.simulate import plan_tiling
+
+    case = Case(
+        design=INTEGERS,
+        layer=layer,
+        tiling=plan_tiling(INTEGERS, layer, None),
+        operands=INTEGERS.numerics.synthetic(layer, Drawing(seed=5)),
+        services=free_services(),
+    )
+    assert_equal(check(case, runner(INTEGERS, "amaranth")))
+
+
+@pytest.mark.parametrize("seed", [6, 7])
+def test_extreme_floats(seed: int) -> None:
+    """Weights among the subnormals, and sums that overflow to infinities and NaNs."""
+    design = replace(INTEGERS, operand="fp16", accumulator="fp32", length=2)
+    case = random_case(seed, 0, design)
+    words = case.answer().transfers["ofmap"].payload
+    special = (words >> 10 & 31) == 31
+    assert special.any() == (seed == 7)
+    assert_equal(check(case, runner(design, "amaranth")))
+
+
+def test_the_off_chip_memory_replayed() -> None:
+    """What `simulate` times is what the traced answer of the RTL's cases says."""
+    from archsim.simulate import plan_tiling, time_layer
+    from archsim.waves import layer_answer
+
+    design = replace(
+        INTEGERS, off_chip=OffChip(bytes_per_cycle=2.7, latency_cycles=23, burst_bytes=16)
+    )
+    layer = Conv2d(
+        name="c", channels=10, filters=9, ifmap_height=6, ifmap_width=6, kernel_height=3,
+        kernel_width=3, bias=True,
+    )  # fmt: skip
+    operands = design.numerics.synthetic(layer, Drawing(seed=2))
+    tiling = plan_tiling(design, layer, None)
+    assert layer_answer(design, layer, operands).cycles == time_layer(design, layer, tiling).cycles
+
+
+def test_volta() -> None:
+    """Sixteen four-element units; a warp's multiply takes 54 cycles, 64 with FP16 sums; STEPs two
+    cycles apart.  `tests/rtl/test_tensor_array.py` measures the same in the RTL."""
+    mixed = replace(VOLTA.array, rows=8)
+    narrow = replace(VOLTA, accumulator="fp16", rows=8).array
+    assert VOLTA.columns == 16
+    assert VOLTA.macs_per_cycle == 64
+    assert mixed.step_passes == 2
+    assert (mixed.wmma_cycles(16), narrow.wmma_cycles(16)) == (54, 64)
+    assert VOLTA.array.set_cycles == VOLTA.rows
+
+
+def _advancing(self: Any, m: Module) -> None:
+    m.d.comb += self.slot_in_block.eq(1)
+
+
+def _no_mask(self: Any, m: Module) -> None:
+    m.d.sync += self.high.eq(self.lanes)
+
+
+def _dropped_sum_bit(self: Any, m: Module) -> None:
+    m.d.comb += self.sums[9].eq(0)
+
+
+def _dropped_bit(self: Any, m: Module) -> None:
+    m.d.comb += self.o[0].eq(0)
+
+
+def _overwriting(self: Any, m: Module) -> None:
+    for half in range(2):
+        m.d.comb += m.submodules[f"half_{half}"].write_address.eq(0)
+
+
+INTEGER_MUTATIONS: dict[str, Patch] = {
+    "sums one cycle late": delay("token_delay", 1),
+    "sums one cycle early": delay("token_delay", -1),
+    "sets one cycle late": delay("flag_delay", 1),
+    "sets one cycle early": delay("flag_delay", -1),
+    "empty slots walk on": after(Sequencer, _advancing),
+    "padding is not masked": after(Window, _no_mask),
+    "a dropped bit of the sums": after(TensorArray, _dropped_sum_bit),
+    "tiles are always loaded": ignored_credit(0, 2),
+    "halves are always free": ignored_credit(2, 2),
+    "back-pressure of the output ignored": ignored_credit(8, 8),
+}
+
+FLOAT_MUTATIONS: dict[str, Patch] = {
+    "a dropped bit of the ofmap": after(FloatRequantize, _dropped_bit),
+    "rows of sums in one place": after(FloatAccumulators, _overwriting),
+    "sums one cycle late": delay("token_delay", 1),
+}
+
+
+@pytest.mark.parametrize("name", INTEGER_MUTATIONS)
+def test_a_fault_in_the_rtl_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    INTEGER_MUTATIONS[name](monkeypatch)
+    assert caught(INTEGERS, 60)
+
+
+FLOATS = replace(INTEGERS, group_columns=1, operand="fp16", accumulator="fp32", length=2)
+
+
+@pytest.mark.parametrize("name", FLOAT_MUTATIONS)
+def test_a_fault_in_a_core_of_floats_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    FLOAT_MUTATIONS[name](monkeypatch)
+    assert caught(FLOATS)
+
+
+@pytest.mark.parametrize("design", [INTEGERS, FLOATS], ids=["integers", "floats"])
+def test_the_untouched_design_passes(design: TensorCore) -> None:
+    assert not caught(design)
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+@pytest.mark.parametrize("column", ["RESULT_LATENCY", "SLOTS", "ROWS", "OUTPUT_LATENCY"])
+def test_every_latency_of_the_model_is_tight(
+    column: str, change: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that believes one cycle (slot, or pixel) more or less differs from the RTL."""
+    plain = TensorCore.machine.func
+
+    def mutated(self: TensorCore) -> Any:
+        vector = plain(self)
+        vector[getattr(mc, column)] += change
+        return vector
+
+    monkeypatch.setattr(TensorCore, "machine", property(mutated))
+    assert caught(INTEGERS, 60)
