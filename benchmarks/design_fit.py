@@ -2,7 +2,10 @@
 
     python benchmarks/design_fit.py                            OSU 180 nm, as Debian packages it
     python benchmarks/design_fit.py --liberty sky130hd_tt.lib.gz --technology 130nm
-    python benchmarks/design_fit.py energy                     only this; or area
+    python benchmarks/design_fit.py energy                     only this; or area, or cores,
+                                                               or cores-energy
+
+cores, cores-energy: of vector MAC cores with scales and of tensor cores.
 
 The model prices `design.components` with blocks that were synthesised on their own.  No design is
 in that fit, but for control, whose coefficient is of the control modules of a 4 × 4 core.  Area is
@@ -16,12 +19,18 @@ from __future__ import annotations
 import argparse
 import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from archsim import EDGE_16, OffChip, Systolic, simulate
+from archsim import EDGE_16, OffChip, simulate
+from archsim.core.core_design import CoreDesign
+from archsim.core.numerics import Drawing
+from archsim.designs.core_components import WORDS
 from archsim.designs.systolic import DATAFLOWS
+from archsim.designs.tensorcore import TensorCore
+from archsim.designs.vsq import Vsq
 from archsim.energy import account
 from archsim.simulate import plan_tiling
 from energy_models.technology import Technology, load_technology
@@ -30,13 +39,40 @@ from rtl.synthesis.liberty import DEFAULT_LIBRARY
 from rtl.synthesis.power import PowerMeter
 from rtl.synthesis.synthesize import synthesize
 from workloads.layers import MatMul, Network
-from workloads.operands import synthetic
 
 SIZES = ((4, 4, 8), (6, 10, 8), (8, 8, 4), (8, 8, 8), (8, 8, 16), (12, 12, 8), (16, 16, 8))
 """Rows, columns, operand bits of the areas."""
 
 SMALL = ((4, 4, 8), (4, 4, 4), (6, 10, 8))
 """Of the energies."""
+
+VSQ = {
+    "4/4/4/6": Vsq(lanes=4, vector=4, hold_cycles=4),
+    "4/4/8/8 to 8, gated": Vsq(
+        lanes=4,
+        vector=4,
+        hold_cycles=4,
+        weight_scale_bits=8,
+        activation_scale_bits=8,
+        scale_product_bits=8,
+        gated=True,
+    ),
+    "8/8/-/-": Vsq(
+        lanes=4,
+        vector=4,
+        hold_cycles=4,
+        weight_bits=8,
+        activation_bits=8,
+        weight_scale_bits=0,
+        activation_scale_bits=0,
+    ),
+}
+TENSOR = {
+    "int8": TensorCore(octets=1, group_columns=2, rows=4, operand="int8", accumulator="int32"),
+    "fp16 in fp32": TensorCore(octets=1, group_columns=2, rows=4),
+    "fp16 in fp16": TensorCore(octets=1, group_columns=2, rows=4, accumulator="fp16"),
+}
+"""Numbers of each, and a small core that computes with them."""
 
 OUTSIDE = ("sram", "dram")
 """Kinds that are no standard cells."""
@@ -46,7 +82,7 @@ OUTSIDE = ("sram", "dram")
 class Compared:
     """One design by the model and by its netlist, in the unit of the table."""
 
-    design: Systolic
+    label: str
     model: float
     netlist: float
 
@@ -55,19 +91,20 @@ class Compared:
         return self.model / self.netlist - 1
 
     def row(self) -> str:
-        design = self.design
         return (
-            f"| {design.rows} × {design.columns} | {design.operand_bits} | {design.dataflow} | "
-            f"{self.model:.3f} | {self.netlist:.3f} | {100 * self.error:+.1f} % |"
+            f"| {self.label} | {self.model:.3f} | {self.netlist:.3f} | {100 * self.error:+.1f} % |"
         )
 
 
-def designs(sizes: Sequence[tuple[int, int, int]]) -> Iterator[Systolic]:
-    """Every size in every dataflow, with memory that never waits."""
+Labelled = tuple[str, Any]
+"""The first cells of a row, and the design."""
+
+
+def arrays(sizes: Sequence[tuple[int, int, int]]) -> Iterator[Labelled]:
+    """Systolic arrays: every size in every dataflow, with memory that never waits."""
     for rows, columns, bits in sizes:
         for dataflow in DATAFLOWS:
-            print(f"{rows} × {columns}, {bits} bits, {dataflow} …", file=sys.stderr)
-            yield replace(
+            design = replace(
                 EDGE_16,
                 rows=rows,
                 columns=columns,
@@ -75,37 +112,48 @@ def designs(sizes: Sequence[tuple[int, int, int]]) -> Iterator[Systolic]:
                 dataflow=dataflow,
                 off_chip=OffChip(),
             )
+            yield f"{rows} × {columns} | {bits} | {dataflow}", design
 
 
-def area(design: Systolic, library: Path, technology: Technology) -> Compared:
-    """Cells in mm², memory macros left out."""
+def cores() -> Iterator[Labelled]:
+    """Vector MAC cores with scales, and tensor cores."""
+    for numbers, design in (*VSQ.items(), *TENSOR.items()):
+        yield f"{design.size} | {numbers} | {design.kind}", design
+
+
+def area(label: str, design: CoreDesign, library: Path, technology: Technology) -> Compared:
+    """Cells in mm², memories left out, also those of a few words that the model builds of cells."""
     total = 0.0
     for component in design.components:
-        if component.kind not in OUTSIDE:
+        if component.kind not in OUTSIDE and not component.name.endswith(WORDS):
             found = technology.area_um2(component)
             assert found is not None
             total += component.count * found.value
     made = synthesize(design, library).synthesis.total.area_um2
-    return Compared(design=design, model=total / 1e6, netlist=made / 1e6)
+    return Compared(label=label, model=total / 1e6, netlist=made / 1e6)
 
 
-def energy(design: Systolic, library: Path, technology: Technology) -> Compared:
+def energy(label: str, design: CoreDesign, library: Path, technology: Technology) -> Compared:
     """Nanojoules of a product of dense random matrices, memories left out."""
-    layer = MatMul(name="random", m=32, n=4 * design.columns, k=4 * design.rows)
+    _, filters, channels = design.mnk
+    layer = MatMul(name="random", m=32, n=4 * filters, k=4 * channels)
     result = simulate(design, Network(name="random", source="benchmark", layers=(layer,)))
     cost = account(result, technology)
-    cells = [one.kind not in OUTSIDE for one in cost.price_list.components]
+    cells = [
+        one.kind not in OUTSIDE and not one.name.endswith(WORDS)
+        for one in cost.price_list.components
+    ]
     case = Case(
         design=design,
         layer=layer,
         tiling=plan_tiling(design, layer, None),
-        operands=synthetic(layer, bits=design.operand_bits),
+        operands=design.numerics.synthetic(layer, Drawing()),
         services=free_services(),
     )
     found = PowerMeter.of(design, library).run(case)
     assert found.verdict is not None and found.verdict.equal
     return Compared(
-        design=design,
+        label=label,
         model=float(cost.dynamic[0, cells].sum()) / 1e3,
         netlist=found.energy_per_mac_pj() * layer.macs / 1e3,
     )
@@ -113,16 +161,30 @@ def energy(design: Systolic, library: Path, technology: Technology) -> Compared:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Measure the error of the area and energy model.")
-    parser.add_argument("what", nargs="*", choices=["area", "energy", []], help="both by default")
+    parser.add_argument(
+        "what",
+        nargs="*",
+        choices=["area", "energy", "cores", "cores-energy", []],
+        help="all by default",
+    )
     parser.add_argument("--liberty", type=Path, default=DEFAULT_LIBRARY)
     parser.add_argument("--technology", default="180nm", help="of the library's node, unscaled")
     options = parser.parse_args(arguments)
     technology = load_technology(options.technology)
-    tables = {"area": (area, SIZES, "mm²"), "energy": (energy, SMALL, "nJ")}
+    tables: dict[str, tuple[Callable[..., Compared], Iterator[Labelled], str]] = {
+        "area": (area, arrays(SIZES), "mm²"),
+        "energy": (energy, arrays(SMALL), "nJ"),
+        "cores": (area, cores(), "mm²"),
+        "cores-energy": (energy, cores(), "nJ"),
+    }
     for what in options.what or tables:
-        compare, sizes, unit = tables[what]
-        found = [compare(design, options.liberty, technology) for design in designs(sizes)]
-        print(f"\n| design | bits | dataflow | model {unit} | netlist {unit} | error |")
+        compare, designs, unit = tables[what]
+        found: list[Compared] = []
+        for label, design in designs:
+            print(f"{label} …", file=sys.stderr)
+            found.append(compare(label, design, options.liberty, technology))
+        kind = "kind" if what.startswith("cores") else "dataflow"
+        print(f"\n| design | bits | {kind} | model {unit} | netlist {unit} | error |")
         print("|---|---|---|---|---|---|")
         print("\n".join(one.row() for one in found))
         errors = [100 * abs(one.error) for one in found]

@@ -36,7 +36,16 @@ ONE_THREAD: dict[str, str] = dict.fromkeys(
 )
 """Read by the libraries when NumPy and numba are imported, so it must be set before."""
 
-MEASUREMENTS = ("scalesim", "values", "verilator", "designs", "energy", "process")
+MEASUREMENTS = (
+    "scalesim",
+    "values",
+    "cores",
+    "core-timing",
+    "verilator",
+    "designs",
+    "energy",
+    "process",
+)
 
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -70,6 +79,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     calls = {
         "scalesim": lambda: measure.scalesim(options.repeats, options.peer, options.venv),
         "values": lambda: measure.values(options.repeats),
+        "cores": lambda: measure.cores(options.repeats),
+        "core-timing": lambda: measure.core_timing(options.repeats),
         "verilator": lambda: measure.verilator(options.repeats),
         "designs": lambda: measure.designs(options.repeats),
         "energy": lambda: measure.energy(options.repeats),

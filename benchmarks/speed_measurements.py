@@ -21,9 +21,13 @@ import scalesim_peer
 from speed_report import Row, seconds_of
 
 from archsim import CLOUD_128, EDGE_16, Plain, Systolic, simulate, simulate_many
+from archsim.core.core_design import CoreDesign
+from archsim.core.numerics import Drawing
 from archsim.core.problem import Tiling, problem_of
 from archsim.core.traffic import service_objects, services_of
 from archsim.core.walk import walk
+from archsim.designs.tensorcore import VOLTA
+from archsim.designs.vsq import VSQ_5NM
 from archsim.energy import account
 from archsim.simulate import layer_output, plan_tiling, time_layer
 from energy_models.sources import forget_sources
@@ -105,10 +109,14 @@ def _product_matrices(layer: Conv2d | MatMul) -> list[tuple[np.ndarray, np.ndarr
     ]
 
 
-def values(repeats: int) -> Row:
-    """Every output value, against NumPy doing just the matrix products."""
+def _values(repeats: int, design: CoreDesign) -> tuple[list[float], list[float], int]:
+    """Seconds of NumPy's products alone and of every output value on a core; and the MACs."""
     network = matrix_network()
-    operands = {layer.name: synthetic(layer, bits=8) for layer in network.matrix_layers}
+    numerics = design.numerics
+    operands = {
+        layer.name: numerics.take(layer, numerics.synthetic(layer, Drawing()))
+        for layer in network.matrix_layers
+    }
     matrices = [pair for layer in network.matrix_layers for pair in _product_matrices(layer)]
     macs = sum(left.size * right.shape[1] for left, right in matrices)
     assert macs == network.macs
@@ -118,9 +126,15 @@ def values(repeats: int) -> Row:
             np.matmul(left, right)
 
     def ours() -> None:
-        simulate(CLOUD_128, network, operands=operands)
+        simulate(design, network, operands=operands)
 
     plain, full = in_turns(repeats, products, ours)
+    return plain, full, macs
+
+
+def values(repeats: int) -> Row:
+    """Every output value, against NumPy doing just the matrix products."""
+    plain, full, macs = _values(repeats, CLOUD_128)
     numpy_seconds, our_seconds = statistics.median(plain), statistics.median(full)
     return Row(
         name="values",
@@ -135,6 +149,46 @@ def values(repeats: int) -> Row:
             "numpy_macs_per_second": macs / numpy_seconds,
         },
         note="8-bit operands drawn beforehand; NumPy's unrolled matrices made beforehand",
+    )
+
+
+INTEGER_VOLTA = replace(VOLTA, operand="int8", accumulator="int32")
+"""The tensor core with integers: floats in an order of their own are not a matrix product."""
+
+
+def cores(repeats: int) -> Row:
+    """Every output value on the tensor core and on the vector MAC core: the slower of both."""
+    ratios: dict[str, float] = {}
+    details: dict[str, Any] = {}
+    for design in (INTEGER_VOLTA, VSQ_5NM):
+        plain, full, _ = _values(max(3, repeats // 3), design)
+        ratios[design.kind] = statistics.median(full) / statistics.median(plain)
+        details[f"{design.kind}_archsim"] = seconds_of(full)
+        details[f"{design.kind}_numpy"] = seconds_of(plain)
+    return Row(
+        name="cores",
+        what="every output value on volta (INT8) and on vsq-5nm, over NumPy's float32 products",
+        measured=max(ratios.values()),
+        unit="× as long",
+        target=5,
+        better="lower",
+        details={**details, **{f"{kind}_ratio": ratio for kind, ratio in ratios.items()}},
+        note="operands quantised beforehand; the slower of the two",
+    )
+
+
+def core_timing(repeats: int) -> Row:
+    """Timing only, on the same two: the slower."""
+    network = matrix_network()
+    times = in_turns(repeats, *(lambda d=d: simulate(d, network) for d in (VOLTA, VSQ_5NM)))
+    return Row(
+        name="core-timing",
+        what="ResNet-50's timing on volta and on vsq-5nm, the slower of both",
+        measured=1e3 * max(statistics.median(kept) for kept in times),
+        unit="ms",
+        target=200,
+        better="lower",
+        details={"volta": seconds_of(times[0]), "vsq_5nm": seconds_of(times[1])},
     )
 
 

@@ -2,22 +2,35 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from archsim import EDGE_16, Plain, Systolic
+from archsim import EDGE_16, Plain
+from archsim.core.core_design import CoreDesign, kibibytes
+from archsim.designs.core_components import WORDS
 from archsim.designs.systolic import DATAFLOWS
+from archsim.designs.tensorcore import TensorCore
+from archsim.designs.vsq import Vsq
+from energy_models.component import Component
+from energy_models.technology import load_technology
 from rtl.emit import emit
+from rtl.synthesis.liberty import DEFAULT_LIBRARY, read_library
+from rtl.synthesis.yosys import map_to_cells
 from rtl.toolchain import run_yosys
 
+Components = tuple[Component, ...]
 FLIP_FLOPS = {"$dff", "$sdff", "$dffe", "$sdffe", "$sdffce"}
 PASSES = (
     *("read_verilog top.v", "hierarchy -top top", "blackbox *sram*", "proc", "opt -full"),
     *("opt_clean", "memory_collect", "write_json netlist.json"),
 )
+USED = (*PASSES[:-1], "simplemap t:$*dff*", "opt -full", "opt_clean", PASSES[-1])
+"""With every flip-flop on its own, so that those which nothing reads are gone."""
 
 DESIGNS = [
     replace(EDGE_16, rows=4, columns=5),
@@ -34,9 +47,9 @@ def number(parameter: str) -> int:
 class Netlist:
     """Flip-flops and memory macros of an emitted design, all instances counted."""
 
-    def __init__(self, design: Systolic, folder: Path) -> None:
+    def __init__(self, design: CoreDesign, folder: Path, passes: tuple[str, ...] = PASSES) -> None:
         (folder / "top.v").write_text(emit(design).verilog)
-        run_yosys(PASSES, folder)
+        run_yosys(passes, folder)
         self.modules: dict[str, Any] = json.loads((folder / "netlist.json").read_text())["modules"]
         self.macros: Counter[tuple[int, int]] = Counter()
         self.below: dict[str, int] = {}
@@ -53,8 +66,10 @@ class Netlist:
         total = 0
         for cell in self.modules[module]["cells"].values():
             kind, parameters = cell["type"], cell["parameters"]
-            if kind in FLIP_FLOPS:
+            if kind in FLIP_FLOPS or kind.startswith(("$_DFF", "$_SDFF")):
                 total += len(cell["connections"]["Q"])
+            elif kind.startswith("$mem") and number(parameters["WR_PORTS"]) == 0:
+                continue  # a ROM
             elif kind.startswith("$mem"):  # queues, which become flip-flops
                 total += number(parameters["SIZE"]) * number(parameters["WIDTH"])
             elif "sram" in kind:
@@ -67,10 +82,10 @@ class Netlist:
         return total
 
 
-def registers(design: Systolic, unit: str = "") -> int:
+def registers(components: Components, unit: str = "") -> int:
     return sum(
         one.count * one.attributes["bits"]
-        for one in design.components
+        for one in components
         if one.kind == "register" and one.name.startswith(unit)
     )
 
@@ -83,12 +98,175 @@ def test_components_are_the_netlist(number_: int, dataflow: str, tmp_path: Path)
     netlist = Netlist(design, tmp_path)
     array = netlist.units["array"]
     begin = design.rows + 1 if dataflow == "output_stationary" else 0  # tokens of the first step
-    assert array - begin <= registers(design, "array.") <= array
+    assert array - begin <= registers(design.components, "array.") <= array
     control = next(one for one in design.components if one.kind == "control")
-    counted = registers(design) + control.attributes["state_bits"]
+    counted = registers(design.components) + control.attributes["state_bits"]
     assert counted == pytest.approx(netlist.flip_flops, rel=0.003)
     macros: Counter[tuple[int, int]] = Counter()
     for one in design.components:
         if one.kind == "sram":
             macros[one.attributes["word_bits"], one.attributes["depth"]] += one.count
     assert macros == netlist.macros
+
+
+MEMORIES: dict[str, Any] = {
+    "ifmap_memory": kibibytes(16),
+    "weight_memory": kibibytes(32),
+    "accumulator_memory": kibibytes(32),
+}
+VSQ = {
+    "W4/A4/4/6": Vsq(lanes=4, vector=4, hold_cycles=4, **MEMORIES),
+    "rounded, gated": Vsq(
+        lanes=2,
+        vector=6,
+        hold_cycles=3,
+        weight_scale_bits=8,
+        activation_scale_bits=8,
+        scale_product_bits=8,
+        gated=True,
+        **MEMORIES,
+    ),
+    "W8/A8/-/-": Vsq(
+        lanes=3,
+        vector=5,
+        hold_cycles=1,
+        weight_bits=8,
+        activation_bits=8,
+        weight_scale_bits=0,
+        activation_scale_bits=0,
+        bias_words=64,
+        **MEMORIES,
+    ),
+    "unsigned, two vectors a row": Vsq(
+        lanes=4, vector=2, hold_cycles=7, activation_signed=False, overflow="wrap", **MEMORIES
+    ),
+}
+TENSOR = {
+    "int8": TensorCore(
+        octets=1, group_columns=2, rows=4, operand="int8", accumulator="int32", **MEMORIES
+    ),
+    "fp16 in fp32": TensorCore(octets=1, group_columns=2, rows=4, **MEMORIES),
+    "fp16 in fp16": TensorCore(octets=1, group_columns=1, rows=6, accumulator="fp16", **MEMORIES),
+    "bf16, five products": TensorCore(
+        octets=1, group_columns=1, length=5, rows=2, operand="bf16", bias_words=100, **MEMORIES
+    ),
+    "int4, one product": TensorCore(
+        octets=3,
+        group_columns=1,
+        length=1,
+        rows=10,
+        operand="int4",
+        accumulator="int32",
+        **MEMORIES,
+    ),
+}
+CORES: dict[str, CoreDesign] = {**VSQ, **TENSOR}
+
+
+@cache
+def netlist_of(name: str, folder: Path) -> Netlist:
+    return Netlist(CORES[name], folder, USED)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """A folder for each design, the same one for all tests."""
+    return cache(lambda name: tmp_path_factory.mktemp("netlist"))
+
+
+def check_is_netlist(components: Components, netlist: Netlist) -> None:
+    """All flip-flops of the array, exactly; all of the core; every macro with its shape."""
+    words = [one for one in components if one.name.endswith(WORDS)]
+    cells = tuple(one for one in components if not one.name.endswith(WORDS))
+    assert registers(cells, "array.") == netlist.units["array"]
+    control = next(one for one in cells if one.kind == "control")
+    counted = registers(cells) + control.attributes["state_bits"]
+    assert counted == pytest.approx(netlist.flip_flops, rel=0.003)
+    macros: Counter[tuple[int, int]] = Counter()
+    for one in components:
+        if one.kind == "sram":
+            macros[one.attributes["word_bits"], one.attributes["depth"]] += one.count
+    small = {shape: count for shape, count in netlist.macros.items() if shape not in macros}
+    assert macros == {shape: n for shape, n in netlist.macros.items() if shape in macros}
+    stored = sum(bits * max(depth, 2) * n for (bits, depth), n in small.items())
+    outputs = sum(bits * n for (bits, _), n in small.items())
+    assert registers(tuple(words)) == stored + outputs
+
+
+@pytest.mark.parametrize("name", CORES)
+def test_components_of_a_core_are_its_netlist(name: str, folders: Callable[[str], Path]) -> None:
+    check_is_netlist(CORES[name].components, netlist_of(name, folders(name)))
+
+
+def without(components: Components, name: str, kind: str) -> Components:
+    """The first component of that name and kind left out."""
+    at = next(at for at, one in enumerate(components) if (one.name, one.kind) == (name, kind))
+    return (*components[:at], *components[at + 1 :])
+
+
+def narrower(components: Components, name: str, kind: str) -> Components:
+    """A bit less in the first component of that name and kind."""
+
+    def cut(one: Component) -> Component:
+        first = next(i for i, size in enumerate(one.attributes) if size in ("bits", "word_bits"))
+        key = list(one.attributes)[first]
+        return replace(one, attributes={**one.attributes, key: one.attributes[key] - 1})
+
+    at = next(at for at, one in enumerate(components) if (one.name, one.kind) == (name, kind))
+    return (*components[:at], cut(components[at]), *components[at + 1 :])
+
+
+Fault = Callable[[Components, str, str], Components]
+FAULTS: list[tuple[str, Fault, str, str]] = [
+    ("W4/A4/4/6", without, "array.token", "register"),
+    ("W4/A4/4/6", narrower, "array.multiply", "register"),
+    ("W4/A4/4/6", narrower, "array.tree", "register"),
+    ("W4/A4/4/6", without, "array.collector.words", "register"),
+    ("W4/A4/4/6", without, "output_stage.requantize", "register"),
+    ("W4/A4/4/6", narrower, "weight.memory", "sram"),
+    ("rounded, gated", narrower, "array.hold", "register"),
+    ("fp16 in fp32", narrower, "array.dot", "register"),
+    ("fp16 in fp32", without, "array.column_fragments", "register"),
+    ("fp16 in fp32", without, "array.control", "register"),
+    ("fp16 in fp32", narrower, "array.partial_sums.words", "register"),
+    ("fp16 in fp32", without, "accumulator.adder", "register"),
+    ("fp16 in fp32", without, "output_stage.narrow", "register"),
+    ("int8", without, "control.token", "register"),
+    ("int8", narrower, "accumulator.memory", "sram"),
+]
+
+
+@pytest.mark.parametrize(("design", "fault", "name", "kind"), FAULTS)
+def test_wrong_components_are_not_the_netlist(
+    design: str, fault: Fault, name: str, kind: str, folders: Callable[[str], Path]
+) -> None:
+    netlist = netlist_of(design, folders(design))
+    with pytest.raises(AssertionError):
+        check_is_netlist(fault(CORES[design].components, name, kind), netlist)
+
+
+@pytest.mark.skipif(
+    not DEFAULT_LIBRARY.is_file(), reason="no cell library: apt-get install qflow-tech-osu018"
+)
+@pytest.mark.parametrize("name", ["W4/A4/4/6", "int8", "fp16 in fp16"])
+def test_area_of_an_array_is_that_of_its_netlist(name: str, tmp_path: Path) -> None:
+    """Within 10 %: blocks that were synthesised alone lack the gates of resets, and blocks between
+    two measured sizes are up to 12 % off.  Of six such arrays the worst was 6.3 %."""
+    design, library = CORES[name], read_library(DEFAULT_LIBRARY)
+    top = {"vsq": "vector_array", "tensorcore": "tensor_array"}[design.kind]
+    mapped = map_to_cells(emit(design).verilog, library, tmp_path, top=top, split=False)
+    modules = mapped.whole["modules"]
+
+    def area(module: str) -> float:
+        kinds = [cell["type"] for cell in modules[module]["cells"].values()]
+        own = sum(library.cells[kind].area for kind in kinds if kind in library.cells)
+        return own + sum(area(kind) for kind in kinds if kind in modules and kind != "sram")
+
+    technology = load_technology("180nm")
+    model = 0.0
+    for one in design.components:
+        if one.name.startswith("array.") and not one.name.endswith(WORDS):
+            found = technology.area_um2(one)
+            assert found is not None
+            model += one.count * found.value
+    assert model == pytest.approx(area(top), rel=0.1)

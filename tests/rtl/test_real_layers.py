@@ -1,11 +1,15 @@
 """Whole layers of a trained network on 16 × 16 through the emitted Verilog; and many transfers."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
+from archsim.core.core_design import CoreDesign
 from archsim.designs.systolic import EDGE_16, Systolic
+from archsim.designs.tensorcore import VOLTA
+from archsim.designs.vsq import VSQ_16
 from archsim.memory import Plain
 from archsim.simulate import layer_output, plan_tiling
 from archsim.timing import Service
@@ -25,21 +29,19 @@ LAYERS = ("fire2/squeeze1x1", "fire5/expand3x3", "fire9/expand1x1")
 
 
 @cache
-def _network() -> tuple[Network, dict[str, Operands]]:
+def _network(bits: int) -> tuple[Network, dict[str, Operands]]:
     entry = packaged("squeezenet-imagenet")
     model = entry.model()
-    return import_onnx(model, name=entry.name), from_onnx(model, entry.input(), bits=8)
+    return import_onnx(model, name=entry.name), from_onnx(model, entry.input(), bits=bits)
 
 
-def _real_case(name: str) -> Case:
-    network, operands = _network()
+def _real_case(name: str, design: CoreDesign = EDGE_16) -> Case:
+    network, operands = _network(design.numerics.source_bits)
     (layer,) = (one for one in network.matrix_layers if name in one.name)
-    tiling = plan_tiling(EDGE_16, layer, None)
-    from archsim.core.problem import problem_of
-
-    counts = port_counts(EDGE_16, problem_of(layer), tiling)
+    tiling = plan_tiling(design, layer, None)
+    counts = port_counts(design, design.numerics.problem(layer), tiling)
     return Case(
-        design=EDGE_16,
+        design=design,
         layer=layer,
         tiling=tiling,
         operands=operands[layer.name],
@@ -56,6 +58,22 @@ def test_a_real_layer_through_cocotb(name: str) -> None:
     assert verdict.transfers > 4_000
 
 
+DESIGNS = (
+    VSQ_16,
+    replace(VOLTA, operand="int8", accumulator="int32"),
+    replace(VOLTA, group_columns=2),
+)
+"""Lanes with per-vector scales; tensor cores of integers and, of half as many units, floats."""
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: f"{design.kind}-{design.size}")
+def test_a_real_layer_on_the_other_cores(design: CoreDesign) -> None:
+    """The same through Verilator: a 3 × 3 kernel, padding, real values in the core's format."""
+    verdict = check(_real_case(LAYERS[1], design), runner(design, "verilator"))
+    assert_equal(verdict)
+    assert verdict.transfers > 4_000
+
+
 def test_the_words_that_leave_are_the_layers_output() -> None:
     """The ofmap port's words, put together, are what `simulate` gives as the layer's output."""
     case = _real_case(LAYERS[0])
@@ -65,15 +83,18 @@ def test_the_words_that_leave_are_the_layers_output() -> None:
 
 
 @pytest.mark.slow
-def test_all_layers_of_the_network() -> None:
+@pytest.mark.parametrize(
+    "design", [EDGE_16, VSQ_16, VOLTA], ids=lambda design: f"{design.kind}-{design.size}"
+)
+def test_all_layers_of_the_network(design: CoreDesign) -> None:
     """The long matrix: every layer of the network on the Verilog, ports that never wait."""
-    run = runner(EDGE_16, "verilator")
-    network, operands = _network()
+    run = runner(design, "verilator")
+    network, operands = _network(design.numerics.source_bits)
     for layer in network.matrix_layers:
         case = Case(
-            design=EDGE_16,
+            design=design,
             layer=layer,
-            tiling=plan_tiling(EDGE_16, layer, None),
+            tiling=plan_tiling(design, layer, None),
             operands=operands[layer.name],
             services=free_services(),
             label=layer.name,

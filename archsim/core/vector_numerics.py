@@ -1,0 +1,223 @@
+"""Integers with a scale a vector: operands, words and values of a vector MAC core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from archsim.codecs.vector_dot import VectorMac
+from archsim.codecs.vector_operands import (
+    VectorOperands,
+    check_vector_operands,
+    vector_operands,
+)
+from archsim.codecs.vector_output import VectorOutput
+from archsim.core import commands as cmd
+from archsim.core import layout
+from archsim.core.integer_numerics import stack
+from archsim.core.numerics import Drawing, TiledLayer
+from archsim.core.problem import Problem, Tiling, problem_of
+from archsim.core.vector_values import VectorSummation, vector_sums
+from archsim.numbers import AnyIntArray, IntArray, ceil_div
+from workloads.layers import Conv2d, MatMul
+from workloads.operands import Operands, synthetic
+
+SOURCE_BITS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorNumerics:
+    """`Numerics` of a vector MAC core: an element of the core's problem is a vector.
+
+    length: V; sum_bits: of the accumulators that add up the collectors.
+    """
+
+    mac: VectorMac
+    output: VectorOutput
+    length: int
+    sum_bits: int
+
+    @property
+    def source_bits(self) -> int:
+        """Quantised anew, a vector at a time; at 16 bits the first quantisation costs little."""
+        return SOURCE_BITS
+
+    @property
+    def problem_key(self) -> tuple[str, int]:
+        """Channels are counted by vectors."""
+        return ("vectors", self.length)
+
+    def problem(self, layer: Conv2d | MatMul) -> Problem:
+        """Channels of a group in vectors, the last one short; every layer has a bias word, since
+        its multipliers stand there."""
+        whole = problem_of(layer)
+        return replace(whole, channels=ceil_div(whole.channels, self.length), has_bias=1)
+
+    def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
+        """Integers of 16 bits; not negative where the format of activations is unsigned."""
+        drawn = synthetic(
+            layer,
+            bits=SOURCE_BITS,
+            density=drawing.density,
+            distribution=drawing.distribution,
+            seed=drawing.seed,
+        )
+        if self.mac.activation.signed:
+            return drawn
+        return replace(drawn, ifmap=np.abs(drawn.ifmap))
+
+    def take(self, layer: Conv2d | MatMul, operands: Operands | VectorOperands) -> VectorOperands:
+        """Operands quantised a vector at a time (`archsim.codecs.vector_operands`).
+
+        Raises `InputError` for other shapes, and for negative values in an unsigned format.
+        """
+        if isinstance(operands, VectorOperands):
+            check_vector_operands(layer, operands, self.mac, self.length)
+            return operands
+        return vector_operands(
+            layer, operands, self.mac, self.output.form, bits=SOURCE_BITS, sum_bits=self.sum_bits
+        )
+
+    def scaling(self, operands: VectorOperands) -> tuple[int, int]:
+        """Multipliers are the filters' own; the shift is the layer's."""
+        return 1, operands.shift
+
+    def _outputs(
+        self, layer: Conv2d | MatMul, problem: Problem, tiling: Tiling, operands: VectorOperands
+    ) -> tuple[IntArray, IntArray]:
+        """Values [images, groups, P, Q, K] and scales [images, groups, P, Q, ⌈K / V⌉]."""
+        summation = VectorSummation(
+            mac=self.mac,
+            channel_tile=tiling.channels,
+            sum_bits=self.sum_bits,
+            length=self.length,
+        )
+        sums = vector_sums(problem, layer, operands, summation)
+        bias, multiplier = self._channels(layer, problem, operands)
+        vectors = ceil_div(problem.filters, self.output.form.vector or problem.filters)
+        values = np.empty_like(sums)
+        scales = np.ones((*sums.shape[:4], vectors), np.int64)
+        for group in range(problem.groups):
+            found, found_scales = self.output.compute(
+                sums[:, group].reshape(-1, problem.filters),
+                bias[group],
+                multiplier[group],
+                operands.shift,
+                bool(problem.relu),
+            )
+            values[:, group] = found.reshape(values[:, group].shape)
+            if self.output.scaled:
+                scales[:, group] = found_scales.reshape(scales[:, group].shape)
+        return values, scales
+
+    def _channels(
+        self, layer: Conv2d | MatMul, problem: Problem, operands: VectorOperands
+    ) -> tuple[IntArray, IntArray]:
+        """Biases and multipliers [groups, K]."""
+        bias = layout.split_bias(layer, problem, operands.bias)
+        return bias, layout.split_bias(layer, problem, operands.multiplier)
+
+    def ofmap(self, layer: Conv2d | MatMul, tiling: Tiling, operands: VectorOperands) -> IntArray:
+        """Value times scale, exact, in the layer's shape, units of `ofmap_coarse`.
+
+        Collectors begin anew with every channel tile, so that what saturates follows the tiling.
+        """
+        problem = self.problem(layer)
+        values, scales = self._outputs(layer, problem, tiling, operands)
+        return layout.join_ofmap(layer, problem, values * self._spread(scales, problem.filters))
+
+    def _spread(self, scales: IntArray, filters: int) -> IntArray:
+        """The scale of every filter."""
+        return np.repeat(scales, self.output.form.vector or filters, axis=-1)[..., :filters]
+
+    def words(self, tiled: TiledLayer, operands: VectorOperands) -> dict[str, IntArray]:
+        """The words of the four ports of data."""
+        layer, problem, tiles = tiled.layer, tiled.problem, tiled.tiles
+        values, scales = self._outputs(layer, problem, tiled.tiling, operands)
+        bias, multiplier = self._channels(layer, problem, operands)
+        lanes = self.output.lanes
+        channels = np.stack([bias, multiplier])
+        biased, loads = tiles[:, cmd.HAS_BIAS] == 1, tiles[:, cmd.LOAD_WEIGHT] == 1
+        vectors = self._vectors(tiled, operands)
+        width = {name: array.shape[-1] for name, array in vectors.items()}
+        per_row = self.output.vectors_per_row if self.output.scaled else 0
+        return {
+            "ifmap": stack(
+                tiles[tiles[:, cmd.LOAD_IFMAP] == 1],
+                lambda row: _ifmap_vectors(row, vectors["ifmap"]),
+                width["ifmap"],
+            ),
+            "weight": stack(
+                tiles[loads],
+                lambda row: _weight_vectors(row, vectors["weight"], lanes),
+                lanes * width["weight"],
+            ),
+            "bias": stack(
+                tiles[biased],
+                lambda row: np.concatenate(
+                    [layout.bias_words(row, part, lanes) for part in channels], axis=1
+                ),
+                2 * lanes,
+            ),
+            "ofmap": stack(
+                tiles[tiles[:, cmd.LAST_K] == 1],
+                lambda row: self._ofmap_words(row, values, scales),
+                lanes + per_row,
+            ),
+        }
+
+    def _vectors(self, tiled: TiledLayer, operands: VectorOperands) -> dict[str, IntArray]:
+        """Operands as vectors with their scale behind: [.., J, V + 1], V without a scale.
+
+        ifmap [images, groups, H, W, J, …], weight [groups, K, R, S, J, …].
+        """
+        layer, problem = tiled.layer, tiled.problem
+        depth = operands.weight.shape[1]
+        whole = replace(problem, channels=depth)
+        ifmap = _blocked(layout.split_ifmap(layer, whole, operands.ifmap), self.length)
+        weight = _blocked(layout.split_weight(layer, whole, operands.weight), self.length)
+        if operands.ifmap_scales is not None:
+            split = layout.split_ifmap(layer, problem, operands.ifmap_scales)
+            ifmap = np.concatenate([ifmap, split[..., None]], axis=-1)
+        if operands.weight_scales is not None:
+            split = layout.split_weight(layer, problem, operands.weight_scales)
+            weight = np.concatenate([weight, split[..., None]], axis=-1)
+        return {"ifmap": ifmap, "weight": weight}
+
+    def _ofmap_words(self, row: IntArray, values: IntArray, scales: IntArray) -> IntArray:
+        """The words of an output tile in the order in which they leave: values, then scales."""
+        lanes, output = self.output.lanes, self.output
+        words = layout.ofmap_words(row, values, lanes, None)
+        pixels, steps = int(row[cmd.PIXELS]), int(row[cmd.FILTER_STEPS])
+        if output.scaled:
+            spread = self._spread(scales, values.shape[-1])
+            beside = layout.ofmap_words(row, spread, lanes, None)
+            words = np.concatenate([words, beside[:, :: output.form.vector]], axis=1)
+        return words[output.row_order(pixels, steps)]
+
+
+def _blocked(values: AnyIntArray, length: int) -> IntArray:
+    """[…, C] as […, ⌈C / V⌉, V]."""
+    return layout.blocks_of(values.astype(np.int64), length, values.ndim - 1)
+
+
+def _ifmap_vectors(row: IntArray, ifmap: IntArray) -> IntArray:
+    """The words of a tile's ifmap region: rows, columns, vectors."""
+    width = row[cmd.PITCH] // row[cmd.TILE_CHANNELS]
+    part = ifmap[
+        row[cmd.TILE_IMAGE],
+        row[cmd.TILE_GROUP],
+        row[cmd.IFMAP_ROW] : row[cmd.IFMAP_ROW] + row[cmd.HEIGHT],
+        row[cmd.IFMAP_COLUMN] : row[cmd.IFMAP_COLUMN] + width,
+        row[cmd.TILE_CHANNEL] : row[cmd.TILE_CHANNEL] + row[cmd.TILE_CHANNELS],
+    ]
+    return part.reshape(-1, ifmap.shape[-1])
+
+
+def _weight_vectors(row: IntArray, weight: IntArray, lanes: int) -> IntArray:
+    """The words of a tile's weights: blocks of `lanes` filters, each kernel row, column, vector."""
+    part = layout.weight_part(row, weight)
+    filters, width = len(part), weight.shape[-1]
+    blocks = layout.blocks_of(part.reshape(filters, -1, width), lanes, 0)
+    return blocks.transpose(0, 2, 1, 3).reshape(-1, lanes * width)

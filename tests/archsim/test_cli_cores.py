@@ -1,0 +1,114 @@
+"""The commands take a tensor core and a vector MAC core as they take a systolic one."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from command_line import Call, good, refused
+from onnx import TensorProto, helper, numpy_helper
+
+TINY = {
+    "volta": ("--set=octets=1", "--set=group_columns=1", "--set=rows=4", "--set=length=2"),
+    "vsq-16": ("--set=lanes=2", "--set=vector=4", "--set=hold_cycles=3"),
+}
+every_core = pytest.mark.parametrize("design", TINY)
+
+
+def model_file(path: Path, weight: float = 0.5) -> Path:
+    """A convolution with a bias, of 3 × 3 on 5 channels."""
+    random = np.random.default_rng(0)
+    values = random.standard_normal((6, 5, 3, 3)).astype(np.float32) * weight
+    node = helper.make_node("Conv", ["x", "w", "b"], ["y"], "node", pads=[1, 1, 1, 1])
+    graph = helper.make_graph(
+        [node],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 5, 6, 6])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 6, 6, 6])],
+        [
+            numpy_helper.from_array(values, "w"),
+            numpy_helper.from_array(np.ones(6, np.float32), "b"),
+        ],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=10), path)
+    return path
+
+
+@every_core
+def test_run_with_real_operands_and_a_report(archsim: Call, tmp_path: Path, design: str) -> None:
+    model = model_file(tmp_path / "m.onnx")
+    x = np.random.default_rng(1).standard_normal((1, 5, 6, 6)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    words = ("run", design, model, "--input", "x.npz", "-o", "out", "--report", "r.html", "--json")
+    record = json.loads(good(archsim(*words)))
+    assert record["design"]["kind"] in ("tensorcore", "vsq")
+    assert record["energy"] is not None
+    with np.load(tmp_path / "out" / "ofmaps.npz") as arrays:
+        ofmap = arrays["node"]
+    session = onnxruntime.InferenceSession(model.read_bytes())
+    real = np.asarray(session.run(None, {"x": x})[0])
+    scaled = ofmap * (real * ofmap).sum() / (ofmap.astype(float) ** 2).sum()
+    assert ((scaled - real) ** 2).mean() < 0.03 * (real**2).mean()
+    assert "</html>" in (tmp_path / "r.html").read_text()
+
+
+@every_core
+def test_emit_and_verify(archsim: Call, tmp_path: Path, design: str) -> None:
+    good_manifest = archsim("emit", design, *TINY[design], "-o", "core.v")
+    assert good_manifest.code == 0
+    manifest = json.loads((tmp_path / "core.json").read_text())
+    assert {port["name"] for port in manifest["ports"]} >= {"command", "ifmap", "ofmap"}
+    line = good(archsim("verify", design, *TINY[design], "--simulator=amaranth", "--cases=3"))
+    assert line.strip().endswith("0 action differences: model and RTL are equal")
+
+
+@every_core
+def test_trace(archsim: Call, design: str) -> None:
+    summary = json.loads(good(archsim("trace", design, "resnet18", "--json")))
+    run = json.loads(good(archsim("run", design, "resnet18", "--timing-only", "--json")))
+    assert summary["cycles"] == run["cycles"]
+
+
+def test_the_design_is_shown_and_read_again(archsim: Call, tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(good(archsim("show", "vsq-baseline")))
+    words = ("mine.toml", "resnet18", "--timing-only", "--json")
+    ours = json.loads(good(archsim("run", *words)))
+    assert ours["design_name"] == "vsq-baseline"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("vsq-16", "--set=vector=6"),
+            "the design: vector must be a multiple of the lanes or divide them, "
+            "not 6 with 16 lanes",
+        ),
+        (("vsq-16", "--set=weight_bits=1"), "the design: weight_bits must be 2 to 16, not 1"),
+        (
+            ("vsq-16", "--set=weight_scale_bits=17"),
+            "the design: weight_scale_bits must be 0 to 16, not 17",
+        ),
+        (
+            ("vsq-16", "--set=weight_scale_bits=14", "--set=activation_scale_bits=14"),
+            "the design: scale_product_bits must be at most 24, the collectors', not 28",
+        ),
+        (
+            ("volta", "--set=operand=int8"),
+            "the design: accumulator of int8 operands must be one of int32, not 'fp32'",
+        ),
+    ],
+)
+def test_designs_that_are_refused(archsim: Call, words: tuple[str, ...], message: str) -> None:
+    design, *settings = words
+    assert refused(archsim("run", design, "resnet18", "--timing-only", *settings)) == message
+
+
+def test_weights_that_are_not_numbers(archsim: Call, tmp_path: Path) -> None:
+    model = model_file(tmp_path / "m.onnx", weight=float("nan"))
+    np.savez(tmp_path / "x.npz", x=np.ones((1, 5, 6, 6), np.float32))
+    said = refused(archsim("run", "vsq-16", model, "--input", "x.npz"))
+    assert "must be finite, not NaN or infinite" in said

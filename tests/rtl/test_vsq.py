@@ -1,0 +1,185 @@
+"""The vector MAC core passes the conformance suite; faults in it are caught."""
+
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module
+from faults import Patch, after, caught, delay, ignored_credit
+from unusual_layers import UNUSUAL_LAYERS
+from vsq_designs import random_design
+
+from archsim.core import machine as mc
+from archsim.designs.vsq import Vsq
+from archsim.memory import OffChip, Plain
+from rtl.cases import Draw
+from rtl.conformance import Case, check, free_services
+from rtl.core.sequencer import Sequencer
+from rtl.core.tokens import SlotTokens
+from rtl.core.vector_array import VectorArray
+from rtl.core.vector_lane import Collector, ScaleRound
+from rtl.core.vector_output_stage import VectorOutputStage
+from rtl.simulators import runner
+from rtl.suite import DesignConformance, assert_equal
+from workloads.layers import Conv2d, MatMul
+
+SMALL = Plain(capacity_bytes=4096)
+SCALED = Vsq(lanes=2, vector=6, hold_cycles=3, ifmap_memory=SMALL, weight_memory=SMALL)
+"""Vectors of three rows of two lanes."""
+
+
+class TestVsq(DesignConformance):
+    """In Verilog: vectors of several rows and several to a row, a gated data path, no scales."""
+
+    designs = (
+        SCALED,
+        Vsq(
+            lanes=6, vector=3, hold_cycles=5, scale_product_bits=4, gated=True,
+            collector_bits=16, activation_signed=False, weight_memory=SMALL,
+        ),
+        Vsq(
+            lanes=3, vector=5, hold_cycles=4, weight_bits=8, activation_bits=8,
+            weight_scale_bits=0, activation_scale_bits=0, weight_memory=SMALL,
+        ),
+    )  # fmt: skip
+
+    def random_design(self, draw: Draw) -> Vsq:
+        return random_design(draw)
+
+
+@pytest.mark.parametrize("layer", UNUSUAL_LAYERS, ids=lambda layer: layer.name)
+def test_unusual_layers(layer: Conv2d | MatMul) -> None:
+    """Each shape, in its automatic tiling, with ports that never wait."""
+    _whole_layer(SCALED, layer)
+
+
+def _whole_layer(design: Vsq, layer: Conv2d | MatMul) -> None:
+    from archsim.core.numerics import Drawing
+    from archsim.simulate import plan_tiling
+
+    case = Case(
+        design=design,
+        layer=layer,
+        tiling=plan_tiling(design, layer, None),
+        operands=design.numerics.synthetic(layer, Drawing(seed=5)),
+        services=free_services(),
+    )
+    assert_equal(check(case, runner(design, "amaranth")))
+
+
+def test_the_off_chip_memory_replayed() -> None:
+    """What `simulate` times is what the RTL takes, with the off-chip model at its ports."""
+    from archsim.core.numerics import Drawing
+    from archsim.simulate import plan_tiling, time_layer
+    from archsim.waves import layer_answer
+
+    design = Vsq(
+        lanes=4, vector=4, hold_cycles=4, ifmap_memory=SMALL, weight_memory=SMALL,
+        accumulator_memory=SMALL,
+        off_chip=OffChip(bytes_per_cycle=2.7, latency_cycles=23, burst_bytes=16),
+    )  # fmt: skip
+    layer = Conv2d(
+        name="c", channels=10, filters=9, ifmap_height=6, ifmap_width=6, kernel_height=3,
+        kernel_width=3, bias=True,
+    )  # fmt: skip
+    operands = design.numerics.synthetic(layer, Drawing(seed=2))
+    expected = layer_answer(design, layer, operands)
+    assert expected.cycles == time_layer(design, layer, plan_tiling(design, layer, None)).cycles
+
+
+def _replaced(kind: type, method: str, other: Any) -> Patch:
+    """Another method in its place."""
+    return lambda monkeypatch: monkeypatch.setattr(kind, method, other)
+
+
+def _stuck_slot(self: Any, m: Module) -> None:
+    m.d.comb += self.slot_counts.eq(0)
+
+
+def _dropped_scale_bit(self: Any, m: Module) -> None:
+    m.d.comb += self.o[0].eq(0)
+
+
+def _always_first(self: Any, m: Module) -> None:
+    for number in range(self.lanes):
+        m.d.comb += m.submodules[f"lane_{number}"].first.eq(1)
+
+
+def _other_address(self: Any, m: Module) -> None:
+    m.d.comb += self.token.address.eq(0)
+
+
+def _wrong_half(self: Any, m: Module) -> None:
+    m.d.sync += self.read_half.eq(0)
+
+
+def _unlimited(self: Any, m: Module, total: Any) -> Any:
+    return total[: self.bits]
+
+
+MUTATIONS: dict[str, Patch] = {
+    "sums one cycle late": delay("token_delay", 1),
+    "sums one cycle early": delay("token_delay", -1),
+    "steps one cycle late": delay("step_delay", 1),
+    "steps one cycle early": delay("step_delay", -1),
+    "pixels are masked": after(Sequencer, _stuck_slot),
+    "a bit of the scale product dropped": after(ScaleRound, _dropped_scale_bit),
+    "sums always begin anew": after(VectorArray, _always_first),
+    "rows of sums in one place": after(SlotTokens, _other_address),
+    "accumulators read from one half": after(VectorOutputStage, _wrong_half),
+    "collectors do not saturate": _replaced(Collector, "_limited", _unlimited),
+    "tiles are always loaded": ignored_credit(0, 2),
+    "halves are always free": ignored_credit(2, 2),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_fault_in_the_rtl_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    MUTATIONS[name](monkeypatch)
+    assert caught(_design())
+
+
+def _design() -> Vsq:
+    """Collectors so narrow that they saturate."""
+    return Vsq(
+        lanes=2, vector=4, hold_cycles=3, weight_scale_bits=2, activation_scale_bits=2,
+        collector_bits=14, weight_memory=SMALL, ifmap_memory=SMALL,
+    )  # fmt: skip
+
+
+def test_the_untouched_design_passes() -> None:
+    assert not caught(_design())
+
+
+@pytest.mark.parametrize("change", [-1, 1])
+@pytest.mark.parametrize("column", ["RESULT_LATENCY", "OUTPUT_LATENCY", "OUTPUT_QUEUE", "ROWS"])
+def test_every_latency_of_the_model_is_tight(
+    column: str, change: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that believes one cycle (or place, or pixel) more or less differs from the RTL."""
+    plain = Vsq.machine.func
+
+    def mutated(self: Vsq) -> Any:
+        vector = plain(self)
+        vector[getattr(mc, column)] += change
+        return vector
+
+    monkeypatch.setattr(Vsq, "machine", property(mutated))
+    assert caught(_design(), 60)
+
+
+def test_a_model_without_bursts_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of a vector are read back to back: under back-pressure that shows."""
+    design = Vsq(lanes=2, vector=6, hold_cycles=3, weight_memory=SMALL, ifmap_memory=SMALL)
+    assert not caught(design, 20)
+    plain = Vsq.machine.func
+    seen: list[int] = []
+
+    def mutated(self: Vsq) -> Any:
+        vector = plain(self)
+        seen.append(int(vector[mc.OUTPUT_VECTOR]))
+        vector[mc.OUTPUT_VECTOR] = 1
+        return vector
+
+    monkeypatch.setattr(Vsq, "machine", property(mutated))
+    assert caught(design, 60)
+    assert set(seen) == {6}
