@@ -1,8 +1,8 @@
-"""Dai et al., MLSys 2021: VS-Quant's accuracy, on networks that come in packages.
+"""Dai et al., MLSys 2021: VS-Quant's accuracy, on networks that come in packages; its hardware.
 
-The paper's networks and data are not to be had, so its figures stand beside ours and are not
-judged; what is judged are the orderings in its tables.  Its hardware's energy and area are not
-part of this table.
+The paper's networks and data are not to be had, so its accuracies stand beside ours and are not
+judged; what is judged are the orderings in its tables.  Energy and area of its PE, and of ours, are
+in `archsim.papers.vsquant_hardware`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from archsim.papers.figures import (
     read_paper,
     silent,
 )
+from archsim.papers.vsquant_hardware import hardware_rows, notes
 from archsim.papers.vsquant_photos import score_photos
 from archsim.papers.vsquant_points import CALIBRATIONS, Point, point
 from archsim.papers.vsquant_words import score_words
@@ -129,8 +130,8 @@ def compare(progress: Progress = silent) -> Comparison:
     return Comparison(
         paper="vsquant",
         title=str(read_paper("vsquant")["title"]),
-        rows=tuple(rows),
-        notes=NOTES,
+        rows=(*rows, *hardware_rows()),
+        notes=(*NOTES, *notes()),
     )
 
 
