@@ -1,6 +1,7 @@
 """Floating sums beside the dot products: partial sums added up, and sums made an ofmap.
 
-Both are dot products with factors of 1.0, so that one datapath, its model and its proof serve:
+Both are dot products with factors of 1.0, so that one datapath, its model and its proof serve; in
+hardware they have no multipliers (`FloatDotProduct`, `by_one`):
 
     accumulate    o = held + sums · 1.0              `adder`
     output        o = 0 + sums · 1.0 + bias · 1.0    `narrowing`; with ReLU `FloatOutput`

@@ -6,8 +6,8 @@ instantiate, at their widths.  Detection of zeros, infinities and NaNs, which is
 
 A set takes T slots (an `array_step` each) and is `rows` passes, so that a slot is rows / T of a
 pass; in a pass every unit makes one dot product.  The operands of B change twice a set, those of A
-and the sums with every pass.  The products with 1.0 of the floating adders and of the output have
-area, but no energy: nothing of them toggles but the operand that they pass on.
+and the sums with every pass.  The floating adders and the output sum operands as they are, so that
+their units have no multipliers, and significands of one operand.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ class _Maker(Protocol):
 class _FloatUnits:
     """`count` units of `rtl.core.dot_product.FloatDotProduct`, whose accumulator joins the sum.
 
-    busy: how many of them compute with an action.  by_one: the second factors are all 1.0.
+    busy: how many of them compute with an action.  by_one: the second factors are all 1.0, so that
+    a term is the operand.
     """
 
     name: str
@@ -191,26 +192,40 @@ class _FloatUnits:
     def _terms(self) -> Components:
         """Products and accumulator taken apart, and the largest of their exponents."""
         path, length = self.path, self.dot.length
-        operand, exponent = path.operand, path.exponent_bits
-        significand = operand.fraction_bits + 1
-        offsets = length * (path.product_offset > 0) + (path.accumulator_offset > 0)
-        used: Events = {} if self.by_one else times(self.busy, length)
+        exponent, offset = path.exponent_bits, path.accumulator_offset > 0
+        if self.by_one:
+            products = self._each(selectors, path.operand.exponent_bits, length)
+            offsets = length + offset
+        else:
+            products = self._products()
+            offsets = length * (1 + (path.product_offset > 0)) + offset
         return (
-            *self._each(selectors, operand.exponent_bits, 2 * length),
+            *products,
             *self._each(selectors, path.accumulator.exponent_bits),
-            *multipliers(self.name, (significand, significand), self.count * length, used),
-            *self._each(adders, exponent, length + offsets),
+            *self._each(adders, exponent, offsets),
             *self._each(selectors, exponent, length + 1),
             *self._each(adders, exponent, length),  # comparisons
             *self._each(selectors, exponent, length),
         )
 
+    def _products(self) -> Components:
+        """Both factors taken apart, and their significands multiplied."""
+        length, operand = self.dot.length, self.path.operand
+        significand = operand.fraction_bits + 1
+        factors = (significand, significand)
+        busy = times(self.busy, length)
+        return (
+            *self._each(selectors, operand.exponent_bits, 2 * length),
+            *multipliers(self.name, factors, self.count * length, busy),
+        )
+
     @property
     def _widths(self) -> tuple[int, int]:
-        """Bits of an aligned product and of the aligned accumulator, signed."""
+        """Bits of an aligned product (below 4 units, by one below 2) and of the aligned
+        accumulator, signed."""
         path = self.path
         gained = path.rules.aligned_fraction_bits - path.accumulator.fraction_bits
-        return path.aligned_product_bits, path.accumulator_bits + gained + 1
+        return path.aligned_product_bits - self.by_one, path.accumulator_bits + gained + 1
 
     def _aligned_sum(self) -> Components:
         """Every term at its distance from the largest, with its sign; then their sum."""
@@ -223,7 +238,7 @@ class _FloatUnits:
             found += self._each(selectors, bits, number)
         each = times(self.busy, 1 / self.count)
         tree = core.adder_tree(self.name, (length, product), self.count, each)
-        return (*found, *tree, *self._each(adders, path.sum_bits))
+        return (*found, *tree, *self._each(adders, path.sum_bits - self.by_one))
 
     def _rounded(self) -> Components:
         """Magnitude, leading zeros, shift (as far as the exponent allows), rounding, specials."""
@@ -248,13 +263,14 @@ class _FloatUnits:
         """Terms, largest exponent, specials; what waits for the tree; the result."""
         path, length, levels = self.path, self.dot.length, self.dot.tree_levels
         exponent, (_, addend) = path.exponent_bits, self._widths
+        term = path.operand.fraction_bits + 1 if self.by_one else path.product_bits
         each = times(self.busy, 1 / self.count)
 
         def kept(bits: int, number: int = 1) -> Components:
             return moved_registers(self.name, bits, self.count * number, each)
 
         return (
-            *kept(1 + exponent + path.product_bits, length),
+            *kept(1 + exponent + term, length),
             *kept(1 + exponent + path.accumulator_bits),
             *kept(exponent, 1 + levels),
             *kept(3, 1 + levels),

@@ -18,10 +18,11 @@ from rtl.core.float_round import FloatRound
 from rtl.hierarchy import place
 
 
-def _ports(design: DotProduct) -> dict[str, Any]:
+def _ports(design: DotProduct, *, by_one: bool = False) -> dict[str, Any]:
     lanes = design.length * design.operand.bits
     bits = design.accumulator.bits
-    return {"a": In(lanes), "b": In(lanes), "c": In(bits), "o": Out(bits)}
+    factors = {"a": In(lanes)} if by_one else {"a": In(lanes), "b": In(lanes)}
+    return {**factors, "c": In(bits), "o": Out(bits)}
 
 
 def _delayed(m: Module, name: str, value: Value, cycles: int) -> Value:
@@ -93,9 +94,14 @@ class FloatDotProduct(wiring.Component):
     accumulate, normalise and round.  With k = 1, which has no tree, the last stage aligns.
     Latency: 2 + ⌈log2 k⌉ cycles.  Throughput: one sum a cycle.  Never stalls.
 
+    by_one: every b_i is 1.0, so that o = c + Σ a_i.  A term is the operand taken apart: no
+    multiplier, a significand in [0, 2) of 1 + fraction_bits bits, and a tree a bit narrower.
+    Exponents, the sum's frame and the rounding are those of products; so are o, in every bit, and
+    its latency.
+
     Members
     -------
-    a, b: k lanes of operands, lane 0 lowest; c: the accumulator; o: the sum.
+    a, b: k lanes of operands, lane 0 lowest, b unless `by_one`; c: the accumulator; o: the sum.
     """
 
     a: Signal
@@ -103,10 +109,11 @@ class FloatDotProduct(wiring.Component):
     c: Signal
     o: Signal
 
-    def __init__(self, *, design: DotProduct) -> None:
+    def __init__(self, *, design: DotProduct, by_one: bool = False) -> None:
         self.design = design
         self.datapath = design.datapath
-        super().__init__(_ports(design))
+        self.by_one = by_one
+        super().__init__(_ports(design, by_one=by_one))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -136,21 +143,34 @@ class FloatDotProduct(wiring.Component):
 
     def _parts(self, m: Module) -> list[Any]:
         """The products and, last, the accumulator, as terms: not yet registered."""
-        parts: list[Any] = []
-        for lane in range(self.design.length):
-            product = place(m, f"product_{lane}", FloatProduct, datapath=self.datapath)
-            for own, port in ((product.a, self.a), (product.b, self.b)):
-                m.d.comb += own.eq(port.word_select(lane, len(own)))
-            parts.append(product)
-        addend = place(m, "addend", FloatAddend, datapath=self.datapath)
+        lanes = range(self.design.length)
+        products = [
+            self._term(m, lane) if self.by_one else self._product(m, lane) for lane in lanes
+        ]
+        form = self.datapath.accumulator
+        addend = place(m, "addend", FloatAddend, datapath=self.datapath, form=form)
         m.d.comb += addend.i.eq(self.c)
-        return [*parts, addend]
+        return [*products, addend]
+
+    def _product(self, m: Module, lane: int) -> Any:
+        product = place(m, f"product_{lane}", FloatProduct, datapath=self.datapath)
+        for own, port in ((product.a, self.a), (product.b, self.b)):
+            m.d.comb += own.eq(port.word_select(lane, len(own)))
+        return product
+
+    def _term(self, m: Module, lane: int) -> Any:
+        """The product with 1.0."""
+        form = self.datapath.operand
+        term = place(m, f"term_of_{lane}", FloatAddend, datapath=self.datapath, form=form)
+        m.d.comb += term.i.eq(self.a.word_select(lane, form.bits))
+        return term
 
     def _registered(self, m: Module, parts: list[Any]) -> list[_Term]:
         """The same terms, one cycle later."""
-        product_fraction_bits = self.datapath.product_fraction_bits
-        fraction_bits = [product_fraction_bits] * self.design.length
-        fraction_bits.append(self.datapath.accumulator.fraction_bits)
+        path = self.datapath
+        of_product = path.operand.fraction_bits if self.by_one else path.product_fraction_bits
+        fraction_bits = [of_product] * self.design.length
+        fraction_bits.append(path.accumulator.fraction_bits)
         return [
             _Term(
                 negative=part.negative,
@@ -179,7 +199,7 @@ class FloatDotProduct(wiring.Component):
         )
 
     def _sum_of_products(self, m: Module, products: list[_Term], largest: Signal) -> Value:
-        bits = self.datapath.aligned_product_bits
+        bits = self.datapath.aligned_product_bits - self.by_one
         tree = place(m, "tree", AdderTree, lanes=len(products), bits=bits)
         for lane, product in enumerate(products):
             aligned = self._aligned(m, f"align_{lane}", product, largest)

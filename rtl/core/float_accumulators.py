@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.arithmetic.float_datapath import FloatRules
-from archsim.arithmetic.float_sum import accumulate_latency_cycles, adder, one_of
+from archsim.arithmetic.float_sum import accumulate_latency_cycles, adder
 from archsim.arithmetic.formats import FloatFormat
 from rtl.core.accumulators import token_layout
 from rtl.core.delay import Delay
@@ -99,14 +99,12 @@ class FloatAccumulators(wiring.Component):
     def _total(self, m: Module, held: Value, overwrite: Signal) -> Signal:
         """What was held plus the sums, or the sums alone: of a row, the adder's latency later."""
         total = Signal(self.columns * self.bits)
-        one = one_of(self.unit.datapath.accumulator)
         line = place(m, "sums_delay", Delay, bits=len(self.sums), cycles=self.unit.latency_cycles)
         m.d.comb += line.i.eq(self.sums)
         for column in range(self.columns):
-            unit = place(m, f"adder_{column}", FloatDotProduct, design=self.unit)
+            unit = place(m, f"adder_{column}", FloatDotProduct, design=self.unit, by_one=True)
             m.d.comb += [
                 unit.a.eq(self.sums.word_select(column, self.bits)),
-                unit.b.eq(one),
                 unit.c.eq(held.word_select(column, self.bits)),
                 total.word_select(column, self.bits).eq(
                     Mux(overwrite, line.o.word_select(column, self.bits), unit.o)

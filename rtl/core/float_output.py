@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.arithmetic.float_sum import FloatOutput, one_of
+from archsim.arithmetic.float_sum import FloatOutput
 from rtl.core.dot_product import FloatDotProduct
 from rtl.core.output_stage import OutputStage
 from rtl.hierarchy import place
@@ -15,8 +15,8 @@ from rtl.hierarchy import place
 class FloatRequantize(wiring.Component):
     """o = relu(acc + bias), rounded once to the ofmap's format: the twin of `FloatOutput`.
 
-    Latency: `output.latency_cycles`, 3, of the dot-product unit 0 + acc · 1.0 + bias · 1.0; ReLU is
-    combinational behind it.  Throughput: one a cycle.  Never stalls.
+    Latency: `output.latency_cycles`, 3, of the dot-product unit 0 + acc · 1.0 + bias · 1.0, without
+    multipliers; ReLU is combinational behind it.  Throughput: one a cycle.  Never stalls.
 
     Members
     -------
@@ -42,12 +42,9 @@ class FloatRequantize(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        unit = place(m, "sum", FloatDotProduct, design=self.output.unit)
-        one = one_of(self.output.accumulator)
-        lanes = Cat(self.acc, self.bias)
+        unit = place(m, "sum", FloatDotProduct, design=self.output.unit, by_one=True)
         m.d.comb += [
-            unit.a.eq(lanes),
-            unit.b.eq(one << len(self.acc) | one),
+            unit.a.eq(Cat(self.acc, self.bias)),
             unit.c.eq(0),
             self.o.eq(Mux(self.relu & unit.o[-1], 0, unit.o)),
         ]

@@ -113,14 +113,15 @@ class FloatProduct(wiring.Component):
 
 
 class FloatAddend(wiring.Component):
-    """i as a term of the sum: its exponent has the common bias, 0 for a value of zero.
+    """±significand · 2^(exponent - common_bias - form.fraction_bits) = i, exactly.
 
-    Combinational.
+    A value of zero has the exponent 0.  Of the accumulator's format it is the accumulator; of the
+    operand's it is what `FloatProduct` makes of a = i and b = 1.0, without the zeros below its
+    significand, which is in [0, 2).  Combinational.
 
     Members
     -------
-    i: a pattern of the accumulator's format; negative, exponent, significand, infinite, nan: the
-    term.
+    i: a pattern of the format; negative, exponent, significand, infinite, nan: the term.
     """
 
     i: Signal
@@ -130,14 +131,15 @@ class FloatAddend(wiring.Component):
     infinite: Signal
     nan: Signal
 
-    def __init__(self, *, datapath: FloatDatapath) -> None:
+    def __init__(self, *, datapath: FloatDatapath, form: FloatFormat) -> None:
         self.datapath = datapath
+        self.form = form
         super().__init__(
             {
-                "i": In(datapath.accumulator.bits),
+                "i": In(form.bits),
                 "negative": Out(1),
                 "exponent": Out(datapath.exponent_bits),
-                "significand": Out(datapath.accumulator_bits),
+                "significand": Out(1 + form.fraction_bits),
                 "infinite": Out(1),
                 "nan": Out(1),
             }
@@ -145,9 +147,9 @@ class FloatAddend(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        form, subnormals = self.datapath.accumulator, self.datapath.rules.subnormal_inputs
+        form, subnormals = self.form, self.datapath.rules.subnormal_inputs
         parts = place(m, "parts", FloatUnpack, form=form, subnormals=subnormals)
-        exponent = parts.exponent + self.datapath.accumulator_offset
+        exponent = parts.exponent + (self.datapath.common_bias - form.bias)
         m.d.comb += [
             parts.i.eq(self.i),
             self.negative.eq(parts.negative),

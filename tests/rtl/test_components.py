@@ -81,6 +81,11 @@ class Netlist:
         self.below[module] = total
         return total
 
+    def placed(self, module: str, *names: str) -> int:
+        """Flip-flops of what a module places under names that begin so."""
+        cells = self.modules[module]["cells"].items()
+        return sum(self.below[cell["type"]] for name, cell in cells if name.startswith(names))
+
 
 def registers(components: Components, unit: str = "") -> int:
     return sum(
@@ -175,10 +180,16 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
 
 def check_is_netlist(components: Components, netlist: Netlist) -> None:
-    """All flip-flops of the array, exactly; all of the core; every macro with its shape."""
+    """All flip-flops of the array, exactly, and of what adds floats; all of the core; every macro
+    with its shape."""
     words = [one for one in components if one.name.endswith(WORDS)]
     cells = tuple(one for one in components if not one.name.endswith(WORDS))
     assert registers(cells, "array.") == netlist.units["array"]
+    if "float_accumulators" in netlist.modules:
+        adders = netlist.placed("float_accumulators", "adder_", "sums_delay")
+        assert registers(cells, "accumulator.adder") == adders
+        outputs = netlist.placed("float_output_stage", "requantize_")
+        assert registers(cells, "output_stage.narrow") == outputs
     control = next(one for one in cells if one.kind == "control")
     counted = registers(cells) + control.attributes["state_bits"]
     assert counted == pytest.approx(netlist.flip_flops, rel=0.003)
@@ -230,10 +241,37 @@ FAULTS: list[tuple[str, Fault, str, str]] = [
     ("fp16 in fp32", without, "array.control", "register"),
     ("fp16 in fp32", narrower, "array.partial_sums.words", "register"),
     ("fp16 in fp32", without, "accumulator.adder", "register"),
+    ("fp16 in fp32", narrower, "accumulator.adder", "register"),
     ("fp16 in fp32", without, "output_stage.narrow", "register"),
+    ("fp16 in fp32", narrower, "output_stage.narrow", "register"),
     ("int8", without, "control.token", "register"),
     ("int8", narrower, "accumulator.memory", "sram"),
 ]
+
+
+@pytest.mark.parametrize("name", [name for name, one in TENSOR.items() if one.floating])
+def test_multipliers_of_floats_are_those_of_the_units(
+    name: str, folders: Callable[[str], Path]
+) -> None:
+    """One a product in the array; none where sums are added up, or leave.  The tile walker
+    multiplies too: it is control."""
+    modules, design = netlist_of(name, folders(name)).modules, TENSOR[name]
+
+    def multiplications(module: str) -> int:
+        kinds = [cell["type"] for cell in modules[module]["cells"].values()]
+        below = [kind for kind in kinds if kind in modules and "sram" not in kind]
+        return kinds.count("$mul") + sum(map(multiplications, below))
+
+    of_units = {
+        name: multiplications(cell["type"])
+        for name, cell in modules["top"]["cells"].items()
+        if cell["type"] in modules
+    }
+    multipliers = [one for one in design.components if one.kind == "multiplier"]
+    assert {one.name for one in multipliers} == {"array.dot"}
+    products = design.length * design.columns
+    assert of_units["array"] == sum(one.count for one in multipliers) == products
+    assert {name for name, found in of_units.items() if found} == {"array", "tile_walker"}
 
 
 @pytest.mark.parametrize(("design", "fault", "name", "kind"), FAULTS)
