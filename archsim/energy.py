@@ -22,7 +22,7 @@ from energy_models.technology import Technology, load_technology
 if TYPE_CHECKING:
     import pandas as pd
 
-    from archsim.core.core_design import CoreDesign
+    from archsim.core.design import Design
 
 DEFAULT_TECHNOLOGY = "45nm"
 
@@ -250,12 +250,14 @@ def _price_record(one: Price, unit: str) -> dict[str, Any]:
 
 
 def price_design(
-    design: CoreDesign, technology: Technology | str = DEFAULT_TECHNOLOGY
+    design: Design, technology: Technology | str = DEFAULT_TECHNOLOGY
 ) -> PriceList:
     """What a design's components cost.  Raises `InputError` where a source has no figure."""
     try:
         if isinstance(technology, str):
             technology = load_technology(technology)
+        if not design.components:
+            raise InputError(f"energy and area of {design.kind} designs are not modelled yet")
         return price(technology, design.components)
     except EnergyError as error:
         raise InputError(str(error)) from error

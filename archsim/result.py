@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -48,7 +48,8 @@ class Actions(Mapping[str, int]):
 class LayerResult:
     """One layer.  Cycles are of the core's clock; bytes are those that cross its ports.
 
-    Vector work is carried with its operations and takes no cycles of the array.  ofmap: integers
+    Vector work is carried with its operations and takes no cycles of the array.  products: those
+    that a sparse machine did multiply; None where it is every MAC.  ofmap: integers
     of a core of integers, numbers of one of floats.
     """
 
@@ -66,12 +67,18 @@ class LayerResult:
     tiling: Tiling | None = None
     vector_operations: int = 0
     operands: str = "none"
+    products: int | None = None
     ofmap: npt.NDArray[Any] | None = field(default=None, repr=False, compare=False)
 
     @property
     def utilization(self) -> float:
-        """Useful MACs over those that the array could have done in the layer's cycles."""
-        return self.macs / (self.cycles * self.macs_per_cycle) if self.cycles else 0.0
+        """MACs (of a sparse machine, products) over those possible in the layer's cycles."""
+        return self.multiplied / (self.cycles * self.macs_per_cycle) if self.cycles else 0.0
+
+    @property
+    def multiplied(self) -> int:
+        """Products that were made: every MAC, or what a sparse machine did of them."""
+        return self.macs if self.products is None else self.products
 
     @property
     def stall_cycles(self) -> int:
@@ -97,6 +104,7 @@ class LayerResult:
             **{f"{name}_bytes": count for name, count in self.bytes_moved.items()},
             "tiles": self.tiles,
             "folds": self.folds,
+            "products": self.multiplied,
             "tiling": asdict(self.tiling) if self.tiling else None,
             "vector_operations": self.vector_operations,
             "operands": self.operands,
@@ -137,9 +145,10 @@ class NetworkResult:
 
     @property
     def utilization(self) -> float:
-        """Useful MACs over those that the array could have done."""
+        """MACs (of a sparse machine, products) over those that the array could have done."""
         per_cycle = self.layers[0].macs_per_cycle if self.layers else 1
-        return self.macs / (self.cycles * per_cycle) if self.cycles else 0.0
+        multiplied = sum(layer.multiplied for layer in self.layers)
+        return multiplied / (self.cycles * per_cycle) if self.cycles else 0.0
 
     @property
     def where(self) -> dict[str, int]:
@@ -158,6 +167,10 @@ class NetworkResult:
         for layer in self.layers:
             total = total + layer.actions
         return total
+
+    def without_values(self) -> NetworkResult:
+        """The same, but for the layers' ofmaps."""
+        return replace(self, layers=tuple(replace(one, ofmap=None) for one in self.layers))
 
     @property
     def plot(self) -> ResultPlots:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from archsim.core.causes import CAUSES
+from archsim.core.causes import CAUSES, TILE_CAUSES
 from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from archsim.core.problem import Problem, Tiling
 from archsim.designs.registry import design_name, design_record
-from archsim.errors import InputError, nearest
+from archsim.errors import InputError, nearest, require
 from archsim.numbers import IntArray
 from archsim.result import TRAFFIC, Actions, LayerResult, NetworkResult
 from archsim.version import VERSION
@@ -28,7 +29,7 @@ Source = Callable[["Conv2d | MatMul"], Any]
 
 
 def simulate(
-    design: CoreDesign,
+    design: Design,
     network: Network,
     *,
     operands: Source | Mapping[str, Any] | None = None,
@@ -52,9 +53,13 @@ def simulate(
         if isinstance(layer, VectorWork):
             results.append(_vector(design, layer))
         else:
-            timed = _timed(design, layer, (tilings or {}).get(layer.name), known)
             values = None if operands is None else operands_of(operands, layer)
-            results.append(_with_values(design, layer, timed, values))
+            if isinstance(design, CoreDesign):
+                timed = _timed(design, layer, (tilings or {}).get(layer.name), known)
+                results.append(_with_values(design, layer, timed, values))
+            else:
+                require(not tilings, f"tilings are for cores walked by tiles, not {design.kind}")
+                results.append(_by_data(design, layer, values))
         if progress is not None:
             progress(len(results), len(network.layers), layer.name)
     return NetworkResult(
@@ -80,7 +85,7 @@ def check_tiling_names(network: Network, tilings: Mapping[str, Tiling]) -> None:
             )
 
 
-def _vector(design: CoreDesign, layer: VectorWork) -> LayerResult:
+def _vector(design: Design, layer: VectorWork) -> LayerResult:
     return LayerResult(
         name=layer.name,
         kind=layer.operator,
@@ -152,7 +157,8 @@ def time_layer(
         macs_per_cycle=design.macs_per_cycle,
         cycles=figures[summary.CYCLES],
         serial_cycles=figures[summary.SERIAL],
-        where=dict(zip(CAUSES, figures[summary.COMPUTING : summary.MEMORY + 1], strict=True)),
+        where=dict.fromkeys(CAUSES, 0)
+        | dict(zip(TILE_CAUSES, figures[summary.COMPUTING : summary.MEMORY + 1], strict=True)),
         bytes_moved=dict(
             zip(TRAFFIC, figures[summary.IFMAP_BYTES : summary.OFMAP_BYTES + 1], strict=True)
         ),
@@ -175,6 +181,36 @@ def _with_values(
     taken = numerics.take(layer, operands)
     ofmap = numerics.ofmap(layer, timed.tiling, taken)
     return replace(timed, ofmap=ofmap, operands=taken.scheme)
+
+
+def _by_data(design: Design, layer: Conv2d | MatMul, operands: Any) -> LayerResult:
+    """A layer of a machine whose cycles depend on the values."""
+    from archsim.designs.scnn import Scnn
+    from archsim.sparse.accounting import bytes_of, where_of
+    from archsim.sparse.layer import layer_timing, layer_values
+
+    assert isinstance(design, Scnn)
+    if operands is None:
+        raise InputError(
+            f"{layer.name}: the cycles of {design.kind} depend on the operands; give some"
+        )
+    timing = layer_timing(design, layer, operands)
+    return LayerResult(
+        name=layer.name,
+        kind="matmul" if isinstance(layer, MatMul) else "conv2d",
+        macs=layer.macs,
+        products=timing.products,
+        macs_per_cycle=design.macs_per_cycle,
+        cycles=timing.cycles,
+        serial_cycles=timing.cycles,
+        where=where_of(timing),
+        bytes_moved=bytes_of(timing, operands),
+        actions=Actions(timing.actions),
+        tiles=len(timing.passes),
+        folds=sum(len(one.starts) for one in timing.passes),
+        operands=operands.scheme,
+        ofmap=layer_values(design, layer, operands),
+    )
 
 
 def layer_output(

@@ -109,7 +109,8 @@ def _spent_until(activity: Activity) -> Callable[[FloatArray], FloatArray]:
             name: np.interp(idle_until - memory_until, ends, sums) for name, sums in causes.items()
         }
         known |= {"computing": until - idle_until, "memory": memory_until}
-        return np.stack([known[name] for name in CAUSES], axis=1)
+        nothing = np.zeros_like(until)
+        return np.stack([known.get(name, nothing) for name in CAUSES], axis=1)
 
     return spent
 

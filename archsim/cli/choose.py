@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.lib.npyio import NpzFile
 
-from archsim.core.numerics import Drawing, Numerics
+from archsim.core.numerics import Drawing, Intake
 from archsim.errors import InputError, nearest, require
 from archsim.simulate import Source
 from workloads.builtin import builtin, networks
@@ -62,7 +62,7 @@ class Workload:
     feeds: Callable[[], dict[str, Any]] | None = None
     options: WorkloadOptions = field(default_factory=WorkloadOptions)
 
-    def operands(self, numerics: Numerics) -> Source | Mapping[str, Operands] | None:
+    def operands(self, intake: Intake) -> Source | Mapping[str, Operands] | None:
         """Where the operands of each layer for such a core come from; None for timing only."""
         options = self.options
         choice = options.operands
@@ -74,7 +74,7 @@ class Workload:
             drawing = Drawing(
                 density=options.density, distribution=options.distribution, seed=options.seed
             )
-            return lambda layer: numerics.synthetic(layer, drawing)
+            return lambda layer: intake.synthetic(layer, drawing)
         require(
             options.density == 1,
             f"--density is of synthetic operands, and {self.network.name} has real ones; "
@@ -85,9 +85,7 @@ class Workload:
                 f"{self.network.name} has shapes only: real operands need an ONNX file with "
                 f"--input FILE.npz, or one of: {', '.join(packaged_names())}"
             )
-        return from_onnx(
-            self.model, self.feeds(), bits=numerics.source_bits, dims=options.dim_values
-        )
+        return from_onnx(self.model, self.feeds(), bits=intake.source_bits, dims=options.dim_values)
 
 
 def load_workload(name: str, options: WorkloadOptions) -> Workload:

@@ -18,10 +18,12 @@ CAUSES = {
     "weight": "wait_weight",
     "output": "wait_output",
     "memory": "memory",
+    "conflict": "conflict",
+    "barrier": "barrier",
     "control": "control",
 }
 """Columns of the stalls' causes: the array fills, drains, waits for operands, for the output stage,
-for the memory side, for the sequencer."""
+for the memory side, for the sequencer; PEs of a sparse machine wait for banks, for each other."""
 
 HEADINGS = ("M ops", "cycles", "util %", "stalls", *CAUSES, "serial", "kB moved", "tiles")
 FIRST = ("cycles", "util %", "stalls", "kB moved", "M ops")
@@ -29,7 +31,7 @@ LAST = ("serial", "tiles")
 
 LEGEND = {
     "M ops": "millions of MACs; of vector operations where there are no cycles, not in the total",
-    "util %": "useful MACs over those the array could have done",
+    "util %": "useful MACs (of a sparse machine, products) over those the array could have done",
     "stalls": "cycles in which no moving word entered the array{causes}",
     "serial": "cycles if no fold overlapped another",
 }

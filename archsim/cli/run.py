@@ -30,6 +30,8 @@ from archsim.cli.options import (
     WorkloadName,
 )
 from archsim.cli.output import announce_compilation, output_console, progress_bar
+from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from archsim.core.problem import Tiling
 from archsim.designs.registry import load_design, with_settings
 from archsim.energy import DEFAULT_TECHNOLOGY, EnergyAccount
@@ -39,7 +41,8 @@ from archsim.files import require_new
 from archsim.report import write_report
 from archsim.result import NetworkResult
 from archsim.simulate import simulate
-from archsim.timeline import binned
+from archsim.timeline import OverTime, binned
+from workloads.layers import Network
 
 
 def load_tilings(path: Path | None) -> dict[str, Tiling]:
@@ -84,7 +87,10 @@ def run(  # noqa: PLR0913
     workload: WorkloadName,
     settings: Settings = None,
     timing_only: Annotated[
-        bool, typer.Option("--timing-only", help="Cycles only, no values.")
+        bool,
+        typer.Option(
+            "--timing-only", help="No values; a sparse machine draws operands all the same."
+        ),
     ] = False,
     operands: OperandScheme = "auto",
     density: Density = 1.0,
@@ -150,7 +156,7 @@ def run(  # noqa: PLR0913
     options = WorkloadOptions(
         dims=tuple(dim or ()),
         skip_unsupported=skip_unsupported,
-        operands="none" if timing_only else operands,
+        operands="none" if timing_only and isinstance(chosen, CoreDesign) else operands,
         density=density,
         distribution=distribution,
         seed=seed,
@@ -160,7 +166,7 @@ def run(  # noqa: PLR0913
     tilings = load_tilings(tiling)
     announce_compilation()
     with progress_bar(f"simulating {work.network.name}", quiet=as_json) as bar:
-        values = work.operands(chosen.numerics)
+        values = work.operands(chosen.intake)
         result = simulate(
             chosen,
             work.network,
@@ -171,6 +177,8 @@ def run(  # noqa: PLR0913
                 bar.task_ids[0], completed=done, total=total
             ),
         )
+    if timing_only:
+        result = result.without_values()
     energy, why_not = costs.account(result)
     if output is not None:
         save(result, energy, output)
@@ -180,7 +188,7 @@ def run(  # noqa: PLR0913
                 result,
                 report,
                 account=energy,
-                activity=binned(chosen, work.network, tilings=tilings) if result.cycles else None,
+                activity=_over_time(chosen, work.network, tilings, result),
                 why_no_energy=why_not,
                 command_line=shlex.join(["archsim", *sys.argv[1:]]),
             )
@@ -189,6 +197,15 @@ def run(  # noqa: PLR0913
         print(json.dumps({**result.record(), **costed}, indent=2))
     else:
         print_result(result, output_console(), energy, why_not)
+
+
+def _over_time(
+    design: Design, network: Network, tilings: dict[str, Tiling], result: NetworkResult
+) -> OverTime | None:
+    """Where the cycles went over time; None where nothing took any, or no tiles tell."""
+    if not result.cycles or not isinstance(design, CoreDesign):
+        return None
+    return binned(design, network, tilings=tilings)
 
 
 def register(app: typer.Typer) -> None:

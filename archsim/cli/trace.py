@@ -28,7 +28,7 @@ from archsim.cli.options import (
 )
 from archsim.cli.output import announce_compilation, output_console, progress_bar
 from archsim.cli.run import load_tilings
-from archsim.designs.registry import load_design, with_settings
+from archsim.designs.registry import load_core
 from archsim.errors import InputError, nearest, require
 from archsim.files import require_new
 from workloads.layers import Network
@@ -80,7 +80,7 @@ def trace(  # noqa: PLR0913
 
     _check_outputs(perfetto, vcd)
     require(lanes or vcd is not None, "--no-lanes is of --vcd; give both")
-    chosen = with_settings(load_design(design), settings or [])
+    chosen = load_core(design, settings or [], "trace")
     options = WorkloadOptions(
         dims=tuple(dim or ()),
         skip_unsupported=skip_unsupported,
@@ -97,7 +97,7 @@ def trace(  # noqa: PLR0913
         network=_part(work.network, layer),
         all_tilings=load_tilings(tiling),
     )
-    values = None if vcd is None else work.operands(chosen.numerics)
+    values = None if vcd is None else work.operands(chosen.intake)
     announce_compilation()
     with progress_bar(f"timing {run.network.name}", quiet=as_json) as bar:
         summary = run.summarize(bar, perfetto)

@@ -7,7 +7,7 @@ core adds stands in its own file under `archsim/designs/`.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from archsim.core import machine as mc
+from archsim.core.design import Design
 from archsim.core.layer_command import LAYER_FIELDS
 from archsim.core.numerics import Numerics
 from archsim.errors import require, require_positive, require_rate
@@ -24,7 +25,7 @@ from archsim.numbers import IntArray
 from archsim.ports import Port
 
 if TYPE_CHECKING:
-    from energy_models.component import Component
+    pass
 
 
 _DEPTHS = (mc.IFMAP_DEPTH, mc.WEIGHT_DEPTH, mc.ACCUMULATOR_DEPTH, mc.BIAS_DEPTH)
@@ -42,7 +43,7 @@ def kibibytes(count: int) -> Plain:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoreDesign(ABC):
+class CoreDesign(Design):
     """The memories and the clock of a core.  Subclasses are frozen dataclasses too.
 
     ifmap_memory, weight_memory, accumulator_memory: scratchpads of two halves each; bias_words:
@@ -56,7 +57,6 @@ class CoreDesign(ABC):
     off_chip: OffChip = field(default_factory=OffChip)
     clock_hz: float = 500e6
 
-    kind: ClassVar[str]
     command_queue_depth: ClassVar[int] = 4
     tile_interval_cycles: ClassVar[int] = 10
     """Between tile commands, and from a layer's command to its first: eight products in turn."""
@@ -118,6 +118,15 @@ class CoreDesign(ABC):
         """Width of a row of sums."""
 
     @property
+    def operand_latency_cycles(self) -> int:
+        """From a walker's issue to the operand at the array (address, memory, align)."""
+        return (
+            self.address_latency_cycles
+            + self.ifmap_memory.read_latency_cycles
+            + self.align_latency_cycles
+        )
+
+    @property
     @abstractmethod
     def result_latency_cycles(self) -> int:
         """From a walker's issue to the cycle in which its sums are accumulated."""
@@ -171,29 +180,14 @@ class CoreDesign(ABC):
         """How operands become words and values."""
 
     @property
-    @abstractmethod
-    def macs_per_cycle(self) -> int:
-        """Multiply-accumulates a cycle, all multipliers busy."""
+    def intake(self) -> Numerics:
+        """What operands it takes."""
+        return self.numerics
 
     @property
     @abstractmethod
     def mnk(self) -> tuple[int, int, int]:
         """Pixels, filters and channels of the product that fills the array once."""
-
-    @property
-    @abstractmethod
-    def size(self) -> str:
-        """The array's size as it stands in names: "16x16"."""
-
-    @property
-    @abstractmethod
-    def summary(self) -> str:
-        """The array in a few words: "16 × 16 PEs, weight-stationary, 8-bit operands"."""
-
-    @cached_property
-    @abstractmethod
-    def components(self) -> tuple[Component, ...]:
-        """The hardware as components, from which energy and area are computed."""
 
 
 __all__ = ["CoreDesign", "kibibytes"]

@@ -15,7 +15,7 @@ from archsim.arithmetic.formats import FloatFormat
 from archsim.core import commands as cmd
 from archsim.core import layout
 from archsim.core.float_values import float_sums
-from archsim.core.integer_numerics import stack
+from archsim.core.integer_numerics import operand_words, stack
 from archsim.core.numerics import Drawing, TiledLayer
 from archsim.core.problem import Problem, Tiling, problem_of
 from archsim.errors import InputError, require
@@ -172,23 +172,10 @@ class FloatNumerics:
             bias = layout.split_bias(layer, problem, operands.bias)
         ofmap = self._patterns(layer, problem, tiled.tiling, operands)
         idle = self._idle(tiled, ifmap)
-        columns, lanes = self.columns, bit_ceil(self.dot.length)
+        columns = self.columns
+        lanes = bit_ceil(self.dot.length), columns, columns
         return {
-            "ifmap": stack(
-                tiles[tiles[:, cmd.LOAD_IFMAP] == 1],
-                lambda row: layout.ifmap_words(row, ifmap, lanes),
-                lanes,
-            ),
-            "weight": stack(
-                tiles[tiles[:, cmd.LOAD_WEIGHT] == 1],
-                lambda row: layout.weight_words(row, weight, columns, moving=False),
-                columns,
-            ),
-            "bias": stack(
-                tiles[tiles[:, cmd.HAS_BIAS] == 1],
-                lambda row: layout.bias_words(row, bias, columns),
-                columns,
-            ),
+            **operand_words(tiles, (ifmap, weight, bias), lanes),
             "ofmap": stack(
                 tiles[tiles[:, cmd.LAST_K] == 1],
                 lambda row: self._ofmap_words(row, ofmap, idle),

@@ -21,26 +21,48 @@ Split = tuple[AnyIntArray, AnyIntArray, IntArray | None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class IntegerNumerics:
+class IntegerIntake:
+    """`Intake` of `workloads.operands.Operands`, as they are."""
+
+    operand_bits: int
+    accumulator_bits: int
+    multiplier_bits: int
+
+    @property
+    def source_bits(self) -> int:
+        """Operands are taken as they come."""
+        return self.operand_bits
+
+    def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
+        """Operands of `source_bits` drawn from a seed."""
+        return synthetic(
+            layer,
+            bits=self.source_bits,
+            density=drawing.density,
+            distribution=drawing.distribution,
+            seed=drawing.seed,
+        )
+
+    def take(self, layer: Conv2d | MatMul, operands: Operands) -> Operands:
+        """The operands, checked (`archsim.core.operand_check`)."""
+        widths = (self.operand_bits, self.accumulator_bits, self.multiplier_bits)
+        check_integers(layer, operands, widths)
+        return operands
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntegerNumerics(IntegerIntake):
     """`Numerics` of `workloads.operands.Operands`, as they are.
 
     Lanes are those of the words of each port.  columns_are_pixels: a row of sums holds pixels of
     one filter, as in an input-stationary array, else filters of one pixel.
     """
 
-    operand_bits: int
-    accumulator_bits: int
-    multiplier_bits: int
     ifmap_lanes: int
     weight_lanes: int
     bias_lanes: int
     columns: int
     columns_are_pixels: bool = False
-
-    @property
-    def source_bits(self) -> int:
-        """Operands are taken as they come."""
-        return self.operand_bits
 
     @property
     def problem_key(self) -> str:
@@ -50,23 +72,6 @@ class IntegerNumerics:
     def problem(self, layer: Conv2d | MatMul) -> Problem:
         """A lane of the ifmap holds a channel."""
         return problem_of(layer)
-
-    def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
-        """Operands of `operand_bits` drawn from a seed."""
-        return synthetic(
-            layer,
-            bits=self.operand_bits,
-            density=drawing.density,
-            distribution=drawing.distribution,
-            seed=drawing.seed,
-        )
-
-    def take(self, layer: Conv2d | MatMul, operands: Operands) -> Operands:
-        """The operands, checked (`archsim.core.operand_check`)."""
-        check_integers(
-            layer, operands, (self.operand_bits, self.accumulator_bits, self.multiplier_bits)
-        )
-        return operands
 
     def scaling(self, operands: Operands) -> tuple[int, int]:
         """Multiplier and shift of the layer."""
@@ -106,30 +111,46 @@ class IntegerNumerics:
             nothing = np.zeros((problem.groups, problem.filters), np.int64)
             scaling, relu = self.scaling(operands), bool(problem.relu)
             padding = requantize(nothing, bias, scaling, relu, self.operand_bits)
-        lanes, moving = self.ifmap_lanes, self.columns_are_pixels
-        width, bias_lanes, columns = self.weight_lanes, self.bias_lanes, self.columns
+        lanes, columns = (self.ifmap_lanes, self.weight_lanes, self.bias_lanes), self.columns
         return {
-            "ifmap": stack(
-                tiles[tiles[:, cmd.LOAD_IFMAP] == 1],
-                lambda row: layout.ifmap_words(row, ifmap, lanes),
-                lanes,
-            ),
-            "weight": stack(
-                tiles[tiles[:, cmd.LOAD_WEIGHT] == 1],
-                lambda row: layout.weight_words(row, weight, width, moving=moving),
-                width,
-            ),
-            "bias": stack(
-                tiles[tiles[:, cmd.HAS_BIAS] == 1],
-                lambda row: layout.bias_words(row, bias, bias_lanes),
-                bias_lanes,
-            ),
+            **operand_words(tiles, (ifmap, weight, bias), lanes, moving=self.columns_are_pixels),
             "ofmap": stack(
                 tiles[tiles[:, cmd.LAST_K] == 1],
                 lambda row: layout.ofmap_words(row, ofmap, columns, padding),
                 columns,
             ),
         }
+
+
+def operand_words(
+    tiles: IntArray,
+    operands: tuple[IntArray, IntArray, IntArray],
+    lanes: tuple[int, int, int],
+    *,
+    moving: bool = False,
+) -> dict[str, IntArray]:
+    """The words of ifmap, weight and bias, split as in `layout`, for words of so many lanes each.
+
+    moving: weights enter the rows of the array (`layout.weight_words`).
+    """
+    ifmap, weight, bias = operands
+    return {
+        "ifmap": stack(
+            tiles[tiles[:, cmd.LOAD_IFMAP] == 1],
+            lambda row: layout.ifmap_words(row, ifmap, lanes[0]),
+            lanes[0],
+        ),
+        "weight": stack(
+            tiles[tiles[:, cmd.LOAD_WEIGHT] == 1],
+            lambda row: layout.weight_words(row, weight, lanes[1], moving=moving),
+            lanes[1],
+        ),
+        "bias": stack(
+            tiles[tiles[:, cmd.HAS_BIAS] == 1],
+            lambda row: layout.bias_words(row, bias, lanes[2]),
+            lanes[2],
+        ),
+    }
 
 
 def stack(rows: IntArray, words: Callable[[IntArray], IntArray], lanes: int) -> IntArray:

@@ -75,17 +75,21 @@ def blocks_of(values: IntArray, size: int, axis: int) -> IntArray:
     return padded.reshape(shape)
 
 
-def ifmap_words(row: IntArray, ifmap: IntArray, lanes: int) -> IntArray:
-    """The words of a tile's ifmap region: rows, columns, channels, densely: [words, lanes]."""
+def ifmap_part(row: IntArray, ifmap: IntArray) -> IntArray:
+    """A tile's ifmap region: [rows, columns, channels, …]."""
     width = row[cmd.PITCH] // row[cmd.TILE_CHANNELS]
-    part = ifmap[
+    return ifmap[
         row[cmd.TILE_IMAGE],
         row[cmd.TILE_GROUP],
         row[cmd.IFMAP_ROW] : row[cmd.IFMAP_ROW] + row[cmd.HEIGHT],
         row[cmd.IFMAP_COLUMN] : row[cmd.IFMAP_COLUMN] + width,
         row[cmd.TILE_CHANNEL] : row[cmd.TILE_CHANNEL] + row[cmd.TILE_CHANNELS],
     ]
-    return blocks_of(part.reshape(-1), lanes, 0)
+
+
+def ifmap_words(row: IntArray, ifmap: IntArray, lanes: int) -> IntArray:
+    """The words of a tile's ifmap region: rows, columns, channels, densely: [words, lanes]."""
+    return blocks_of(ifmap_part(row, ifmap).reshape(-1), lanes, 0)
 
 
 def weight_part(row: IntArray, weight: IntArray) -> IntArray:

@@ -31,21 +31,12 @@ class Drawing:
     seed: int = 0
 
 
-class Numerics(Protocol):
-    """What differs between cores that compute in different formats."""
+class Intake(Protocol):
+    """Operands as a design takes them."""
 
     @property
     def source_bits(self) -> int:
         """Width at which workloads quantise the operands that `take` is given."""
-        ...
-
-    @property
-    def problem_key(self) -> Hashable:
-        """Numerics of one key make the same problem of every layer."""
-        ...
-
-    def problem(self, layer: Conv2d | MatMul) -> Problem:
-        """The layer as the core sees it: channels count what an ifmap lane holds."""
         ...
 
     def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
@@ -57,6 +48,19 @@ class Numerics(Protocol):
 
         Raises `InputError` for operands that are not of the layer's shapes or the core's widths.
         """
+        ...
+
+
+class Numerics(Intake, Protocol):
+    """What differs between cores that compute in different formats."""
+
+    @property
+    def problem_key(self) -> Hashable:
+        """Numerics of one key make the same problem of every layer."""
+        ...
+
+    def problem(self, layer: Conv2d | MatMul) -> Problem:
+        """The layer as the core sees it: channels count what an ifmap lane holds."""
         ...
 
     def scaling(self, operands: Any) -> tuple[int, int]:

@@ -145,7 +145,7 @@ class VectorNumerics:
         return {
             "ifmap": stack(
                 tiles[tiles[:, cmd.LOAD_IFMAP] == 1],
-                lambda row: _ifmap_vectors(row, vectors["ifmap"]),
+                lambda row: layout.ifmap_part(row, vectors["ifmap"]).reshape(-1, width["ifmap"]),
                 width["ifmap"],
             ),
             "weight": stack(
@@ -200,19 +200,6 @@ class VectorNumerics:
 def _blocked(values: AnyIntArray, length: int) -> IntArray:
     """[…, C] as […, ⌈C / V⌉, V]."""
     return layout.blocks_of(values.astype(np.int64), length, values.ndim - 1)
-
-
-def _ifmap_vectors(row: IntArray, ifmap: IntArray) -> IntArray:
-    """The words of a tile's ifmap region: rows, columns, vectors."""
-    width = row[cmd.PITCH] // row[cmd.TILE_CHANNELS]
-    part = ifmap[
-        row[cmd.TILE_IMAGE],
-        row[cmd.TILE_GROUP],
-        row[cmd.IFMAP_ROW] : row[cmd.IFMAP_ROW] + row[cmd.HEIGHT],
-        row[cmd.IFMAP_COLUMN] : row[cmd.IFMAP_COLUMN] + width,
-        row[cmd.TILE_CHANNEL] : row[cmd.TILE_CHANNEL] + row[cmd.TILE_CHANNELS],
-    ]
-    return part.reshape(-1, ifmap.shape[-1])
 
 
 def _weight_vectors(row: IntArray, weight: IntArray, lanes: int) -> IntArray:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from archsim.designs.systolic import Systolic
 from archsim.errors import InputError, nearest
 from archsim.memory import OffChip, Plain
@@ -26,23 +27,23 @@ FLOAT_LIMIT = 1e300
 
 
 @cache
-def registered() -> dict[str, CoreDesign]:
+def registered() -> dict[str, Design]:
     """All named designs."""
     found = sorted(entry_points(group="archsim.designs"), key=lambda entry: entry.name)
     return {entry.name: entry.load() for entry in found}
 
 
-def _kinds() -> dict[str, type[CoreDesign]]:
+def _kinds() -> dict[str, type[Design]]:
     return {"systolic": Systolic, **{one.kind: type(one) for one in registered().values()}}
 
 
-def _fields(kind: type[CoreDesign]) -> list[Field[Any]]:
+def _fields(kind: type[Any]) -> list[Field[Any]]:
     """The fields of a kind of design: its own first, then those of every core."""
     shared = [entry.name for entry in fields(CoreDesign)]
     return sorted(fields(kind), key=lambda entry: entry.name in shared)
 
 
-def design_record(design: CoreDesign) -> dict[str, Any]:
+def design_record(design: Design) -> dict[str, Any]:
     """A design as nested plain data, complete; the inverse of `design_from_record`."""
     record: dict[str, Any] = {"kind": design.kind}
     for entry in _fields(type(design)):
@@ -103,7 +104,7 @@ def _check_type(where: str, name: str, wanted: str, value: Any) -> None:
         raise InputError(f"{where}: {name} must be true or false, not {value!r}")
 
 
-def design_from_record(record: dict[str, Any], where: str) -> CoreDesign:
+def design_from_record(record: dict[str, Any], where: str) -> Design:
     """A design from nested plain data.  Unknown keys are refused, missing ones keep defaults."""
     given = dict(record)
     kind = given.pop("kind", "systolic")
@@ -120,7 +121,7 @@ def design_from_record(record: dict[str, Any], where: str) -> CoreDesign:
     return _build(where, kinds[kind], {**given, **parts})
 
 
-def load_design(name_or_path: str) -> CoreDesign:
+def load_design(name_or_path: str) -> Design:
     """A registered design, or the one in a TOML file."""
     if name_or_path in registered():
         return registered()[name_or_path]
@@ -139,7 +140,19 @@ def load_design(name_or_path: str) -> CoreDesign:
         raise InputError(f"{path} is not a TOML file: {error}") from error
 
 
-def with_settings(design: CoreDesign, settings: list[str]) -> CoreDesign:
+def load_core(name_or_path: str, settings: list[str], verb: str) -> CoreDesign:
+    """A design with settings, for a verb that needs a core which is walked by tiles."""
+    return require_core(with_settings(load_design(name_or_path), settings), verb)
+
+
+def require_core(design: Design, verb: str) -> CoreDesign:
+    """The design, if it is a core which is walked by tiles; else `InputError`."""
+    if not isinstance(design, CoreDesign):
+        raise InputError(f"archsim {verb} does not know designs of kind {design.kind} yet")
+    return design
+
+
+def with_settings(design: Design, settings: list[str]) -> Design:
     """A design with `key=value` settings, dots reaching into records (off_chip.burst_bytes=32)."""
     record = design_record(design)
     for setting in settings:
@@ -164,7 +177,7 @@ def _value(text: str) -> Any:
         return text
 
 
-def design_name(design: CoreDesign) -> str:
+def design_name(design: Design) -> str:
     """The registered name of a design, or its kind and size."""
     for name, known in registered().items():
         if known == design:
@@ -172,7 +185,7 @@ def design_name(design: CoreDesign) -> str:
     return f"{design.kind}-{design.size}"
 
 
-def design_toml(design: CoreDesign) -> str:
+def design_toml(design: Design) -> str:
     """The complete TOML of a design."""
     import tomli_w
 
@@ -184,7 +197,9 @@ __all__ = [
     "design_name",
     "design_record",
     "design_toml",
+    "load_core",
     "load_design",
     "registered",
+    "require_core",
     "with_settings",
 ]

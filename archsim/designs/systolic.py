@@ -127,13 +127,8 @@ class Systolic(CoreDesign):
 
     @property
     def operand_latency_cycles(self) -> int:
-        """From a walker's issue to the operand at row 0 of the array (address, memory, align)."""
-        latency = (
-            self.address_latency_cycles
-            + self.ifmap_memory.read_latency_cycles
-            + self.align_latency_cycles
-        )
-        return latency + (1 if self.dataflow == "output_stationary" else 0)
+        """From a walker's issue to the operand at row 0: one more where it is serialised first."""
+        return super().operand_latency_cycles + (self.dataflow == "output_stationary")
 
     @property
     def array_latency_cycles(self) -> int:

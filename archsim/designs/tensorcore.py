@@ -155,15 +155,6 @@ class TensorCore(CoreDesign):
             Port.uniform("ofmap", "o", columns, self.operand_bits, signed),
         )
 
-    @property
-    def operand_latency_cycles(self) -> int:
-        """From a walker's issue to the operand at the array (address, memory, align)."""
-        return (
-            self.address_latency_cycles
-            + self.ifmap_memory.read_latency_cycles
-            + self.align_latency_cycles
-        )
-
     @cached_property
     def float_output(self) -> FloatOutput:
         """The output stage's arithmetic of floats.  Raises InputError for integers."""

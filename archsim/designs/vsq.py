@@ -163,15 +163,6 @@ class Vsq(CoreDesign):
         return self.output.vectors_per_row if self.output.scaled else 0
 
     @property
-    def operand_latency_cycles(self) -> int:
-        """From a walker's issue to the operand at the lanes (address, memory, align)."""
-        return (
-            self.address_latency_cycles
-            + self.ifmap_memory.read_latency_cycles
-            + self.align_latency_cycles
-        )
-
-    @property
     def result_latency_cycles(self) -> int:
         """From the last issue of a pixel to the cycle in which its row of sums is accumulated."""
         return self.operand_latency_cycles + self.lane.latency_cycles

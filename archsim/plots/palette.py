@@ -13,9 +13,12 @@ CAUSE_COLOURS = {
     "wait_weight": ORANGE,
     "wait_ifmap": VERMILION,
     "wait_output": PURPLE,
+    "conflict": SKY,
+    "barrier": PURPLE,
     "control": BLACK,
     "memory": BLUE,
 }
+"""Sparse machines have conflicts and barriers, others filling and waits for the output."""
 PORT_COLOURS = {"ifmap": VERMILION, "weight": ORANGE, "bias": BLACK, "ofmap": BLUE}
 GROUP_COLOURS = {
     "DRAM": BLUE,

@@ -18,7 +18,7 @@ from archsim.plots.units import significant
 from archsim.result import TRAFFIC
 
 if TYPE_CHECKING:
-    from archsim.core.core_design import CoreDesign
+    from archsim.core.design import Design
     from archsim.result import LayerResult, NetworkResult
 
 _WIDTH, _HEIGHT, _HEIGHT_NARROW = 8.0, 5.2, 4.6
@@ -40,7 +40,7 @@ class Channel:
         return sum(bytes_moved[port] for port in self.ports) / self.bytes_per_cycle
 
 
-def channels(design: CoreDesign) -> tuple[Channel, ...]:
+def channels(design: Design) -> tuple[Channel, ...]:
     """The ways to the off-chip memory; a port on its own is never faster than a word a cycle."""
     memory = design.off_chip
     apart = memory.weight_bytes_per_cycle
@@ -54,7 +54,7 @@ def channels(design: CoreDesign) -> tuple[Channel, ...]:
     return (*(_port(port, design, memory.bytes_per_cycle) for port in others), *found)
 
 
-def _port(port: str, design: CoreDesign, bytes_per_cycle: float) -> Channel:
+def _port(port: str, design: Design, bytes_per_cycle: float) -> Channel:
     word = design.word_bits(port) / 8
     rate = min(word, bytes_per_cycle) if bytes_per_cycle else word
     return Channel(name=f"{port} channel", ports=(port,), bytes_per_cycle=rate)
@@ -102,7 +102,7 @@ class RooflinePlot:
         return f"{self.result.network} on {self.result.design_name}: {headline}"
 
     def _roofs(
-        self, ax: Any, design: CoreDesign, ways: Sequence[Channel], layers: Sequence[LayerResult]
+        self, ax: Any, design: Design, ways: Sequence[Channel], layers: Sequence[LayerResult]
     ) -> None:
         peak = design.macs_per_cycle
         total = sum(way.bytes_per_cycle for way in ways)

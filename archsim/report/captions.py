@@ -11,7 +11,7 @@ from archsim.plots.roofline import bound_by, channels
 from archsim.plots.units import byte_text, energy_unit
 
 if TYPE_CHECKING:
-    from archsim.core.core_design import CoreDesign
+    from archsim.core.design import Design
     from archsim.energy import EnergyAccount
     from archsim.result import LayerResult, NetworkResult
 
@@ -72,7 +72,7 @@ def utilization(result: NetworkResult) -> str:
     )
 
 
-def roofline(result: NetworkResult, design: CoreDesign) -> str:
+def roofline(result: NetworkResult, design: Design) -> str:
     """What bounds the layers."""
     ways = channels(design)
     taken: dict[str, int] = {}

@@ -15,7 +15,7 @@ from archsim.report.theme import DARK, LIGHT
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from archsim.core.core_design import CoreDesign
+    from archsim.core.design import Design
     from archsim.energy import EnergyAccount
     from archsim.result import NetworkResult
     from archsim.timeline import OverTime
@@ -104,13 +104,13 @@ def _template() -> Template:
     return environment.get_template("page.html")
 
 
-def _subtitle(result: NetworkResult, design: CoreDesign) -> str:
+def _subtitle(result: NetworkResult, design: Design) -> str:
     return f"{design.summary}, {result.clock_hz / 1e6:,.6g} MHz"
 
 
 def _figures(
     result: NetworkResult,
-    design: CoreDesign,
+    design: Design,
     account: EnergyAccount | None,
     activity: OverTime | None,
 ) -> dict[str, Figure]:
@@ -124,7 +124,7 @@ def _figures(
 
 
 def _time_plans(
-    result: NetworkResult, design: CoreDesign, activity: OverTime | None
+    result: NetworkResult, design: Design, activity: OverTime | None
 ) -> Iterator[Plan]:
     yield Plan(
         name="cycles",
@@ -159,12 +159,14 @@ def _traffic_plans(result: NetworkResult) -> Iterator[Plan]:
         draw=lambda plot: plot.traffic(),
         caption=captions.traffic(result),
     )
-    yield Plan(
-        name="memory-bytes",
-        heading="Bytes in and out of every memory",
-        draw=lambda plot: plot.memory_bytes(),
-        caption=captions.memory_bytes(network_memory_traffic(result)),
-    )
+    traffic = network_memory_traffic(result)
+    if traffic:
+        yield Plan(
+            name="memory-bytes",
+            heading="Bytes in and out of every memory",
+            draw=lambda plot: plot.memory_bytes(),
+            caption=captions.memory_bytes(traffic),
+        )
 
 
 def _cost_plans(account: EnergyAccount) -> Iterator[Plan]:

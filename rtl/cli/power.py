@@ -13,7 +13,7 @@ from archsim.cli.output import output_console, progress_bar
 from archsim.core.core_design import CoreDesign
 from archsim.core.integer_numerics import IntegerNumerics
 from archsim.core.numerics import Drawing
-from archsim.designs.registry import load_design, with_settings
+from archsim.designs.registry import load_core
 from archsim.errors import InputError, nearest, require
 from energy_models.errors import EnergyError
 from rtl.toolchain import ToolchainError
@@ -64,7 +64,7 @@ def power(  # noqa: PLR0913
     from rtl.synthesis.power import PowerMeter, refuse_hopeless
 
     require(depth >= 0, f"--depth must not be negative, not {depth}")
-    chosen = with_settings(load_design(design), settings or [])
+    chosen = load_core(design, settings or [], "power")
     try:
         case = _case(chosen, _operands(chosen, (workload, layer), density, range_bits, seed))
         refuse_hopeless(case)

@@ -14,7 +14,7 @@ import typer
 from archsim.cli.options import DesignName, Settings
 from archsim.cli.output import progress_bar
 from archsim.core.core_design import CoreDesign
-from archsim.designs.registry import design_name, load_design, with_settings
+from archsim.designs.registry import design_name, load_core
 from archsim.errors import require
 from archsim.files import new_folder, require_new
 from rtl.toolchain import ToolchainError
@@ -74,7 +74,7 @@ def verify(  # noqa: PLR0913
         require(simulator == "cocotb", f"--waves is for --simulator cocotb, not {simulator}")
         require(only is not None, "--waves is of one case; name it with --case")
         require_new(waves)
-    chosen = with_settings(load_design(design), settings or [])
+    chosen = load_core(design, settings or [], "verify")
     numbers = list(range(cases)) if only is None else [only]
     command = ["archsim", "verify", design, *(f"--set={setting}" for setting in settings or [])]
     repeat = f"{shlex.join(command)} --simulator {simulator} --seed {seed}"

@@ -9,6 +9,7 @@ import pytest
 from amaranth.hdl import C, Cat, Module
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
+from faults import Patch, after
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vector_lane_bench import compiled, differences, inputs, simulated
@@ -88,25 +89,6 @@ def test_many_random_steps(design: VectorLaneDesign) -> None:
     assert differences(design, steps, run, gaps=1) == []
 
 
-Patch = Callable[[pytest.MonkeyPatch], None]
-
-
-def _after(kind: type, change: Callable[[Any, Module], None]) -> Patch:
-    """`change` overrides assignments at the end of a component's elaboration."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        plain = kind.elaborate
-
-        def mutated(self: Any, platform: object) -> Module:
-            m = plain(self, platform)
-            change(self, m)
-            return m
-
-        monkeypatch.setattr(kind, "elaborate", mutated)
-
-    return patch
-
-
 def _placed(name: str, **changes: Callable[[Any], Any]) -> Patch:
     """The component of that name, with some of its parameters changed."""
 
@@ -166,19 +148,19 @@ MUTATIONS: dict[str, tuple[VectorLaneDesign, Patch]] = {
     ),
     "a bit dropped in the scale product": (
         PLAIN,
-        _after(ScaleRound, lambda self, m: _set(m, self.o[0], 0)),
+        after(ScaleRound, lambda self, m: _set(m, self.o[0], 0)),
     ),
     "the top bit of the scale product dropped": (
         PLAIN,
-        _after(ScaleRound, lambda self, m: _set(m, self.o[-1], 0)),
+        after(ScaleRound, lambda self, m: _set(m, self.o[-1], 0)),
     ),
     "scales truncated": (
         ROUNDED,
-        _after(ScaleRound, lambda self, m: _set(m, self.o, self.i >> self.dropped_bits)),
+        after(ScaleRound, lambda self, m: _set(m, self.o, self.i >> self.dropped_bits)),
     ),
     "ties of scales rounded down": (
         ROUNDED,
-        _after(
+        after(
             ScaleRound,
             lambda self, m: _set(
                 m, self.o, (self.i + (1 << (self.dropped_bits - 1)) - 1) >> self.dropped_bits
@@ -187,20 +169,20 @@ MUTATIONS: dict[str, tuple[VectorLaneDesign, Patch]] = {
     ),
     "a rounded scale product that wraps": (
         NARROW,
-        _after(
+        after(
             ScaleRound,
             lambda self, m: _set(
                 m, self.o, (self.i + (1 << (self.dropped_bits - 1))) >> self.dropped_bits
             ),
         ),
     ),
-    "the scale path ignored": (PLAIN, _after(ScaleRound, lambda self, m: _set(m, self.o, 1))),
+    "the scale path ignored": (PLAIN, after(ScaleRound, lambda self, m: _set(m, self.o, 1))),
     "forwarding ignored": (ROUNDED, _placed("store", transparent=lambda _: False)),
     "saturation ignored": (ROUNDED, _placed("collector", saturating=lambda _: False)),
     "saturation where sums wrap": (NARROW, _placed("collector", saturating=lambda _: True)),
     "a sign lost in the tree": (
         UNSCALED,
-        _after(AdderTree, lambda self, m: _set(m, self.o[-1], 0)),
+        after(AdderTree, lambda self, m: _set(m, self.o[-1], 0)),
     ),
 }
 
@@ -295,7 +277,7 @@ def test_gating_keeps_the_data_path_still(gated: bool, monkeypatch: pytest.Monke
         activation_scale=scale,
     )
     trees: list[AdderTree] = []
-    _after(AdderTree, lambda self, m: trees.append(self))(monkeypatch)
+    after(AdderTree, lambda self, m: trees.append(self))(monkeypatch)
     sums = _shown(design, steps, lambda unit: trees[0].o)
     changes = int((np.diff(sums) != 0).sum())
     assert changes == 1 if gated else changes > 40

@@ -12,6 +12,7 @@ import vector_output_bench
 from amaranth import UnusedElaboratable
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
+from faults import Patch, after
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vector_output_bench import Tile, compiled, differences, random_tiles, reference
@@ -101,9 +102,6 @@ def test_a_queue_smaller_than_a_vector_is_refused() -> None:
         gc.collect()
 
 
-Patch = Callable[[pytest.MonkeyPatch], None]
-
-
 def _placed(name: str, **changes: Callable[[Any], Any]) -> Patch:
     """The component of that name, with some of its parameters changed."""
 
@@ -115,22 +113,6 @@ def _placed(name: str, **changes: Callable[[Any], Any]) -> Patch:
 
         for module in (vector_output_stage, vector_requantize):
             monkeypatch.setattr(module, "place", mutated)
-
-    return patch
-
-
-def _after(kind: type, change: Callable[[Any, Module], None]) -> Patch:
-    """`change` overrides assignments at the end of a component's elaboration."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        plain = kind.elaborate
-
-        def mutated(self: Any, platform: object) -> Module:
-            m = plain(self, platform)
-            change(self, m)
-            return m
-
-        monkeypatch.setattr(kind, "elaborate", mutated)
 
     return patch
 
@@ -271,9 +253,9 @@ MUTATIONS: dict[str, tuple[VectorOutput, Patch]] = {
         _input(Reciprocal, "scale", lambda self: self.scale ^ 1),
     ),
     "values rounded down": (GROUPED, _input(ChannelQuotient, "scale", lambda self: C(0, 5))),
-    "signs lost": (GROUPED, _after(ChannelQuotient, lambda self, m: _set(m, self.o[-1], 0))),
+    "signs lost": (GROUPED, after(ChannelQuotient, lambda self, m: _set(m, self.o[-1], 0))),
     "no ReLU": (GROUPED, _input(ChannelRescale, "relu", lambda self: C(0, 1))),
-    "a bit of z stuck": (GROUPED, _after(ChannelRescale, lambda self, m: _set(m, self.z[-2], 1))),
+    "a bit of z stuck": (GROUPED, after(ChannelRescale, lambda self, m: _set(m, self.z[-2], 1))),
     "a bit of the shift dropped": (
         GROUPED,
         _input(ChannelRescale, "shift", lambda self: Cat(C(0, 1), self.shift[1:])),
@@ -286,20 +268,20 @@ MUTATIONS: dict[str, tuple[VectorOutput, Patch]] = {
     ),
     "a bit of the bias address dropped": (
         GROUPED,
-        _after(
+        after(
             VectorOutputStage,
             lambda self, m: _set(m, m.submodules["bias_1"].read_address[0], 0),
         ),
     ),
-    "rows step by step": (GROUPED, _after(VectorOutputStage, _step_by_step)),
-    "sums of one half": (GROUPED, _after(VectorOutputStage, _one_half)),
+    "rows step by step": (GROUPED, after(VectorOutputStage, _step_by_step)),
+    "sums of one half": (GROUPED, after(VectorOutputStage, _one_half)),
     "halves freed with every read": (
         GROUPED,
-        _after(VectorOutputStage, lambda self, m: _set(m, self.released, self.count_read)),
+        after(VectorOutputStage, lambda self, m: _set(m, self.released, self.count_read)),
     ),
     "biases freed with every tile": (
         GROUPED,
-        _after(VectorOutputStage, lambda self, m: _set(m, self.bias_released, self.released)),
+        after(VectorOutputStage, lambda self, m: _set(m, self.bias_released, self.released)),
     ),
     "tiles are always complete": (
         GROUPED,

@@ -1,0 +1,212 @@
+"""SCNN: a grid of PEs that multiply compressed weights by compressed activations.
+
+The core of Parashar et al., "SCNN: An Accelerator for Compressed-sparse Convolutional Neural
+Networks", ISCA 2017 (dataflow PT-IS-CP-sparse).  Each PE keeps the non-zero activations of its
+part of the plane; non-zero weights are broadcast.  F weights times I activations a cycle make F · I
+products, each of which goes to the bank of accumulators that its output has.  The cycle contract,
+and what of it is published, is `docs/contracts/scnn.md`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from archsim.core.design import Design
+from archsim.core.integer_numerics import IntegerIntake
+from archsim.errors import require, require_positive, require_rate
+from archsim.memory import OffChip
+
+if TYPE_CHECKING:
+    from energy_models.component import Component
+
+BankHash = Literal["linear", "dnnsim"]
+Barrier = Literal["group", "channel"]
+Sparsity = Literal["both", "weights", "activations"]
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "bank_hash": ("linear", "dnnsim"),
+    "barrier": ("group", "channel"),
+    "sparsity": ("both", "weights", "activations"),
+}
+
+FIFTY_BYTES = OffChip(bytes_per_cycle=50.0)
+
+WIDEST_ACCUMULATOR = 62
+"""Bits, so that a sum and its bias stay within 64."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FittingIntake(IntegerIntake):
+    """Values narrower than the multipliers: 8 bits where products of 16 would not fit 24."""
+
+    @property
+    def source_bits(self) -> int:
+        return max(min(self.operand_bits, (self.accumulator_bits - 8) // 2), 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scnn(Design):
+    """grid_rows × grid_columns PEs of weight_lanes × ifmap_lanes multipliers.
+
+    banks: A, banks of accumulators in a PE, a power of two; bank_entries: sums in each of the two
+    halves of a bank.  weight_fifo_vectors: D, vectors of weights that a PE's FIFO holds.
+    filter_group: the most filters whose sums are in the accumulators at a time.  iaram_bytes,
+    oaram_bytes: values and indices of the compressed ifmap and ofmap in a PE.
+    index_bits: of the run of zeros before a value.
+    bank_hash: which bank a sum is in.  "linear": the address mod A; "dnnsim": the hash of filter,
+    row and column of that simulator (model only).
+    barrier: PEs wait for each other after every "group" of filters, or every "channel" of each.
+    sparsity: which operands are compressed; the other one is stored with its zeros.
+    """
+
+    grid_rows: int = 8
+    grid_columns: int = 8
+    weight_lanes: int = 4
+    ifmap_lanes: int = 4
+    banks: int = 32
+    bank_entries: int = 32
+    weight_fifo_vectors: int = 50
+    filter_group: int = 8
+    iaram_bytes: int = 10240
+    oaram_bytes: int = 10240
+    operand_bits: int = 16
+    accumulator_bits: int = 24
+    multiplier_bits: int = 16
+    index_bits: int = 4
+    bank_hash: BankHash = "linear"
+    barrier: Barrier = "group"
+    sparsity: Sparsity = "both"
+    clock_hz: float = 1e9
+    off_chip: OffChip = FIFTY_BYTES
+
+    kind: ClassVar[str] = "scnn"
+
+    def __post_init__(self) -> None:
+        sizes = (
+            "grid_rows", "grid_columns", "weight_lanes", "ifmap_lanes", "banks", "bank_entries",
+            "weight_fifo_vectors", "filter_group", "iaram_bytes", "oaram_bytes", "operand_bits",
+            "accumulator_bits", "multiplier_bits", "index_bits",
+        )  # fmt: skip
+        require_positive(**{name: getattr(self, name) for name in sizes})
+        require_rate(clock_hz=self.clock_hz)
+        for name, known in CHOICES.items():
+            value = getattr(self, name)
+            require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
+        require(
+            self.banks & (self.banks - 1) == 0, f"banks must be a power of two, not {self.banks}"
+        )
+        for name, least, most in (
+            ("operand_bits", 2, 16),
+            ("accumulator_bits", 2, WIDEST_ACCUMULATOR),
+            ("multiplier_bits", 1, 16),
+            ("index_bits", 1, 16),
+        ):
+            value = getattr(self, name)
+            require(least <= value <= most, f"{name} must be {least} to {most}, not {value}")
+        for name in ("iaram_bytes", "oaram_bytes"):
+            require(
+                8 * getattr(self, name) >= self.ifmap_vector_bits,
+                f"{name} must hold a vector of {self.ifmap_vector_bits} bits, "
+                f"not {getattr(self, name)} bytes",
+            )
+
+    @property
+    def intake(self) -> IntegerIntake:
+        """Integers with one scale a tensor, of so few bits that sums of 256 fit an accumulator."""
+        return _FittingIntake(
+            operand_bits=self.operand_bits,
+            accumulator_bits=self.accumulator_bits,
+            multiplier_bits=self.multiplier_bits,
+        )
+
+    @property
+    def macs_per_cycle(self) -> int:
+        """Products a cycle, all multipliers busy."""
+        return self.multipliers
+
+    @property
+    def size(self) -> str:
+        return f"{self.grid_rows}x{self.grid_columns}x{self.weight_lanes}x{self.ifmap_lanes}"
+
+    @property
+    def summary(self) -> str:
+        return (
+            f"{self.grid_rows} × {self.grid_columns} PEs of {self.weight_lanes} × "
+            f"{self.ifmap_lanes} multipliers, zeros skipped, {self.operand_bits}-bit operands"
+        )
+
+    def word_bits(self, name: str) -> int:
+        """A vector with its flag; a bias."""
+        return {
+            "ifmap": self.ifmap_vector_bits + 1,
+            "weight": self.weight_lanes * self.element_bits + 1,
+            "bias": self.accumulator_bits,
+            "ofmap": self.ifmap_vector_bits + 1,
+        }[name]
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        """None yet: energy and area of an SCNN are not modelled."""
+        return ()
+
+    @property
+    def pes(self) -> int:
+        """PEs of the grid."""
+        return self.grid_rows * self.grid_columns
+
+    @property
+    def multipliers(self) -> int:
+        """F · I · PEs: products a cycle at most."""
+        return self.pes * self.weight_lanes * self.ifmap_lanes
+
+    @property
+    def element_bits(self) -> int:
+        """A value and its index."""
+        return self.operand_bits + self.index_bits
+
+    @property
+    def ifmap_vector_bits(self) -> int:
+        """A vector of activations in IARAM or OARAM, but for its flag."""
+        return self.ifmap_lanes * self.element_bits
+
+    @property
+    def iaram_vectors(self) -> int:
+        """Vectors that the IARAM of a PE holds; their flags lie beside."""
+        return 8 * self.iaram_bytes // self.ifmap_vector_bits
+
+    @property
+    def oaram_vectors(self) -> int:
+        """Vectors that the OARAM of a PE holds."""
+        return 8 * self.oaram_bytes // self.ifmap_vector_bits
+
+    @property
+    def accumulators(self) -> int:
+        """Sums in one half of a PE's banks."""
+        return self.banks * self.bank_entries
+
+    @property
+    def pipeline_latency_cycles(self) -> int:
+        """LP: from the cycle after a pair's last in the operand stage to the one in which the
+        sums of all its products can be read: operands, multiply, bank."""
+        return 3
+
+
+SCNN_ISCA17 = Scnn()
+"""The published core: 64 PEs of 4 × 4 multipliers, 32 banks of 32 sums, FIFO of 50
+vectors, 10 KB each of IARAM and OARAM.  The limit of 8 filters is the one the paper quotes for a
+layer; the off-chip bandwidth, 50 B a cycle, is ours here."""
+
+SCNN_4PE = Scnn(
+    grid_rows=2,
+    grid_columns=2,
+    weight_lanes=16,
+    ifmap_lanes=16,
+    banks=512,
+    iaram_bytes=163840,
+    oaram_bytes=163840,
+)
+"""The paper's other extreme of granularity: the same 1024 multipliers in 4 PEs of 16 × 16.  Chosen
+here: A = 2 · F · I banks as in the PE that is published, so that all accumulators hold what they do
+there; 16 times the IARAM and OARAM of each; 50 FIFO vectors."""

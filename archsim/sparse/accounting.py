@@ -1,0 +1,51 @@
+"""A sparse layer's timing as the figures that every result has: causes and bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from archsim.core.causes import CAUSES
+from archsim.sparse.layer import ScnnTiming
+from workloads.operands import Operands
+
+PARTS = ("computing", "conflict", "wait_weight", "control", "barrier", "draining")
+
+
+def where_of(timing: ScnnTiming) -> dict[str, int]:
+    """Cycles by cause (`archsim.core.causes`): the mean over the PEs that take part, in whole
+    cycles that sum to the layer's.
+
+    computing: a pair of vectors enters the banks; conflict: it waits for one; wait_weight: for the
+    broadcast; control: passing over a block without activations; barrier: for the other PEs;
+    wait_ifmap: the first group waits for the ifmap; draining: behind the last barrier, halos, the
+    output, and the ofmap on its way out.
+    """
+    exact: dict[str, float] = dict.fromkeys(CAUSES, 0.0)
+    for one in timing.passes:
+        pes = one.pes
+        shares = (pes.busy - pes.conflict, pes.conflict, pes.wait, pes.skip, pes.barrier, pes.drain)
+        for name, share in zip(PARTS, shares, strict=True):
+            exact[name] += float(share.mean())
+        exact["wait_ifmap"] += int(one.starts[0])
+        exact["draining"] += one.cycles - int(one.drained[-1])
+    return _whole(exact, timing.cycles)
+
+
+def _whole(parts: dict[str, float], total: int) -> dict[str, int]:
+    """Parts rounded down, and the rest to those that lost most."""
+    floors = {name: int(np.floor(part)) for name, part in parts.items()}
+    missing = total - sum(floors.values())
+    losers = sorted(parts, key=lambda name: floors[name] - parts[name])[:missing]
+    return {name: count + (name in losers) for name, count in floors.items()}
+
+
+def bytes_of(timing: ScnnTiming, operands: Operands) -> dict[str, int]:
+    """Bytes across each port: compressed operands and results, biases as words."""
+    biases = 0 if operands.bias is None else operands.bias.size * timing.design.accumulator_bits
+    bits = {
+        "ifmap": timing.ifmap_bits,
+        "weight": timing.weight_bits,
+        "bias": biases,
+        "ofmap": timing.ofmap_bits,
+    }
+    return {name: -(-count // 8) for name, count in bits.items()}

@@ -1,0 +1,179 @@
+"""A layer on a sparse core: what it computes, and its cycles and actions.
+
+timing = layer_timing(SCNN_ISCA17, layer, operands)
+ofmap = layer_values(SCNN_ISCA17, layer, operands)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from archsim.core import layout
+from archsim.core.operand_check import check_integers
+from archsim.core.problem import Problem, problem_of
+from archsim.core.values import compute
+from archsim.designs.scnn import Scnn
+from archsim.errors import InputError
+from archsim.numbers import AnyIntArray, IntArray
+from archsim.sparse.strips import Strip, strips_of
+from archsim.sparse.timing import PassTiming, Services, pass_timing
+from workloads.layers import Conv2d, MatMul
+from workloads.operands import Operands
+
+Layer = Conv2d | MatMul
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScnnTiming:
+    """A layer's passes, one after the other: for each image, each conv group, each strip."""
+
+    design: Scnn
+    passes: tuple[PassTiming, ...]
+    strips: int
+    """Of each image and conv group, in the one that has the most."""
+
+    @property
+    def cycles(self) -> int:
+        """From the first pass's command to the last vector of the last one's ofmap."""
+        return sum(one.cycles for one in self.passes)
+
+    @property
+    def compute_cycles(self) -> int:
+        """From the start of the first group of filters to the last sum that left, of all passes."""
+        return sum(one.compute_cycles for one in self.passes)
+
+    @property
+    def products(self) -> int:
+        """Products of two values that are not zero, with an output that takes them."""
+        return int(self.per_pe("products").sum())
+
+    @property
+    def utilization(self) -> float:
+        """products / (F · I · PEs of the grid · compute cycles)."""
+        return self.products / (self.design.multipliers * self.compute_cycles)
+
+    @property
+    def lanes_idle(self) -> int:
+        """Products that pairs have room for, less those that are sent: fragmentation."""
+        lanes = self.design.weight_lanes * self.design.ifmap_lanes
+        return int(self.per_pe("pairs").sum()) * lanes - self.products
+
+    @property
+    def weight_bits(self) -> int:
+        """Compressed, as broadcast: once for each image and strip."""
+        return sum(one.weight_bits for one in self.passes)
+
+    @property
+    def ifmap_bits(self) -> int:
+        """Compressed, as loaded."""
+        return sum(one.ifmap_bits for one in self.passes)
+
+    @property
+    def ofmap_bits(self) -> int:
+        """Compressed, as it leaves."""
+        return sum(one.ofmap_bits for one in self.passes)
+
+    def per_pe(self, name: str) -> IntArray:
+        """A figure of `PeFigures` over all passes, [grid rows, grid columns]; 0 where unused."""
+        total = np.zeros((self.design.grid_rows, self.design.grid_columns), np.int64)
+        for one in self.passes:
+            shape = one.mapping.rows.pes, one.mapping.columns.pes
+            total[: shape[0], : shape[1]] += getattr(one.pes, name).reshape(shape)
+        return total
+
+    @property
+    def actions(self) -> dict[str, int]:
+        """Counted events of all passes.
+
+        pair: vectors that enter the operand stage.  product: sent to a bank, each an
+        accumulator_update.  conflict_cycle: in which a pair waits for a bank.  weight_write:
+        vectors broadcast.  weight_read: from the FIFOs.  iaram_write, iaram_read, oaram_write,
+        oaram_read: vectors.  halo_sum: sent to a neighbour.  skip: blocks without activations.
+        """
+        totals = {
+            name: int(self.per_pe(name).sum())
+            for name in ("pairs", "products", "conflict", "skip", "ifmap_reads", "halo_sums")
+        }
+        outputs = sum(len(one.ofmap_cycles) for one in self.passes)
+        return {
+            "pair": totals["pairs"],
+            "product": totals["products"],
+            "accumulator_update": totals["products"],
+            "conflict_cycle": totals["conflict"],
+            "weight_write": sum(len(one.weight_cycles) for one in self.passes),
+            "weight_read": totals["pairs"],
+            "iaram_write": sum(len(one.ifmap_cycles) for one in self.passes),
+            "iaram_read": totals["ifmap_reads"],
+            "oaram_write": outputs,
+            "oaram_read": outputs,
+            "halo_sum": totals["halo_sums"],
+            "skip": totals["skip"],
+        }
+
+
+def layer_values(design: Scnn, layer: Layer, operands: Operands) -> IntArray:
+    """The ofmap in the layer's own shape: exact, sums wrap at `accumulator_bits`.
+
+    Raises InputError for operands of other shapes or widths than the layer's and the design's.
+    """
+    problem = problem_of(layer)
+    return layout.join_ofmap(layer, problem, _tensors(design, layer, problem, operands)[2])
+
+
+def layer_passes(design: Scnn, layer: Layer, operands: Operands) -> list[tuple[Strip, ...]]:
+    """The strips of each image and conv group, with their mappings and lists.
+
+    Raises InputError as `layer_timing`.
+    """
+    problem = problem_of(layer)
+    ifmap, weight, ofmap = _tensors(design, layer, problem, operands)
+    try:
+        return [
+            strips_of(design, problem, (ifmap[image, group], weight[group], ofmap[image, group]))
+            for image in range(problem.images)
+            for group in range(problem.groups)
+        ]
+    except InputError as error:
+        raise InputError(f"{layer.name}: {error}") from None
+
+
+def layer_timing(
+    design: Scnn, layer: Layer, operands: Operands, services: Services | None = None
+) -> ScnnTiming:
+    """Cycles, actions and stored bits of a layer.
+
+    services: of the ports, for every pass anew; a vector a cycle by default.  Raises InputError
+    for operands that do not match, for a dilated kernel, and where the smallest strip of the
+    layer's plane does not fit the PEs' memories.
+    """
+    passes = layer_passes(design, layer, operands)
+    return ScnnTiming(
+        design=design,
+        passes=tuple(
+            pass_timing(design, strip.mapping, strip.operands, services)
+            for strips in passes
+            for strip in strips
+        ),
+        strips=max(len(strips) for strips in passes),
+    )
+
+
+def _tensors(
+    design: Scnn, layer: Layer, problem: Problem, operands: Operands
+) -> tuple[AnyIntArray, AnyIntArray, IntArray]:
+    """ifmap [images, groups, H, W, C], weight [groups, K, R, S, C], ofmap [images, groups, P, Q,
+    K]."""
+    widths = (design.operand_bits, design.accumulator_bits)
+    check_integers(layer, operands, (*widths, design.multiplier_bits))
+    bias = None
+    if operands.bias is not None:
+        bias = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
+    ifmap = layout.split_ifmap(layer, problem, operands.ifmap)
+    weight = layout.split_weight(layer, problem, operands.weight)
+    scaling = operands.multiplier, operands.shift
+    return ifmap, weight, compute(problem, (ifmap, weight, bias), scaling, widths)
+
+
+__all__ = ["Layer", "ScnnTiming", "layer_passes", "layer_timing", "layer_values"]

@@ -1,0 +1,266 @@
+"""A layer on a grid of PEs: tiles of the plane, halos, phases of a stride, groups of filters.
+
+Both axes of the plane are cut alike (`Axis`): PE i has the inputs [i · tile, (i + 1) · tile) and
+owns the outputs [i · own, (i + 1) · own).  Its inputs may reach outputs of its neighbours, for
+which it keeps sums too; these are the halo.  Of a strided convolution, inputs and weights that meet
+have equal remainders modulo the stride; each pair of remainders is a phase.
+
+    y + pad = y'' · stride + phase,   r = r' · stride + phase,   p = y'' − r'
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from archsim.core.problem import Problem
+from archsim.designs.scnn import Scnn
+from archsim.errors import InputError, require
+from archsim.numbers import bit_ceil, ceil_div
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """Rows or columns of a plane over PEs in a row.
+
+    size, outputs: of the plane.  pad: before the first input; negative where a strip of an image
+    begins behind it.  pes: PEs that are used.  tile, own: inputs and outputs of each but the last.
+    """
+
+    size: int
+    outputs: int
+    kernel: int
+    stride: int
+    pad: int
+    pes: int
+    tile: int
+    own: int
+
+    def inputs(self, pe: int) -> range:
+        """The inputs that a PE has, maybe none."""
+        return range(min(pe * self.tile, self.size), min((pe + 1) * self.tile, self.size))
+
+    def owned(self, pe: int) -> range:
+        """The outputs that a PE gives out, maybe none."""
+        return range(min(pe * self.own, self.outputs), min((pe + 1) * self.own, self.outputs))
+
+    def reached(self, pe: int) -> range:
+        """The outputs between the first and the last that a PE's inputs may reach."""
+        inputs = self.inputs(pe)
+        if not inputs:
+            return range(0)
+        low = max(0, ceil_div(inputs[0] + self.pad - (self.kernel - 1), self.stride))
+        high = min(self.outputs - 1, (inputs[-1] + self.pad) // self.stride)
+        return range(low, high + 1)
+
+    def region(self, pe: int) -> range:
+        """The outputs for which a PE has sums: all from the first to the last that it reaches or
+        owns."""
+        parts = [part for part in (self.reached(pe), self.owned(pe)) if part]
+        if not parts:
+            return range(pe * self.own, pe * self.own)
+        return range(min(part[0] for part in parts), max(part[-1] for part in parts) + 1)
+
+    def below(self, pe: int) -> int:
+        """Outputs of the region that the PE before owns."""
+        region = self.region(pe)
+        return len(range(region.start, min(region.stop, pe * self.own)))
+
+    def above(self, pe: int) -> int:
+        """Outputs of the region that the next PE owns."""
+        region = self.region(pe)
+        return len(range(max(region.start, (pe + 1) * self.own), region.stop))
+
+    @property
+    def meets_neighbours_only(self) -> bool:
+        """Whether all that PEs reach is their own or their neighbours'."""
+        return all(
+            not reached or ((pe - 1) * self.own <= reached[0] and reached[-1] < (pe + 2) * self.own)
+            for pe, reached in enumerate(map(self.reached, range(self.pes)))
+        )
+
+    @cached_property
+    def extent(self) -> int:
+        """The longest region."""
+        return max(len(self.region(pe)) for pe in range(self.pes))
+
+    @cached_property
+    def most_below(self) -> int:
+        return max(self.below(pe) for pe in range(self.pes))
+
+    @cached_property
+    def most_above(self) -> int:
+        return max(self.above(pe) for pe in range(self.pes))
+
+    @property
+    def phases(self) -> int:
+        """Phases with a tap of the kernel; they are the first ones."""
+        return min(self.stride, self.kernel)
+
+    def taps(self, phase: int) -> int:
+        """Taps of the kernel in a phase."""
+        return ceil_div(self.kernel - phase, self.stride)
+
+    def phase_inputs(self, pe: int, phase: int) -> range:
+        """The inputs of a PE that are in a phase."""
+        inputs = self.inputs(pe)
+        skipped = (phase - inputs.start - self.pad) % self.stride
+        return range(inputs.start + skipped, max(inputs.stop, inputs.start + skipped), self.stride)
+
+    def first_output(self, pe: int, phase: int) -> int:
+        """p of a PE's first input of a phase at the phase's first tap."""
+        return (self.phase_inputs(pe, phase).start + self.pad) // self.stride
+
+    @property
+    def phase_tile(self) -> int:
+        """⌈tile / stride⌉: the most inputs of a PE in a phase."""
+        return ceil_div(self.tile, self.stride)
+
+
+def axis_of(plane: tuple[int, int], kernel: int, stride: int, pad: int, grid: int) -> Axis:
+    """The axis of (inputs, outputs) over the most PEs of which only neighbours share outputs.
+
+    PEs at the end that would have neither inputs nor outputs are not used.
+    """
+    size, outputs = plane
+    for pes in range(grid, 0, -1):
+        tile, own = ceil_div(size, pes), ceil_div(outputs, pes)
+        axis = Axis(
+            size=size, outputs=outputs, kernel=kernel, stride=stride, pad=pad, tile=tile, own=own,
+            pes=max(ceil_div(size, tile), ceil_div(outputs, own)),
+        )  # fmt: skip
+        if axis.meets_neighbours_only:
+            return axis
+    raise AssertionError("a single PE owns all outputs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mapping:
+    """One pass: a plane, all its channels and filters.  Sizes are as in `Problem`.
+
+    group_size: Kc, filters whose sums are in the accumulators at a time; the last group may have
+    fewer.  A block is what a PE does with one channel in one phase for one group: its list of
+    activations with a list of weights.  Blocks follow one another by group, channel, phase.
+    """
+
+    rows: Axis
+    columns: Axis
+    channels: int
+    filters: int
+    group_size: int
+
+    @property
+    def used_pes(self) -> int:
+        return self.rows.pes * self.columns.pes
+
+    def place(self, pe: int) -> tuple[int, int]:
+        """Row and column of a PE; PEs are counted row by row."""
+        return divmod(pe, self.columns.pes)
+
+    @property
+    def groups(self) -> int:
+        """Groups of filters."""
+        return ceil_div(self.filters, self.group_size)
+
+    def group_filters(self, group: int) -> int:
+        """Filters of a group."""
+        return min(self.group_size, self.filters - group * self.group_size)
+
+    @cached_property
+    def phases(self) -> tuple[tuple[int, int], ...]:
+        """(row phase, column phase), the row's outside."""
+        rows, columns = range(self.rows.phases), range(self.columns.phases)
+        return tuple((row, column) for row in rows for column in columns)
+
+    @property
+    def lists(self) -> int:
+        """Lists of activations in a PE, and blocks of a group: channels · phases."""
+        return self.channels * len(self.phases)
+
+    @property
+    def filter_pitch(self) -> int:
+        """Kp: of positions of weights and of addresses of sums."""
+        return bit_ceil(self.group_size)
+
+    def tap_pitch(self, column_phase: int) -> int:
+        """Taps from a row of the kernel to the next in positions of weights."""
+        return bit_ceil(self.columns.taps(column_phase))
+
+    @property
+    def input_pitch(self) -> int:
+        """From a row of a PE's activations to the next in their positions."""
+        return bit_ceil(self.columns.phase_tile)
+
+    @property
+    def accumulators(self) -> int:
+        """Kp · Hacc · Wacc: sums that a PE keeps, of the largest region."""
+        return self.filter_pitch * self.rows.extent * self.columns.extent
+
+    def halo_cycles(self, group: int) -> int:
+        """2 · Kc · (Hacc · (left + right) + (up + down) · own columns)."""
+        across = self.columns.most_below + self.columns.most_above
+        along = self.rows.most_below + self.rows.most_above
+        sums = self.rows.extent * across + along * self.columns.own
+        return 2 * self.group_filters(group) * sums
+
+    def output_cycles(self, group: int) -> int:
+        """Kc · (own rows · own columns + 1): an output a cycle, and one to end each list."""
+        return self.group_filters(group) * (self.rows.own * self.columns.own + 1)
+
+    def halo_sums(self, pe: int) -> int:
+        """Sums for each filter that a PE sends: first to its sides, then up and down."""
+        row, column = self.place(pe)
+        across = self.columns.below(column) + self.columns.above(column)
+        along = self.rows.below(row) + self.rows.above(row)
+        return len(self.rows.region(row)) * across + along * len(self.columns.owned(column))
+
+
+def map_plane(design: Scnn, problem: Problem, group_size: int) -> Mapping:
+    """The mapping of one image and conv group of a problem with a given Kc.
+
+    Raises InputError for what the core cannot do: dilation.
+    """
+    dilated = (
+        problem.kernel_height > 1 and problem.dilation_height > 1,
+        problem.kernel_width > 1 and problem.dilation_width > 1,
+    )
+    require(
+        not any(dilated),
+        "dilation must be 1 in a sparse core (any stride is supported), not "
+        f"{problem.dilation_height}x{problem.dilation_width}",
+    )
+    return Mapping(
+        rows=axis_of(
+            (problem.height, problem.out_height),
+            problem.kernel_height, problem.stride_height, problem.pad_top, design.grid_rows,
+        ),
+        columns=axis_of(
+            (problem.width, problem.out_width),
+            problem.kernel_width, problem.stride_width, problem.pad_left, design.grid_columns,
+        ),
+        channels=problem.channels,
+        filters=problem.filters,
+        group_size=group_size,
+    )  # fmt: skip
+
+
+def largest_group(design: Scnn, plane: Mapping) -> int:
+    """The most filters whose sums fit the accumulators, 0 if those of one do not."""
+    entries = plane.rows.extent * plane.columns.extent
+    for size in range(min(design.filter_group, plane.filters), 0, -1):
+        if bit_ceil(size) * entries <= design.accumulators:
+            return size
+    return 0
+
+
+def refuse_accumulators(design: Scnn, plane: Mapping) -> InputError:
+    """What to say where the sums of one filter do not fit."""
+    entries = plane.rows.extent * plane.columns.extent
+    return InputError(
+        f"a PE's part of one filter has {plane.rows.extent}x{plane.columns.extent} sums, but "
+        f"{design.banks} banks of {design.bank_entries} hold {design.accumulators}; "
+        f"bank_entries of at least {ceil_div(entries, design.banks)} would do"
+    )
+
+
+__all__ = ["Axis", "Mapping", "axis_of", "largest_group", "map_plane", "refuse_accumulators"]

@@ -1,0 +1,183 @@
+"""A layer in passes: images, conv groups, and strips of a plane that does not fit the PEs.
+
+The sums of one filter must fit a PE's accumulators, its part of the ifmap its IARAM, its part of
+the ofmap its OARAM.  A plane for which they do not is cut into strips of equally many rows of the
+ofmap (the last may have fewer), as few as do; a plane of one row is cut into columns.  A strip is
+a problem of its own, with the inputs that its outputs see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from archsim.core.problem import Problem
+from archsim.designs.scnn import Scnn
+from archsim.errors import InputError
+from archsim.numbers import AnyIntArray, ceil_div
+from archsim.sparse.lists import fit_fifo, ifmap_lists, ofmap_lists, vectors_by_pe
+from archsim.sparse.mapping import Mapping, largest_group, map_plane, refuse_accumulators
+from archsim.sparse.timing import PassOperands
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Strip:
+    """A pass, ready to run.  rows, columns: its outputs in the plane; sizes as in `problem`."""
+
+    problem: Problem
+    rows: range
+    columns: range
+    mapping: Mapping
+    operands: PassOperands
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Plane:
+    """One image and conv group: ifmap [H, W, C], weight [K, R, S, C], ofmap [P, Q, K]."""
+
+    problem: Problem
+    ifmap: AnyIntArray
+    weight: AnyIntArray
+    ofmap: AnyIntArray
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether strips are of columns."""
+        return self.problem.out_height == 1
+
+    @property
+    def outputs(self) -> int:
+        """Along the axis that is cut."""
+        return self.problem.out_width if self.by_columns else self.problem.out_height
+
+
+def strips_of(
+    design: Scnn, problem: Problem, operands: tuple[AnyIntArray, AnyIntArray, AnyIntArray]
+) -> tuple[Strip, ...]:
+    """The fewest strips that fit, for one image and conv group.
+
+    operands: ifmap [H, W, C], weight [K, R, S, C], ofmap [P, Q, K].  Raises InputError where not
+    even one row (or column) fits, where a list of weights of one filter is longer than the FIFO,
+    and for a dilated kernel.
+    """
+    ifmap, weight, ofmap = operands
+    one = replace(problem, images=1, groups=1)
+    plane = _Plane(problem=one, ifmap=ifmap, weight=weight, ofmap=ofmap)
+    tried = 0
+    refusal = InputError("a plane must have outputs")
+    for number in range(_fewest(design, plane), plane.outputs + 1):
+        size = ceil_div(plane.outputs, number)
+        if size == tried:
+            continue
+        tried = size
+        try:
+            return tuple(_strips(design, plane, size))
+        except _TooLargeError as error:
+            refusal = error
+    raise InputError(str(refusal))
+
+
+class _TooLargeError(InputError):
+    """What smaller strips could mend."""
+
+
+def _fewest(design: Scnn, plane: _Plane) -> int:
+    """A number of strips below which the values alone do not fit.
+
+    Only if every input is seen by some output: others are in no strip.
+    """
+    problem = plane.problem
+    seen = (
+        problem.stride_height <= problem.kernel_height
+        and problem.stride_width <= problem.kernel_width
+    )
+    lanes = design.pes * design.ifmap_lanes
+    dense = design.sparsity == "weights"
+    least = 1
+    for tensor, vectors in (
+        (plane.ifmap, design.iaram_vectors if seen else 0),
+        (plane.ofmap, design.oaram_vectors),
+    ):
+        values = tensor.size if dense else int((tensor != 0).sum())
+        if vectors:
+            least = max(least, ceil_div(values, lanes * vectors))
+    return min(least, plane.outputs)
+
+
+def _strips(design: Scnn, plane: _Plane, size: int) -> Iterator[Strip]:
+    for first in range(0, plane.outputs, size):
+        outputs = range(first, min(first + size, plane.outputs))
+        yield _strip(design, plane, outputs)
+
+
+def _strip(design: Scnn, plane: _Plane, outputs: range) -> Strip:
+    """Raises _TooLargeError if it does not fit."""
+    whole = plane.problem
+    problem, inputs = whole, range(whole.width if plane.by_columns else whole.height)
+    if len(outputs) < plane.outputs:
+        problem, inputs = _cut(whole, outputs, by_columns=plane.by_columns)
+    place, seen = slice(outputs.start, outputs.stop), slice(inputs.start, inputs.stop)
+    if plane.by_columns:
+        ifmap, ofmap = plane.ifmap[:, seen], plane.ofmap[:, place]
+        rows, columns = range(whole.out_height), outputs
+    else:
+        ifmap, ofmap = plane.ifmap[seen], plane.ofmap[place]
+        rows, columns = outputs, range(whole.out_width)
+    mapping = _mapping(design, problem, plane.weight)
+    lists = ifmap_lists(design, mapping, ifmap), ofmap_lists(design, mapping, ofmap)
+    needed = int(vectors_by_pe(lists[0], mapping.used_pes).max())
+    _require_fit(design, "iaram_bytes", needed, design.iaram_vectors)
+    kept = len(lists[1]) // mapping.filters
+    needed = int(vectors_by_pe(lists[1], kept).max())
+    _require_fit(design, "oaram_bytes", needed, design.oaram_vectors)
+    operands = PassOperands(ifmap=lists[0], weight=plane.weight, ofmap=lists[1])
+    return Strip(problem=problem, rows=rows, columns=columns, mapping=mapping, operands=operands)
+
+
+def _require_fit(design: Scnn, name: str, needed: int, held: int) -> None:
+    if needed > held:
+        least = ceil_div(needed * design.ifmap_vector_bits, 8)
+        raise _TooLargeError(
+            f"{name} must be at least {least} ({needed} vectors in a PE, for the smallest strip of "
+            f"the plane), not {getattr(design, name)}"
+        )
+
+
+def _mapping(design: Scnn, problem: Problem, weight: AnyIntArray) -> Mapping:
+    """With the most filters in a group that accumulators and FIFO can hold."""
+    plane = map_plane(design, problem, 1)
+    largest = largest_group(design, plane)
+    if not largest:
+        raise _TooLargeError(str(refuse_accumulators(design, plane)))
+    longest = 0
+    for size in range(largest, 0, -1):
+        mapping = replace(plane, group_size=size)
+        longest = fit_fifo(design, mapping, weight)
+        if longest <= design.weight_fifo_vectors:
+            return mapping
+    raise InputError(
+        f"weight_fifo_vectors must be at least {longest} (the longest list of one filter's "
+        f"weights), not {design.weight_fifo_vectors}"
+    )
+
+
+def _cut(problem: Problem, outputs: range, *, by_columns: bool) -> tuple[Problem, range]:
+    """The problem of some of the outputs, and the inputs that they see (at least one)."""
+    if by_columns:
+        size, stride, pad = problem.width, problem.stride_width, problem.pad_left
+        kernel = problem.kernel_width
+    else:
+        size, stride, pad = problem.height, problem.stride_height, problem.pad_top
+        kernel = problem.kernel_height
+    low, high = outputs[0] * stride - pad, outputs[-1] * stride - pad + kernel - 1
+    inputs = range(min(max(low, 0), size - 1), min(max(high, 0), size - 1) + 1)
+    if by_columns:
+        part = replace(problem, width=len(inputs), out_width=len(outputs), pad_left=inputs[0] - low)
+    else:
+        part = replace(
+            problem, height=len(inputs), out_height=len(outputs), pad_top=inputs[0] - low
+        )
+    return part, inputs
+
+
+__all__ = ["Strip", "strips_of"]

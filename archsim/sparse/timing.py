@@ -1,0 +1,257 @@
+"""When everything happens in one pass of a sparse core, exactly (docs/contracts/scnn.md).
+
+The costs of pairs of vectors depend on no cycle, so they are computed for a group of filters at
+once; then one scan over its blocks follows broadcast and PEs, and one step ends the group.
+Cycles are counted from the pass's command, which crosses in cycle 0.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from archsim.codecs.zero_run import Lists
+from archsim.designs.scnn import Scnn
+from archsim.numbers import AnyIntArray, IntArray
+from archsim.sparse import kernels
+from archsim.sparse.addresses import (
+    Operand,
+    activation_operand,
+    bank_of_address,
+    weight_operand,
+)
+from archsim.sparse.lists import weight_lists
+from archsim.sparse.mapping import Mapping
+from archsim.timing import Service, crossings
+
+FREE = Service()
+
+PARTS = 4
+"""Of the PEs for each thread, since not all PEs have as much to do."""
+
+LONG_AGO = -1
+"""The cycle in which word -1 of a port crossed."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Services:
+    """The memory side of the three ports of data; a vector a cycle by default."""
+
+    ifmap: Service = field(default_factory=lambda: FREE)
+    weight: Service = field(default_factory=lambda: FREE)
+    ofmap: Service = field(default_factory=lambda: FREE)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PassOperands:
+    """What one pass computes with: lists of the ifmap and of the ofmap, weight [K, R, S, C]."""
+
+    ifmap: Lists
+    weight: AnyIntArray
+    ofmap: Lists
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PeFigures:
+    """Of every used PE, row by row [PEs].
+
+    Cycles, which sum to the pass's compute cycles: busy (a pair is in the operand stage), wait
+    (for a vector of weights), skip (a block without activations), barrier (for other PEs, and for
+    accumulators), drain (after the last group's barrier).
+    conflict: those of the busy cycles in which a pair waits for a bank.  pairs, products (sent to
+    a bank), outside (non-zero products without an output), ifmap_reads (vectors), halo_sums (sent).
+    """
+
+    busy: IntArray
+    wait: IntArray
+    skip: IntArray
+    barrier: IntArray
+    drain: IntArray
+    conflict: IntArray
+    pairs: IntArray
+    products: IntArray
+    outside: IntArray
+    ifmap_reads: IntArray
+    halo_sums: IntArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PassTiming:
+    """One image, conv group and strip.
+
+    By group of filters [groups]: starts S, ends B (the last PE), drain_starts DS, drained.
+    pe_ends [groups, PEs]: E.  ifmap_cycles, weight_cycles, ofmap_cycles: in which each vector
+    crosses its port.  weight_bits, ifmap_bits, ofmap_bits: stored.
+    """
+
+    mapping: Mapping
+    starts: IntArray
+    ends: IntArray
+    drain_starts: IntArray
+    drained: IntArray
+    pe_ends: IntArray
+    pes: PeFigures
+    ifmap_cycles: IntArray
+    weight_cycles: IntArray
+    ofmap_cycles: IntArray
+    weight_bits: int
+    ifmap_bits: int
+    ofmap_bits: int
+
+    @property
+    def cycles(self) -> int:
+        """From the command to the last vector of the ofmap, both included."""
+        return int(self.ofmap_cycles[-1]) + 1
+
+    @property
+    def compute_cycles(self) -> int:
+        """From the start of the first group to the last sum that left: drained − S(0)."""
+        return int(self.drained[-1] - self.starts[0])
+
+
+class _Pass:
+    """The state of one pass, group by group."""
+
+    def __init__(
+        self, design: Scnn, mapping: Mapping, operands: PassOperands, service: Service
+    ) -> None:
+        self._design, self._mapping, self._operands = design, mapping, operands
+        self._intervals = _Intervals(service)
+        self._activations = activation_operand(mapping, operands.ifmap)
+        self._shape = (mapping.used_pes, mapping.lists)
+        self._vectors = operands.ifmap.lengths.reshape(self._shape)
+        self._empty = operands.ifmap.empty.reshape(self._shape)
+        self._values = self._activations.values_by_list().reshape(self._shape)
+        self._banks = bank_of_address(design, mapping)
+        self._state = (
+            np.zeros(mapping.used_pes, np.int64),
+            np.full(design.weight_fifo_vectors, 1 + service.latency_cycles),
+            np.array([LONG_AGO, 0], np.int64),
+        )
+        self._figures = np.zeros((mapping.used_pes, 4), np.int64)
+        self.products = np.zeros(mapping.used_pes, np.int64)
+        self.multiplied = np.zeros(mapping.used_pes, np.int64)
+        self.pairs = np.zeros(mapping.used_pes, np.int64)
+        self.weight_bits = 0
+
+    def run_group(self, group: int, start: int) -> tuple[IntArray, IntArray]:
+        """Ends of the PEs and crossings of the weights of a group which begins at `start`."""
+        lists = weight_lists(self._design, self._mapping, self._operands.weight, group)
+        weights = weight_operand(self._mapping, lists)
+        costs = self._costs(weights)
+        ends, _, scalars = self._state
+        ends[:] = start
+        cycles = np.zeros(lists.vectors, np.int64)
+        intervals = self._intervals.words(int(scalars[kernels.COUNT]), lists.vectors)
+        by_channel = self._design.barrier == "channel"
+        kernels.run_group(
+            (lists.starts, intervals, cycles),
+            (self._vectors, self._empty, len(self._mapping.phases) if by_channel else 0),
+            costs,
+            self._state,
+            self._figures,
+        )
+        self.multiplied += self._values @ weights.values_by_list()
+        self.pairs += (self._vectors * ~self._empty) @ lists.lengths
+        self.weight_bits += lists.bits(self._design.operand_bits)
+        return ends.copy(), cycles
+
+    def _costs(self, weights: Operand) -> tuple[kernels.SmallArray, kernels.SmallArray, IntArray]:
+        pes, blocks = self._shape
+        vectors = len(weights.counts)
+        first, last = (np.zeros((pes, vectors), np.int32) for _ in range(2))
+        middle = np.zeros((pes, blocks), np.int64)
+        plane = self._mapping.rows.outputs, self._mapping.columns.outputs
+        answers = first, last, middle, self.products
+        cores = os.cpu_count() or 1
+        edges = np.unique(np.linspace(0, pes, PARTS * cores + 1).astype(int))
+        calls = [
+            ((int(low), int(high)), self._activations.arrays, weights.arrays, plane, self._banks)
+            for low, high in pairwise(edges)
+        ]
+        with ThreadPoolExecutor(cores) as pool:
+            for done in [pool.submit(kernels.pair_costs, *call, answers) for call in calls]:
+                done.result()
+        return first, last, middle
+
+    def figures(self, barrier: IntArray, drain: int) -> PeFigures:
+        """After the last group; `barrier`: cycles of every PE at the ends of groups."""
+        mapping, columns = self._mapping, self._figures.T
+        halo = [mapping.halo_sums(pe) * mapping.filters for pe in range(mapping.used_pes)]
+        return PeFigures(
+            busy=columns[kernels.BUSY].copy(),
+            wait=columns[kernels.WAIT].copy(),
+            skip=columns[kernels.SKIPS].copy(),
+            barrier=columns[kernels.BARRIER] + barrier,
+            drain=np.full(mapping.used_pes, drain, np.int64),
+            conflict=columns[kernels.BUSY] - self.pairs,
+            pairs=self.pairs,
+            products=self.products,
+            outside=self.multiplied - self.products,
+            ifmap_reads=self._vectors.sum(axis=1) * mapping.groups,
+            halo_sums=np.array(halo, np.int64),
+        )
+
+
+def pass_timing(
+    design: Scnn, mapping: Mapping, operands: PassOperands, services: Services | None = None
+) -> PassTiming:
+    """The cycles of one pass (module docstring); `operands` are those of `mapping`."""
+    services = services or Services()
+    run, groups = _Pass(design, mapping, operands, services.weight), mapping.groups
+    first = np.full(operands.ifmap.vectors, 1 + services.ifmap.latency_cycles, np.int64)
+    loaded = crossings(first, services.ifmap.finish_times(len(first)))
+    starts, ends, drain_starts, drained = np.zeros((4, groups), np.int64)
+    pe_ends = np.zeros((groups, mapping.used_pes), np.int64)
+    crossed: list[IntArray] = []
+    free, start = 0, int(loaded[-1]) + 1
+    for group in range(groups):
+        starts[group] = start
+        pe_ends[group], cycles = run.run_group(group, start)
+        crossed.append(cycles)
+        ends[group] = pe_ends[group].max()
+        drain_starts[group] = max(ends[group] + design.pipeline_latency_cycles, free)
+        start = max(int(ends[group]), free) + 1
+        spent = mapping.halo_cycles(group) + mapping.output_cycles(group)
+        drained[group] = free = int(drain_starts[group]) + spent
+    waited = (np.append(starts[1:], ends[-1])[:, None] - pe_ends).sum(axis=0)
+    left = np.full(operands.ofmap.vectors, free + 1, np.int64)
+    return PassTiming(
+        mapping=mapping,
+        starts=starts,
+        ends=ends,
+        drain_starts=drain_starts,
+        drained=drained,
+        pe_ends=pe_ends,
+        pes=run.figures(waited, int(free - ends[-1])),
+        ifmap_cycles=loaded,
+        weight_cycles=np.concatenate(crossed),
+        ofmap_cycles=crossings(left, services.ofmap.finish_times(len(left))),
+        weight_bits=run.weight_bits,
+        ifmap_bits=operands.ifmap.bits(design.operand_bits),
+        ofmap_bits=operands.ofmap.bits(design.operand_bits),
+    )
+
+
+class _Intervals:
+    """S of the words of a port, from group to group: cycles from the word before."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._finish = service.cumulative
+
+    def words(self, first: int, words: int) -> IntArray:
+        """S of so many words from the first."""
+        needed = first + words
+        if needed > len(self._finish):  # as long again, so that all groups take linear time
+            explicit = len(self._service.gaps) > 0
+            self._finish = self._service.finish_times(needed if explicit else 2 * needed)
+        before = self._finish[first - 1] if first else 0
+        return np.diff(self._finish[first:needed], prepend=before)
+
+
+__all__ = ["PassOperands", "PassTiming", "PeFigures", "Services", "pass_timing"]

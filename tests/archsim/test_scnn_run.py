@@ -1,0 +1,87 @@
+"""The sparse machine in `simulate` and on the command line."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from command_line import Call, good, refused
+
+from archsim import simulate
+from archsim.core.numerics import Drawing
+from archsim.designs.registry import design_from_record, design_record
+from archsim.designs.scnn import SCNN_4PE, SCNN_ISCA17, Scnn
+from archsim.designs.systolic import Systolic
+from archsim.errors import InputError
+from workloads.layers import Conv2d, Network
+from workloads.operands import synthetic
+
+LAYER = Conv2d(
+    name="conv", channels=6, filters=10, ifmap_height=9, ifmap_width=11, kernel_height=3,
+    kernel_width=3, stride_width=2, pad_top=1, pad_left=1, bias=True, relu=True,
+)  # fmt: skip
+NETWORK = Network(name="n", source="here", layers=(LAYER,))
+DENSE = synthetic(LAYER, bits=8)
+SPARSE = synthetic(LAYER, bits=8, density=0.3)
+
+
+@pytest.mark.parametrize("design", [SCNN_ISCA17, SCNN_4PE])
+def test_records_are_complete(design: Scnn) -> None:
+    assert design_from_record(design_record(design), "here") == design
+
+
+def test_causes_sum_to_the_cycles() -> None:
+    (layer,) = simulate(SCNN_ISCA17, NETWORK, operands={"conv": SPARSE}).layers
+    assert sum(layer.where.values()) == layer.cycles > 0
+    assert layer.where["filling"] == layer.where["wait_output"] == layer.where["memory"] == 0
+    assert layer.where["computing"] > 0
+
+
+def test_values_are_those_of_every_other_machine() -> None:
+    (sparse,) = simulate(SCNN_ISCA17, NETWORK, operands={"conv": SPARSE}).layers
+    (dense,) = simulate(Systolic(operand_bits=16), NETWORK, operands={"conv": SPARSE}).layers
+    assert np.array_equal(sparse.ofmap, dense.ofmap)  # pyright: ignore[reportArgumentType]
+
+
+def test_zeros_save_products_cycles_and_bytes() -> None:
+    (few,) = simulate(SCNN_ISCA17, NETWORK, operands={"conv": SPARSE}).layers
+    (all_of_them,) = simulate(SCNN_ISCA17, NETWORK, operands={"conv": DENSE}).layers
+    assert few.products is not None
+    assert all_of_them.products is not None
+    assert few.products < 0.2 * all_of_them.products <= LAYER.macs
+    assert few.cycles < all_of_them.cycles
+    assert few.bytes_moved["weight"] < all_of_them.bytes_moved["weight"]
+    assert few.utilization == few.products / (few.cycles * 1024)
+
+
+def test_operands_are_asked_for() -> None:
+    with pytest.raises(InputError, match="conv: the cycles of scnn depend on the operands"):
+        simulate(SCNN_ISCA17, NETWORK)
+
+
+def test_drawn_operands_fit_the_accumulators() -> None:
+    """16-bit multipliers, but products of 16 bits would not fit 24: values have 8."""
+    assert SCNN_ISCA17.intake.source_bits == 8
+    assert replace(SCNN_ISCA17, accumulator_bits=40).intake.source_bits == 16
+    drawn = SCNN_ISCA17.intake.synthetic(LAYER, Drawing(density=0.5))
+    assert np.count_nonzero(drawn.ifmap) == round(drawn.ifmap.size / 2)
+
+
+def test_on_the_command_line(archsim: Call) -> None:
+    words = ("run", "scnn", "resnet18", "--density", "0.4", "--timing-only", "--json")
+    record = json.loads(good(archsim(*words)))
+    assert record["cycles"] > 0
+    assert record["layers"][0]["products"] < record["layers"][0]["macs"]
+    assert record["why_no_energy"] == "energy and area of scnn designs are not modelled yet"
+
+
+@pytest.mark.parametrize("verb", ["verify", "emit", "synth", "power", "trace resnet18"])
+def test_verbs_that_do_not_know_it(archsim: Call, verb: str) -> None:
+    name, *more = verb.split()
+    said = refused(archsim(name, "scnn", *more))
+    assert said == f"archsim {name} does not know designs of kind scnn yet"
+
+
+def test_what_does_not_fit(archsim: Call) -> None:
+    said = refused(archsim("run", "scnn", "alexnet", "--density", "0.4", "--timing-only"))
+    assert said.startswith("fc6: iaram_bytes must be at least 92160")

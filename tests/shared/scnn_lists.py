@@ -1,0 +1,126 @@
+"""Lists and tiles of a sparse core as docs/contracts/scnn.md tells them, value by value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+Element = tuple[int, int, Any]
+"""Value, index, and where it is (None for placeholders and lanes that are left over)."""
+
+Vector = list[Element]
+
+
+def ceil(numerator: int, denominator: int) -> int:
+    return -(-numerator // denominator)
+
+
+def power(value: int) -> int:
+    """The smallest power of two that is at least value."""
+    found = 1
+    while found < value:
+        found *= 2
+    return found
+
+
+def make_list(
+    cells: list[tuple[int, int, Any]], lanes: int, bits: int, dense: bool
+) -> list[Vector]:
+    """Vectors of (position, value, place) in rising positions."""
+    elements: list[Element] = []
+    zeros, before = 0, -1
+    for position, value, place in cells:
+        zeros += position - before - 1
+        before = position
+        if value == 0 and not dense:
+            zeros += 1
+            continue
+        while zeros >= 1 << bits:
+            elements.append((0, (1 << bits) - 1, None))
+            zeros -= 1 << bits
+        elements.append((value, zeros, place))
+        zeros = 0
+    while not elements or len(elements) % lanes:
+        elements.append((0, 0, None))
+    return [elements[at : at + lanes] for at in range(0, len(elements), lanes)]
+
+
+def words(vectors: list[Vector]) -> list[tuple[tuple[int, int], ...]]:
+    """Values and indices, as they cross a port."""
+    return [tuple((value, index) for value, index, _ in vector) for vector in vectors]
+
+
+@dataclass
+class Side:
+    """Rows or columns of PEs."""
+
+    size: int
+    outputs: int
+    kernel: int
+    stride: int
+    pad: int
+    pes: int
+
+    def __post_init__(self) -> None:
+        self.tile, self.own = ceil(self.size, self.pes), ceil(self.outputs, self.pes)
+
+    def inputs(self, pe: int) -> list[int]:
+        return [y for y in range(self.size) if y // self.tile == pe]
+
+    def owned(self, pe: int) -> list[int]:
+        return [p for p in range(self.outputs) if p // self.own == pe]
+
+    def reached(self, pe: int) -> list[int]:
+        inputs = self.inputs(pe)
+        if not inputs:
+            return []
+        low = ceil(inputs[0] + self.pad - (self.kernel - 1), self.stride)
+        high = (inputs[-1] + self.pad) // self.stride
+        return [p for p in range(self.outputs) if low <= p <= high]
+
+    def region(self, pe: int) -> list[int]:
+        both = self.reached(pe) + self.owned(pe)
+        return list(range(min(both), max(both) + 1)) if both else []
+
+    def allowed(self) -> bool:
+        return all(abs(p // self.own - pe) <= 1 for pe in range(self.pes) for p in self.reached(pe))
+
+    def used(self) -> int:
+        """Without PEs at the end that have nothing."""
+        return max(pe + 1 for pe in range(self.pes) if self.inputs(pe) or self.owned(pe))
+
+    def longest(self) -> int:
+        return max(len(self.region(pe)) for pe in range(self.pes))
+
+    def away(self, pe: int, by: int) -> list[int]:
+        """Of the region, what the PE before (-1) or after (1) owns."""
+        return [p for p in self.region(pe) if p // self.own == pe + by]
+
+    def most_away(self, by: int) -> int:
+        return max(len(self.away(pe, by)) for pe in range(self.pes))
+
+
+def side_of(sizes: tuple[int, int], kernel: int, stride: int, pad: int, grid: int) -> Side:
+    while not Side(*sizes, kernel, stride, pad, grid).allowed():
+        grid -= 1
+    side = Side(*sizes, kernel, stride, pad, grid)
+    side.pes = side.used()
+    return side
+
+
+@dataclass
+class Pe:
+    """A PE's lists by (channel, phase), its FIFO of (vector, cycle of crossing), two halves."""
+
+    row: int
+    column: int
+    lists: dict[Any, list[Vector]] = field(default_factory=dict)
+    fifo: list[tuple[Vector, int]] = field(default_factory=list)
+    sums: tuple[Counter[Any], Counter[Any]] = field(default_factory=lambda: (Counter(), Counter()))
+    block: int = 0
+    v: int = 0
+    j: int = 0
+    waiting: list[tuple[Any, int]] | None = None
+    figures: Counter[str] = field(default_factory=Counter)
+    outputs: dict[int, list[int]] = field(default_factory=dict)
