@@ -249,9 +249,7 @@ def _price_record(one: Price, unit: str) -> dict[str, Any]:
     }
 
 
-def price_design(
-    design: Design, technology: Technology | str = DEFAULT_TECHNOLOGY
-) -> PriceList:
+def price_design(design: Design, technology: Technology | str = DEFAULT_TECHNOLOGY) -> PriceList:
     """What a design's components cost.  Raises `InputError` where a source has no figure."""
     try:
         if isinstance(technology, str):

@@ -123,9 +123,7 @@ def _figures(
     return {plan.name: make_figure(result, plan) for plan in plans}
 
 
-def _time_plans(
-    result: NetworkResult, design: Design, activity: OverTime | None
-) -> Iterator[Plan]:
+def _time_plans(result: NetworkResult, design: Design, activity: OverTime | None) -> Iterator[Plan]:
     yield Plan(
         name="cycles",
         heading="Cycles of every layer, by cause",
