@@ -187,6 +187,12 @@ class Scnn(Design):
         return self.banks * self.bank_entries
 
     @property
+    def ofmap_latency_cycles(self) -> int:
+        """From the end of the last drain to the first vector of the ofmap: requantise, compress,
+        OARAM."""
+        return 3
+
+    @property
     def pipeline_latency_cycles(self) -> int:
         """LP: from the cycle after a pair's last in the operand stage to the one in which the
         sums of all its products can be read: operands, multiply, bank."""

@@ -219,7 +219,7 @@ def pass_timing(
         spent = mapping.halo_cycles(group) + mapping.output_cycles(group)
         drained[group] = free = int(drain_starts[group]) + spent
     waited = (np.append(starts[1:], ends[-1])[:, None] - pe_ends).sum(axis=0)
-    left = np.full(operands.ofmap.vectors, free + 1, np.int64)
+    left = np.full(operands.ofmap.vectors, free + design.ofmap_latency_cycles, np.int64)
     return PassTiming(
         mapping=mapping,
         starts=starts,

@@ -86,7 +86,11 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "two drains at once": (timing, "design.pipeline_latency_cycles, free)", "0, 0)"),
     "a halo forgotten": (timing, "mapping.halo_cycles(group) + ", ""),
-    "the ofmap a cycle early": (timing, "free + 1, np.int64", "free, np.int64"),
+    "the ofmap a cycle early": (
+        timing,
+        "design.ofmap_latency_cycles, np",
+        "design.ofmap_latency_cycles - 1, np",
+    ),
     "compute before the last activations": (timing, "int(loaded[-1]) + 1", "int(loaded[-1])"),
     "skipped blocks counted as pairs": (timing, "* ~self._empty)", ")"),
     "addresses of another pitch": (addresses, "* columns.extent + x", "* (columns.extent + 1) + x"),

@@ -370,7 +370,8 @@ class Oracle:
                 )
             assert not any(any(half.values()) for half in pe.sums), "sums are left"
         bits = design.operand_bits + design.index_bits
-        left = list(self.port("ofmap", len(stored), self.finished[-1] + 1))
+        first = self.finished[-1] + design.ofmap_latency_cycles
+        left = list(self.port("ofmap", len(stored), first))
         return {
             **self.answers,
             "starts": self.started,

@@ -1,0 +1,97 @@
+"""The outputs of a PE: requantised, compressed into OARAM, and read from there."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.designs.scnn import Scnn
+from rtl.core.scnn_layouts import vector_layout
+from rtl.core.sram import Sram, address_bits
+from rtl.hierarchy import place
+
+
+class Compressor(wiring.Component):
+    """Values, one behind the other, as lists of (value, zeros before it), in vectors of lanes.
+
+    A run of 2^index_bits zeros becomes a placeholder (0, 2^index_bits − 1) at once; the vector with
+    the last non-zero value is kept as it then was, and ends the list, so that placeholders behind
+    it are taken back.  A list without values is one vector of zeros.
+    Latency: a list can be read from the cycle after `ends` on.  Throughput: a value or an end a
+    cycle.  Never stalls.
+
+    Members
+    -------
+    clear: a layer begins; valid, value: the next value; ends: the list ends (not with valid); step:
+    to the next vector of OARAM; o: the vector that it stands at.
+    """
+
+    clear: Signal
+    valid: Signal
+    value: Signal
+    ends: Signal
+    step: Signal
+    o: data.View
+
+    def __init__(self, *, design: Scnn) -> None:
+        self.design = design
+        self.lanes = design.ifmap_lanes
+        self.word_layout = vector_layout(design, self.lanes)
+        self.depth = design.oaram_vectors
+        super().__init__(
+            {
+                **{name: In(1) for name in ("clear", "valid", "ends", "step")},
+                "value": In(signed(design.operand_bits)),
+                "o": Out(self.word_layout),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        longest = (1 << self.design.index_bits) - 1
+        run, lane = Signal(self.design.index_bits), Signal(range(self.lanes))
+        vector, kept, grown = (
+            Signal(len(self.o.lanes.as_value()), name=name) for name in ("vector", "kept", "grown")
+        )
+        at, kept_at = (Signal(address_bits(self.depth), name=name) for name in ("at", "kept_at"))
+        element, full, counts = Signal(), Signal(), Signal()
+        m.d.comb += [
+            counts.eq(self.value != 0),
+            element.eq(self.valid & (counts | (run == longest))),
+            full.eq(element & (lane == self.lanes - 1)),
+            grown.eq(vector | self._element(run) << (lane * self._element(run).shape().width)),
+        ]
+        with m.If(self.valid):
+            m.d.sync += run.eq(Mux(element, 0, run + 1))
+        with m.If(element):
+            m.d.sync += [lane.eq(Mux(full, 0, lane + 1)), vector.eq(Mux(full, 0, grown))]
+        with m.If(full):
+            m.d.sync += at.eq(at + 1)
+        with m.If(self.valid & counts):
+            m.d.sync += [kept.eq(grown), kept_at.eq(at)]
+        after = kept_at + 1
+        with m.If(self.ends | self.clear):
+            m.d.sync += [run.eq(0), lane.eq(0), vector.eq(0), kept.eq(0)]
+            m.d.sync += [at.eq(Mux(self.clear, 0, after)), kept_at.eq(Mux(self.clear, 0, after))]
+        self._memory(
+            m, Mux(self.ends, Cat(kept, 1), Cat(grown, 0)), Mux(self.ends, kept_at, at), full
+        )
+        return m
+
+    def _element(self, run: Signal) -> Value:
+        return Cat(self.value, run)
+
+    def _memory(self, m: Module, word: Value, at: Value, full: Signal) -> None:
+        reading, next_reading = (
+            Signal(address_bits(self.depth), name=name) for name in ("reading", "next_reading")
+        )
+        shape = {"bits": len(self.o.as_value()), "depth": self.depth, "transparent": True}
+        store = place(m, "oaram", Sram, **shape)
+        m.d.comb += [
+            store.write.eq(full | self.ends),
+            store.write_address.eq(at),
+            store.write_data.eq(word),
+            store.read_address.eq(next_reading),
+            self.o.as_value().eq(store.read_data),
+            next_reading.eq(Mux(self.clear, 0, reading + self.step)),
+        ]
+        m.d.sync += reading.eq(next_reading)

@@ -1,0 +1,98 @@
+"""When groups begin and end: loading, the barrier of the PEs, the drain, and the unloading."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.designs.scnn import Scnn
+from rtl.core.credits import Credits
+from rtl.core.delay import Delay
+from rtl.core.scnn_layouts import layer_layout
+from rtl.hierarchy import place
+
+HALVES = 2
+
+
+class GroupControl(wiring.Component):
+    """S(0) = loaded + 1; S(g + 1) = max(B(g), drained(g − 1)) + 1; DS(g) = max(B(g) + LP,
+    drained(g − 1), biased(g) + 1).
+
+    B: all PEs wait.  A group needs one of the two halves of the accumulators, which its drain gives
+    back.  LP is `design.pipeline_latency_cycles`.
+    Latency: `go` in the cycle of its cause; `drain` in the cycle before the drain's first.
+
+    Members
+    -------
+    layer: the command; start: a layer begins; loaded: the last ifmap vector crosses; done: all PEs
+    wait; go, half: begin a group in the next cycle, in this half; biased: all bias words of the
+    next group to be drained are here; drain_ready, drain_ended, drain, filters: of the
+    sequencer; finished: all drains have ended, `design.ofmap_latency_cycles` − 1
+    cycles ago.
+    """
+
+    layer: data.View
+    start: Signal
+    loaded: Signal
+    done: Signal
+    go: Signal
+    half: Signal
+    biased: Signal
+    drain_ready: Signal
+    drain_ended: Signal
+    drain: Signal
+    filters: Signal
+    finished: Signal
+
+    def __init__(self, *, design: Scnn) -> None:
+        self.latency = design.pipeline_latency_cycles
+        self.ofmap_latency = design.ofmap_latency_cycles
+        taken = ("start", "loaded", "done", "biased", "drain_ready", "drain_ended")
+        super().__init__(
+            {
+                "layer": In(layer_layout()),
+                **{name: In(1) for name in taken},
+                **{name: Out(1) for name in ("go", "half", "drain", "finished")},
+                "filters": Out(10),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        layer = self.layer
+        begun = self._count(m, "begun", self.go)
+        drained = self._count(m, "drained", self.drain)
+        ended = self._count(m, "ended", self.drain_ended)
+        more = begun != layer.groups
+        computing, waiting, barrier = Signal(), Signal(), Signal()
+        halves = place(m, "halves", Credits, initial=HALVES, limit=HALVES)
+        summed = place(m, "summed", Credits, initial=0, limit=HALVES)
+        line = place(m, "summed_delay", Delay, bits=1, cycles=self.latency - 2)
+        last = place(m, "finished_delay", Delay, bits=1, cycles=self.ofmap_latency)
+        m.d.comb += [
+            barrier.eq(computing & self.done),
+            self.go.eq(self.loaded | ((barrier | waiting) & more & halves.available)),
+            halves.take.eq(self.go),
+            halves.give.eq(self.drain_ended),
+            line.i.eq(barrier),
+            summed.give.eq(line.o),
+            self.drain.eq(summed.available & self.drain_ready & self.biased),
+            summed.take.eq(self.drain),
+            self.filters.eq(Mux(drained + 1 == layer.groups, layer.filters_last, layer.filters)),
+            last.i.eq(self.drain_ended & (ended + 1 == layer.groups)),
+            self.finished.eq(last.o),
+        ]
+        m.d.sync += [
+            computing.eq(self.go | (computing & ~barrier)),
+            waiting.eq((barrier | waiting) & ~self.go & more),
+            self.half.eq(self.half ^ self.go),
+        ]
+        return m
+
+    def _count(self, m: Module, name: str, event: Signal) -> Signal:
+        """How many of the layer's groups have had an event."""
+        count = Signal(len(self.layer.groups), name=name)
+        with m.If(self.start):
+            m.d.sync += count.eq(0)
+        with m.Elif(event):
+            m.d.sync += count.eq(count + 1)
+        return count

@@ -1,0 +1,123 @@
+"""The weight FIFO of a PE: blocks of vectors, read again for every activation vector."""
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.designs.scnn import Scnn
+from rtl.core.scnn_layouts import weight_layout
+from rtl.core.sram import Sram
+from rtl.hierarchy import place
+
+
+class WeightFifo(wiring.Component):
+    """word = the vector that the PE stands at; `step` goes on, `again` goes back to the block's
+    first.
+
+    Pointers count modulo twice the depth, so that a full FIFO differs from an empty one.
+    Latency: a vector written in a cycle is at `word` in the next one.  Throughput: one vector in,
+    one step a cycle.  Back-pressure: `room` is low while all places hold vectors; a place given
+    back in a cycle can be written in the next one.
+
+    Members
+    -------
+    write, i: from the broadcast; room: there is a place; arrived, word: the vector is here;
+    complete: the whole block is; step: the vector is done with; again, with step: the block is
+    walked once more; release, with step: its place is given back; skip: the rest of the block is
+    given back unread; block_end: the block is over.
+    """
+
+    write: Signal
+    i: data.View
+    room: Signal
+    arrived: Signal
+    complete: Signal
+    word: data.View
+    step: Signal
+    again: Signal
+    release: Signal
+    skip: Signal
+    block_end: Signal
+
+    def __init__(self, *, design: Scnn) -> None:
+        self.design = design
+        self.depth = design.weight_fifo_vectors
+        layout = weight_layout(design)
+        orders = ("write", "step", "again", "release", "skip", "block_end")
+        super().__init__(
+            {
+                **{name: In(1) for name in orders},
+                "i": In(layout),
+                "room": Out(1),
+                "arrived": Out(1),
+                "complete": Out(1),
+                "word": Out(layout),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        self._ends(m)
+        written, reading, released = (
+            self._pointer(name) for name in ("written", "reading", "released")
+        )
+        after = self._after(reading)
+        next_reading = Signal.like(reading)
+        m.d.comb += [
+            self.room.eq((written == released) | (self._place(written) != self._place(released))),
+            self.arrived.eq(reading != written),
+            next_reading.eq(reading),
+        ]
+        with m.If(self.skip):
+            m.d.comb += next_reading.eq(self.block_after)
+            m.d.sync += released.eq(self.block_after)
+        with m.Elif(self.step):
+            m.d.comb += next_reading.eq(Mux(self.again, released, after))
+            with m.If(self.release):
+                m.d.sync += released.eq(after)
+        with m.If(self.write):
+            m.d.sync += written.eq(self._after(written))
+        m.d.sync += reading.eq(next_reading)
+        with m.If(self.write & self.i.last):
+            m.d.comb += self.end_written.eq(1)
+        m.d.comb += self.end_pointer.eq(self._after(written))
+        shape = {"bits": len(self.i.as_value()), "depth": self.depth, "transparent": True}
+        store = place(m, "store", Sram, **shape)
+        m.d.comb += [
+            store.write.eq(self.write),
+            store.write_address.eq(self._place(written)),
+            store.write_data.eq(self.i.as_value()),
+            store.read_address.eq(self._place(next_reading)),
+            self.word.as_value().eq(store.read_data),
+        ]
+        return m
+
+    def _ends(self, m: Module) -> None:
+        """Where the blocks in the FIFO end: a queue of pointers, as long as there are places."""
+        self.end_written, self.end_pointer = Signal(), self._pointer("end_pointer")
+        self.block_after = self._pointer("block_after")
+        bits = len(self.end_pointer)
+        store = place(m, "ends", Sram, bits=bits, depth=self.depth, transparent=True)
+        head, next_head, tail = (self._pointer(name) for name in ("head", "next_head", "tail"))
+        m.d.comb += [
+            next_head.eq(Mux(self.block_end, self._after(head), head)),
+            self.complete.eq(head != tail),
+            store.write.eq(self.end_written),
+            store.write_address.eq(self._place(tail)),
+            store.write_data.eq(self.end_pointer),
+            store.read_address.eq(self._place(next_head)),
+            self.block_after.eq(store.read_data),
+        ]
+        m.d.sync += head.eq(next_head)
+        with m.If(self.end_written):
+            m.d.sync += tail.eq(self._after(tail))
+
+    def _pointer(self, name: str) -> Signal:
+        return Signal(range(2 * self.depth), name=name)
+
+    def _after(self, pointer: Signal) -> Value:
+        return Mux(pointer == 2 * self.depth - 1, 0, pointer + 1)
+
+    def _place(self, pointer: Signal) -> Value:
+        """The address of a pointer."""
+        return Mux(pointer >= self.depth, pointer - self.depth, pointer)

@@ -1,0 +1,69 @@
+"""The lists of all PEs on their way through a port: whose turn it is, and when they are over."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+INDEX_BITS = 8
+
+
+class ListWalk(wiring.Component):
+    """for row: for column: for list: vectors up to the one with its flag.
+
+    Latency: `open` in the cycle after `start`; the next PE's turn is in the cycle after its
+    predecessor's last vector.  Throughput: one vector a cycle.  Never stalls.
+
+    Members
+    -------
+    start: begin; rows, columns, lists: how many PEs there are, and lists of each; cross, last: a
+    vector crosses in this cycle, and ends its list; open: vectors are to come; row, column: whose;
+    ended: the last one crosses in this cycle.
+    """
+
+    start: Signal
+    rows: Signal
+    columns: Signal
+    lists: Signal
+    cross: Signal
+    last: Signal
+    open: Signal
+    row: Signal
+    column: Signal
+    ended: Signal
+
+    def __init__(self, *, lists_bits: int) -> None:
+        self.lists_bits = lists_bits
+        super().__init__(
+            {
+                **{name: In(1) for name in ("start", "cross", "last")},
+                "rows": In(INDEX_BITS),
+                "columns": In(INDEX_BITS),
+                "lists": In(lists_bits),
+                "open": Out(1),
+                "row": Out(INDEX_BITS),
+                "column": Out(INDEX_BITS),
+                "ended": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        count = Signal(self.lists_bits)
+        list_ends, pe_ends, row_ends = Signal(), Signal(), Signal()
+        m.d.comb += [
+            list_ends.eq(self.cross & self.last),
+            pe_ends.eq(list_ends & (count + 1 == self.lists)),
+            row_ends.eq(pe_ends & (self.column + 1 == self.columns)),
+            self.ended.eq(row_ends & (self.row + 1 == self.rows)),
+        ]
+        with m.If(list_ends):
+            m.d.sync += count.eq(Mux(pe_ends, 0, count + 1))
+        with m.If(pe_ends):
+            m.d.sync += self.column.eq(Mux(row_ends, 0, self.column + 1))
+        with m.If(row_ends):
+            m.d.sync += self.row.eq(Mux(self.ended, 0, self.row + 1))
+        with m.If(self.start):
+            m.d.sync += self.open.eq(1)
+        with m.Elif(self.ended):
+            m.d.sync += self.open.eq(0)
+        return m

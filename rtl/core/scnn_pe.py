@@ -1,0 +1,221 @@
+"""A PE of SCNN: compressed activations times broadcast weights, into banked accumulators."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.designs.scnn import Scnn
+from rtl.core.delay import Delay
+from rtl.core.output_stage import Requantize
+from rtl.core.scnn_activations import Activations
+from rtl.core.scnn_arbiter import Arbiter
+from rtl.core.scnn_banks import AccumulatorBanks
+from rtl.core.scnn_compress import Compressor
+from rtl.core.scnn_drain import SIDES, step_layout
+from rtl.core.scnn_fifo import WeightFifo
+from rtl.core.scnn_halo import HaloPort, link_layout
+from rtl.core.scnn_layouts import axis_layout, layer_layout, vector_layout, weight_layout
+from rtl.hierarchy import place
+
+REQUANTIZE_CYCLES = 2
+
+
+def clear_layout(design: Scnn) -> data.StructLayout:
+    """Clear an entry of all banks."""
+    return data.StructLayout({"valid": 1, "entry": max((design.bank_entries - 1).bit_length(), 1)})
+
+
+def events_layout(design: Scnn) -> data.StructLayout:
+    """What happens in a PE in a cycle, to be counted."""
+    products = design.ifmap_lanes * design.weight_lanes
+    return data.StructLayout(
+        {
+            "pair": 1,
+            "conflict_cycle": 1,
+            "skip": 1,
+            "iaram_read": 1,
+            "halo_sum": 1,
+            "product": products.bit_length(),
+        }
+    )
+
+
+class ScnnPe(wiring.Component):
+    """for block of the group: for activation vector: for weight vector: all products, to banks.
+
+    A pair of vectors occupies the operand stage for `Arbiter`'s cost and starts when the pair
+    before has ended and its weights are here.  A block without activations takes one cycle, when
+    all its weights are here.  After the group's last block the PE waits for `go`.
+    Meanwhile the other half of the accumulators is drained: `HaloPort`, requantise (2 cycles),
+    `Compressor`.  Latencies: `docs/contracts/scnn.md`.
+
+    Members
+    -------
+    layer, row, column: the command; enable: the PE is used; start: a layer begins; ifmap_write,
+    ifmap: a vector of its lists; weight_write, weight, room: of the broadcast; go, half: begin a
+    group, with these accumulators, in the next cycle; done: the PE waits; step, bias, clear: of the
+    drain, bias a cycle after its step; link, from_<side>: to and from the neighbours; unload,
+    ofmap: to the next vector of OARAM, and the one that it stands at; events: for counters.
+    """
+
+    layer: data.View
+    row: data.View
+    column: data.View
+    enable: Signal
+    start: Signal
+    ifmap_write: Signal
+    ifmap: data.View
+    weight_write: Signal
+    weight: data.View
+    room: Signal
+    go: Signal
+    half: Signal
+    done: Signal
+    step: data.View
+    bias: Signal
+    clear: data.View
+    link: data.View
+    unload: Signal
+    ofmap: data.View
+    events: data.View
+
+    def __init__(self, *, design: Scnn) -> None:
+        self.design = design
+        strobes = ("enable", "start", "ifmap_write", "weight_write", "go", "half", "unload")
+        link, vector = link_layout(design), vector_layout(design, design.ifmap_lanes)
+        super().__init__(
+            {
+                "layer": In(layer_layout()),
+                "row": In(axis_layout()),
+                "column": In(axis_layout()),
+                **{name: In(1) for name in strobes},
+                "ifmap": In(vector),
+                "weight": In(weight_layout(design)),
+                "room": Out(1),
+                "done": Out(1),
+                "step": In(step_layout()),
+                "bias": In(design.accumulator_bits),
+                "clear": In(clear_layout(design)),
+                "link": Out(link),
+                **{f"from_{side}": In(link) for side in SIDES},
+                "ofmap": Out(vector),
+                "events": Out(events_layout(design)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        design = {"design": self.design}
+        self.fifo = place(m, "fifo", WeightFifo, **design)
+        self.activations = place(m, "activations", Activations, **design)
+        self.arbiter = place(m, "arbiter", Arbiter, **design)
+        self.banks = place(m, "banks", AccumulatorBanks, **design)
+        self._operands(m)
+        self._walk(m)
+        self._multiply(m)
+        self._drain(m)
+        return m
+
+    def _operands(self, m: Module) -> None:
+        fifo, activations = self.fifo, self.activations
+        m.d.comb += [
+            fifo.write.eq(self.weight_write & self.enable),
+            fifo.i.eq(self.weight),
+            self.room.eq(fifo.room | ~self.enable),
+            activations.layer.eq(self.layer),
+            activations.row.eq(self.row),
+            activations.column.eq(self.column),
+            activations.clear.eq(self.start),
+            activations.write.eq(self.ifmap_write),
+            activations.i.eq(self.ifmap),
+        ]
+
+    def _walk(self, m: Module) -> None:
+        """Where the PE stands in its group's blocks."""
+        fifo, activations, arbiter = self.fifo, self.activations, self.arbiter
+        running, left = Signal(), Signal(len(self.layer.lists))
+        skip, ended, list_ends, block_ends, group_ends = (
+            Signal(name=name) for name in ("skip", "ended", "list_ends", "block_ends", "group_ends")
+        )
+        m.d.comb += [
+            arbiter.active.eq(running & ~activations.empty & fifo.arrived),
+            skip.eq(running & activations.empty & fifo.complete),
+            ended.eq(arbiter.ended),
+            list_ends.eq(ended & fifo.word.last),
+            block_ends.eq(skip | (list_ends & activations.o.last)),
+            group_ends.eq(block_ends & (left == 1)),
+            self.done.eq(~running),
+            fifo.step.eq(ended),
+            fifo.again.eq(fifo.word.last & ~activations.o.last),
+            fifo.release.eq(activations.o.last),
+            fifo.skip.eq(skip),
+            fifo.block_end.eq(block_ends),
+            activations.step.eq(skip | list_ends),
+            activations.restart.eq(group_ends),
+            self.events.pair.eq(ended),
+            self.events.conflict_cycle.eq(arbiter.active & ~ended),
+            self.events.skip.eq(skip),
+            self.events.iaram_read.eq(activations.step),
+        ]
+        with m.If(block_ends):
+            m.d.sync += left.eq(left - 1)
+        with m.If(group_ends):
+            m.d.sync += running.eq(0)
+        with m.If(self.go & self.enable):
+            m.d.sync += [running.eq(1), left.eq(self.layer.lists)]
+
+    def _multiply(self, m: Module) -> None:
+        fifo, activations, arbiter, banks = self.fifo, self.activations, self.arbiter, self.banks
+        half = Signal()
+        with m.If(self.go):
+            m.d.sync += half.eq(self.half)
+        m.d.comb += [
+            arbiter.weight.eq(fifo.word),
+            arbiter.activation.eq(activations.o),
+            arbiter.rows.eq(self.row.reach),
+            arbiter.columns.eq(self.column.reach),
+            banks.i.selected.eq(arbiter.selected),
+            banks.i.addresses.eq(arbiter.addresses),
+            banks.i.half.eq(half),
+            self.events.product.eq(sum(arbiter.selected)),
+        ]
+        for lane in range(self.design.ifmap_lanes):
+            m.d.comb += banks.i.activations[lane].eq(activations.o.lanes[lane].value)
+        for lane in range(self.design.weight_lanes):
+            m.d.comb += banks.i.weights[lane].eq(fifo.word.lanes[lane].value)
+
+    def _drain(self, m: Module) -> None:
+        design, banks, clear = self.design, self.banks, self.clear
+        halo = place(m, "halo", HaloPort, design=design)
+        widths = {"accumulator_bits": design.accumulator_bits, "operand_bits": design.operand_bits}
+        requantize = place(m, "requantize", Requantize, **widths)
+        compress = place(m, "compress", Compressor, design=design)
+        line = place(m, "output_delay", Delay, bits=2, cycles=REQUANTIZE_CYCLES)
+        ends = Signal()
+        m.d.sync += ends.eq(self.step.ends)
+        for side in SIDES:
+            m.d.comb += getattr(halo, f"from_{side}").eq(getattr(self, f"from_{side}"))
+        m.d.comb += [
+            halo.layer.eq(self.layer),
+            halo.row.eq(self.row),
+            halo.column.eq(self.column),
+            halo.step.eq(self.step),
+            banks.drain.eq(halo.drain),
+            halo.read_data.eq(banks.read_data),
+            self.link.eq(halo.link),
+            self.events.halo_sum.eq(halo.count_halo),
+            requantize.acc.eq(halo.sum),
+            requantize.bias.eq(self.bias),
+            requantize.multiplier.eq(self.layer.multiplier),
+            requantize.shift.eq(self.layer.shift),
+            requantize.relu.eq(self.layer.relu),
+            line.i.eq(Cat(halo.valid_o, ends)),
+            Cat(compress.valid, compress.ends).eq(line.o),
+            compress.value.eq(requantize.o),
+            compress.clear.eq(self.start),
+            compress.step.eq(self.unload),
+            self.ofmap.eq(compress.o),
+        ]
+        with m.If(clear.valid):
+            low = (design.banks - 1).bit_length()
+            m.d.comb += [banks.drain.clear.eq(1), banks.drain.write_address.eq(clear.entry << low)]

@@ -1,0 +1,92 @@
+"""Decode compressed weights once, before they are broadcast to the PEs."""
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.designs.scnn import Scnn
+from archsim.sparse.scnn_command import PHASE_BITS, POSITION_BITS, TAP_BITS
+from rtl.core.scnn_layouts import layer_layout, positions, vector_layout, weight_layout
+
+
+class WeightDecoder(wiring.Component):
+    """position = (r' · 2^s_bits + s') · 2^filter_bits + k  →  r', s', k − (r' · Wacc + s') · Kp.
+
+    The last of these is what a weight adds to the index of an accumulator.  Combinational from i
+    to o; a register keeps the position from one vector of a list to the next.
+    Throughput: one vector a cycle.  Never stalls.
+
+    Members
+    -------
+    layer: the command; start: a layer begins with the next cycle; cross: the vector at i is taken
+    in this cycle; open: weights of the layer are still to come.
+    """
+
+    layer: data.View
+    start: Signal
+    i: data.View
+    cross: Signal
+    o: data.View
+    open: Signal
+
+    def __init__(self, *, design: Scnn) -> None:
+        self.design = design
+        super().__init__(
+            {
+                "layer": In(layer_layout()),
+                "start": In(1),
+                "i": In(vector_layout(design, design.weight_lanes)),
+                "cross": In(1),
+                "o": Out(weight_layout(design)),
+                "open": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        column_bits = self._walk(m)
+        base = Signal(POSITION_BITS)
+        found, after = positions(base, self.i, self.design.weight_lanes)
+        with m.If(self.start):
+            m.d.sync += base.eq(0)
+        with m.Elif(self.cross):
+            m.d.sync += base.eq(Mux(self.i.last, 0, after))
+        m.d.comb += self.o.last.eq(self.i.last)
+        for lane, position in enumerate(found):
+            self._decode(m, lane, position, column_bits)
+        return m
+
+    def _walk(self, m: Module) -> Value:
+        """Count groups, lists and column phases; returns log2 of the pitch of kernel columns."""
+        layer = self.layer
+        phase = Signal(PHASE_BITS)
+        lists, groups = Signal(len(layer.lists)), Signal(len(layer.groups))
+        ends = self.cross & self.i.last
+        m.d.comb += self.open.eq(groups != layer.groups)
+        with m.If(ends):
+            m.d.sync += [
+                phase.eq(Mux(phase + 1 == layer.phase_columns, 0, phase + 1)),
+                lists.eq(lists + 1),
+            ]
+            with m.If(lists + 1 == layer.lists):
+                m.d.sync += [lists.eq(0), groups.eq(groups + 1)]
+        with m.If(self.start):
+            m.d.sync += [phase.eq(0), lists.eq(0), groups.eq(0)]
+        return Mux(phase < layer.wide_phases, layer.wide_bits, layer.narrow_bits)
+
+    def _decode(self, m: Module, lane: int, position: Value, column_bits: Value) -> None:
+        layer = self.layer
+        word = self.o.lanes[lane]
+        tap = Signal(POSITION_BITS, name=f"tap_{lane}")
+        filter_ = Signal(len(layer.filters), name=f"filter_{lane}")
+        row, column = (Signal(TAP_BITS, name=f"{axis}_{lane}") for axis in ("row", "column"))
+        m.d.comb += [
+            tap.eq(position >> layer.filter_bits),
+            filter_.eq(position & ((1 << layer.filter_bits) - 1)),
+            row.eq(tap >> column_bits),
+            column.eq(tap & ((1 << column_bits) - 1)),
+            word.value.eq(self.i.lanes[lane].value),
+            word.row.eq(row),
+            word.column.eq(column),
+            word.address.eq(filter_ - ((row * layer.region_columns + column) << layer.filter_bits)),
+        ]

@@ -1,0 +1,218 @@
+"""The SCNN core in Amaranth: the twin of `archsim.designs.scnn`."""
+
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+from amaranth.hdl import C, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.designs.scnn import Scnn
+from archsim.errors import require
+from archsim.sparse.scnn_command import AXIS_FIELDS, LAYER_FIELDS
+from rtl.core.scnn_bias import BiasQueue
+from rtl.core.scnn_control import GroupControl
+from rtl.core.scnn_drain import SIDES, DrainSequencer
+from rtl.core.scnn_layouts import command_layout, vector_layout
+from rtl.core.scnn_lists import ListWalk
+from rtl.core.scnn_pe import ScnnPe
+from rtl.core.scnn_weights import WeightDecoder
+from rtl.hierarchy import place
+
+COUNTER_BITS = 48
+COUNTS = (
+    "pair",
+    "product",
+    "conflict_cycle",
+    "skip",
+    "iaram_read",
+    "halo_sum",
+    "weight_write",
+    "oaram_write",
+)
+NEIGHBOURS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
+
+
+def core_members(design: Scnn) -> dict[str, Any]:
+    """Streams and counters of the core.
+
+    Raises `InputError` for variants of the design that only the model has.
+    """
+    for name, only in (("bank_hash", "linear"), ("barrier", "group"), ("sparsity", "both")):
+        value = getattr(design, name)
+        require(value == only, f"{name} must be {only} in the RTL of scnn, not {value}")
+    activations = vector_layout(design, design.ifmap_lanes)
+    return {
+        "command": In(stream.Signature(command_layout(design))),
+        "ifmap": In(stream.Signature(activations)),
+        "weight": In(stream.Signature(vector_layout(design, design.weight_lanes))),
+        "bias": In(stream.Signature(design.accumulator_bits)),
+        "ofmap": Out(stream.Signature(activations)),
+        **{f"count_{name}": Out(COUNTER_BITS) for name in COUNTS},
+    }
+
+
+class ScnnCore(wiring.Component):
+    """ofmap = requantize(ifmap ∗ weight + bias), a layer pass a command, on compressed operands.
+
+    Ifmap lists go to the PEs one after the other; weights are decoded once and broadcast, as fast
+    as every used PE has a place for them; after each group of filters all PEs wait for each other,
+    and the sums are drained while the next group is computed.  After the last drain the OARAMs
+    leave PE by PE.  Latencies, throughput and back-pressure: `docs/contracts/scnn.md`.
+    Raises `InputError` for variants of the design that only the model has.
+
+    Members
+    -------
+    command: `archsim.sparse.scnn_command`; ifmap, weight, ofmap: vectors of compressed lists; bias:
+    one word a filter; count_<event>: performance counters, summed over the PEs.
+    """
+
+    command: stream.Interface
+    ifmap: stream.Interface
+    weight: stream.Interface
+    bias: stream.Interface
+    ofmap: stream.Interface
+
+    def __init__(self, design: Scnn) -> None:
+        self.design = design
+        super().__init__(core_members(design))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        design = {"design": self.design}
+        self.layer = Signal(command_layout(self.design), name="current")
+        self.start = Signal()
+        lists = {"lists_bits": len(self.layer.lists)}
+        self.load = place(m, "load", ListWalk, **lists)
+        self.decoder = place(m, "weight_decoder", WeightDecoder, **design)
+        self.control = place(m, "control", GroupControl, **design)
+        self.sequencer = place(m, "drain", DrainSequencer, **design)
+        self.biases = place(m, "bias_queue", BiasQueue, **design)
+        self.pes = {
+            (row, column): place(m, f"pe_{row}_{column}", ScnnPe, **design)
+            for row in range(self.design.grid_rows)
+            for column in range(self.design.grid_columns)
+        }
+        self.unload = place(m, "unload", ListWalk, **lists)
+        self._commands(m)
+        self._inputs(m)
+        self._groups(m)
+        for place_, pe in self.pes.items():
+            self._pe(m, place_, pe)
+        self._outputs(m)
+        self._counters(m)
+        return m
+
+    def _commands(self, m: Module) -> None:
+        """Take a command when the layer before has left; clear the banks after reset."""
+        busy, entry = Signal(), Signal(range(self.design.bank_entries + 1))
+        self.clearing = Signal()
+        self.entry = entry
+        m.d.comb += [
+            self.clearing.eq(entry != self.design.bank_entries),
+            self.command.ready.eq(~busy & ~self.clearing),
+            self.start.eq(self.command.valid & self.command.ready),
+        ]
+        m.d.sync += entry.eq(entry + self.clearing)
+        with m.If(self.start):
+            m.d.sync += [busy.eq(1), self.layer.eq(self.command.payload)]
+        with m.Elif(self.unload.ended):
+            m.d.sync += busy.eq(0)
+        for unit in (self.decoder, self.control, self.sequencer, self.biases):
+            self._layer(m, unit)
+        for unit in (self.load, self.decoder, self.control, self.biases):
+            m.d.comb += unit.start.eq(self.start)
+
+    def _layer(self, m: Module, unit: Any) -> None:
+        m.d.comb += [unit.layer[field.name].eq(self.layer[field.name]) for field in LAYER_FIELDS]
+
+    def _inputs(self, m: Module) -> None:
+        """Ifmap vectors to their PEs, weight vectors to all."""
+        layer, load, decoder = self.layer, self.load, self.decoder
+        m.d.comb += [
+            load.rows.eq(layer.rows_used),
+            load.columns.eq(layer.columns_used),
+            load.lists.eq(layer.lists),
+            self.ifmap.ready.eq(load.open),
+            load.cross.eq(self.ifmap.valid & self.ifmap.ready),
+            load.last.eq(self.ifmap.payload.last),
+            self.weight.ready.eq(decoder.open & _all(pe.room for pe in self.pes.values())),
+            decoder.cross.eq(self.weight.valid & self.weight.ready),
+            decoder.i.eq(self.weight.payload),
+        ]
+        wiring.connect(m, wiring.flipped(self.bias), self.biases.word)
+
+    def _groups(self, m: Module) -> None:
+        control, sequencer, biases = self.control, self.sequencer, self.biases
+        m.d.comb += [
+            control.loaded.eq(self.load.ended),
+            control.done.eq(_all(pe.done for pe in self.pes.values())),
+            control.biased.eq(biases.biased),
+            control.drain_ready.eq(sequencer.ready),
+            control.drain_ended.eq(sequencer.ended),
+            sequencer.start.eq(control.drain),
+            sequencer.filters.eq(control.filters),
+            biases.filters.eq(control.filters),
+            biases.step.eq(sequencer.step),
+        ]
+
+    def _pe(self, m: Module, at: tuple[int, int], pe: Any) -> None:
+        row, column = at
+        layer, load, unload = self.layer, self.load, self.unload
+        self._layer(m, pe)
+        for axis, number in (("row", row), ("column", column)):
+            m.d.comb += [
+                getattr(pe, axis)[field.name].eq(layer[f"{axis}_{number}_{field.name}"])
+                for field in AXIS_FIELDS
+            ]
+        m.d.comb += [
+            pe.enable.eq((row < layer.rows_used) & (column < layer.columns_used)),
+            pe.start.eq(self.start),
+            pe.ifmap_write.eq(load.cross & (load.row == row) & (load.column == column)),
+            pe.ifmap.eq(self.ifmap.payload),
+            pe.weight_write.eq(self.decoder.cross),
+            pe.weight.eq(self.decoder.o),
+            pe.go.eq(self.control.go),
+            pe.half.eq(self.control.half),
+            pe.step.eq(self.sequencer.step),
+            pe.bias.eq(self.biases.o),
+            pe.clear.valid.eq(self.clearing),
+            pe.clear.entry.eq(self.entry),
+            pe.unload.eq(unload.cross & (unload.row == row) & (unload.column == column)),
+        ]
+        for side in SIDES:
+            down, right = NEIGHBOURS[side]
+            neighbour = self.pes.get((row + down, column + right))
+            if neighbour is not None:
+                m.d.comb += getattr(pe, f"from_{side}").eq(neighbour.link)
+
+    def _outputs(self, m: Module) -> None:
+        layer, unload = self.layer, self.unload
+        m.d.comb += [
+            unload.start.eq(self.control.finished),
+            unload.rows.eq(layer.owning_rows),
+            unload.columns.eq(layer.owning_columns),
+            unload.lists.eq(layer.ofmap_lists),
+            self.ofmap.valid.eq(unload.open),
+            unload.cross.eq(self.ofmap.valid & self.ofmap.ready),
+            unload.last.eq(self.ofmap.payload.last),
+        ]
+        words: list[Value] = [
+            Mux((unload.row == row) & (unload.column == column), Value.cast(pe.ofmap), 0)
+            for (row, column), pe in self.pes.items()
+        ]
+        m.d.comb += Value.cast(self.ofmap.payload).eq(reduce(or_, words))
+
+    def _counters(self, m: Module) -> None:
+        own = {"weight_write": self.decoder.cross, "oaram_write": self.unload.cross}
+        for name in COUNTS:
+            event = own.get(name)
+            if event is None:
+                event = sum((pe.events[name] for pe in self.pes.values()), C(0, 1))
+            counter = getattr(self, f"count_{name}")
+            m.d.sync += counter.eq(counter + event)
+
+
+def _all(flags: Any) -> Value:
+    return reduce(and_, flags)

@@ -1,0 +1,313 @@
+"""Faults put into the SCNN core's RTL: each one shows in a word, a cycle or a count of a port."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from amaranth.hdl import Cat, Module, Signal
+from faulty_module import faulty_module
+from scnn_bench import caught, simulated
+from scnn_passes import LayerPass, Shape, random_pass
+
+from archsim.designs.scnn import Scnn
+from rtl.core import (
+    scnn_activations,
+    scnn_banks,
+    scnn_compress,
+    scnn_control,
+    scnn_fifo,
+    scnn_pe,
+)
+from rtl.core.credits import Credits
+from rtl.core.scnn_activations import Activations
+from rtl.core.scnn_arbiter import Arbiter
+from rtl.core.scnn_banks import AccumulatorBank, AccumulatorBanks
+from rtl.core.scnn_bias import BiasQueue
+from rtl.core.scnn_control import GroupControl
+from rtl.core.scnn_drain import DrainSequencer
+from rtl.core.scnn_fifo import WeightFifo
+from rtl.core.scnn_halo import HaloPort
+from rtl.core.scnn_lists import ListWalk
+from rtl.core.scnn_pe import ScnnPe
+from rtl.core.scnn_weights import WeightDecoder
+from rtl.hierarchy import place
+
+ONE = Scnn(
+    grid_rows=1, grid_columns=1, weight_lanes=2, ifmap_lanes=2, banks=2, bank_entries=32,
+    weight_fifo_vectors=9, filter_group=2, iaram_bytes=700, oaram_bytes=700, index_bits=2,
+)  # fmt: skip
+ACROSS = replace(ONE, grid_columns=2)
+DOWN = replace(ONE, grid_rows=2)
+
+
+PLAIN = Shape(plane=(3, 4), channels=2, filters=5, kernel=(3, 3), pad=(1, 1), has_bias=True)
+STRIDED = replace(PLAIN, plane=(5, 5), stride=(2, 2))
+FLAT = Shape(plane=(1, 9), channels=3, filters=3)
+DOT = Shape(plane=(1, 1), has_bias=True)
+HALO = Shape(plane=(3, 3), filters=2, kernel=(3, 3), pad=(1, 1))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Passes of one core; weight_gap: idle cycles before every vector of weights."""
+
+    design: Scnn = ONE
+    shapes: tuple[Shape, ...]
+    density: float = 0.5
+    weight_gap: int | None = None
+
+    @property
+    def layers(self) -> list[LayerPass]:
+        """Small operands, whose sums are seen as they are; the last channel may be empty."""
+        return [self._layer(shape) for shape in self.shapes]
+
+    def _layer(self, shape: Shape) -> LayerPass:
+        layer = random_pass(self.design, shape, seed=9, density=(self.density, 0.6), longest_gap=2)
+        ifmap, weight, bias = (values % 13 - 6 * (values != 0) for values in layer.operands)
+        gaps = dict(layer.gaps)
+        gaps["ofmap"] = [0, *gaps["ofmap"][1:]]
+        if self.weight_gap is not None:
+            ifmap[..., -1] = 0
+            gaps["weight"] = [self.weight_gap] * len(gaps["weight"])
+        return replace(layer, operands=(ifmap, weight, bias), scaling=(1, 0), gaps=gaps)
+
+
+SINGLE = Case(shapes=(PLAIN,))
+STRIDES = Case(shapes=(STRIDED,))
+SEVERAL = Case(shapes=(FLAT, FLAT))
+SIDES = Case(design=ACROSS, shapes=(HALO,))
+STACKED = Case(design=DOWN, shapes=(HALO,))
+TINY = Case(shapes=(replace(DOT, filters=2), DOT), density=1.0)
+SLOW_DRAIN = Case(
+    design=replace(ONE, filter_group=1), shapes=(replace(FLAT, channels=1, filters=6),)
+)
+RELU = Case(shapes=(replace(FLAT, channels=1, relu=True),), density=0.2)
+STARVED = Case(shapes=(replace(PLAIN, channels=3, filters=3),), weight_gap=12)
+DENSE = Case(design=replace(ONE, filter_group=1), shapes=(replace(PLAIN, filters=2),), density=1.0)
+CASES = [DENSE, SINGLE, STRIDES, SEVERAL, SIDES, STACKED, TINY, SLOW_DRAIN, RELU, STARVED]
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def _after(kind: type, change: Callable[[Any, Module], None]) -> Patch:
+    """`change` overrides assignments at the end of a component's elaboration."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        plain = kind.elaborate
+
+        def mutated(self: Any, platform: object) -> Module:
+            m = plain(self, platform)
+            change(self, m)
+            return m
+
+        monkeypatch.setattr(kind, "elaborate", mutated)
+
+    return patch
+
+
+def _input(kind: type, port: str, change: Callable[[Any, Any], Any]) -> Patch:
+    """The component sees, at a port, what `change` makes of the component and what is there."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        plain = kind.elaborate
+
+        def mutated(self: Any, platform: object) -> Module:
+            there = getattr(self, port)
+            seen: Any = Signal(there.shape(), name=f"{port}_seen")
+            setattr(self, port, seen)
+            m = plain(self, platform)
+            m.d.comb += seen.eq(change(self, there))
+            return m
+
+        monkeypatch.setattr(kind, "elaborate", mutated)
+
+    return patch
+
+
+def _field(kind: type, port: str, name: str, change: Callable[[Any], Any]) -> Patch:
+    """The component sees a struct one of whose fields is another."""
+
+    def changed(self: Any, there: Any) -> Any:
+        fields = {field: there[field] for field, _ in there.shape()}
+        fields[name] = change(fields[name])[: len(fields[name])]
+        return Cat(*fields.values())
+
+    return _input(kind, port, changed)
+
+
+def _placed(module: Any, name: str, **changes: Callable[[Any], Any]) -> Patch:
+    """The component of that name, with some of its parameters changed."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        def mutated(m: Module, own: str, kind: type[Any], **parameters: Any) -> Any:
+            if own.startswith(name):
+                parameters |= {key: change(parameters[key]) for key, change in changes.items()}
+            return place(m, own, kind, **parameters)
+
+        monkeypatch.setattr(module, "place", mutated)
+
+    return patch
+
+
+def _rewritten(user: Any, module: Any, kind: str, *fault: str) -> Patch:
+    """A component whose source says something else."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        with TemporaryDirectory() as folder:
+            copy = faulty_module(module, Path(folder), (fault[0], fault[1]))
+        monkeypatch.setattr(user, kind, getattr(copy, kind))
+
+    return patch
+
+
+def _stuck(kind: type, port: str, value: int) -> Patch:
+    return _after(kind, lambda self, m: _set(m, getattr(self, port), value))
+
+
+def _set(m: Module, target: Any, value: Any) -> None:
+    m.d.comb += target.eq(value)
+
+
+def _later(cycles: int) -> int:
+    return cycles + 1
+
+
+def _earlier(cycles: int) -> int:
+    return cycles - 1
+
+
+def _never(_: bool) -> bool:
+    return False
+
+
+def _stay_open(self: Any, m: Module) -> None:
+    m.d.sync += self.open.eq(1)
+
+
+def _no_waiting_for_halves(self: Any, m: Module) -> None:
+    if self.initial == 2:
+        m.d.comb += self.available.eq(1)
+
+
+MUTATIONS: dict[str, tuple[Case, Patch]] = {
+    "the drain one cycle late": (SINGLE, _placed(scnn_control, "summed_delay", cycles=_later)),
+    "the drain one cycle early": (SINGLE, _placed(scnn_control, "summed_delay", cycles=_earlier)),
+    "the ofmap one cycle late": (SEVERAL, _placed(scnn_control, "finished_delay", cycles=_later)),
+    "the ofmap one cycle early": (
+        SEVERAL,
+        _placed(scnn_control, "finished_delay", cycles=_earlier),
+    ),
+    "outputs one cycle late": (SINGLE, _placed(scnn_pe, "output_delay", cycles=_later)),
+    "outputs one cycle early": (SINGLE, _placed(scnn_pe, "output_delay", cycles=_earlier)),
+    "a place more in the FIFO": (
+        SINGLE,
+        _placed(
+            scnn_pe,
+            "fifo",
+            design=lambda d: replace(d, weight_fifo_vectors=d.weight_fifo_vectors + 1),
+        ),
+    ),
+    "a place less in the FIFO": (
+        SINGLE,
+        _placed(
+            scnn_pe,
+            "fifo",
+            design=lambda d: replace(d, weight_fifo_vectors=d.weight_fifo_vectors - 1),
+        ),
+    ),
+    "weights that are not forwarded": (STARVED, _placed(scnn_fifo, "store", transparent=_never)),
+    "block ends that are not forwarded": (STARVED, _placed(scnn_fifo, "ends", transparent=_never)),
+    "activations that are not forwarded": (
+        TINY,
+        _placed(scnn_activations, "iaram", transparent=_never),
+    ),
+    "sums that are not forwarded": (DENSE, _placed(scnn_banks, "half_", transparent=_never)),
+    "outputs that are not forwarded": (
+        TINY,
+        _placed(scnn_compress, "oaram", transparent=_never),
+    ),
+    "a conflict is missed": (
+        SINGLE,
+        _after(Arbiter, lambda self, m: _set(m, self.ended, self.active & (self.selected != 0))),
+    ),
+    "the highest product of a bank is lost": (
+        SINGLE,
+        _after(Arbiter, lambda self, m: _set(m, self.selected[-1], 0)),
+    ),
+    "outputs beyond the region": (
+        SINGLE,
+        _input(Arbiter, "columns", lambda self, there: there + 1),
+    ),
+    "a skip does not wait for its weights": (STARVED, _stuck(WeightFifo, "complete", 1)),
+    "a PE does not wait at the barrier": (SIDES, _stuck(ScnnPe, "done", 1)),
+    "a group does not wait for its half": (SLOW_DRAIN, _after(Credits, _no_waiting_for_halves)),
+    "weights are read once": (
+        SINGLE,
+        _input(WeightFifo, "again", lambda self, there: there & 0),
+    ),
+    "weights are never given back": (
+        SINGLE,
+        _input(WeightFifo, "release", lambda self, there: there & 0),
+    ),
+    "phases begin alike": (STRIDES, _field(Activations, "row", "threshold", lambda v: v | 31)),
+    "all phases have wide kernels": (
+        STRIDES,
+        _field(WeightDecoder, "layer", "wide_phases", lambda v: v | 31),
+    ),
+    "the upper bit of an address is dropped": (
+        SINGLE,
+        _after(Arbiter, lambda self, m: _set(m, self.addresses[0][-2], 0)),
+    ),
+    "the low bit of a sum is dropped": (
+        SINGLE,
+        _after(AccumulatorBank, lambda self, m: _set(m, self.read_data[0], 0)),
+    ),
+    "sums of the other half": (
+        SINGLE,
+        _field(AccumulatorBanks, "i", "half", lambda v: ~v),
+    ),
+    "sums are not zeroed": (
+        SINGLE,
+        _field(AccumulatorBank, "drain", "write", lambda v: v & 0),
+    ),
+    "no halo to the left": (SIDES, _field(HaloPort, "step", "left", lambda v: v & 0)),
+    "no halo to the right": (SIDES, _field(HaloPort, "step", "right", lambda v: v & 0)),
+    "no halo upwards": (STACKED, _field(HaloPort, "step", "up", lambda v: v & 0)),
+    "no halo downwards": (STACKED, _field(HaloPort, "step", "down", lambda v: v & 0)),
+    "halos take no time": (
+        SIDES,
+        _field(DrainSequencer, "layer", "halo_left", lambda v: v & 0),
+    ),
+    "a bias one filter late": (
+        SINGLE,
+        _field(BiasQueue, "step", "ends", lambda v: v & 0),
+    ),
+    "placeholders are not taken back": (
+        RELU,
+        _rewritten(scnn_pe, scnn_compress, "Compressor", "If(self.valid & counts)", "If(element)"),
+    ),
+    "a group too few": (SINGLE, _field(GroupControl, "layer", "groups", lambda v: v - 1)),
+    "the last group as large as the others": (
+        SINGLE,
+        _field(GroupControl, "layer", "filters_last", lambda v: v + 1),
+    ),
+    "weights of the next layer taken early": (SEVERAL, _stuck(WeightDecoder, "open", 1)),
+    "a port that stays open": (SEVERAL, _after(ListWalk, _stay_open)),
+}
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_fault_in_the_rtl_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case, patch = MUTATIONS[name]
+    layers = case.layers
+    patch(monkeypatch)
+    assert caught(layers, simulated(case.design))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_untouched_core_passes(case: Case) -> None:
+    """The same layers show no difference without a fault, so the tests above mean something."""
+    assert not caught(case.layers, simulated(case.design))
