@@ -4,6 +4,7 @@
 * `builtin` - `networks()`, `builtin(name)`: the networks which come with the package
 * `onnx_import` - `import_onnx`: networks from ONNX models
 * `operands` - `Operands`, `synthetic`, `from_onnx`: values for a layer's tensors
+* `sparse` - operands of given densities, clustered zeros, magnitude pruning
 * `packaged` - trained networks and photographs in installed packages
 * `quantize` - symmetric quantisation and the integer requantisation
 * `reference` - layers in plain NumPy

@@ -11,6 +11,7 @@ from archsim.papers.figures import Comparison, Progress, read_paper, silent
 
 MODULES: Mapping[str, str] = {
     "tpu": "archsim.papers.tpu",
+    "scnn": "archsim.papers.scnn",
     "scnn-area": "archsim.papers.scnn_area",
     "eyeriss": "archsim.papers.eyeriss",
     "mac-area": "archsim.papers.mac_area",

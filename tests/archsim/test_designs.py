@@ -247,7 +247,8 @@ def test_files_that_are_no_designs(tmp_path: Path) -> None:
     )
     assert refusal(load_design, "edge16").startswith("no design 'edge16'; did you mean edge-16? ")
     assert refusal(load_design, "zzz").startswith(
-        "no design 'zzz'; known: cloud-128, edge-16, scnn, scnn-4pe, tpu-v1, volta, vsq-16, vsq-5nm, vsq-baseline "
+        "no design 'zzz'; known: cloud-128, edge-16, scnn, scnn-4pe, tpu-v1, volta, vsq-16, "
+        "vsq-5nm, vsq-baseline "
     )
 
 

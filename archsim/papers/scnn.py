@@ -1,0 +1,394 @@
+"""Parashar et al., ISCA 2017: SCNN's speed-up, utilisation and idle cycles, layer by layer.
+
+Zeros are drawn at the paper's densities; nothing is fitted to its results.  Where ours differ, the
+row says where the PEs' cycles went, and what the speed-up would be without a cause of loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from typing import Any, Literal
+
+from archsim.designs.scnn import SCNN_4PE, SCNN_ISCA17, Scnn
+from archsim.papers.figures import (
+    Comparison,
+    Figure,
+    Progress,
+    Row,
+    load_figures,
+    read_paper,
+    silent,
+)
+from archsim.papers.scnn_layers import (
+    NETWORKS,
+    SparseLayer,
+    Tally,
+    at_density,
+    folded_dense_cycles,
+    measure,
+    sampled,
+    sparse_layers,
+    total,
+)
+from workloads.sparse import MEASURED_CLUSTERING
+
+Bars = Mapping[str, Tally]
+"""A bar of figures 9 and 10 to what its layers took."""
+
+SWEPT = ("GoogLeNet 3a", "GoogLeNet 4e", "GoogLeNet 5a")
+"""Modules of the density sweep, with a sample of their filters: one of each size of plane, which
+take 37, 49 and 15 % of the three's dense cycles, as all of their size take 42, 46 and 12 % of the
+network's."""
+
+LATENCIES: dict[Literal["both", "weights", "activations"], str] = {
+    "both": "SCNN",
+    "weights": "SparseW",
+    "activations": "SparseA",
+}
+
+MEMORIES = 16
+"""Times the published IARAM and OARAM, enough for all layers but VGG-16's first."""
+
+_NO_CONFLICTS: dict[str, Any] = {"banks": 1024, "bank_entries": 1}
+_LARGE: dict[str, Any] = {
+    "iaram_bytes": MEMORIES * SCNN_ISCA17.iaram_bytes,
+    "oaram_bytes": MEMORIES * SCNN_ISCA17.oaram_bytes,
+}
+
+NOTES = (
+    "Note 1. Zeros are drawn (seed 0) at figure 1's densities, evenly scattered; that flatters the "
+    "balance between PEs and hurts the filling of vectors. 'Clustered' zeros come in patches and "
+    f"channels, with the generator's clustering at {MEASURED_CLUSTERING}, at which tiles' "
+    "densities spread as those of SqueezeNet's activations on photographs do. Nothing is fitted "
+    "to the paper's results.",
+    "Note 2. DCNN is dot products of 16 channels in 64 PEs with the same tiles. With its cycles, "
+    "the paper's bars add up to the paper's means of GoogLeNet and VGG-16 within 1 %, so these are "
+    "ratios of total time. It starves where there are 3 channels. AlexNet's conv1 has 1.86 for an "
+    "oracle, which such a DCNN does not give; one that folds the stride of 4 into 48 channels and "
+    "tiles its 57 × 57 input does, within 5 %. The paper does not say so: a supposition.",
+    "Note 3. Figure 1 has two of GoogLeNet's nine modules; the densities of the others are "
+    "interpolated between them, so their oracle differs already.",
+    "Note 4. Utilisation is multiplications over lanes of the pairs of vectors multiplied: "
+    "fragmentation alone. Idle is all PE cycles at barriers, in halo and output after the last "
+    "one, and in PEs that the plane does not reach (28 × 28 and 14 × 14 fill 49 of 64). The paper "
+    "defines neither; with these the utilisation of GoogLeNet 3a and 5b, whose densities are "
+    "known, comes out as published within 2 points.",
+    "Note 5. In the paper's own bars speed-up over oracle is utilisation times (1 − idle), times "
+    "0.76 to 1.09 in 25 of the 27 (VGG-16 conv2_1 and conv2_2: 0.57 and 0.55, unexplained). So "
+    "bank conflicts and the broadcast cost its model next to nothing in VGG-16, a fifth in the "
+    "later layers of the others. Here a pair holds its PE until the fullest bank has taken all "
+    "its products, with no queue before the banks, and one vector of weights is broadcast a cycle "
+    "to PEs that cannot run ahead further than their FIFO of 50. That there is no queue, and one "
+    "vector a cycle, are choices of ours.",
+    "Note 6. 'Pairs alone' counts only pairs of vectors, in the PE with most, which no queue and "
+    "no FIFO can better: not conflicts, waiting, empty blocks, barriers, halo. 'All' is pairs "
+    f"alone with clustered zeros and memories of {MEMORIES} times the size, so that fewer planes "
+    "are cut into strips (of conv1_2's whole plane, though, a PE has sums for one filter at a "
+    "time). What needs another core or other zeros is ours times a ratio measured on "
+    "one of 16 of a layer's filters, at least 32. The sweep is of such samples of the modules 3a, "
+    "4e and 5a.",
+    "Note 7. The paper's own inconsistencies: 64 PEs have 7.9 mm² in Table 4 and about 7.4 in the "
+    "introduction; the rule that sets Kc is not published (8 is quoted for one layer, and is the "
+    "most here); nine layers of VGG-16 do not fit its memories, but how they are cut is not said. "
+    "SparseW at a density of 0.1 takes 0.11 of its dense cycles, so its vectors stay full; lists "
+    "of 8 filters of a 1 × 1 kernel, with 0.8 weights each, would not. Its Kc may be larger there, "
+    "or lists may go on over channels; but then GoogLeNet 5b's utilisation would be above 20 %.",
+    "Note 8. Energy relative to DCNN (figures 9 and 12) is not here yet.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIf:
+    """A cause of loss taken away: a name, a core and the clustering of zeros.
+
+    large: its memories are `MEMORIES` times the published ones.  bare: of its cycles only the pairs
+    count (`Tally.bare_speedup`).
+    """
+
+    name: str
+    design: Scnn = SCNN_ISCA17
+    clustering: float = 0.0
+    large: bool = False
+    bare: bool = False
+
+    @property
+    def changes_cycles(self) -> bool:
+        """Whether it must be timed by itself."""
+        return self.large or bool(self.clustering) or self.design != SCNN_ISCA17
+
+    def tally(self, sparse: SparseLayer) -> Tally:
+        """A layer's, scaled from that of a sample of its filters."""
+        part = sampled(sparse)
+        found = timed(self.design, part, self.clustering)
+        if self.large and found.passes > part.layer.groups:
+            found = timed(replace(self.design, **_LARGE), part, self.clustering)
+        return found.scaled(sparse.layer.filters / part.layer.filters)
+
+    def speedup(self, tally: Tally) -> float:
+        return tally.bare_speedup if self.bare else tally.speedup
+
+
+PLAIN = WhatIf(name="as it is")
+
+WHAT_IFS = (
+    WhatIf(name="zeros clustered", clustering=MEASURED_CLUSTERING),
+    WhatIf(name="no bank conflicts", design=replace(SCNN_ISCA17, **_NO_CONFLICTS)),
+    WhatIf(name=f"memories of {MEMORIES}×", large=True),
+    WhatIf(name="pairs alone", bare=True),
+    WhatIf(name="all", clustering=MEASURED_CLUSTERING, large=True, bare=True),
+)
+
+
+@cache
+def timed(design: Scnn, sparse: SparseLayer, clustering: float = 0.0) -> Tally:
+    """`measure`, once."""
+    return measure(design, sparse, clustering)
+
+
+def side_by_side(run: Callable[[SparseLayer], Tally], layers: Sequence[SparseLayer]) -> list[Tally]:
+    """Two layers at a time: one is drawn and coded while the other's pairs are counted."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(run, layers))
+
+
+def bars(layers: tuple[SparseLayer, ...], what: WhatIf = PLAIN, *, sample: bool = False) -> Bars:
+    """What the layers of each bar took; from a sample of filters, if asked."""
+
+    def one(sparse: SparseLayer) -> Tally:
+        return what.tally(sparse) if sample else timed(what.design, sparse, what.clustering)
+
+    found: dict[str, list[Tally]] = {}
+    for sparse, tally in zip(layers, side_by_side(one, layers), strict=True):
+        found.setdefault(sparse.bar, []).append(tally)
+    return {bar: total(parts) for bar, parts in found.items()}
+
+
+def would_be(layers: tuple[SparseLayer, ...], what: WhatIf) -> dict[str, float]:
+    """The speed-up of each bar, and of "all".
+
+    Of another core or other zeros it is ours, times a ratio measured on a sample of filters.
+    """
+    ours = _with_all(bars(layers))
+    if not what.changes_cycles:
+        return {bar: what.speedup(tally) for bar, tally in ours.items()}
+    plain = _with_all(bars(layers, sample=True))
+    other = _with_all(bars(layers, what, sample=True))
+    return {bar: ours[bar].speedup * what.speedup(other[bar]) / plain[bar].speedup for bar in ours}
+
+
+def _with_all(found: Bars) -> Bars:
+    return {**found, "all": total(found.values())}
+
+
+def compare(progress: Progress = silent) -> Comparison:
+    """The paper's figures, ours beside them."""
+    figures = load_figures("scnn")
+    measured: dict[str, Tally] = {}
+    supposed: dict[str, dict[str, float]] = {}
+    networks: list[Row] = []
+    for network in NETWORKS:
+        layers = sparse_layers(network)
+        progress(f"{network}: {len(layers)} layers")
+        ours = bars(layers)
+        measured.update(ours)
+        for what in WHAT_IFS:
+            progress(f"{network}: {what.name}")
+            for bar, speedup in would_be(layers, what).items():
+                name = f"{network} all" if bar == "all" else bar
+                supposed.setdefault(name, {})[what.name] = speedup
+        networks += network_rows(figures, network, ours, supposed[f"{network} all"])
+    layered = layer_rows(measured, supposed)
+    rows = [*networks, *layered, *sweep_rows(progress), *pe_rows(figures, progress)]
+    return Comparison(
+        paper="scnn",
+        title=str(read_paper("scnn")["title"]),
+        rows=tuple(rows),
+        notes=(*NOTES, aims(networks, layered, measured)),
+    )
+
+
+def aims(networks: list[Row], layered: list[Row], measured: Bars) -> str:
+    """How many of the speed-ups are within what was aimed at, and how many of pairs alone are."""
+    means = [row.within for row in networks if row.published.key.endswith(".speed")]
+    speeds = [row.within for row in layered if row.published.key.endswith(".speed")]
+    figures = layer_figures()
+    alone = [
+        figures[f"{bar}.speed"].row(tally.bare_speedup, "pairs alone").within
+        for bar, tally in measured.items()
+    ]
+    folded = measured_folded(measured).bare_speedup
+    means_alone = [f"AlexNet {folded:.2f} (DCNN's conv1 folded)"]
+    for network in ("GoogLeNet", "VGG-16"):
+        whole = total(t for bar, t in measured.items() if bar.startswith(network))
+        means_alone.append(f"{network} {whole.bare_speedup:.2f}")
+    return (
+        f"Note 9. Aimed at: each network's mean within 10 % ({sum(map(bool, means))} of "
+        f"{len(means)}), nine layers of ten within 15 % ({sum(map(bool, speeds))} of "
+        f"{len(speeds)}). AlexNet's mean is within only because DCNN starves in conv1 (note 2). Of "
+        f"pairs alone {sum(map(bool, alone))} of {len(alone)} layers would be within 15 %, and the "
+        f"means {', '.join(means_alone)}: the paper's cycles are close to those of a core whose "
+        "banks and broadcast cost nothing."
+    )
+
+
+def network_rows(
+    figures: Mapping[str, Figure], network: str, ours: Bars, supposed: Mapping[str, float]
+) -> list[Row]:
+    """A network's mean, its oracle, and what its mean would be; AlexNet's with DCNN's fold too."""
+    whole = total(ours.values())
+    oracle = "interpolated densities (note 3)" if network == "GoogLeNet" else "Figure 1's densities"
+    rows = [
+        figures[f"{network}.speed"].row(whole.speedup, f"{_spent(whole)}; {_listed(supposed)}"),
+        figures[f"{network}.oracle"].row(whole.oracle, f"{oracle}; DCNN: note 2"),
+    ]
+    if network == "AlexNet":
+        folded = measured_folded(ours)
+        remark = "with DCNN as note 2 supposes"
+        scaled = {name: speed * folded.speedup / whole.speedup for name, speed in supposed.items()}
+        reason = f"{remark}; {_listed(scaled)}"
+        rows.append(figures["AlexNet.folded_speed"].row(folded.speedup, reason))
+        rows.append(figures["AlexNet.folded_oracle"].row(folded.oracle, remark))
+    rows += [_unpublished(network, name).row(speed, "note 6") for name, speed in supposed.items()]
+    return rows
+
+
+def measured_folded(measured: Bars) -> Tally:
+    """AlexNet's layers, with DCNN's conv1 folded (note 2)."""
+    layers = sparse_layers("AlexNet")
+    whole = total(measured[one.bar] for one in layers)
+    first = layers[0]
+    more = folded_dense_cycles(first.layer) - measured[first.bar].dense
+    return replace(whole, dense=whole.dense + more)
+
+
+def _unpublished(network: str, name: str) -> Figure:
+    return Figure(
+        key=f"{network}.{name}",
+        group="networks (figure 9)",
+        figure=f"{network}: speed-up, {name}",
+        value=None,
+        unit="×",
+        tolerance=None,
+        why="no such figure is published",
+        source="ours",
+    )
+
+
+def _spent(tally: Tally) -> str:
+    """Where PE cycles went, the largest first, as far as they are 1 % or more."""
+    losses = {name: share for name, share in tally.losses().items() if share >= 1}
+    products = 100 - sum(tally.losses().values())
+    listed = sorted(losses.items(), key=lambda entry: -entry[1])
+    parts = [f"products {products:.0f}", *(f"{name} {share:.0f}" for name, share in listed)]
+    return f"% of PE cycles: {', '.join(parts)}"
+
+
+def _listed(supposed: Mapping[str, float]) -> str:
+    return "would be: " + ", ".join(f"{name} {speed:.2f}" for name, speed in supposed.items())
+
+
+def layer_figures() -> dict[str, Figure]:
+    """Figures 9 and 10 by "BAR.quantity", a quantity after the other."""
+    paper = read_paper("scnn")
+    figures: dict[str, Figure] = {}
+    for name in ("speed", "oracle", "utilization", "idle"):
+        for network, layers in paper["layers"].items():
+            for layer, values in layers.items():
+                bar = f"{network} {layer}"
+                figures[f"{bar}.{name}"] = _quantity(name, bar, float(values[name]))
+    return figures
+
+
+def _quantity(name: str, label: str, value: float) -> Figure:
+    quantity = read_paper("scnn")["quantities"][name]
+    tolerance = float(quantity["tolerance"])
+    return Figure(
+        key=f"{label}.{name}",
+        group=quantity["group"],
+        figure=f"{label}: {quantity['figure']}",
+        value=value,
+        unit=quantity["unit"],
+        tolerance=tolerance * value / 100 if quantity["relative"] else tolerance,
+        why=quantity["why"],
+        source=quantity["source"],
+    )
+
+
+def layer_rows(measured: Bars, supposed: Mapping[str, Mapping[str, float]]) -> list[Row]:
+    """Figures 9 and 10, for the bars that were measured."""
+    rows: list[Row] = []
+    for key, figure in layer_figures().items():
+        bar, _, name = key.rpartition(".")
+        if bar in measured:
+            ours = measured[bar]
+            value = ours.speedup if name == "speed" else float(getattr(ours, name))
+            rows.append(figure.row(value, _reason(name, ours, bar, supposed.get(bar, {}))))
+    return rows
+
+
+def _reason(name: str, ours: Tally, bar: str, supposed: Mapping[str, float]) -> str:
+    between = bar.startswith("GoogLeNet") and not bar.endswith(("3a", "5b"))
+    parts = ["interpolated densities (note 3)"] if between else []
+    if name == "speed":
+        parts.append(_spent(ours))
+        parts += [_listed(supposed)] if supposed else []
+    elif name == "oracle":
+        first = bar.endswith(("conv1", "conv1_1"))
+        parts += ["DCNN with 3 channels (note 2)"] if first else []
+        parts += [] if between or first else ["Figure 1's densities"]
+    elif name == "utilization":
+        losses = ours.losses()
+        parts.append(f"note 4; besides, bank conflicts {losses['bank conflicts']:.0f} %")
+        if bar.startswith("VGG-16") and ours.passes > 1:
+            parts.append(f"the plane is cut into {ours.passes:.0f} strips")
+    else:
+        named = ("unused PEs", "barriers", "halo and output")
+        parts.append(", ".join(f"{key} {ours.losses()[key]:.0f}" for key in named))
+        parts.append("note 4")
+    return "; ".join(parts)
+
+
+def sweep_rows(
+    progress: Progress = silent,
+    densities: tuple[float, ...] | None = None,
+    modules: tuple[str, ...] = SWEPT,
+) -> list[Row]:
+    """Figure 8, for the densities asked (all by default), of some modules."""
+    sweep = read_paper("scnn")["sweep"]
+    layers = [one for one in sparse_layers("GoogLeNet") if one.bar in modules]
+    rows: list[Row] = []
+    for sparsity, name in LATENCIES.items():
+        for density, published in zip(sweep["densities"], sweep[sparsity], strict=True):
+            if densities is not None and density not in densities:
+                continue
+            progress(f"{name} at density {density}")
+            dense = density == 1  # then the three are one core
+            core = SCNN_ISCA17 if dense else replace(SCNN_ISCA17, sparsity=sparsity)
+            what = WhatIf(name=name, design=core)
+            ours = total(side_by_side(what.tally, [at_density(one, density) for one in layers]))
+            figure = _quantity("latency", f"{name} at {density}", published)
+            alone = f"pairs alone {ours.bare / ours.dense:.2f}"
+            reason = f"{_spent(ours)}; {alone}; a sample (note 6)"
+            rows.append(figure.row(ours.cycles / ours.dense, reason))
+    return rows
+
+
+def pe_rows(figures: Mapping[str, Figure], progress: Progress = silent) -> list[Row]:
+    """GoogLeNet on 64 PEs and on 4."""
+    layers = sparse_layers("GoogLeNet")
+    progress("GoogLeNet on 4 PEs")
+    many, few = (
+        total(side_by_side(partial(timed, design), layers)) for design in (SCNN_ISCA17, SCNN_4PE)
+    )
+    faster = 100 * (few.cycles / many.cycles - 1)
+    return [
+        figures["pes.speed"].row(faster, f"4 PEs: {_spent(few)}"),
+        figures["pes.utilization64"].row(many.utilization, "interpolated densities (note 3)"),
+        figures["pes.utilization4"].row(few.utilization, "16 × 16 lanes; vectors end with a list"),
+    ]
+
+
+__all__ = ["bars", "compare", "layer_figures", "layer_rows", "pe_rows", "sweep_rows", "would_be"]

@@ -1,0 +1,280 @@
+"""The layers of SCNN's evaluation as workloads, and what the model counts when they run.
+
+Densities are those of figure 1, zeros are drawn from a seed (`workloads.sparse`).  Of GoogLeNet
+the figure has the inception modules 3a and 5b; a convolution of one between has densities on the
+line from 3a's to 5b's, by the place of its module among the nine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+
+import numpy as np
+
+from archsim.core import layout
+from archsim.core.problem import Problem, problem_of
+from archsim.designs.scnn import Scnn
+from archsim.numbers import AnyIntArray, ceil_div
+from archsim.papers.figures import read_paper
+from archsim.sparse.dense import DCNN
+from archsim.sparse.strips import strips_of
+from archsim.sparse.timing import pass_timing
+from workloads.builtin import builtin
+from workloads.layers import Conv2d
+from workloads.sparse import sparse_activations, sparse_operands
+
+NETWORKS = {"AlexNet": "alexnet", "GoogLeNet": "googlenet", "VGG-16": "vgg16"}
+"""As the paper calls them, and our networks."""
+
+MODULES = ("3a", "3b", "4a", "4b", "4c", "4d", "4e", "5a", "5b")
+
+FEWEST_FILTERS = 32
+SAMPLE = 16
+"""Of a layer of which only a sample of filters is timed, one of 16, but at least 32, stay."""
+
+SEED = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseLayer:
+    """A convolution with the densities of its tensors.  bar: in figures 9 and 10."""
+
+    bar: str
+    layer: Conv2d
+    ifmap: float
+    weight: float
+    ofmap: float
+
+
+@cache
+def sparse_layers(network: str) -> tuple[SparseLayer, ...]:
+    """The layers of a network that the figures have, in order: GoogLeNet's are 54 in 9 modules.
+
+    The ofmap, which decides only what fits the OARAM, has the density of the next layer's ifmap
+    in the network's list, the last one that of its own.
+    """
+    found: list[tuple[str, Conv2d, tuple[float, float]]] = []
+    for layer in builtin(NETWORKS[network]).matrix_layers:
+        if not isinstance(layer, Conv2d):
+            continue
+        if network != "GoogLeNet":
+            ifmap, weight = read_paper("scnn")["densities"][network][layer.name]
+            found.append((f"{network} {layer.name}", layer, (ifmap, weight)))
+        elif layer.name.startswith("inception_"):
+            module, name = layer.name.removeprefix("inception_").split("/")
+            found.append((f"{network} {module}", layer, _between(module, name)))
+    following = [*(density[0] for _, _, density in found[1:]), found[-1][2][0]]
+    return tuple(
+        SparseLayer(bar=bar, layer=layer, ifmap=ifmap, weight=weight, ofmap=ofmap)
+        for (bar, layer, (ifmap, weight)), ofmap in zip(found, following, strict=True)
+    )
+
+
+def _between(module: str, name: str) -> tuple[float, float]:
+    """Densities of a convolution of GoogLeNet: module docstring."""
+    share = MODULES.index(module) / (len(MODULES) - 1)
+    first, last = (
+        read_paper("scnn")["densities"][f"GoogLeNet {end}"][name] for end in MODULES[::8]
+    )
+    ifmap, weight = (a + share * (b - a) for a, b in zip(first, last, strict=True))
+    return ifmap, weight
+
+
+def at_density(sparse: SparseLayer, density: float) -> SparseLayer:
+    """The same layer with all its tensors at one density."""
+    return replace(sparse, ifmap=density, weight=density, ofmap=density)
+
+
+def sampled(sparse: SparseLayer) -> SparseLayer:
+    """The same layer with one of 16 of its filters, but at least 32 in each conv group."""
+    layer = sparse.layer
+    groups = layer.groups
+    kept = min(layer.filters, max(layer.filters // SAMPLE // groups, FEWEST_FILTERS) * groups)
+    return replace(sparse, layer=replace(layer, filters=kept))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """What layers took, added over them.
+
+    dense: cycles of DCNN.  cycles: of SCNN, from the start of each pass's first group to its last
+    sum that left.  ideal: of the oracle, `multiplications` over the core's multipliers.  bare:
+    pairs of vectors in the PE that has most, of each pass: what would be left without bank
+    conflicts, waiting and barriers.  The others are cycles of all PEs of the grid: multiplying
+    pairs of vectors, held by banks (conflict), waiting for weights, skipping empty blocks, at
+    barriers, draining after the last one, and unused (PEs that the plane does not reach).
+    products: what the pairs would be with full lanes.  passes: of all layers.
+    """
+
+    dense: float = 0
+    cycles: float = 0
+    ideal: float = 0
+    bare: float = 0
+    products: float = 0
+    pairs: float = 0
+    conflict: float = 0
+    wait: float = 0
+    skip: float = 0
+    barrier: float = 0
+    drain: float = 0
+    unused: float = 0
+    passes: float = 0
+
+    @property
+    def speedup(self) -> float:
+        return self.dense / self.cycles
+
+    @property
+    def oracle(self) -> float:
+        return self.dense / self.ideal
+
+    @property
+    def bare_speedup(self) -> float:
+        return self.dense / self.bare
+
+    @property
+    def utilization(self) -> float:
+        """Per cent of the lanes of multiplied pairs that make a product."""
+        return 100 * self.products / self.pairs
+
+    @property
+    def all_pe_cycles(self) -> float:
+        """PEs × cycles."""
+        busy = self.pairs + self.conflict + self.wait + self.skip
+        return busy + self.barrier + self.drain + self.unused
+
+    @property
+    def idle(self) -> float:
+        """Per cent of all PE cycles at barriers, draining, or in PEs that the plane misses."""
+        return 100 * (self.barrier + self.drain + self.unused) / self.all_pe_cycles
+
+    def scaled(self, factor: float) -> Tally:
+        """So many times as much of everything."""
+        return Tally(**{one.name: factor * getattr(self, one.name) for one in fields(Tally)})
+
+    def losses(self) -> dict[str, float]:
+        """Where PE cycles went, per cent; what is missing to 100 made products."""
+        lost = {
+            "fragmentation": self.pairs - self.products,
+            "bank conflicts": self.conflict,
+            "broadcast": self.wait,
+            "unused PEs": self.unused,
+            "barriers": self.barrier,
+            "halo and output": self.drain,
+            "empty blocks": self.skip,
+        }
+        return {name: 100 * value / self.all_pe_cycles for name, value in lost.items()}
+
+
+def total(tallies: Iterable[Tally]) -> Tally:
+    """All of them together."""
+    parts = list(tallies)
+    return Tally(**{one.name: sum(getattr(t, one.name) for t in parts) for one in fields(Tally)})
+
+
+def measure(design: Scnn, sparse: SparseLayer, clustering: float = 0.0) -> Tally:
+    """One layer, run."""
+    problem = problem_of(sparse.layer)
+    lanes = design.weight_lanes * design.ifmap_lanes
+    parts: list[Tally] = []
+    for tensors in _tensors(sparse, problem, clustering):
+        needed = multiplications(problem, tensors[0], tensors[1])
+        parts.append(Tally(ideal=needed / design.multipliers))
+        for strip in strips_of(design, problem, tensors):
+            timing = pass_timing(design, strip.mapping, strip.operands)
+            pes, cycles = timing.pes, timing.compute_cycles
+            made = float((pes.products + pes.outside).sum())
+            parts.append(
+                Tally(
+                    cycles=cycles,
+                    bare=float(pes.pairs.max()),
+                    products=made / lanes,
+                    pairs=float(pes.pairs.sum()),
+                    unused=float((design.pes - strip.mapping.used_pes) * cycles),
+                    passes=1,
+                    **{name: float(getattr(pes, name).sum()) for name in _COUNTED},
+                )
+            )
+    return replace(total(parts), dense=DCNN.cycles(sparse.layer))
+
+
+def multiplications(problem: Problem, ifmap: AnyIntArray, weight: AnyIntArray) -> int:
+    """Products of non-zero values of a plane [H, W, C] and weights [K, R, S, C] that meet.
+
+    In each channel all weights meet all activations, of a strided layer those with equal
+    remainders; products beyond the plane's edge count, since nothing tells them beforehand.
+    """
+    strides = problem.stride_height, problem.stride_width
+    made = 0
+    for row in range(strides[0]):
+        for column in range(strides[1]):
+            first = (row - problem.pad_top) % strides[0], (column - problem.pad_left) % strides[1]
+            values = ifmap[first[0] :: strides[0], first[1] :: strides[1]] != 0
+            taps = weight[:, row :: strides[0], column :: strides[1]] != 0
+            made += int(values.sum(axis=(0, 1)) @ taps.sum(axis=(0, 1, 2)))
+    return made
+
+
+_COUNTED = ("conflict", "wait", "skip", "barrier", "drain")
+
+
+def _tensors(
+    sparse: SparseLayer, problem: Problem, clustering: float
+) -> Sequence[tuple[AnyIntArray, AnyIntArray, AnyIntArray]]:
+    """ifmap [H, W, C], weight [K, R, S, C] and ofmap [P, Q, K] of every conv group.
+
+    The ofmap is drawn, not computed: the core's cycles depend on where zeros are, no value.
+    """
+    layer = sparse.layer
+    drawn = sparse_operands(
+        layer,
+        weight_density=sparse.weight,
+        ifmap_density=sparse.ifmap,
+        clustering=clustering,
+        bits=8,
+        seed=SEED,
+    )
+    ofmap = sparse_activations(
+        (1, layer.filters, layer.ofmap_height, layer.ofmap_width),
+        sparse.ofmap,
+        clustering=clustering,
+        bits=8,
+        random=np.random.default_rng(SEED),
+    )
+    ofmap = ofmap[0].reshape(problem.groups, problem.filters, *ofmap.shape[2:])
+    ifmap = layout.split_ifmap(layer, problem, drawn.ifmap)
+    weight = layout.split_weight(layer, problem, drawn.weight)
+    return [
+        (ifmap[0, group], weight[group], ofmap[group].transpose(1, 2, 0))
+        for group in range(problem.groups)
+    ]
+
+
+def folded_dense_cycles(layer: Conv2d) -> int:
+    """DCNN's cycles if it folds a stride into channels, and cuts the folded ifmap into its tiles.
+
+    ⌈⌈H / sh⌉ / rows⌉ · ⌈⌈W / sw⌉ / columns⌉ · K · ⌈R / sh⌉ · ⌈S / sw⌉ · ⌈C · sh · sw / vector⌉.
+    """
+    rows = ceil_div(ceil_div(layer.ifmap_height, layer.stride_height), DCNN.grid_rows)
+    columns = ceil_div(ceil_div(layer.ifmap_width, layer.stride_width), DCNN.grid_columns)
+    taps = ceil_div(layer.kernel_height, layer.stride_height)
+    taps *= ceil_div(layer.kernel_width, layer.stride_width)
+    depth = layer.channels // layer.groups * layer.stride_height * layer.stride_width
+    return rows * columns * layer.filters * taps * ceil_div(depth, DCNN.vector)
+
+
+__all__ = [
+    "MODULES",
+    "NETWORKS",
+    "SparseLayer",
+    "Tally",
+    "at_density",
+    "folded_dense_cycles",
+    "measure",
+    "multiplications",
+    "sampled",
+    "sparse_layers",
+    "total",
+]
