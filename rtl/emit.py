@@ -11,10 +11,10 @@ from amaranth.back.verilog import (
     _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
 )
 
-from archsim.core.actions import ACTIONS
-from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from archsim.designs.registry import design_name, design_record
 from archsim.errors import InputError
+from archsim.ports import Port
 from archsim.version import VERSION
 from rtl.hierarchy import Library, sharing
 from rtl.registry import core_of
@@ -33,7 +33,7 @@ class Emitted:
         return json.dumps(self.manifest, indent=2)
 
 
-def _port_record(design: CoreDesign) -> list[dict[str, Any]]:
+def _port_record(ports: tuple[Port, ...]) -> list[dict[str, Any]]:
     return [
         {
             "name": port.name,
@@ -50,9 +50,12 @@ def _port_record(design: CoreDesign) -> list[dict[str, Any]]:
                 )
             ],
         }
-        for port in design.ports
+        for port in ports
     ]
 
+
+COUNTER = "count_"
+"""What the names of performance counters begin with."""
 
 _NOISE = re.compile(r"^ *\(\* (?:generator|top) = .*\*\)\n", re.MULTILINE)
 _SETTLE = re.compile(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ")
@@ -84,15 +87,17 @@ def readable(text: str, library: Library) -> str:
     return _MODULE.sub(heading, _SETTLE.sub("settle ", _NOISE.sub("", text)))
 
 
-def emit(design: CoreDesign, *, top: str = "top") -> Emitted:
+def emit(design: Design, *, top: str = "top") -> Emitted:
     """Verilog of a design's core: the hierarchy of the design, each repeated module once.
 
     Raises `InputError` for a `top` that is no identifier or names another module.
     """
     if not is_identifier(top):
         raise InputError(f"top must be a Verilog identifier, not {top!r}")
+    core: Any = core_of(design)
+    counted = [name for name in core.signature.members if name.startswith(COUNTER)]
     with sharing() as library:
-        text = rtlil.convert(core_of(design), name=top, emit_src=False)
+        text = rtlil.convert(core, name=top, emit_src=False)
     if top in library.texts or top in library.sources:
         raise InputError(f"top must not be the name of another module of the design, {top!r}")
     header = HEADER.format(design=design_name(design), version=VERSION)
@@ -104,9 +109,9 @@ def emit(design: CoreDesign, *, top: str = "top") -> Emitted:
         "design": design_record(design),
         "clock": {"signal": "clk", "edge": "rising"},
         "reset": {"signal": "rst", "active": "high", "synchronous": True},
-        "ports": _port_record(design),
-        "counters": [{"signal": f"count_{name}", "action": name} for name in ACTIONS],
-        "contract": "docs/contracts/systolic.md",
+        "ports": _port_record(core.ports),
+        "counters": [{"signal": name, "action": name.removeprefix(COUNTER)} for name in counted],
+        "contract": f"docs/contracts/{design.kind}.md",
     }
     sources = "\n".join(library.sources.values())
     return Emitted(verilog=f"{header}{sources}\n{body}", manifest=manifest)

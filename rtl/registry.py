@@ -5,7 +5,7 @@ from importlib.metadata import entry_points
 
 from amaranth.lib import wiring
 
-from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from archsim.errors import InputError
 
 
@@ -14,7 +14,7 @@ def _cores() -> dict[str, type[wiring.Component]]:
     return {entry.name: entry.load() for entry in entry_points(group="archsim.rtl")}
 
 
-def core_of(design: CoreDesign) -> wiring.Component:
+def core_of(design: Design) -> wiring.Component:
     """The component of a design; `InputError` where its kind has no RTL."""
     if design.kind not in _cores():
         raise InputError(

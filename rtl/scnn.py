@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.designs.scnn import Scnn
 from archsim.errors import require
-from archsim.sparse.scnn_command import AXIS_FIELDS, LAYER_FIELDS
+from archsim.ports import Port
+from archsim.sparse.scnn_command import AXIS_FIELDS, LAYER_FIELDS, scnn_ports
 from rtl.core.scnn_bias import BiasQueue
 from rtl.core.scnn_control import GroupControl
 from rtl.core.scnn_drain import SIDES, DrainSequencer
@@ -77,6 +78,11 @@ class ScnnCore(wiring.Component):
     def __init__(self, design: Scnn) -> None:
         self.design = design
         super().__init__(core_members(design))
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """The streams, with what their lanes hold."""
+        return scnn_ports(self.design)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -8,11 +8,13 @@ stand for every PE row and PE column are named row_<i>_… and column_<j>_….  
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from archsim.core.commands import CommandField
 from archsim.designs.scnn import Scnn
 from archsim.errors import require
 from archsim.numbers import ceil_div
+from archsim.ports import Port
 from archsim.sparse.mapping import Axis, Mapping
 
 COORDINATE_BITS = 12
@@ -189,4 +191,37 @@ def _check_positions(mapping: Mapping) -> None:
     require(
         largest <= 1 << POSITION_BITS,
         f"positions of a list must be at most {1 << POSITION_BITS}, not {largest}",
+    )
+
+
+def scnn_ports(design: Scnn) -> tuple[Port, ...]:
+    """The streams at the core's boundary: command, ifmap, weight, bias, ofmap.
+
+    A vector's lanes are value and index, one after the other, and above them `last`.
+    """
+    fields = command_fields(design)
+    command = Port(
+        name="command",
+        direction="i",
+        lane_bits=tuple(field.bits for field in fields),
+        lane_signed=tuple(field.signed for field in fields),
+        lane_names=tuple(field.name for field in fields),
+    )
+    return (
+        command,
+        _vector_port(design, "ifmap", "i", design.ifmap_lanes),
+        _vector_port(design, "weight", "i", design.weight_lanes),
+        Port.uniform("bias", "i", 1, design.accumulator_bits),
+        _vector_port(design, "ofmap", "o", design.ifmap_lanes),
+    )
+
+
+def _vector_port(design: Scnn, name: str, direction: Literal["i", "o"], lanes: int) -> Port:
+    parts = ("value", "index")
+    return Port(
+        name=name,
+        direction=direction,
+        lane_bits=(design.operand_bits, design.index_bits) * lanes + (1,),
+        lane_signed=(True, False) * lanes + (False,),
+        lane_names=(*(f"{part}_{lane}" for lane in range(lanes) for part in parts), "last"),
     )

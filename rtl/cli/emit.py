@@ -7,7 +7,7 @@ import typer
 
 from archsim.cli.options import DesignName, Settings
 from archsim.cli.output import progress_bar
-from archsim.designs.registry import load_core
+from archsim.designs.registry import load_design, with_settings
 from archsim.errors import require
 from archsim.files import require_new, write_new
 
@@ -32,7 +32,7 @@ def emit_design(
     """
     from rtl.emit import emit
 
-    chosen = load_core(design, settings or [], "emit")
+    chosen = with_settings(load_design(design), settings or [])
     if output is None:
         print(emit(chosen, top=top).verilog, end="")
         return

@@ -8,7 +8,7 @@ import typer
 
 from archsim.cli.options import AsJson, DesignName, Settings
 from archsim.cli.output import output_console, progress_bar
-from archsim.designs.registry import load_core
+from archsim.designs.registry import load_design, with_settings
 from archsim.errors import require
 from archsim.files import new_folder, require_new
 from energy_models.errors import EnergyError
@@ -55,7 +55,7 @@ def synth(  # noqa: PLR0913
     require(depth >= 0, f"--depth must not be negative, not {depth}")
     if output is not None:
         require_new(output)
-    chosen = load_core(design, settings or [], "synth")
+    chosen = with_settings(load_design(design), settings or [])
     try:
         with progress_bar("starting", quiet=as_json) as bar:
 

@@ -8,6 +8,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.core.actions import ACTIONS
+from archsim.ports import Port
 from rtl.core.accumulators import Accumulators
 from rtl.core.align import AlignedBanks
 from rtl.core.commands import layer_layout
@@ -62,6 +63,11 @@ class Core(wiring.Component):
             for port in design.ports
         }
         super().__init__({**ports, **{f"count_{name}": Out(COUNTER_BITS) for name in ACTIONS}})
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        """The streams, with what their lanes hold."""
+        return self.design.ports
 
     @property
     @abstractmethod

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from archsim.designs.registry import design_name, design_record
 from archsim.errors import InputError
 from archsim.version import VERSION
@@ -44,7 +44,7 @@ class Outcome:
 
 
 def synthesize(
-    design: CoreDesign,
+    design: Design,
     library: Path = DEFAULT_LIBRARY,
     *,
     target: Target = "cells",
@@ -83,7 +83,7 @@ def _read(folder: Path) -> Outcome:
 class _Work:
     """All that a synthesis depends on."""
 
-    design: CoreDesign
+    design: Design
     verilog: str
     library: CellLibrary
     roles: Roles

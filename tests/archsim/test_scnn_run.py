@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -75,11 +76,28 @@ def test_on_the_command_line(archsim: Call) -> None:
     assert record["why_no_energy"] == "energy and area of scnn designs are not modelled yet"
 
 
-@pytest.mark.parametrize("verb", ["verify", "emit", "synth", "power", "trace resnet18"])
+@pytest.mark.parametrize("verb", ["verify", "power", "trace resnet18"])
 def test_verbs_that_do_not_know_it(archsim: Call, verb: str) -> None:
     name, *more = verb.split()
     said = refused(archsim(name, "scnn", *more))
     assert said == f"archsim {name} does not know designs of kind scnn yet"
+
+
+def test_emit(archsim: Call, tmp_path: Path) -> None:
+    small = ("--set=grid_rows=1", "--set=grid_columns=2", "--set=weight_lanes=2", "--set=banks=4")
+    assert archsim("emit", "scnn", *small, "-o", "core.v").code == 0
+    manifest = json.loads((tmp_path / "core.json").read_text())
+    names = [port["name"] for port in manifest["ports"]]
+    assert names == ["command", "ifmap", "weight", "bias", "ofmap"]
+    assert manifest["contract"] == "docs/contracts/scnn.md"
+    assert {"signal": "count_product", "action": "product"} in manifest["counters"]
+    bits = {port["name"]: port["bits"] for port in manifest["ports"]}
+    assert f"[{bits['weight'] - 1}:0] weight__payload" in (tmp_path / "core.v").read_text()
+
+
+def test_variants_of_the_model_have_no_rtl(archsim: Call) -> None:
+    said = refused(archsim("emit", "scnn", "--set", "barrier=channel"))
+    assert said == "barrier must be group in the RTL of scnn, not channel"
 
 
 def test_what_does_not_fit(archsim: Call) -> None:
