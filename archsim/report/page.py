@@ -158,7 +158,7 @@ def _traffic_plans(result: NetworkResult) -> Iterator[Plan]:
         caption=captions.traffic(result),
     )
     traffic = network_memory_traffic(result)
-    if traffic:
+    if traffic or not result.cycles:
         yield Plan(
             name="memory-bytes",
             heading="Bytes in and out of every memory",
