@@ -297,7 +297,9 @@ def _crossed(state: IntArray, word: int, services: IntArray, gaps: IntArray) -> 
 @inlined
 def _bursts(row: IntArray, machine: IntArray) -> tuple[int, int]:
     """Rows that an output tile's first and last burst of reads take, back to back."""
-    burst, steps = max(machine[mc.OUTPUT_VECTOR] // machine[mc.COLUMNS], 1), row[cmd.FILTER_STEPS]
+    if machine[mc.OUTPUT_VECTOR] <= machine[mc.COLUMNS]:
+        return 1, 1
+    burst, steps = machine[mc.OUTPUT_VECTOR] // machine[mc.COLUMNS], row[cmd.FILTER_STEPS]
     return min(burst, steps), steps - (steps - 1) // burst * burst
 
 
