@@ -117,7 +117,7 @@ def _figures(
     """All figures by name."""
     plans: list[Plan] = [
         *_time_plans(result, design, activity),
-        *_traffic_plans(result),
+        *_traffic_plans(result, design),
         *(() if account is None else _cost_plans(account)),
     ]
     return {plan.name: make_figure(result, plan) for plan in plans}
@@ -150,20 +150,19 @@ def _time_plans(result: NetworkResult, design: Design, activity: OverTime | None
     )
 
 
-def _traffic_plans(result: NetworkResult) -> Iterator[Plan]:
+def _traffic_plans(result: NetworkResult, design: Design) -> Iterator[Plan]:
     yield Plan(
         name="traffic",
         heading="Off-chip bytes of every layer, by port",
         draw=lambda plot: plot.traffic(),
         caption=captions.traffic(result),
     )
-    traffic = network_memory_traffic(result)
-    if traffic or not result.cycles:
+    if design.components:
         yield Plan(
             name="memory-bytes",
             heading="Bytes in and out of every memory",
             draw=lambda plot: plot.memory_bytes(),
-            caption=captions.memory_bytes(traffic),
+            caption=captions.memory_bytes(network_memory_traffic(result)),
         )
 
 

@@ -76,6 +76,15 @@ def test_on_the_command_line(archsim: Call) -> None:
     assert record["why_no_energy"] == "energy and area of scnn designs are not modelled yet"
 
 
+def test_a_report_without_costs_and_memories(archsim: Call, tmp_path: Path) -> None:
+    words = ("run", "scnn", "resnet18", "--density", "0.1", "--report", "r.html", "--json")
+    good(archsim(*words))
+    page = (tmp_path / "r.html").read_text()
+    assert "The memories of this kind of design are not modelled yet." in page
+    assert "barrier" in page
+    assert 'id="memory-bytes"' not in page
+
+
 @pytest.mark.parametrize("verb", ["verify", "power", "trace resnet18"])
 def test_verbs_that_do_not_know_it(archsim: Call, verb: str) -> None:
     name, *more = verb.split()
