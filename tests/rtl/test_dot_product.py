@@ -16,6 +16,7 @@ from amaranth.hdl import C, Cat, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
+from faults import Patch, after
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -290,25 +291,6 @@ def test_many_random_operands(design: DotProduct) -> None:
     assert differences(design, operands, compiled(design), gaps=1) == []
 
 
-Patch = Callable[[pytest.MonkeyPatch], None]
-
-
-def _after(kind: type, change: Callable[[Any, Module], None]) -> Patch:
-    """`change` overrides assignments at the end of a component's elaboration."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        plain = kind.elaborate
-
-        def mutated(self: Any, platform: object) -> Module:
-            m = plain(self, platform)
-            change(self, m)
-            return m
-
-        monkeypatch.setattr(kind, "elaborate", mutated)
-
-    return patch
-
-
 def _delay(name: str, change: int) -> Patch:
     """The named delay line takes some cycles more."""
 
@@ -369,7 +351,7 @@ MUTATIONS: dict[str, tuple[DotProduct, Patch]] = {
     "an integer accumulator one cycle late": (INT8_DOT, _delay("c_delay", 1)),
     "a bit dropped in the alignment": (
         VOLTA_FP32,
-        _after(Align, lambda self, m: _set(m, self.o[0], 0)),
+        after(Align, lambda self, m: _set(m, self.o[0], 0)),
     ),
     "rounding without a sticky bit": (
         VOLTA_FP16,
@@ -384,24 +366,24 @@ MUTATIONS: dict[str, tuple[DotProduct, Patch]] = {
     "lane 0's exponent ignored": (VOLTA_FP32, _ignored_lane(0)),
     "subnormals a power of two too small": (
         VOLTA_FP16,
-        _after(FloatUnpack, _exponent_of_subnormals),
+        after(FloatUnpack, _exponent_of_subnormals),
     ),
-    "a zero product with an exponent": (VOLTA_FP32, _after(FloatProduct, _exponent_of_zero)),
+    "a zero product with an exponent": (VOLTA_FP32, after(FloatProduct, _exponent_of_zero)),
     "0 · ∞ is no NaN": (
         VOLTA_FP32,
-        _after(FloatProduct, lambda self, m: _set(m, self.nan, 0)),
+        after(FloatProduct, lambda self, m: _set(m, self.nan, 0)),
     ),
     "an infinite accumulator ignored": (
         VOLTA_FP32,
-        _after(FloatAddend, lambda self, m: _set(m, self.infinite, 0)),
+        after(FloatAddend, lambda self, m: _set(m, self.infinite, 0)),
     ),
     "odd shifts of the normaliser": (
         VOLTA_FP32,
-        _after(LeadingZeros, lambda self, m: _set(m, self.o[0], 0)),
+        after(LeadingZeros, lambda self, m: _set(m, self.o[0], 0)),
     ),
     "a sign lost in the tree": (
         VOLTA_FP32,
-        _after(AdderTree, lambda self, m: _set(m, self.o[-1], 0)),
+        after(AdderTree, lambda self, m: _set(m, self.o[-1], 0)),
     ),
 }
 

@@ -16,6 +16,7 @@ from amaranth.hdl import Const, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
+from faults import Patch, after
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -501,25 +502,6 @@ def test_words_leave_at_their_latency_one_a_cycle() -> None:
         assert int(steps.max()) == interval
 
 
-Patch = Callable[[pytest.MonkeyPatch], None]
-
-
-def _after(kind: type, change: Callable[[Any, Module], None]) -> Patch:
-    """`change` overrides assignments at the end of a component's elaboration."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        plain = kind.elaborate
-
-        def mutated(self: Any, platform: object) -> Module:
-            m = plain(self, platform)
-            change(self, m)
-            return m
-
-        monkeypatch.setattr(kind, "elaborate", mutated)
-
-    return patch
-
-
 def _placed(module: Any, name: str, **changes: Callable[[Any], Any]) -> Patch:
     """The components whose name begins so, with some of their parameters changed."""
 
@@ -584,14 +566,14 @@ ACCUMULATOR_FAULTS: dict[str, Patch] = {
     "an aligned bit more": _placed(
         float_accumulators, "adder_", design=_with_rules(aligned_fraction_bits=24)
     ),
-    "a bit dropped in the alignment": _after(Align, lambda self, m: _set(m, self.o[0], 0)),
-    "all rows are last": _after(
+    "a bit dropped in the alignment": after(Align, lambda self, m: _set(m, self.o[0], 0)),
+    "all rows are last": after(
         FloatAccumulators, lambda self, m: _set(m, self.done, self.count_write)
     ),
-    "overwrites counted as reads": _after(
+    "overwrites counted as reads": after(
         FloatAccumulators, lambda self, m: _set(m, self.count_read, self.count_write)
     ),
-    "only one half is read": _after(
+    "only one half is read": after(
         FloatAccumulators,
         lambda self, m: _set(m, self.read_data, m.submodules["half_0"].read_data),
     ),
@@ -653,10 +635,10 @@ OUTPUT_FAULTS: dict[str, Patch] = {
     "words taken one cycle early": _latency(-1),
     "ReLU one cycle late": _relu(_late_stage),
     "ReLU two cycles early": _relu(lambda m, stages: stages[-3]),
-    "no ReLU": _after(FloatRequantize, lambda self, m: _set(m, self.o, m.submodules["sum"].o)),
-    "ReLU of every sign": _after(FloatRequantize, lambda self, m: _set(m, self.o[-1], 0)),
+    "no ReLU": after(FloatRequantize, lambda self, m: _set(m, self.o, m.submodules["sum"].o)),
+    "ReLU of every sign": after(FloatRequantize, lambda self, m: _set(m, self.o[-1], 0)),
     "bias one cycle late": _late_bias,
-    "no bias": _after(
+    "no bias": after(
         FloatRequantize,
         lambda self, m: _set(m, m.submodules["sum"].a[len(self.acc) :], 0),
     ),
@@ -667,7 +649,7 @@ OUTPUT_FAULTS: dict[str, Patch] = {
     "subnormal words dropped": _placed(
         float_output, "sum", design=_with_rules(subnormal_outputs=False)
     ),
-    "a bit dropped in every memory": _after(Sram, lambda self, m: _set(m, self.read_data[0], 0)),
+    "a bit dropped in every memory": after(Sram, lambda self, m: _set(m, self.read_data[0], 0)),
 }
 
 

@@ -7,7 +7,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module
+from faults import Patch, after, seen_input
 from faulty_module import faulty_module
 from scnn_bench import caught, simulated
 from scnn_passes import LayerPass, Shape, random_pass
@@ -89,43 +90,6 @@ STARVED = Case(shapes=(replace(PLAIN, channels=3, filters=3),), weight_gap=12)
 DENSE = Case(design=replace(ONE, filter_group=1), shapes=(replace(PLAIN, filters=2),), density=1.0)
 CASES = [DENSE, SINGLE, STRIDES, SEVERAL, SIDES, STACKED, TINY, SLOW_DRAIN, RELU, STARVED]
 
-Patch = Callable[[pytest.MonkeyPatch], None]
-
-
-def _after(kind: type, change: Callable[[Any, Module], None]) -> Patch:
-    """`change` overrides assignments at the end of a component's elaboration."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        plain = kind.elaborate
-
-        def mutated(self: Any, platform: object) -> Module:
-            m = plain(self, platform)
-            change(self, m)
-            return m
-
-        monkeypatch.setattr(kind, "elaborate", mutated)
-
-    return patch
-
-
-def _input(kind: type, port: str, change: Callable[[Any, Any], Any]) -> Patch:
-    """The component sees, at a port, what `change` makes of the component and what is there."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        plain = kind.elaborate
-
-        def mutated(self: Any, platform: object) -> Module:
-            there = getattr(self, port)
-            seen: Any = Signal(there.shape(), name=f"{port}_seen")
-            setattr(self, port, seen)
-            m = plain(self, platform)
-            m.d.comb += seen.eq(change(self, there))
-            return m
-
-        monkeypatch.setattr(kind, "elaborate", mutated)
-
-    return patch
-
 
 def _field(kind: type, port: str, name: str, change: Callable[[Any], Any]) -> Patch:
     """The component sees a struct one of whose fields is another."""
@@ -135,7 +99,7 @@ def _field(kind: type, port: str, name: str, change: Callable[[Any], Any]) -> Pa
         fields[name] = change(fields[name])[: len(fields[name])]
         return Cat(*fields.values())
 
-    return _input(kind, port, changed)
+    return seen_input(kind, port, changed)
 
 
 def _placed(module: Any, name: str, **changes: Callable[[Any], Any]) -> Patch:
@@ -164,7 +128,7 @@ def _rewritten(user: Any, module: Any, kind: str, *fault: str) -> Patch:
 
 
 def _stuck(kind: type, port: str, value: int) -> Patch:
-    return _after(kind, lambda self, m: _set(m, getattr(self, port), value))
+    return after(kind, lambda self, m: _set(m, getattr(self, port), value))
 
 
 def _set(m: Module, target: Any, value: Any) -> None:
@@ -231,26 +195,26 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
     ),
     "a conflict is missed": (
         SINGLE,
-        _after(Arbiter, lambda self, m: _set(m, self.ended, self.active & (self.selected != 0))),
+        after(Arbiter, lambda self, m: _set(m, self.ended, self.active & (self.selected != 0))),
     ),
     "the highest product of a bank is lost": (
         SINGLE,
-        _after(Arbiter, lambda self, m: _set(m, self.selected[-1], 0)),
+        after(Arbiter, lambda self, m: _set(m, self.selected[-1], 0)),
     ),
     "outputs beyond the region": (
         SINGLE,
-        _input(Arbiter, "columns", lambda self, there: there + 1),
+        seen_input(Arbiter, "columns", lambda self, there: there + 1),
     ),
     "a skip does not wait for its weights": (STARVED, _stuck(WeightFifo, "complete", 1)),
     "a PE does not wait at the barrier": (SIDES, _stuck(ScnnPe, "done", 1)),
-    "a group does not wait for its half": (SLOW_DRAIN, _after(Credits, _no_waiting_for_halves)),
+    "a group does not wait for its half": (SLOW_DRAIN, after(Credits, _no_waiting_for_halves)),
     "weights are read once": (
         SINGLE,
-        _input(WeightFifo, "again", lambda self, there: there & 0),
+        seen_input(WeightFifo, "again", lambda self, there: there & 0),
     ),
     "weights are never given back": (
         SINGLE,
-        _input(WeightFifo, "release", lambda self, there: there & 0),
+        seen_input(WeightFifo, "release", lambda self, there: there & 0),
     ),
     "phases begin alike": (STRIDES, _field(Activations, "row", "threshold", lambda v: v | 31)),
     "all phases have wide kernels": (
@@ -259,11 +223,11 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
     ),
     "the upper bit of an address is dropped": (
         SINGLE,
-        _after(Arbiter, lambda self, m: _set(m, self.addresses[0][-2], 0)),
+        after(Arbiter, lambda self, m: _set(m, self.addresses[0][-2], 0)),
     ),
     "the low bit of a sum is dropped": (
         SINGLE,
-        _after(AccumulatorBank, lambda self, m: _set(m, self.read_data[0], 0)),
+        after(AccumulatorBank, lambda self, m: _set(m, self.read_data[0], 0)),
     ),
     "sums of the other half": (
         SINGLE,
@@ -295,7 +259,7 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
         _field(GroupControl, "layer", "filters_last", lambda v: v + 1),
     ),
     "weights of the next layer taken early": (SEVERAL, _stuck(WeightDecoder, "open", 1)),
-    "a port that stays open": (SEVERAL, _after(ListWalk, _stay_open)),
+    "a port that stays open": (SEVERAL, after(ListWalk, _stay_open)),
 }
 
 

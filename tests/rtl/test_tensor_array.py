@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from amaranth.hdl import C, Cat, Module, Signal
 from amaranth.sim import Simulator
+from faults import Patch, seen_input
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensor_array_bench import (
@@ -81,9 +82,6 @@ def test_whole_tensor_cores_at_full_speed(dot: Any, rows: int) -> None:
     assert differences(design, sets, compiled(design)) == 0
 
 
-Patch = Callable[[pytest.MonkeyPatch], None]
-
-
 def _placed(name: str, kind: type | None = None, **changes: Callable[[Any], Any]) -> Patch:
     """The component of that name, of another kind or with some of its parameters changed."""
 
@@ -100,25 +98,6 @@ def _placed(name: str, kind: type | None = None, **changes: Callable[[Any], Any]
     return patch
 
 
-def _input(kind: type, port: str, change: Callable[[Any, Any], Any]) -> Patch:
-    """The component sees, at a port, what `change` makes of the component and what is there."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        plain = kind.elaborate
-
-        def mutated(self: Any, platform: object) -> Module:
-            there = getattr(self, port)
-            seen = Signal.like(there, name=f"{port}_seen")
-            setattr(self, port, seen)
-            m = plain(self, platform)
-            m.d.comb += seen.eq(change(self, there))
-            return m
-
-        monkeypatch.setattr(kind, "elaborate", mutated)
-
-    return patch
-
-
 def _flag(kind: type, port: str, flag: str, value: int) -> Patch:
     """The component sees a pass one of whose flags is stuck."""
 
@@ -126,7 +105,7 @@ def _flag(kind: type, port: str, flag: str, value: int) -> Patch:
         fields = {name: there[name] for name, _ in there.shape()}
         return Cat(*(fields | {flag: C(value, 1)}).values())
 
-    return _input(kind, port, change)
+    return seen_input(kind, port, change)
 
 
 class LateSram(Sram):
@@ -195,28 +174,28 @@ MUTATIONS: dict[str, tuple[TensorArrayDesign, Patch]] = {
     "finished sums written one cycle late": (TWO_ROWS, _placed("bank_0_1", LateSram)),
     "finished sums in one half": (
         INTEGER,
-        _input(FinishedSums, "read_half", lambda self, there: C(0, 1)),
+        seen_input(FinishedSums, "read_half", lambda self, there: C(0, 1)),
     ),
     "rows of A in one half": (
         INTEGER,
-        _input(RowFragments, "write_half", lambda self, there: C(0, 1)),
+        seen_input(RowFragments, "write_half", lambda self, there: C(0, 1)),
     ),
     "slots of A that do not end": (INTEGER, _placed("slots", EndlessWalk)),
     "elements of B not held": (
         INTEGER,
-        _input(ColumnFragments, "start", lambda self, there: C(1, 1)),
+        seen_input(ColumnFragments, "start", lambda self, there: C(1, 1)),
     ),
     "column blocks swapped": (
         INTEGER,
-        _input(ColumnFragments, "block", lambda self, there: ~there),
+        seen_input(ColumnFragments, "block", lambda self, there: ~there),
     ),
     "thread groups swapped": (
         INTEGER,
-        _input(RowFragments, "write_group", lambda self, there: ~there),
+        seen_input(RowFragments, "write_group", lambda self, there: ~there),
     ),
     "rows of the other thread group": (
         INTEGER,
-        _input(FinishedSums, "read_group", lambda self, there: ~there),
+        seen_input(FinishedSums, "read_group", lambda self, there: ~there),
     ),
     "sums that never begin anew": (
         INTEGER,
@@ -230,10 +209,10 @@ MUTATIONS: dict[str, tuple[TensorArrayDesign, Patch]] = {
         INTEGER,
         _flag(PartialSums, "reading", "block", 0),
     ),
-    "a bit of A dropped": (INTEGER, _input(TensorUnit, "a", lambda self, there: there & ~1)),
+    "a bit of A dropped": (INTEGER, seen_input(TensorUnit, "a", lambda self, there: there & ~1)),
     "the top bit of the sum before dropped": (
         FEW_MIXED,
-        _input(TensorUnit, "c", lambda self, there: there[:-1]),
+        seen_input(TensorUnit, "c", lambda self, there: there[:-1]),
     ),
 }
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Value
+from amaranth.hdl import Module, Signal, Value
 
 from archsim.core.core_design import CoreDesign
 from rtl.benches.bench import ProtocolError
@@ -58,6 +58,25 @@ def after(kind: type, change: Callable[[Any, Module], None]) -> Patch:
         def mutated(self: Any, platform: object) -> Module:
             m = plain(self, platform)
             change(self, m)
+            return m
+
+        monkeypatch.setattr(kind, "elaborate", mutated)
+
+    return patch
+
+
+def seen_input(kind: type, port: str, change: Callable[[Any, Any], Any]) -> Patch:
+    """The component sees, at a port, what `change` makes of the component and what is there."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        plain = kind.elaborate
+
+        def mutated(self: Any, platform: object) -> Module:
+            there = getattr(self, port)
+            seen: Any = Signal(there.shape(), name=f"{port}_seen")
+            setattr(self, port, seen)
+            m = plain(self, platform)
+            m.d.comb += seen.eq(change(self, there))
             return m
 
         monkeypatch.setattr(kind, "elaborate", mutated)
