@@ -24,6 +24,7 @@ from archsim.arithmetic.float_sum import add_floats, adder
 from archsim.arithmetic.formats import FloatFormat
 from archsim.core.kernel import kernel
 from archsim.core.problem import Problem
+from archsim.core.values import margins
 from archsim.errors import require, require_positive
 from archsim.numbers import IntArray
 
@@ -278,14 +279,7 @@ def _elements(problem: Problem, channel_tile: int, length: int) -> tuple[IntArra
 
 def _padded(ifmap: IntArray, problem: Problem) -> IntArray:
     """The ifmap with the +0 that the windows reach into."""
-    reach_height = (problem.kernel_height - 1) * problem.dilation_height + 1
-    reach_width = (problem.kernel_width - 1) * problem.dilation_width + 1
-    height = (problem.out_height - 1) * problem.stride_height + reach_height
-    width = (problem.out_width - 1) * problem.stride_width + reach_width
-    bottom = max(height - problem.pad_top - problem.height, 0)
-    right = max(width - problem.pad_left - problem.width, 0)
-    padding = ((0, 0), (0, 0), (problem.pad_top, bottom), (problem.pad_left, right), (0, 0))
-    return np.pad(ifmap, padding)
+    return np.pad(ifmap, ((0, 0), (0, 0), *margins(problem), (0, 0)))
 
 
 def _addresses(problem: Problem, elements: IntArray, pitch: int) -> tuple[IntArray, IntArray]:

@@ -42,17 +42,21 @@ def _windows(ifmap: FloatArray, problem: Problem) -> FloatArray:
     return np.lib.stride_tricks.as_strided(ifmap, shape, strides, writeable=False)
 
 
-def _padded(ifmap: FloatArray, problem: Problem) -> FloatArray:
-    """[H, W, C] with the zeros that the windows reach into."""
+def margins(problem: Problem) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Zeros (before, behind) that the windows reach into, along rows and columns of the ifmap."""
     reach_height = (problem.kernel_height - 1) * problem.dilation_height + 1
     reach_width = (problem.kernel_width - 1) * problem.dilation_width + 1
     height = (problem.out_height - 1) * problem.stride_height + reach_height
     width = (problem.out_width - 1) * problem.stride_width + reach_width
     bottom = max(height - problem.pad_top - problem.height, 0)
     right = max(width - problem.pad_left - problem.width, 0)
-    if not (problem.pad_top or problem.pad_left or bottom or right):
-        return ifmap
-    return np.pad(ifmap, ((problem.pad_top, bottom), (problem.pad_left, right), (0, 0)))
+    return (problem.pad_top, bottom), (problem.pad_left, right)
+
+
+def _padded(ifmap: FloatArray, problem: Problem) -> FloatArray:
+    """[H, W, C] with the zeros that the windows reach into."""
+    rows, columns = margins(problem)
+    return np.pad(ifmap, (rows, columns, (0, 0))) if any(rows + columns) else ifmap
 
 
 def _depthwise(ifmap: FloatArray, weight: FloatArray, problem: Problem) -> FloatArray:
