@@ -187,7 +187,7 @@ def _by_data(design: Design, layer: Conv2d | MatMul, operands: Any) -> LayerResu
     """A layer of a machine whose cycles depend on the values."""
     from archsim.designs.scnn import Scnn
     from archsim.sparse.accounting import bytes_of, where_of
-    from archsim.sparse.layer import layer_timing, layer_values
+    from archsim.sparse.layer import layer_timing
 
     assert isinstance(design, Scnn)
     if operands is None:
@@ -209,7 +209,7 @@ def _by_data(design: Design, layer: Conv2d | MatMul, operands: Any) -> LayerResu
         tiles=len(timing.passes),
         folds=sum(len(one.starts) for one in timing.passes),
         operands=operands.scheme,
-        ofmap=layer_values(design, layer, operands),
+        ofmap=timing.ofmap,
     )
 
 

@@ -23,6 +23,7 @@ from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 
 Layer = Conv2d | MatMul
+_Tensors = tuple[AnyIntArray, AnyIntArray, IntArray]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,6 +34,8 @@ class ScnnTiming:
     passes: tuple[PassTiming, ...]
     strips: int
     """Of each image and conv group, in the one that has the most."""
+    ofmap: IntArray
+    """`layer_values`, which the output's memories needed."""
 
     @property
     def cycles(self) -> int:
@@ -128,7 +131,13 @@ def layer_passes(design: Scnn, layer: Layer, operands: Operands) -> list[tuple[S
     Raises InputError as `layer_timing`.
     """
     problem = problem_of(layer)
-    ifmap, weight, ofmap = _tensors(design, layer, problem, operands)
+    return _passes(design, layer, problem, _tensors(design, layer, problem, operands))
+
+
+def _passes(
+    design: Scnn, layer: Layer, problem: Problem, tensors: _Tensors
+) -> list[tuple[Strip, ...]]:
+    ifmap, weight, ofmap = tensors
     try:
         return [
             strips_of(design, problem, (ifmap[image, group], weight[group], ofmap[image, group]))
@@ -148,7 +157,9 @@ def layer_timing(
     for operands that do not match, for a dilated kernel, and where the smallest strip of the
     layer's plane does not fit the PEs' memories.
     """
-    passes = layer_passes(design, layer, operands)
+    problem = problem_of(layer)
+    tensors = _tensors(design, layer, problem, operands)
+    passes = _passes(design, layer, problem, tensors)
     return ScnnTiming(
         design=design,
         passes=tuple(
@@ -157,12 +168,11 @@ def layer_timing(
             for strip in strips
         ),
         strips=max(len(strips) for strips in passes),
+        ofmap=layout.join_ofmap(layer, problem, tensors[2]),
     )
 
 
-def _tensors(
-    design: Scnn, layer: Layer, problem: Problem, operands: Operands
-) -> tuple[AnyIntArray, AnyIntArray, IntArray]:
+def _tensors(design: Scnn, layer: Layer, problem: Problem, operands: Operands) -> _Tensors:
     """ifmap [images, groups, H, W, C], weight [groups, K, R, S, C], ofmap [images, groups, P, Q,
     K]."""
     widths = (design.operand_bits, design.accumulator_bits)
