@@ -1,5 +1,7 @@
 """The accumulators: rows of partial sums, added up over the folds of a tile."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -19,6 +21,20 @@ def token_layout(depth: int) -> data.StructLayout:
             "address": address_bits(depth),
         }
     )
+
+
+def accumulator_ports(row_bits: int, depth: int) -> dict[str, Any]:
+    """The members of accumulators, of whatever numbers, with rows of so many bits."""
+    return {
+        "token": In(token_layout(depth)),
+        "sums": In(row_bits),
+        "done": Out(1),
+        "read_half": In(1),
+        "read_address": In(address_bits(depth)),
+        "read_data": Out(row_bits),
+        "count_write": Out(1),
+        "count_read": Out(1),
+    }
 
 
 class Accumulators(wiring.Component):
@@ -49,18 +65,7 @@ class Accumulators(wiring.Component):
         self.columns = columns
         self.bits = bits
         self.depth = depth
-        super().__init__(
-            {
-                "token": In(token_layout(depth)),
-                "sums": In(columns * bits),
-                "done": Out(1),
-                "read_half": In(1),
-                "read_address": In(address_bits(depth)),
-                "read_data": Out(columns * bits),
-                "count_write": Out(1),
-                "count_read": Out(1),
-            }
-        )
+        super().__init__(accumulator_ports(columns * bits, depth))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -2,15 +2,14 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
 
 from archsim.arithmetic.float_datapath import FloatRules
 from archsim.arithmetic.float_sum import accumulate_latency_cycles, adder
 from archsim.arithmetic.formats import FloatFormat
-from rtl.core.accumulators import token_layout
+from rtl.core.accumulators import accumulator_ports, token_layout
 from rtl.core.delay import Delay
 from rtl.core.dot_product import FloatDotProduct
-from rtl.core.sram import Sram, address_bits
+from rtl.core.sram import Sram
 from rtl.hierarchy import place
 
 
@@ -52,18 +51,7 @@ class FloatAccumulators(wiring.Component):
         self.unit = adder(accumulator, rules)
         self.bits = accumulator.bits
         self.depth = depth
-        super().__init__(
-            {
-                "token": In(token_layout(depth)),
-                "sums": In(columns * self.bits),
-                "done": Out(1),
-                "read_half": In(1),
-                "read_address": In(address_bits(depth)),
-                "read_data": Out(columns * self.bits),
-                "count_write": Out(1),
-                "count_read": Out(1),
-            }
-        )
+        super().__init__(accumulator_ports(columns * self.bits, depth))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -68,6 +68,32 @@ class Requantize(wiring.Component):
         return m
 
 
+def output_ports(
+    depths: tuple[int, int], ofmap_bits: int, bias_bits: int, row_bits: int
+) -> dict[str, Any]:
+    """The members of an output stage, of whatever arithmetic.
+
+    depths: of accumulators and bias memory; bits: of an ofmap word, a bias word, a row of sums.
+    """
+    depth, bias_depth = depths
+    return {
+        "command": In(stream.Signature(command_layout(*OUTPUT_FIELDS))),
+        "ofmap": Out(stream.Signature(ofmap_bits)),
+        "summed": In(1),
+        "bias_loaded": In(1),
+        "released": Out(1),
+        "bias_released": Out(1),
+        "bias_write": In(1),
+        "bias_write_half": In(1),
+        "bias_write_address": In(address_bits(bias_depth)),
+        "bias_write_data": In(bias_bits),
+        "read_half": Out(1),
+        "read_address": Out(address_bits(depth)),
+        "read_data": In(row_bits),
+        "count_read": Out(1),
+    }
+
+
 class OutputStage(wiring.Component):
     """ofmap[n] = requantize(accumulators[n] + bias), n = 0 … output_words − 1.
 
@@ -119,25 +145,8 @@ class OutputStage(wiring.Component):
         self.queue_depth = queue_depth
         self.scalar_bias = scalar_bias
         self.bias_lanes = 1 if scalar_bias else columns
-        bias_address = range(max(self.bias_depth, 2))
-        super().__init__(
-            {
-                "command": In(stream.Signature(command_layout(*OUTPUT_FIELDS))),
-                "ofmap": Out(stream.Signature(columns * operand_bits)),
-                "summed": In(1),
-                "bias_loaded": In(1),
-                "released": Out(1),
-                "bias_released": Out(1),
-                "bias_write": In(1),
-                "bias_write_half": In(1),
-                "bias_write_address": In(bias_address),
-                "bias_write_data": In(self.bias_lanes * accumulator_bits),
-                "read_half": Out(1),
-                "read_address": Out(address_bits(self.depth)),
-                "read_data": In(columns * accumulator_bits),
-                "count_read": Out(1),
-            }
-        )
+        bits = columns * operand_bits, self.bias_lanes * accumulator_bits
+        super().__init__(output_ports(depths, *bits, columns * accumulator_bits))
 
     @property
     def column_latency_cycles(self) -> int:

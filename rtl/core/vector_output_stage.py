@@ -2,13 +2,13 @@
 
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
 
 from archsim.codecs.vector_output import VectorOutput
 from archsim.errors import require
 from rtl.core.commands import OUTPUT_FIELDS, command_layout
 from rtl.core.credits import Credits
 from rtl.core.delay import Delay
+from rtl.core.output_stage import output_ports
 from rtl.core.queue import Queue
 from rtl.core.sram import Sram, address_bits
 from rtl.core.vector_requantize import VectorRequantize
@@ -64,24 +64,8 @@ class VectorOutputStage(wiring.Component):
         self.output = output
         self.depth, self.bias_depth = depths
         self.queue_depth = queue_depth
-        super().__init__(
-            {
-                "command": In(stream.Signature(command_layout(*OUTPUT_FIELDS))),
-                "ofmap": Out(stream.Signature(output.word_bits)),
-                "summed": In(1),
-                "bias_loaded": In(1),
-                "released": Out(1),
-                "bias_released": Out(1),
-                "bias_write": In(1),
-                "bias_write_half": In(1),
-                "bias_write_address": In(address_bits(self.bias_depth)),
-                "bias_write_data": In(output.bias_bits),
-                "read_half": Out(1),
-                "read_address": Out(address_bits(self.depth)),
-                "read_data": In(output.lanes * output.sum_bits),
-                "count_read": Out(1),
-            }
-        )
+        bits = output.word_bits, output.bias_bits, output.lanes * output.sum_bits
+        super().__init__(output_ports(depths, *bits))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
