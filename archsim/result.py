@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from archsim.core.causes import CAUSES
 from archsim.core.problem import Tiling
+from archsim.numbers import IntArray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,8 +50,9 @@ class LayerResult:
     """One layer.  Cycles are of the core's clock; bytes are those that cross its ports.
 
     Vector work is carried with its operations and takes no cycles of the array.  products: those
-    that a sparse machine did multiply; None where it is every MAC.  ofmap: integers
-    of a core of integers, numbers of one of floats.
+    that a sparse machine did multiply; None where it is every MAC.  per_pe: cycles of each PE
+    [rows, columns] by what it did (`archsim.plots.pe_maps`), of machines whose PEs differ.
+    ofmap: integers of a core of integers, numbers of one of floats.
     """
 
     name: str
@@ -68,6 +70,9 @@ class LayerResult:
     vector_operations: int = 0
     operands: str = "none"
     products: int | None = None
+    per_pe: Mapping[str, IntArray] = field(
+        default_factory=dict[str, IntArray], repr=False, compare=False
+    )
     ofmap: npt.NDArray[Any] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -109,6 +114,7 @@ class LayerResult:
             "vector_operations": self.vector_operations,
             "operands": self.operands,
             "actions": dict(self.actions),
+            **({"per_pe": _lists(self.per_pe)} if self.per_pe else {}),
         }
 
 
@@ -189,6 +195,7 @@ class NetworkResult:
         for record in records:
             record.update({f"actions_{k}": v for k, v in record.pop("actions").items()})
             record.pop("tiling")
+            record.pop("per_pe", None)
         return pd.DataFrame.from_records(records).set_index("name")
 
     def record(self) -> dict[str, Any]:
@@ -215,6 +222,10 @@ class NetworkResult:
     def to_json(self) -> str:
         """`record` as JSON."""
         return json.dumps(self.record(), indent=2, default=_plain)
+
+
+def _lists(maps: Mapping[str, IntArray]) -> dict[str, list[list[int]]]:
+    return {name: counts.tolist() for name, counts in maps.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -186,7 +186,7 @@ def _with_values(
 def _by_data(design: Design, layer: Conv2d | MatMul, operands: Any) -> LayerResult:
     """A layer of a machine whose cycles depend on the values."""
     from archsim.designs.scnn import Scnn
-    from archsim.sparse.accounting import bytes_of, where_of
+    from archsim.sparse.accounting import bytes_of, pe_cycles, where_of
     from archsim.sparse.layer import layer_timing
 
     assert isinstance(design, Scnn)
@@ -209,6 +209,7 @@ def _by_data(design: Design, layer: Conv2d | MatMul, operands: Any) -> LayerResu
         tiles=len(timing.passes),
         folds=sum(len(one.starts) for one in timing.passes),
         operands=operands.scheme,
+        per_pe=pe_cycles(timing),
         ofmap=timing.ofmap,
     )
 

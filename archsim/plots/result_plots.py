@@ -9,6 +9,7 @@ from archsim.plots.axes import NOTEBOOK, Layout
 from archsim.plots.component_bars import ComponentBars
 from archsim.plots.layer_bars import LayerBars
 from archsim.plots.over_time import ActivityPlot
+from archsim.plots.pe_maps import PeMaps
 from archsim.plots.roofline import RooflinePlot
 
 if TYPE_CHECKING:
@@ -51,6 +52,13 @@ class ResultPlots:
         over_time: bins of `archsim.timeline.binned`; without them every layer is one bin.
         """
         return ActivityPlot(result=self.result, layout=self.layout).draw(over_time, ax)
+
+    def pes(self, layer: str | None = None, ax: Axes | None = None) -> Axes:
+        """Load, bank conflicts and idle cycles of every PE, of a layer or of all.
+
+        Raises `InputError` where the design's PEs all do the same, so that none has its own.
+        """
+        return PeMaps(result=self.result, layout=self.layout).draw(layer, ax)
 
     def roofline(self, ax: Axes | None = None) -> Axes:
         """MACs a cycle over MACs an off-chip byte: each layer under the roofs of the design."""

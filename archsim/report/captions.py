@@ -72,6 +72,21 @@ def utilization(result: NetworkResult) -> str:
     )
 
 
+def pes(result: NetworkResult) -> str:
+    """Which layers leave the PEs most unequal."""
+    unequal: dict[str, float] = {}
+    for layer in result.layers:
+        if layer.per_pe:
+            busy = layer.per_pe["load"] + layer.per_pe["conflict"]
+            unequal[layer.name] = float(busy.max() * busy.size - busy.sum())
+    return (
+        "Per cent of the cycles from a layer's first group of filters to its last sum. A PE idles "
+        "while it waits for weights, for the others at a barrier, for the output behind it, or "
+        "because the plane does not reach it. Of the cycles in which PEs wait for the one that "
+        f"has most to do, most are in {_largest(unequal)}. {_POINT}"
+    )
+
+
 def roofline(result: NetworkResult, design: Design) -> str:
     """What bounds the layers."""
     ways = channels(design)

@@ -142,6 +142,13 @@ def _time_plans(result: NetworkResult, design: Design, activity: OverTime | None
         draw=lambda plot: plot.utilization(),
         caption=captions.utilization(result),
     )
+    if any(layer.per_pe for layer in result.layers):
+        yield Plan(
+            name="pes",
+            heading="Load, conflicts and idle cycles of every PE",
+            draw=lambda plot: plot.pes(),
+            caption=captions.pes(result),
+        )
     yield Plan(
         name="roofline",
         heading="Roofline",

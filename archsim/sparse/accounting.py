@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from archsim.core.causes import CAUSES
+from archsim.numbers import IntArray
 from archsim.sparse.layer import ScnnTiming
 from workloads.operands import Operands
 
@@ -29,6 +30,17 @@ def where_of(timing: ScnnTiming) -> dict[str, int]:
         exact["wait_ifmap"] += int(one.starts[0])
         exact["draining"] += one.cycles - int(one.drained[-1])
     return _whole(exact, timing.cycles)
+
+
+def pe_cycles(timing: ScnnTiming) -> dict[str, IntArray]:
+    """Cycles of each PE of the grid [rows, columns]; in each PE they sum to the compute cycles.
+
+    load: a pair of vectors enters the banks; conflict: it waits for one; idle: all the others,
+    waiting for weights, at barriers, draining, or in a PE that the plane does not reach.
+    """
+    busy, conflict = timing.per_pe("busy"), timing.per_pe("conflict")
+    load = busy - conflict
+    return {"load": load, "conflict": conflict, "idle": timing.compute_cycles - busy}
 
 
 def _whole(parts: dict[str, float], total: int) -> dict[str, int]:
