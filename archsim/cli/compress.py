@@ -1,0 +1,221 @@
+"""`archsim compress`: how small the tensors of a network become, codec by codec."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from archsim.cli.choose import WorkloadOptions
+from archsim.cli.compress_source import Source, array_source, network_source
+from archsim.cli.options import (
+    AsJson,
+    Dimensions,
+    Distribution,
+    InputFile,
+    OperandScheme,
+    Seed,
+    SkipUnsupported,
+)
+from archsim.cli.output import output_console, progress_bar
+from archsim.codecs.boveda import BovedaFormat
+from archsim.codecs.reference_codecs import CODECS
+from archsim.compression import TensorBits, Total, measure, totals
+from archsim.errors import require
+
+TAIL_SHARE = 0.1
+"""Of Boveda's bits; above it the output says where tails are."""
+
+
+def codec_table(title: str, found: dict[str, Total]) -> Table:
+    """A line for each codec: bits a value and per cent of raw, by kind of tensor."""
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        collapse_padding=True,
+        pad_edge=False,
+    )
+    table.add_column("codec", no_wrap=True)
+    for kind in found:
+        table.add_column(f"{kind}\nbits/value", justify="right", no_wrap=True)
+        table.add_column("\n% of raw", justify="right", no_wrap=True)
+    table.add_column("what it stores", no_wrap=True)
+    for name, codec in CODECS.items():
+        cells: list[str] = []
+        for one in found.values():
+            cells += [f"{one.bits_per_value(name):.3f}", f"{100 * one.of_raw(name):.1f}"]
+        style = "bold" if name == "boveda" else None
+        source = f" ({codec.source})" if codec.source else ""
+        table.add_row(name, *cells, f"{codec.title}{source}", style=style)
+    return table
+
+
+def layer_table(tensors: Sequence[TensorBits]) -> Table:
+    """A line for each tensor: bits a value of every codec."""
+    table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+    for heading in ("layer", "tensor", "shape"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("values", justify="right", no_wrap=True)
+    for name in CODECS:
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in tensors:
+        bits = (f"{count / one.values:.2f}" for count in one.bits.values())
+        shape = " × ".join(map(str, one.shape))
+        table.add_row(one.layer, one.kind, shape, f"{one.values:,}", *bits)
+    return table
+
+
+def _boveda_line(kind: str, total: Total) -> str:
+    parts = vars(total.boveda)
+    whole = total.boveda.total_bits
+    names = ("payload", "tail", "padding", "metadata", "pointer")
+    shares = ", ".join(f"{name} {100 * parts[f'{name}_bits'] / whole:.1f} %" for name in names)
+    return f"boveda, {kind}: {shares}"
+
+
+def _tail_line(tensors: Sequence[TensorBits]) -> str:
+    """Where most of the zeros that fill short groups are; empty where they are few."""
+    tail = sum(one.boveda.tail_bits for one in tensors)
+    whole = sum(one.boveda.total_bits for one in tensors)
+    if tail < TAIL_SHARE * whole:
+        return ""
+    worst = max(tensors, key=lambda one: one.boveda.tail_bits)
+    return (
+        f"boveda's tails are zeros that fill groups: {100 * worst.boveda.tail_bits / tail:.0f} % "
+        f"of them in {worst.layer}'s {worst.kind} of {worst.shape[-1]} channels"
+    )
+
+
+def _print(source: Source, form: BovedaFormat, tensors: list[TensorBits], layers: bool) -> None:
+    console: Console = output_console()
+    found = totals(tensors)
+    if layers:
+        console.print(layer_table(tensors), markup=False)
+    extras = ", codes of no width" if form.zero_width else ""
+    title = (
+        f"{source.name}: containers of {form.container_bits} bits, groups of {form.group}, "
+        f"{form.metadata} metadata{extras}"
+    )
+    console.print(codec_table(title, found), markup=False)
+    for kind, one in found.items():
+        console.print(_boveda_line(kind, one), markup=False)
+    if line := _tail_line(tensors):
+        console.print(line, markup=False)
+    values = ", ".join(f"{kind} {one.values:,}" for kind, one in found.items())
+    console.print(f"values: {values}", markup=False)
+    console.print(f"tensors: {source.says}", markup=False)
+
+
+def compress(  # noqa: PLR0913
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="NETWORK|FILE.onnx|FILE.npy",
+            help="A built-in network, a packaged one, an ONNX file, or an array, channels last.",
+        ),
+    ],
+    bits: Annotated[int, typer.Option(help="Bits of a container: 4, 8 or 16.")] = 8,
+    group: Annotated[int, typer.Option(help="Values along the channels that share a width.")] = 16,
+    metadata: Annotated[
+        Literal["plain", "same"],
+        typer.Option(help="Boveda's widths: all written out, or one bit where as before."),
+    ] = "plain",
+    zero_width: Annotated[
+        bool,
+        typer.Option("--zero-width", help="Boveda: groups of zeros take no bits (not published)."),
+    ] = False,
+    operands: OperandScheme = "auto",
+    density: Annotated[float, typer.Option(help="Share of non-zero drawn values.")] = 1.0,
+    distribution: Distribution = "normal",
+    seed: Seed = 0,
+    aligned_axes: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Of an array: axes that number its aligned units.  [default: all but the last]",
+        ),
+    ] = None,
+    input_file: InputFile = None,
+    dim: Dimensions = None,
+    skip_unsupported: SkipUnsupported = False,
+    layer: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this layer. May be repeated."),
+    ] = None,
+    layers: Annotated[bool, typer.Option("--layers", help="A line for each tensor, too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print how many bits Boveda's layout and other codecs take for weights and activations.
+
+    "raw" is what containers take as they are.  Boveda's own layout can be varied; all others are
+    counted as published (`archsim.codecs.reference_codecs` says how).  Where a network has values
+    (packaged, or an ONNX file with --input) they are used, else they are drawn, and the last
+    line says which.
+
+    Examples:
+
+    \b
+      archsim compress squeezenet-imagenet
+      archsim compress squeezenet-imagenet --bits 16 --group 8 --layers
+      archsim compress resnet50 --density 0.4 --metadata same --zero-width
+      archsim compress model.onnx --input photo.npz --layer conv1 --json
+      archsim compress weights.npy --aligned-axes 1
+    """
+    form = BovedaFormat(group=group, container_bits=bits, metadata=metadata, zero_width=zero_width)
+    options = WorkloadOptions(
+        dims=tuple(dim or ()),
+        skip_unsupported=skip_unsupported,
+        operands=operands,
+        density=density,
+        distribution=distribution,
+        seed=seed,
+        input_file=input_file,
+    )
+    path = Path(what)
+    if path.suffix == ".npy":
+        require(not layer, f"--layer is for networks; {path.name} is one array")
+        source = array_source(path, bits, aligned_axes)
+    else:
+        require(aligned_axes is None, "--aligned-axes is for .npy files; layers have their own")
+        with progress_bar(f"reading {what}", quiet=as_json):
+            source = network_source(what, bits, options, layer or [])
+    tensors: list[TensorBits] = []
+    with progress_bar(f"compressing {source.name}", quiet=as_json) as bar:
+        done: set[str] = set()
+        for tensor in source.tensors:
+            tensors.append(measure(tensor, form))
+            done.add(tensor.layer)
+            bar.update(bar.task_ids[0], completed=len(done), total=source.layers)
+    if as_json:
+        print(json.dumps(_record(source, form, tensors), indent=2))
+    else:
+        _print(source, form, tensors, layers)
+
+
+def _record(source: Source, form: BovedaFormat, tensors: list[TensorBits]) -> dict[str, Any]:
+    return {
+        "name": source.name,
+        "container_bits": form.container_bits,
+        "group": form.group,
+        "metadata": form.metadata,
+        "zero_width": form.zero_width,
+        "tensors_are": source.says,
+        "codecs": {
+            name: {"title": codec.title, "source": codec.source} for name, codec in CODECS.items()
+        },
+        "totals": {kind: one.record() for kind, one in totals(tensors).items()},
+        "tensors": [one.record() for one in tensors],
+    }
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("compress", short_help="Print how small a network's tensors become.")(compress)

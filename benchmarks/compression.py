@@ -1,0 +1,230 @@
+"""How fast tensors are stored in Boveda's layout and counted by other codecs.
+
+    python benchmarks/compression.py                  everything, about a minute
+    python benchmarks/compression.py rates resnet50   only these
+    python benchmarks/compression.py --json
+
+Rows as those of `speed.py`: medians of repeated measurements, things that are compared take turns,
+one core but for `resnet50`, which may use all.  Exit code 1 if a target is not met.
+
+rates     values a second of `footprint` (8 bits, groups of 16, units of 1,152 groups), and of
+          `encode`, `decode`, and every codec of `CODECS`
+packbits  the time of `footprint` over that of `np.packbits` on the same bytes, which reads them
+          all and writes an eighth: what one light pass over memory takes
+linear    the most over the least processor time a value that `footprint`, `encode` and `decode`
+          take for 1, 4, 16 and 64 million values; 1 is linear
+resnet50  seconds for `footprint` and `encode` of all weights and activations of ResNet-50, drawn
+          beforehand, 8 bits
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from speed import ONE_THREAD
+
+MEASUREMENTS = ("rates", "packbits", "linear", "resnet50")
+
+MILLION = 1 << 20
+SIZES = (MILLION, 4 * MILLION, 16 * MILLION, 64 * MILLION)
+UNIT = 18432
+"""Values of a unit: 3 × 3 × 2048."""
+
+
+def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Measure the speed of the codecs.")
+    known = ", ".join(MEASUREMENTS)
+    parser.add_argument("what", nargs="*", metavar="WHAT", help=f"{known}; all if none is given")
+    parser.add_argument("--repeats", type=int, default=7, help="of which the median is taken")
+    shape = parser.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help="figures as JSON on standard output")
+    shape.add_argument("--markdown", action="store_true", help="the table as Markdown")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.what if name not in MEASUREMENTS]
+    if unknown:
+        parser.error(f"WHAT must be of {known}, not {unknown[0]!r}")
+    if options.repeats < 1:
+        parser.error(f"--repeats must be positive, not {options.repeats}")
+    return options
+
+
+def tensor(values: int) -> Any:
+    """So many rounded normal values of 8 bits, in units of UNIT where that divides them."""
+    import numpy as np
+
+    drawn = np.random.default_rng(0).standard_normal(values, np.float32) * 12
+    drawn = np.rint(drawn).clip(-127, 127).astype(np.int8)
+    return drawn[: values // UNIT * UNIT].reshape(-1, 9, 2048)
+
+
+def calls_of(values: Any) -> dict[str, Callable[[], Any]]:
+    """Footprint, encode and decode of values."""
+    from archsim.codecs.boveda import BovedaFormat, decode, encode, footprint
+
+    form = BovedaFormat()
+    encoded = encode(values, form, aligned_axes=1)
+    return {
+        "footprint": lambda: footprint(values, form, aligned_axes=1),
+        "encode": lambda: encode(values, form, aligned_axes=1),
+        "decode": lambda: decode(encoded),
+    }
+
+
+def rates(repeats: int) -> Any:
+    """Million values a second."""
+    from speed_measurements import in_turns
+    from speed_report import Row
+
+    from archsim.codecs.reference_codecs import CODECS
+
+    values = tensor(16 * MILLION)
+    calls = calls_of(values)
+    for name, codec in CODECS.items():
+        if name != "boveda":
+            calls[name] = lambda codec=codec: codec.bits(values, 8, True, 1, 16)
+    times = in_turns(repeats, *calls.values())
+    rate = {
+        name: values.size / statistics.median(each) / 1e6
+        for name, each in zip(calls, times, strict=True)
+    }
+    return Row(
+        name="rates",
+        what="Boveda's footprint of 8-bit values, one core",
+        measured=rate["footprint"],
+        unit="M values/s",
+        target=200,
+        better="higher",
+        details=rate,
+        note="M values/s of every call",
+    )
+
+
+def packbits(repeats: int) -> Any:
+    """Beside one light pass over the same bytes."""
+    import numpy as np
+    from speed_measurements import in_turns
+    from speed_report import Row, seconds_of
+
+    values = tensor(16 * MILLION)
+    data = values.reshape(-1).view(np.uint8)
+    calls = calls_of(values)
+    names = list(calls)
+    *ours, theirs = in_turns(repeats, *calls.values(), lambda: np.packbits(data))
+    base = statistics.median(theirs)
+    return Row(
+        name="packbits",
+        what="Boveda's footprint over np.packbits on the same bytes, one core",
+        measured=statistics.median(ours[0]) / base,
+        unit="× as long",
+        target=20,
+        better="lower",
+        details={
+            "packbits": seconds_of(theirs),
+            "packbits_million_values_per_second": values.size / base / 1e6,
+            **{
+                name: statistics.median(each) / base for name, each in zip(names, ours, strict=True)
+            },
+        },
+        note="np.packbits reads all bytes and writes an eighth; × of each call",
+    )
+
+
+def processor_times(repeats: int, call: Callable[[], Any]) -> list[float]:
+    """Seconds of this process for each call, without those in which others ran."""
+    times: list[float] = []
+    for _ in range(repeats):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return times
+
+
+def linear(repeats: int) -> Any:
+    """Time a value at four sizes."""
+    from speed_report import Row
+
+    spent: dict[str, dict[str, float]] = {}
+    for size in SIZES:
+        values = tensor(size)
+        for name, call in calls_of(values).items():
+            each = statistics.median(processor_times(repeats, call))
+            spent.setdefault(name, {})[f"{size >> 20} M"] = 1e9 * each / values.size
+    spread = {name: max(by.values()) / min(by.values()) for name, by in spent.items()}
+    return Row(
+        name="linear",
+        what="most over least processor time a value, 1 to 64 million values, one core",
+        measured=max(spread.values()),
+        unit="×",
+        target=2,
+        better="lower",
+        details={f"{name}_ns_per_value": by for name, by in spent.items()},
+        note="ns a value by size",
+    )
+
+
+def resnet50(repeats: int) -> Any:
+    """A whole network, with all cores."""
+    from speed_measurements import in_turns
+    from speed_report import Row, seconds_of
+
+    from archsim.codecs.boveda import BovedaFormat, encode, footprint
+    from archsim.compression import drawn
+    from workloads.builtin import builtin
+
+    tensors = list(drawn(builtin("resnet50"), bits=8))
+
+    def store() -> None:
+        for one in tensors:
+            form = BovedaFormat(signed=one.signed)
+            footprint(one.values, form, aligned_axes=one.aligned_axes)
+            encode(one.values, form, aligned_axes=one.aligned_axes)
+
+    asked = os.environ.pop("NUMBA_NUM_THREADS", None)
+    try:
+        (times,) = in_turns(repeats, store)
+    finally:
+        if asked is not None:
+            os.environ["NUMBA_NUM_THREADS"] = asked
+    return Row(
+        name="resnet50",
+        what="footprint and encode of all of ResNet-50's weights and activations, all cores",
+        measured=statistics.median(times),
+        unit="s",
+        target=2,
+        better="lower",
+        details={**seconds_of(times), "values": sum(one.values.size for one in tensors)},
+        note=f"{len(tensors)} tensors, drawn beforehand",
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; 1 if a target is not met."""
+    options = options_of(arguments)
+    os.environ.update(ONE_THREAD)
+    from speed_report import environment, print_markdown, print_report
+
+    measure = {"rates": rates, "packbits": packbits, "linear": linear, "resnet50": resnet50}
+    rows = []
+    for name in options.what or MEASUREMENTS:
+        print(f"measuring {name} …", file=sys.stderr, flush=True)
+        rows.append(measure[name](options.repeats))
+    about = environment()
+    if options.json:
+        print(json.dumps({"environment": about, "rows": [row.record() for row in rows]}, indent=2))
+    elif options.markdown:
+        print_markdown(about, rows)
+    else:
+        print_report(about, rows)
+    return 0 if all(row.met for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
