@@ -1,0 +1,102 @@
+"""Proofs that the assertions of a component hold, for all inputs and, by induction, for ever.
+
+A proof is a component whose ports are free inputs and whose `Assert`s are what is to be shown.
+Yosys (as pyosys) makes one netlist of it and its SAT solver answers; nothing else is installed.
+"""
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+# The stubs leave rtlil out.
+from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
+from amaranth.lib import wiring
+
+from archsim.errors import require
+from rtl.toolchain import ToolchainError, run_yosys
+
+__all__ = ["Verdict", "prove_always", "prove_combinational", "prove_for_cycles"]
+
+_ANSWERS: dict[str, Literal["proved", "refuted", "open"]] = {
+    "Induction step proven: SUCCESS!": "proved",
+    "SAT proof finished - no model found: SUCCESS!": "proved",
+    "SAT proof finished - model found: FAIL!": "refuted",
+    "SAT temporal induction proof finished - model found for base case: FAIL!": "refuted",
+    "Reached maximum number of time steps -> proof failed.": "open",
+}
+"""What yosys prints when it has come to an end."""
+
+_RESET = re.compile(r"^ *wire .*input \d+ +\\rst$", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a proof came to.
+
+    answer: "proved"; "refuted": some inputs break an assertion; "open": no induction step of up to
+    the allowed length succeeds, although no such inputs were found.
+    cycles: from reset, in which the assertions were looked at; None for all.
+    """
+
+    answer: Literal["proved", "refuted", "open"]
+    cycles: int | None
+
+    @property
+    def proved(self) -> bool:
+        return self.answer == "proved"
+
+
+def prove_combinational(proof: wiring.Component) -> Verdict:
+    """The assertions of a proof without registers, over all inputs."""
+    return Verdict(answer=_solve(proof, ""), cycles=None)
+
+
+def prove_for_cycles(proof: wiring.Component, cycles: int) -> Verdict:
+    """The assertions in the first `cycles` cycles after reset, over all inputs of each.
+
+    Bounded: later cycles are not looked at.
+    """
+    require(cycles > 0, f"cycles must be positive, not {cycles}")
+    bound = f"-seq {cycles}"
+    return Verdict(answer=_solve(proof, bound), cycles=cycles)
+
+
+def prove_always(proof: wiring.Component, longest_step: int = 1) -> Verdict:
+    """The assertions in every cycle after reset, over all inputs, by k-induction.
+
+    They hold in the first k cycles after reset (base case); and wherever they hold in k successive
+    cycles, from any state of the registers, they hold in the next (step).  k = 1, 2, … up to
+    `longest_step` is tried.  Assertions about registers that rule out unreachable states make a
+    short step succeed.
+    """
+    require(longest_step > 0, f"longest_step must be positive, not {longest_step}")
+    answer = _solve(proof, f"-tempinduct -maxsteps {longest_step}")
+    return Verdict(answer=answer, cycles=None)
+
+
+def _solve(proof: wiring.Component, options: str) -> Literal["proved", "refuted", "open"]:
+    """Run yosys; the answer that it prints.  Raises `ToolchainError` if it prints none."""
+    text: str = rtlil.convert(proof, name="top", emit_src=False)
+    require("$check" in text or "$assert" in text, "a proof needs an assertion")
+    reset = "-set rst 0" if _RESET.search(text) else ""
+    answers: list[Literal["proved", "refuted", "open"]] = []
+
+    def watch(line: str) -> None:
+        answers.extend(answer for said, answer in _ANSWERS.items() if said in line)
+
+    with tempfile.TemporaryDirectory(prefix="archsim-formal-") as folder:
+        Path(folder, "top.il").write_text(text, encoding="utf-8")
+        passes = [
+            "read_rtlil top.il",
+            "chformal -lower",
+            "prep -flatten -top top",
+            "memory_map",
+            "opt -full",
+            f"sat -set-assumes -prove-asserts {reset} {options} top",
+        ]
+        run_yosys(passes, Path(folder), watch)
+    if len(answers) != 1:
+        raise ToolchainError(f"yosys sat gave {len(answers)} answers")
+    return answers[0]
