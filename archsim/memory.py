@@ -1,8 +1,9 @@
 """On-chip scratchpads and the off-chip memory that fills them.
 
 A design names the memory of each operand by one field (`ifmap_memory = Plain(...)`).  Whatever
-stands there answers the same questions: how many words of a given width one half holds, and how
-many cycles pass between a read's address and its data.
+stands there answers the same questions: how many words of a given width one half holds, how many
+cycles pass between a read's address and its data, and between a write and the first such address.
+`archsim.compressed_memory` has the kind that stores values in as many bits as they need.
 """
 
 from __future__ import annotations
@@ -26,8 +27,21 @@ class Scratchpad(Protocol):
         """From the cycle in which an address is presented to the one in which data are out."""
         ...
 
+    @property
+    def write_latency_cycles(self) -> int:
+        """A word written in cycle t can be read with an address of cycle t + 1 + this."""
+        ...
+
     def depth(self, word_bits: int) -> int:
-        """Words of `word_bits` in each of the two halves."""
+        """Words of `word_bits` that can be addressed in each of the two halves."""
+        ...
+
+    def sure_depth(self, word_bits: int) -> int:
+        """Words of `word_bits` that each half holds, whatever their values."""
+        ...
+
+    def check_word(self, lane_bits: tuple[int, ...]) -> None:
+        """Raise `InputError` unless words of such lanes can be stored."""
         ...
 
 
@@ -48,9 +62,20 @@ class Plain:
             f"read_latency_cycles must be 1 for a plain memory, not {self.read_latency_cycles}",
         )
 
+    @property
+    def write_latency_cycles(self) -> int:
+        return 0
+
     def depth(self, word_bits: int) -> int:
         """Words of `word_bits` in each half."""
         return self.capacity_bytes * 8 // (2 * word_bits)
+
+    def sure_depth(self, word_bits: int) -> int:
+        """All of them."""
+        return self.depth(word_bits)
+
+    def check_word(self, lane_bits: tuple[int, ...]) -> None:
+        """Words of any lanes can be stored."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,7 +52,9 @@ class LayerResult:
     Vector work is carried with its operations and takes no cycles of the array.  products: those
     that a sparse machine did multiply; None where it is every MAC.  per_pe: cycles of each PE
     [rows, columns] by what it did (`archsim.plots.pe_maps`), of machines whose PEs differ.
-    ofmap: integers of a core of integers, numbers of one of floats.
+    stored: of every compressed memory that values were given for, the bits that the operand's tiles
+    take of it, directory included, and those that they would take plainly (<operand>_stored_bits,
+    <operand>_plain_bits).  ofmap: integers of a core of integers, numbers of one of floats.
     """
 
     name: str
@@ -70,6 +72,7 @@ class LayerResult:
     vector_operations: int = 0
     operands: str = "none"
     products: int | None = None
+    stored: Mapping[str, int] = field(default_factory=dict[str, int])
     per_pe: Mapping[str, IntArray] = field(
         default_factory=dict[str, IntArray], repr=False, compare=False
     )
@@ -110,6 +113,7 @@ class LayerResult:
             "tiles": self.tiles,
             "folds": self.folds,
             "products": self.multiplied,
+            **dict(self.stored),
             "tiling": asdict(self.tiling) if self.tiling else None,
             "vector_operations": self.vector_operations,
             "operands": self.operands,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from archsim.core.causes import CAUSES, TILE_CAUSES
+from archsim.core.compressed_fit import check_fit, compressed, fit_tiling
 from archsim.core.core_design import CoreDesign
 from archsim.core.design import Design
 from archsim.core.problem import Problem, Tiling
@@ -55,8 +56,8 @@ def simulate(
         else:
             values = None if operands is None else operands_of(operands, layer)
             if isinstance(design, CoreDesign):
-                timed = _timed(design, layer, (tilings or {}).get(layer.name), known)
-                results.append(_with_values(design, layer, timed, values))
+                given = (tilings or {}).get(layer.name)
+                results.append(_on_core(design, layer, given, values, known))
             else:
                 require(not tilings, f"tilings are for cores walked by tiles, not {design.kind}")
                 results.append(_by_data(design, layer, values))
@@ -105,25 +106,60 @@ def operands_of(operands: Source | Mapping[str, Any], layer: Conv2d | MatMul) ->
     return named[layer.name]
 
 
-def _timed(
+def _on_core(
     design: CoreDesign,
     layer: Conv2d | MatMul,
     tiling: Tiling | None,
+    operands: Any,
     known: dict[tuple[Problem, Tiling | None], LayerResult],
 ) -> LayerResult:
-    """The layer's result without values; layers of one shape are timed once."""
+    """A layer's result; layers of one shape, and one tiling, are timed once."""
     from dataclasses import replace
 
-    problem = design.numerics.problem(layer)
-    key = (problem, tiling)
-    if key not in known:
-        known[key] = time_layer(design, layer, tiling)
+    problem, stored = design.numerics.problem(layer), dict[str, int]()
+    taken = None if operands is None else design.numerics.take(layer, operands)
+    if taken is not None and compressed(design):
+        tiling, stored = _plan_stored(design, layer, tiling, taken)
+        key = (problem, tiling)
+        if key not in known:
+            known[key] = _time_tiles(design, layer, tiling)
+    else:
+        key = (problem, tiling)
+        if key not in known:
+            known[key] = time_layer(design, layer, tiling)
     kind = "matmul" if isinstance(layer, MatMul) else "conv2d"
-    return replace(known[key], name=layer.name, kind=kind, macs=layer.macs)
+    timed = replace(known[key], name=layer.name, kind=kind, macs=layer.macs, stored=stored)
+    if taken is None:
+        return timed
+    assert timed.tiling is not None
+    ofmap = design.numerics.ofmap(layer, timed.tiling, taken)
+    return replace(timed, ofmap=ofmap, operands=taken.scheme)
 
 
-def plan_tiling(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None) -> Tiling:
-    """The tiling given by hand, checked, or the automatic one."""
+def _plan_stored(
+    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None, taken: Any
+) -> tuple[Tiling, dict[str, int]]:
+    """The tiling for these operands, and the bits that their tiles take, compressed and plainly."""
+    problem, arrays = design.numerics.problem(layer), design.numerics.stored(layer, taken)
+    if tiling is None:
+        tiling, found = fit_tiling(layer.name, design, problem, arrays)
+    else:
+        found = check_fit(layer.name, design, problem, tiling, arrays)
+    stored = {f"{name}_stored_bits": one.stored_bits for name, one in found.items()}
+    return tiling, stored | {f"{name}_plain_bits": one.plain_bits for name, one in found.items()}
+
+
+def plan_tiling(
+    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None, operands: Any = None
+) -> Tiling:
+    """The tiling given by hand, checked, or the automatic one.
+
+    With operands, what a compressed memory holds of them is counted; without, a tile must fit
+    whatever its values are.
+    """
+    if operands is not None and compressed(design):
+        taken = design.numerics.take(layer, operands)
+        return _plan_stored(design, layer, tiling, taken)[0]
     from archsim.core.tiling import best_tiling, check_tiling, why_nothing_fits
 
     problem = design.numerics.problem(layer)
@@ -141,12 +177,16 @@ def time_layer(
     design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None = None
 ) -> LayerResult:
     """Cycles, causes, actions and bytes of one layer."""
+    return _time_tiles(design, layer, plan_tiling(design, layer, tiling))
+
+
+def _time_tiles(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) -> LayerResult:
+    """A layer in a tiling that is known to fit."""
     from archsim.core import summary
     from archsim.core.actions import count_actions
     from archsim.core.commands import check_commands
     from archsim.core.walk import walk
 
-    tiling = plan_tiling(design, layer, tiling)
     tiles = walk(design.numerics.problem(layer).vector(), tiling.vector(), design.machine)
     check_commands(layer.name, tiles)
     figures = summary.time_tiles(tiles, design.machine).tolist()
@@ -167,20 +207,6 @@ def time_layer(
         folds=figures[summary.FOLDS],
         tiling=tiling,
     )
-
-
-def _with_values(
-    design: CoreDesign, layer: Conv2d | MatMul, timed: LayerResult, operands: Any
-) -> LayerResult:
-    from dataclasses import replace
-
-    if operands is None:
-        return timed
-    assert timed.tiling is not None
-    numerics = design.numerics
-    taken = numerics.take(layer, operands)
-    ofmap = numerics.ofmap(layer, timed.tiling, taken)
-    return replace(timed, ofmap=ofmap, operands=taken.scheme)
 
 
 def _by_data(design: Design, layer: Conv2d | MatMul, operands: Any) -> LayerResult:
@@ -222,8 +248,8 @@ def layer_output(
 ) -> Any:
     """What the core computes for a layer: [N, K, P, Q] or [b, M, N] (`LayerResult.ofmap`)."""
     numerics = design.numerics
-    chosen = plan_tiling(design, layer, tiling)
-    return numerics.ofmap(layer, chosen, numerics.take(layer, operands))
+    taken = numerics.take(layer, operands)
+    return numerics.ofmap(layer, plan_tiling(design, layer, tiling, taken), taken)
 
 
 def simulate_many(

@@ -1,24 +1,14 @@
-"""Random cases for the conformance suite: layers of awkward shapes, tilings, and stalls."""
-
-from dataclasses import replace
+"""Random cases for the conformance suite, of whatever kind the design is."""
 
 import numpy as np
 
-from archsim.core import machine as mc
-from archsim.core.core_design import CoreDesign
-from archsim.core.numerics import Drawing
-from archsim.core.problem import Problem, Tiling
-from archsim.core.tiling import check_tiling
-from archsim.core.walk import walk
-from archsim.errors import InputError
-from archsim.numbers import ceil_div
-from archsim.timing import Service
-from archsim.trace import PORTS
+from archsim.core.design import Design
+from archsim.numbers import IntArray
 from rtl.conformance import Case
-from workloads.layers import Conv2d, MatMul
+from rtl.registry import random_case_of
 
-ATTEMPTS = 200
-MOST_TILES = 400
+LONGEST_WORDS = 20_000
+"""At all ports of a case."""
 
 
 class Draw:
@@ -39,129 +29,18 @@ class Draw:
         """True with that probability."""
         return bool(self.rng.random() < probability)
 
-
-def _near(draw: Draw, size: int, limit: int) -> int:
-    """A size that troubles an array axis of `size`: 1, primes, around its multiples."""
-    awkward = (1, 2, 3, size, size + 1, size - 1, 2 * size, 2 * size + 1, 7)
-    return max(1, min(draw.one_of(*awkward), limit))
-
-
-def random_layer(draw: Draw, design: CoreDesign) -> Conv2d | MatMul:
-    """A layer around the sizes of the design's array."""
-    pixels, filters, channels = design.mnk
-    bias, relu = draw.chance(0.5), draw.chance(0.5)
-    if draw.chance(0.4):
-        batch = draw.one_of(1, 1, 2)
-        return MatMul(
-            name="product",
-            m=_near(draw, pixels, 40),
-            n=_near(draw, filters, 40),
-            k=_near(draw, channels, 40),
-            batch=batch,
-            shared_weight=batch == 1,
-            bias=bias,
-            relu=relu,
-        )
-    kernel = (draw.whole(1, 3), draw.whole(1, 3))
-    dilation = (draw.one_of(1, 1, 2), draw.one_of(1, 1, 2))
-    pads = [draw.whole(0, kernel[axis] - 1) for axis in (0, 1, 0, 1)]
-    least = [max(1, (kernel[a] - 1) * dilation[a] + 1 - pads[a] - pads[a + 2]) for a in (0, 1)]
-    depthwise = draw.chance(0.2)
-    groups = draw.whole(2, 5) if depthwise else draw.one_of(1, 1, 1, 2)
-    channels = 1 if depthwise else _near(draw, channels, 20)
-    filters = 1 if depthwise else _near(draw, filters, 20)
-    return Conv2d(
-        name="convolution",
-        channels=channels * groups,
-        filters=filters * groups,
-        ifmap_height=draw.whole(least[0], least[0] + 5),
-        ifmap_width=draw.whole(least[1], least[1] + 5),
-        kernel_height=kernel[0],
-        kernel_width=kernel[1],
-        stride_height=draw.whole(1, 2),
-        stride_width=draw.whole(1, 3),
-        pad_top=pads[0],
-        pad_left=pads[1],
-        pad_bottom=pads[2],
-        pad_right=pads[3],
-        dilation_height=dilation[0],
-        dilation_width=dilation[1],
-        groups=groups,
-        batch=draw.one_of(1, 1, 2),
-        bias=bias,
-        relu=relu,
-    )
+    def gaps(self, words: int) -> IntArray:
+        """Idle cycles before each word: none, rare and long, or everywhere, [words]."""
+        rate, longest = ((0.0, 1), (0.05, 40), (0.4, 3), (0.9, 2))[self.whole(0, 3)]
+        gaps = self.rng.integers(1, longest + 1, words) * (self.rng.random(words) < rate)
+        return gaps.astype(np.int64)
 
 
-def random_tiling(draw: Draw, design: CoreDesign, problem: Problem) -> Tiling | None:
-    """A tiling that fits, mostly of several tiles; None if none was found."""
-    together = int(design.machine[mc.OUTPUT_VECTOR])
-    for attempt in range(ATTEMPTS):
-        filters = draw.whole(1, problem.filters)
-        tiling = Tiling(
-            pixel_rows=draw.whole(1, problem.out_height),
-            pixel_columns=draw.whole(1, problem.out_width),
-            filters=min(ceil_div(filters, together) * together, problem.filters),
-            channels=draw.whole(1, problem.channels),
-            order="filters_outer" if draw.chance(0.5) else "pixels_outer",
-        )
-        if attempt > ATTEMPTS // 2:
-            tiling = replace(tiling, pixel_rows=1, channels=1)
-        try:
-            check_tiling("", problem, design.machine, tiling)
-        except InputError:
-            continue
-        return tiling
-    return None
+def random_case(
+    seed: int, number: int, design: Design, *, longest_words: int = LONGEST_WORDS
+) -> Case:
+    """Case `number` of a seed, on a design: a layer of awkward shape, and stalls on every port.
 
-
-def random_services(draw: Draw, counts: dict[str, int]) -> tuple[Service, ...]:
-    """Gaps on every port: none, rare and long, or everywhere, each port its own way."""
-    services: list[Service] = []
-    for name in PORTS:
-        words = max(1, counts[name])
-        rate, longest = ((0.0, 1), (0.05, 40), (0.4, 3), (0.9, 2))[draw.whole(0, 3)]
-        gaps = draw.rng.integers(1, longest + 1, words) * (draw.rng.random(words) < rate)
-        services.append(Service(gaps=gaps.astype(np.int64)))
-    return tuple(services)
-
-
-def port_counts(design: CoreDesign, problem: Problem, tiling: Tiling) -> dict[str, int]:
-    """Words that cross each port."""
-    from archsim.core import commands as cmd
-
-    tiles = walk(problem.vector(), tiling.vector(), design.machine)
-    return {
-        "command": 1,
-        "ifmap": int((tiles[:, cmd.IFMAP_WORDS] * tiles[:, cmd.LOAD_IFMAP]).sum()),
-        "weight": int((tiles[:, cmd.WEIGHT_WORDS] * tiles[:, cmd.LOAD_WEIGHT]).sum()),
-        "bias": int(tiles[:, cmd.BIAS_WORDS].sum()),
-        "ofmap": int((tiles[:, cmd.OUTPUT_WORDS] * tiles[:, cmd.LAST_K]).sum()),
-    }
-
-
-def random_case(seed: int, number: int, design: CoreDesign, *, longest_words: int = 20_000) -> Case:
-    """Case `number` of a seed, on a design."""
-    for attempt in range(ATTEMPTS):
-        draw = Draw(seed, number, attempt)
-        layer = random_layer(draw, design)
-        problem = design.numerics.problem(layer)
-        tiling = random_tiling(draw, design, problem)
-        if tiling is None:
-            continue
-        counts = port_counts(design, problem, tiling)
-        tiles = len(walk(problem.vector(), tiling.vector(), design.machine))
-        if sum(counts.values()) > longest_words or tiles > MOST_TILES:
-            continue
-        return Case(
-            design=design,
-            layer=layer,
-            tiling=tiling,
-            operands=design.numerics.synthetic(layer, Drawing(seed=seed + number)),
-            services=random_services(draw, counts),
-            label=f"seed {seed} case {number}",
-        )
-    raise InputError(
-        f"no random layer of case {number} fits the design: its scratchpads are too small "
-        f"for layers around the size of its array; larger ones can be verified"
-    )
+    Raises `InputError` for designs of a kind without RTL, and where no layer fits the design.
+    """
+    return random_case_of(design)(seed, number, design, longest_words)

@@ -1,40 +1,66 @@
-"""Model against RTL: one case, run on any simulator, compared cycle for cycle and bit for bit."""
+"""Model against RTL: one case, run on any simulator, compared cycle for cycle and bit for bit.
 
-from collections.abc import Callable
+A kind of design brings a `Case`: what a core is given, and what its model answers.  `TileCase`
+(`rtl/tile_conformance.py`) is that of cores which are walked by tiles, `SparseCase`
+(`rtl/sparse_conformance.py`) that of a machine whose cycles depend on its values.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from archsim.core.actions import ACTIONS
-from archsim.core.core_design import CoreDesign
-from archsim.core.problem import Tiling
-from archsim.ports import Difference, Transfers, differences
-from archsim.timing import Service
-from archsim.trace import PORTS, Answer, answer
+from archsim.core.design import Design
+from archsim.numbers import IntArray
+from archsim.ports import Difference, Port, PortAnswer, Transfers, differences
 from rtl.benches.bench import Bench, Outcome, Stimulus, StreamPort
-from workloads.layers import Conv2d, MatMul
-from workloads.operands import Operands
 
 COUNTER_BITS = 48
 PATIENCE_CYCLES = 2_000
 """How long a run may go on behind the model's last transfer before it is called hung."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """A layer in a tiling on a design, and how the memory side serves each port."""
+class Case(ABC):
+    """What a design computes, and how the memory side serves each port; a frozen dataclass.
 
-    design: CoreDesign
-    layer: Conv2d | MatMul
-    tiling: Tiling
-    operands: Operands
-    services: tuple[Service, ...]
-    label: str = ""
+    label: how the case was drawn.
+    """
 
-    def answer(self) -> Answer:
+    design: Any
+    """A `Design`; its kind is that of the case."""
+    label: str
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Of the layer or layers."""
+
+    @property
+    @abstractmethod
+    def ports(self) -> tuple[Port, ...]:
+        """The streams at the core's boundary, as the RTL has them."""
+
+    @property
+    @abstractmethod
+    def counters(self) -> tuple[str, ...]:
+        """Actions that the RTL counts, in members count_<action>; the model counts them too."""
+
+    @property
+    @abstractmethod
+    def tail_cycles(self) -> int:
+        """How long a run goes on behind its last word, in which the counters settle."""
+
+    @abstractmethod
+    def answer(self) -> PortAnswer:
         """What the model says."""
-        return answer(self.design, self.layer, self.tiling, self.operands, self.services)
+
+    @abstractmethod
+    def gaps(self, expected: Any) -> Mapping[str, IntArray]:
+        """By port, idle cycles of the memory side before each word of the case's own answer."""
+
+    @abstractmethod
+    def details(self) -> dict[str, str]:
+        """What the design computes, in words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,8 +91,7 @@ class Verdict:
         """Where they differ, as plain data."""
         return {
             "case": self.case.label,
-            "layer": repr(self.case.layer),
-            "tiling": repr(self.case.tiling),
+            **self.case.details(),
             "ports": [
                 {
                     "port": port.port,
@@ -81,41 +106,40 @@ class Verdict:
         }
 
 
-def bench_of(case: Case, expected: Answer) -> Bench:
+def bench_of(case: Case, expected: PortAnswer) -> Bench:
     """The bench that drives a case: words, gaps and earliest cycles for every port."""
     stimuli: dict[str, Stimulus] = {}
-    for port, service in zip(case.design.ports, case.services, strict=True):
-        count = len(expected.transfers[port.name])
-        intervals = np.diff(service.finish_times(count), prepend=0)
-        gaps, earliest = intervals - 1, expected.earliest[port.name]
+    waits = case.gaps(expected)
+    for port in case.ports:
+        gaps, earliest = waits[port.name], expected.earliest[port.name]
         if port.direction == "i":
             words = port.pack(expected.transfers[port.name].payload)
             stimuli[port.name] = Stimulus.offer(words, gaps=gaps, earliest=earliest)
         else:
-            stimuli[port.name] = Stimulus.accept(count, gaps=gaps, earliest=earliest)
+            stimuli[port.name] = Stimulus.accept(len(gaps), gaps=gaps, earliest=earliest)
     last = max(int(t.cycle[-1]) for t in expected.transfers.values() if len(t))
     return Bench(
         ports=tuple(
             StreamPort(name=port.name, direction=port.direction, bits=port.bits)
-            for port in case.design.ports
+            for port in case.ports
         ),
-        probes=tuple((f"count_{name}", COUNTER_BITS) for name in ACTIONS),
+        probes=tuple((f"count_{name}", COUNTER_BITS) for name in case.counters),
         stimuli=stimuli,
         max_cycles=last + PATIENCE_CYCLES,
-        tail_cycles=case.design.result_latency_cycles + 32,
+        tail_cycles=case.tail_cycles,
     )
 
 
-def judge(case: Case, expected: Answer, outcome: Outcome) -> Verdict:
+def judge(case: Case, expected: PortAnswer, outcome: Outcome) -> Verdict:
     """Compare an outcome with the model's answer."""
     actual: dict[str, Transfers] = {}
-    for port in case.design.ports:
+    for port in case.ports:
         crossing = outcome.crossings[port.name]
         actual[port.name] = Transfers(cycle=crossing.cycles, payload=port.unpack(crossing.words))
     counts = {
-        name: (count, outcome.probes[f"count_{name}"])
-        for name, count in expected.actions.items()
-        if outcome.probes[f"count_{name}"] != count
+        name: (expected.actions[name], outcome.probes[f"count_{name}"])
+        for name in case.counters
+        if outcome.probes[f"count_{name}"] != expected.actions[name]
     }
     found = differences(expected.transfers, actual)
     return Verdict(
@@ -130,13 +154,12 @@ def judge(case: Case, expected: Answer, outcome: Outcome) -> Verdict:
 Runner = Callable[[Bench], Outcome]
 """Runs a bench on the RTL of one design."""
 
+RandomCase = Callable[[int, int, Design, int], Case]
+"""Draws case `number` of a seed on a design, of at most so many words: (seed, number, design,
+longest_words)."""
+
 
 def check(case: Case, run: Runner) -> Verdict:
     """Run a case and compare."""
     expected = case.answer()
     return judge(case, expected, run(bench_of(case, expected)))
-
-
-def free_services() -> tuple[Service, ...]:
-    """Ports that never wait."""
-    return tuple(Service() for _ in PORTS)

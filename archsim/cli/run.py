@@ -202,8 +202,12 @@ def run(  # noqa: PLR0913
 def _over_time(
     design: Design, network: Network, tilings: dict[str, Tiling], result: NetworkResult
 ) -> OverTime | None:
-    """Where the cycles went over time; None where nothing took any, or no tiles tell."""
-    if not result.cycles or not isinstance(design, CoreDesign):
+    """Where the cycles went over time; None where nothing took any, or no tiles tell.
+
+    A timeline has no operands: none is made where the tilings were chosen for them.
+    """
+    chosen_for_values = any(layer.stored for layer in result.layers)
+    if not result.cycles or chosen_for_values or not isinstance(design, CoreDesign):
         return None
     return binned(design, network, tilings=tilings)
 

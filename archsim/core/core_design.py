@@ -19,7 +19,7 @@ from archsim.core import machine as mc
 from archsim.core.design import Design
 from archsim.core.layer_command import LAYER_FIELDS
 from archsim.core.numerics import Numerics
-from archsim.errors import require, require_positive, require_rate
+from archsim.errors import InputError, require, require_positive, require_rate
 from archsim.memory import OffChip, Plain, Scratchpad
 from archsim.numbers import IntArray
 from archsim.ports import Port
@@ -57,6 +57,8 @@ class CoreDesign(Design):
     off_chip: OffChip = field(default_factory=OffChip)
     clock_hz: float = 500e6
 
+    words_are_values: ClassVar[bool] = True
+    """Whether a lane of an operand's word is one value; else no memory can compress the words."""
     command_queue_depth: ClassVar[int] = 4
     tile_interval_cycles: ClassVar[int] = 10
     """Between tile commands, and from a layer's command to its first: eight products in turn."""
@@ -68,12 +70,34 @@ class CoreDesign(Design):
         require_positive(bias_words=self.bias_words)
         require_rate(clock_hz=self.clock_hz)
         for name in ("ifmap", "weight", "accumulator"):
+            self._check_kind(name)
             require(
-                self.depth(name) >= 2,
+                self.sure_depth(name) >= 2,
                 f"{name}_memory holds {self.memory(name).capacity_bytes} bytes, but two halves of "
                 f"two words of {self.word_bits(name)} bits need "
                 f"{4 * self.word_bits(name) // 8} bytes",
             )
+
+    def _check_kind(self, name: str) -> None:
+        """Whether a memory can hold the words: those of sums, and of no single values, plainly."""
+        memory = self.memory(name)
+        if isinstance(memory, Plain):
+            return
+        field_name = f"{name}_memory"
+        require(
+            name != "accumulator",
+            f"{field_name} must be plain: its rows of sums are added to, and grow where they lie",
+        )
+        require(
+            self.words_are_values,
+            f"{field_name} of a {self.kind} core must be plain: its words are vectors with scales, "
+            f"not values of one width",
+        )
+        lane_bits = next(port.lane_bits for port in self.data_ports if port.name == name)
+        try:
+            memory.check_word(lane_bits)
+        except InputError as error:
+            raise InputError(f"{field_name}: {error}") from error
 
     def memory(self, name: str) -> Scratchpad:
         """The scratchpad of "ifmap", "weight" or "accumulator"."""
@@ -84,10 +108,21 @@ class CoreDesign(Design):
         }[name]
 
     def depth(self, name: str) -> int:
-        """Words in one half of a scratchpad."""
+        """Words that can be addressed in one half of a scratchpad."""
         if name == "bias":
             return self.bias_words
         return self.memory(name).depth(self.word_bits(name))
+
+    def sure_depth(self, name: str) -> int:
+        """Words that one half of a scratchpad holds, whatever their values."""
+        if name == "bias":
+            return self.bias_words
+        return self.memory(name).sure_depth(self.word_bits(name))
+
+    def read_wait_cycles(self, name: str) -> int:
+        """By how much "ifmap" or "weight" is read later, so that both arrive together."""
+        latencies = [self.memory(one).read_latency_cycles for one in ("ifmap", "weight")]
+        return max(latencies) - self.memory(name).read_latency_cycles
 
     def word_bits(self, name: str) -> int:
         """Width of a word of "ifmap", "weight", "bias", "ofmap" (their ports') or "accumulator"."""
@@ -123,6 +158,7 @@ class CoreDesign(Design):
         return (
             self.address_latency_cycles
             + self.ifmap_memory.read_latency_cycles
+            + self.read_wait_cycles("ifmap")
             + self.align_latency_cycles
         )
 
@@ -154,8 +190,13 @@ class CoreDesign(Design):
         sizes = zip(_WORD_BYTES, ("ifmap", "weight", "bias", "ofmap"), strict=True)
         given = {
             **self.array_columns,
-            **{column: self.depth(name) for column, name in depths},
+            **{column: self.sure_depth(name) for column, name in depths},
             **{column: -(-self.word_bits(name) // 8) for column, name in sizes},
+            mc.IFMAP_WRITE_LATENCY: self.ifmap_memory.write_latency_cycles,
+            mc.WEIGHT_WRITE_LATENCY: self.weight_memory.write_latency_cycles,
+            mc.BIAS_WRITE_LATENCY: 0,
+            mc.IFMAP_READ_WAIT: self.read_wait_cycles("ifmap"),
+            mc.WEIGHT_READ_WAIT: self.read_wait_cycles("weight"),
             mc.RESULT_LATENCY: self.result_latency_cycles,
             mc.OUTPUT_LATENCY: self.output_latency_cycles,
             mc.OUTPUT_QUEUE: self.output_queue_depth,

@@ -132,6 +132,14 @@ class FloatNumerics:
         """Floats have none."""
         return 1, 0
 
+    def stored(self, layer: Conv2d | MatMul, operands: FloatOperands) -> tuple[IntArray, IntArray]:
+        """Patterns of ifmap and weights, split as in `layout`."""
+        problem = self.problem(layer)
+        return (
+            layout.split_ifmap(layer, problem, operands.ifmap),
+            layout.split_weight(layer, problem, operands.weight),
+        )
+
     def _patterns(
         self, layer: Conv2d | MatMul, problem: Problem, tiling: Tiling, operands: FloatOperands
     ) -> IntArray:

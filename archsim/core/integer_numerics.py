@@ -77,6 +77,10 @@ class IntegerNumerics(IntegerIntake):
         """Multiplier and shift of the layer."""
         return operands.multiplier, operands.shift
 
+    def stored(self, layer: Conv2d | MatMul, operands: Operands) -> tuple[AnyIntArray, AnyIntArray]:
+        """Ifmap and weights, split as in `layout`."""
+        return self._split(layer, self.problem(layer), operands)[:2]
+
     def _split(self, layer: Conv2d | MatMul, problem: Problem, operands: Operands) -> Split:
         bias = None
         if operands.bias is not None:

@@ -16,7 +16,7 @@ from archsim.core.problem import Problem
 from archsim.numbers import IntArray
 from workloads.layers import Conv2d, MatMul
 
-Integer = TypeVar("Integer", bound=np.signedinteger[Any])
+Integer = TypeVar("Integer", bound=np.integer[Any])
 
 
 def split_ifmap(
@@ -65,17 +65,19 @@ def join_ofmap(layer: Conv2d | MatMul, problem: Problem, ofmap: IntArray) -> Int
     return joined.reshape(layer.batch, layer.filters, layer.ofmap_height, layer.ofmap_width)
 
 
-def blocks_of(values: IntArray, size: int, axis: int) -> IntArray:
+def blocks_of(values: npt.NDArray[Integer], size: int, axis: int) -> npt.NDArray[Integer]:
     """Pad `axis` with zeros to a multiple of `size` and split it into [blocks, size]."""
     axis %= values.ndim
     short = -values.shape[axis] % size
-    padding = [(0, short if at == axis else 0) for at in range(values.ndim)]
-    padded = np.pad(values, padding)
+    padded = values
+    if short:
+        padding = [(0, short if at == axis else 0) for at in range(values.ndim)]
+        padded = np.pad(values, padding)
     shape = (*values.shape[:axis], padded.shape[axis] // size, size, *values.shape[axis + 1 :])
     return padded.reshape(shape)
 
 
-def ifmap_part(row: IntArray, ifmap: IntArray) -> IntArray:
+def ifmap_part(row: IntArray, ifmap: npt.NDArray[Integer]) -> npt.NDArray[Integer]:
     """A tile's ifmap region: [rows, columns, channels, …]."""
     width = row[cmd.PITCH] // row[cmd.TILE_CHANNELS]
     return ifmap[
@@ -87,19 +89,21 @@ def ifmap_part(row: IntArray, ifmap: IntArray) -> IntArray:
     ]
 
 
-def ifmap_words(row: IntArray, ifmap: IntArray, lanes: int) -> IntArray:
+def ifmap_words(row: IntArray, ifmap: npt.NDArray[Integer], lanes: int) -> npt.NDArray[Integer]:
     """The words of a tile's ifmap region: rows, columns, channels, densely: [words, lanes]."""
     return blocks_of(ifmap_part(row, ifmap).reshape(-1), lanes, 0)
 
 
-def weight_part(row: IntArray, weight: IntArray) -> IntArray:
+def weight_part(row: IntArray, weight: npt.NDArray[Integer]) -> npt.NDArray[Integer]:
     """The weights of a tile: [filters, R, S, channels, …]."""
     filters = slice(row[cmd.TILE_FILTER], row[cmd.TILE_FILTER] + row[cmd.TILE_FILTERS])
     channels = slice(row[cmd.TILE_CHANNEL], row[cmd.TILE_CHANNEL] + row[cmd.TILE_CHANNELS])
     return weight[row[cmd.TILE_GROUP], filters, :, :, channels]
 
 
-def weight_words(row: IntArray, weight: IntArray, lanes: int, *, moving: bool) -> IntArray:
+def weight_words(
+    row: IntArray, weight: npt.NDArray[Integer], lanes: int, *, moving: bool
+) -> npt.NDArray[Integer]:
     """The words of a tile's weights, in the order of the walk: [words, lanes].
 
     Stationary in the array or moving down it: blocks of `lanes` filters, each kernel row, column,

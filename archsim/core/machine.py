@@ -18,6 +18,11 @@ WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
     WEIGHT_DEPTH,
     ACCUMULATOR_DEPTH,
     BIAS_DEPTH,
+    IFMAP_WRITE_LATENCY,  # cycles from a tile's last word to its credit, less 1
+    WEIGHT_WRITE_LATENCY,
+    BIAS_WRITE_LATENCY,
+    IFMAP_READ_WAIT,  # cycles by which a half is read later than where no operand waits
+    WEIGHT_READ_WAIT,
     RESULT_LATENCY,
     OUTPUT_LATENCY,
     OUTPUT_QUEUE,
@@ -34,4 +39,4 @@ WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
     OFFCHIP_BURST_BYTES,
     OFFCHIP_SHARED,
     MACHINE_COLUMNS,
-) = range(27)
+) = range(32)

@@ -6,10 +6,15 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from archsim.core.problem import Problem, Tiling
 from archsim.numbers import IntArray
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Distribution, Operands
+
+IntegerArray = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,6 +74,13 @@ class Numerics(Intake, Protocol):
 
     def words(self, tiled: TiledLayer, operands: Any) -> dict[str, IntArray]:
         """The payload of every port of data, in order: [words, lanes] each."""
+        ...
+
+    def stored(self, layer: Conv2d | MatMul, operands: Any) -> tuple[IntegerArray, IntegerArray]:
+        """Ifmap and weights as the scratchpads hold them, split as `archsim.core.layout` says.
+
+        Raises `InputError` where a lane of a word is not one value.
+        """
         ...
 
     def ofmap(self, layer: Conv2d | MatMul, tiling: Tiling, operands: Any) -> Any:

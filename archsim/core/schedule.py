@@ -221,8 +221,9 @@ def _load(
 
 @inlined
 def _load_operands(
-    state: IntArray, row: IntArray, out: IntArray, services: IntArray, gaps: IntArray
-) -> None:
+    state: IntArray, row: IntArray, out: IntArray, machine: IntArray, services: IntArray,
+    gaps: IntArray,
+) -> None:  # fmt: skip
     """The three loaders: ifmap and weight when the tile begins a new one, bias with an output."""
     visible = out[DISPATCH] + 1
     for port in range(IFMAP, BIAS + 1):
@@ -231,6 +232,7 @@ def _load_operands(
         if needed == 1:
             words = row[cmd.IFMAP_WORDS + at]
             out[IFMAP_READY + 2 * at] = _load(state, port, words, visible, services, gaps)
+            state[SCALARS, LOADED + port] += machine[mc.IFMAP_WRITE_LATENCY + at]
             out[IFMAP_LOADED + 2 * at] = state[SCALARS, LOADED + port]
 
 
@@ -277,10 +279,12 @@ def _run_folds(
     moving_weights = machine[mc.DATAFLOW] == mc.INPUT_STATIONARY
     if row[cmd.FREE_IFMAP] == 1:
         number = state[SCALARS, PUSHED + IFMAP_QUEUE] - 1
-        state[FREE + IFMAP, number + 2] = loads if moving_weights else ended
+        last = loads if moving_weights else ended
+        state[FREE + IFMAP, number + 2] = last + machine[mc.IFMAP_READ_WAIT]
     if row[cmd.FREE_WEIGHT] == 1:
         number = state[SCALARS, PUSHED + WEIGHT_QUEUE] - 1
-        state[FREE + WEIGHT, number + 2] = ended if moving_weights else loads
+        last = ended if moving_weights else loads
+        state[FREE + WEIGHT, number + 2] = last + machine[mc.WEIGHT_READ_WAIT]
 
 
 @inlined
@@ -305,13 +309,9 @@ def _bursts(row: IntArray, machine: IntArray) -> tuple[int, int]:
 
 @inlined
 def _drain(
-    state: IntArray,
-    row: IntArray,
-    out: IntArray,
-    machine: IntArray,
-    services: IntArray,
+    state: IntArray, row: IntArray, out: IntArray, machine: IntArray, services: IntArray,
     gaps: IntArray,
-) -> None:
+) -> None:  # fmt: skip
     """Read an output tile's accumulators through the output stage and the ofmap port.
 
     A burst of reads needs places in the output queue, which the words `depth` before them give up
@@ -344,13 +344,9 @@ def _drain(
 
 @inlined
 def _finish(
-    state: IntArray,
-    row: IntArray,
-    out: IntArray,
-    machine: IntArray,
-    services: IntArray,
+    state: IntArray, row: IntArray, out: IntArray, machine: IntArray, services: IntArray,
     gaps: IntArray,
-) -> None:
+) -> None:  # fmt: skip
     """Hand a complete output tile to the output stage, and free its halves behind it."""
     tail = 0
     if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY and machine[mc.SLOTS] > 0:
@@ -377,7 +373,7 @@ def schedule(tiles: IntArray, machine: IntArray, services: IntArray, gaps: IntAr
         row, result = tiles[at], out[at]
         span = fold_span(row, machine)
         result[DISPATCH] = _dispatch(state, machine)
-        _load_operands(state, row, result, services, gaps)
+        _load_operands(state, row, result, machine, services, gaps)
         _start(state, row, result, machine, span[2])
         _run_folds(state, row, result, machine, span)
         if row[cmd.LAST_K] == 1:

@@ -19,6 +19,7 @@ from archsim.core.integer_numerics import stack
 from archsim.core.numerics import Drawing, TiledLayer
 from archsim.core.problem import Problem, Tiling, problem_of
 from archsim.core.vector_values import VectorSummation, vector_sums
+from archsim.errors import InputError
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
@@ -66,6 +67,10 @@ class VectorNumerics:
         if self.mac.activation.signed:
             return drawn
         return replace(drawn, ifmap=np.abs(drawn.ifmap))
+
+    def stored(self, layer: Conv2d | MatMul, operands: VectorOperands) -> tuple[IntArray, IntArray]:
+        """Raises `InputError`: a word is vectors with their scales."""
+        raise InputError(f"{layer.name}: words of vectors and scales are not stored as values")
 
     def take(self, layer: Conv2d | MatMul, operands: Operands | VectorOperands) -> VectorOperands:
         """Operands quantised a vector at a time (`archsim.codecs.vector_operands`).

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from archsim.compressed_memory import Boveda
 from energy_models.component import Component
 
 if TYPE_CHECKING:
@@ -214,25 +215,57 @@ def operand_memories(
     every_lane: Events = {"ifmap_read": float(ifmap)}
     every_column: Events = {"weight_read": float(weight)}
     return (
-        *memory(
-            "ifmap.memory",
-            (2 * ifmap, 1, bits, design.depth("ifmap")),
-            every_lane,
-            {"ifmap_write": float(ifmap)},
-        ),
-        *selectors("ifmap.memory", bits, ifmap, every_lane),
+        *_ifmap_memory(design, ifmap, bits),
         *_rotation(bits, ifmap),
         *registers("ifmap.align", bits, ifmap, every_lane),
-        *memory(
-            "weight.memory",
-            (2, weight, wide, design.depth("weight")),
-            {"weight_read": 1.0},
-            {"weight_write": 1.0},
-        ),
-        *selectors("weight.memory", wide, weight, every_column),
+        *_weight_memory(design, weight, wide),
         *registers(
             "weight.memory", wide, weight_delays * weight, times(every_column, weight_delays)
         ),
+        *waiting(design, ifmap),
+    )
+
+
+def waiting(design: CoreDesign, ifmap_lanes: int) -> Components:
+    """Registers by which one operand waits for the other."""
+    from archsim.designs.compressed_components import waiting_bits
+
+    bits = waiting_bits(design, ifmap_lanes)
+    return registers("ifmap.wait", bits, 1, {"ifmap_read": 1.0}) if bits else ()
+
+
+def _ifmap_memory(design: CoreDesign, lanes: int, bits: int) -> Components:
+    """Banks of a lane each, or one memory of compressed words."""
+    from archsim.designs.compressed_components import compressed_memory
+
+    every_lane: Events = {"ifmap_read": float(lanes)}
+    if isinstance(design.ifmap_memory, Boveda):
+        return compressed_memory(design, "ifmap", design.ifmap_memory)
+    return (
+        *memory(
+            "ifmap.memory",
+            (2 * lanes, 1, bits, design.depth("ifmap")),
+            every_lane,
+            {"ifmap_write": float(lanes)},
+        ),
+        *selectors("ifmap.memory", bits, lanes, every_lane),
+    )
+
+
+def _weight_memory(design: CoreDesign, lanes: int, bits: int) -> Components:
+    """Two halves of whole words, plain or compressed."""
+    from archsim.designs.compressed_components import compressed_memory
+
+    if isinstance(design.weight_memory, Boveda):
+        return compressed_memory(design, "weight", design.weight_memory)
+    return (
+        *memory(
+            "weight.memory",
+            (2, lanes, bits, design.depth("weight")),
+            {"weight_read": 1.0},
+            {"weight_write": 1.0},
+        ),
+        *selectors("weight.memory", bits, lanes, {"weight_read": float(lanes)}),
     )
 
 
@@ -274,9 +307,12 @@ def bias_memory(design: CoreDesign, lanes: int) -> Components:
     )
 
 
-def scaled_sums(bits: tuple[int, int], columns: int) -> Components:
-    """For each column (sum + bias) · multiplier, of (sum, multiplier) bits: two registers."""
-    name, words = REQUANTIZE, {"ofmap_write": float(columns)}
+def scaled_sums(bits: tuple[int, int], columns: int, words: Events | None = None) -> Components:
+    """For each column (sum + bias) · multiplier, of (sum, multiplier) bits: two registers.
+
+    words: how many are made; by default a row with each `ofmap_write`.
+    """
+    name, words = REQUANTIZE, words or {"ofmap_write": float(columns)}
     return (
         *adders(name, bits[0] + 1, columns, words),
         *registers(name, bits[0] + 1, columns, words),
@@ -285,11 +321,11 @@ def scaled_sums(bits: tuple[int, int], columns: int) -> Components:
     )
 
 
-def requantizers(bits: tuple[int, int], columns: int) -> Components:
-    """For each column a scaled sum, rounded by an addition and shifted."""
-    rounded, words = sum(bits) + 2, {"ofmap_write": float(columns)}
+def requantizers(bits: tuple[int, int], columns: int, words: Events | None = None) -> Components:
+    """For each column a scaled sum, rounded by an addition and shifted; words as `scaled_sums`."""
+    rounded, words = sum(bits) + 2, words or {"ofmap_write": float(columns)}
     return (
-        *scaled_sums(bits, columns),
+        *scaled_sums(bits, columns, words),
         *adders(REQUANTIZE, rounded, columns, words),
         *shifters(REQUANTIZE, rounded, columns, words),
     )

@@ -13,13 +13,17 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, cast
 
+from archsim.compressed_memory import Boveda
 from archsim.core.core_design import CoreDesign
 from archsim.core.design import Design
 from archsim.designs.systolic import Systolic
 from archsim.errors import InputError, nearest
 from archsim.memory import OffChip, Plain
 
-_PARTS: dict[str, dict[str, type]] = {"Scratchpad": {"plain": Plain}, "OffChip": {"": OffChip}}
+_PARTS: dict[str, dict[str, type]] = {
+    "Scratchpad": {"plain": Plain, "boveda": Boveda},
+    "OffChip": {"": OffChip},
+}
 """Types of fields that are records of their own, and the kinds that may stand there."""
 
 FLOAT_LIMIT = 1e300
@@ -153,7 +157,10 @@ def require_core(design: Design, verb: str) -> CoreDesign:
 
 
 def with_settings(design: Design, settings: list[str]) -> Design:
-    """A design with `key=value` settings, dots reaching into records (off_chip.burst_bytes=32)."""
+    """A design with `key=value` settings, dots reaching into records (off_chip.burst_bytes=32).
+
+    A new `kind` of a memory (ifmap_memory.kind=boveda) keeps what both kinds have.
+    """
     record = design_record(design)
     for setting in settings:
         key, equals, text = setting.partition("=")
@@ -165,8 +172,19 @@ def with_settings(design: Design, settings: list[str]) -> Design:
             inner = cast("dict[str, Any]", inner).get(step) if isinstance(inner, dict) else None
         if not isinstance(inner, dict):
             raise InputError(f"the design has no {key!r}; {nearest(key, record)}")
-        cast("dict[str, Any]", inner)[last] = _value(text.strip())
+        table, value = cast("dict[str, Any]", inner), _value(text.strip())
+        if last == "kind" and path:
+            _change_kind(table, value)
+        table[last] = value
     return design_from_record(record, "the design")
+
+
+def _change_kind(table: dict[str, Any], kind: Any) -> None:
+    """Drop from a part's table what a part of that kind does not have."""
+    known = [part for kinds in _PARTS.values() for name, part in kinds.items() if name == kind]
+    names = [entry.name for part in known for entry in fields(part)]
+    for key in [key for key in table if known and key not in names]:
+        del table[key]
 
 
 def _value(text: str) -> Any:

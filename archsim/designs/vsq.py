@@ -58,6 +58,7 @@ class Vsq(CoreDesign):
     gated: bool = False
 
     kind: ClassVar[str] = "vsq"
+    words_are_values: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_positive(lanes=self.lanes, vector=self.vector, hold_cycles=self.hold_cycles)

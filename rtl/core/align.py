@@ -1,30 +1,37 @@
 """The ifmap scratchpad's banks: a vector of lanes read at any element address."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from dataclasses import replace
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.memory import Scratchpad
-from rtl.core.scratchpad import scratchpad
+from archsim.memory import Plain, Scratchpad
+from rtl.core.delay import Delay
+from rtl.core.scratchpad import Words, scratchpad
+from rtl.hierarchy import place
 
 
 class AlignedBanks(wiring.Component):
     """o[j] = tile[address + j] if low ≤ j < high, else 0.
 
     Element a lies in bank a mod lanes, row ⌊a / lanes⌋: any `lanes` neighbours lie in different
-    banks, and a rotation puts them in order.  Latency: 2 cycles from address to o (memory, then
-    rotation and mask).  Throughput: one vector a cycle.  Never stalls.
+    banks, and a rotation puts them in order; a compressed memory keeps that order in its words.
+    Latency: 1 + `memory.read_latency_cycles` from address to o (memory, then rotation and mask).
+    Throughput: one vector a cycle.  Never stalls.
 
     Members
     -------
-    write, write_half, write_address, write_data: a row of all banks, from the loader; read_half:
-    the half that is read; address: of lane 0, which may lie outside the tile if low > 0; low, high:
+    write, write_half, write_address, write_data: a row of all banks, from the loader; write_last:
+    it is the tile's last; read_half: the half that is read; address: of lane 0, which may lie
+    outside the tile if low > 0; low, high:
     the lanes that count; o: the vector.
     """
 
     write: Signal
     write_half: Signal
     write_address: Signal
+    write_last: Signal
     write_data: Signal
     read_half: Signal
     address: Signal
@@ -32,16 +39,18 @@ class AlignedBanks(wiring.Component):
     high: Signal
     o: Signal
 
-    def __init__(self, *, memory: Scratchpad, lanes: int, bits: int, depth: int) -> None:
+    def __init__(self, *, memory: Scratchpad, words: Words) -> None:
         self.memory = memory
-        self.lanes = lanes
-        self.bits = bits
-        self.depth = depth
+        self.words = words
+        self.lanes = lanes = words.lanes
+        self.bits = bits = words.bits
+        self.depth = depth = words.depth
         super().__init__(
             {
                 "write": In(1),
                 "write_half": In(1),
                 "write_address": In(range(max(depth, 2))),
+                "write_last": In(1),
                 "write_data": In(lanes * bits),
                 "read_half": In(1),
                 "address": In(signed(28)),
@@ -55,26 +64,26 @@ class AlignedBanks(wiring.Component):
         m = Module()
         shift_bits = (self.lanes - 1).bit_length()
         row, offset = self.address[shift_bits:], self.address[:shift_bits]
-        read: list[Signal] = []
-        for lane in range(self.lanes):
-            bank = scratchpad(m, f"bank_{lane}", self.memory, bits=self.bits, depth=self.depth)
-            borrow = (offset > lane) if lane + 1 < self.lanes else 0
-            m.d.comb += [
-                bank.write.eq(self.write),
-                bank.write_half.eq(self.write_half),
-                bank.write_address.eq(self.write_address),
-                bank.write_data.eq(self.write_data.word_select(lane, self.bits)),
-                bank.read_half.eq(self.read_half),
-                bank.read_address.eq((row + borrow)[: len(bank.read_address)]),
-            ]
-            read.append(bank.read_data)
+        borrows: list[Value] = [offset > lane for lane in range(self.lanes - 1)]
+        borrows.append(Const(0, 1))
+        plain = isinstance(self.memory, Plain)
+        lanes = self._banks(m, row, borrows) if plain else self._store(m, row, borrows)
+        late = place(
+            m,
+            "late",
+            Delay,
+            bits=shift_bits + 2 * len(self.low),
+            cycles=self.memory.read_latency_cycles,
+        )
         rotation, low, high = (
             Signal(max(shift_bits, 1)),
             Signal.like(self.low),
             Signal.like(self.high),
         )
-        m.d.sync += [rotation.eq(offset), low.eq(self.low), high.eq(self.high)]
-        lanes = read
+        m.d.comb += [
+            late.i.eq(Cat(self.low, self.high, offset)),
+            Cat(low, high, rotation).eq(late.o),
+        ]
         for bit in range(shift_bits):
             step = 1 << bit
             stage = [Signal(self.bits, name=f"rotate_{bit}_{lane}") for lane in range(self.lanes)]
@@ -86,3 +95,35 @@ class AlignedBanks(wiring.Component):
         masked = [Mux((lane >= low) & (lane < high), value, 0) for lane, value in enumerate(lanes)]
         m.d.sync += self.o.eq(Cat(value[: self.bits] for value in masked))
         return m
+
+    def _banks(self, m: Module, row: Value, borrows: list[Value]) -> list[Value]:
+        """A memory a lane, each read at its own row."""
+        read: list[Value] = []
+        size = replace(self.words, lanes=1)
+        for lane, borrow in enumerate(borrows):
+            bank = scratchpad(m, f"bank_{lane}", self.memory, size)
+            m.d.comb += [
+                bank.write.eq(self.write),
+                bank.write_half.eq(self.write_half),
+                bank.write_address.eq(self.write_address),
+                bank.write_data.eq(self.write_data.word_select(lane, self.bits)),
+                bank.read_half.eq(self.read_half),
+                bank.read_address.eq((row + borrow)[: len(bank.read_address)]),
+            ]
+            read.append(bank.read_data)
+        return read
+
+    def _store(self, m: Module, row: Value, borrows: list[Value]) -> list[Value]:
+        """One memory of whole words, of which each lane takes the word at the row or the next."""
+        store = scratchpad(m, "store", self.memory, self.words, straddles=True)
+        m.d.comb += [
+            store.write.eq(self.write),
+            store.write_half.eq(self.write_half),
+            store.write_address.eq(self.write_address),
+            store.write_last.eq(self.write_last),
+            store.write_data.eq(self.write_data),
+            store.read_half.eq(self.read_half),
+            store.read_address.eq(row[: len(store.read_address)]),
+            store.read_next.eq(Cat(borrows)),
+        ]
+        return [store.read_data.word_select(lane, self.bits) for lane in range(self.lanes)]

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -17,6 +17,7 @@ from rtl.core.delay import Delay
 from rtl.core.dispatcher import Dispatcher
 from rtl.core.loader import Loader
 from rtl.core.output_stage import OutputStage
+from rtl.core.scratchpad import Words
 from rtl.core.sequencer import Sequencer
 from rtl.core.tile_walker import TileWalker
 from rtl.core.tokens import RowTokens
@@ -54,6 +55,13 @@ class Core(wiring.Component):
     trailing = False
     """A short chunk stands in the last rows, not in the first (`Window`)."""
 
+    @staticmethod
+    def random_case(seed: int, number: int, design: Any, longest_words: int) -> Any:
+        """A case for the conformance suite (`rtl.conformance.RandomCase`)."""
+        from rtl.tile_cases import random_tile_case
+
+        return random_tile_case(seed, number, design, longest_words)
+
     def __init__(self, design: Any) -> None:
         self.design = design
         ports = {
@@ -82,11 +90,6 @@ class Core(wiring.Component):
     @abstractmethod
     def array(self, m: Module) -> Value:
         """Place the array behind the scratchpads; returns its row of sums."""
-
-    @property
-    def element_bits(self) -> int:
-        """Of what one bank of the ifmap scratchpad holds."""
-        return self.design.word_bits("ifmap") // self.design.ifmap_lanes
 
     @property
     def decoupled(self) -> bool:
@@ -157,23 +160,23 @@ class Core(wiring.Component):
             "ifmap_banks",
             AlignedBanks,
             memory=design.ifmap_memory,
-            lanes=design.ifmap_lanes,
-            bits=self.element_bits,
-            depth=design.depth("ifmap"),
+            words=self._words("ifmap", design.ifmap_lanes),
         )
-        m.d.sync += banks.read_half.eq(self._half(m, "ifmap", pixel_walk))
+        half = Signal(name="ifmap_read_half")
+        m.d.sync += half.eq(self._half(m, "ifmap", pixel_walk))
+        asked = Cat(half, window.address, window.low, window.high)
         m.d.comb += [
-            banks.address.eq(window.address),
-            banks.low.eq(window.low),
-            banks.high.eq(window.high),
+            Cat(banks.read_half, banks.address, banks.low, banks.high).eq(
+                self._waiting(m, "ifmap", "address", asked)
+            )
         ]
+        values = design.words_are_values
         self.weights = place(
             m,
             "weight_reader",
             WeightReader,
             memory=design.weight_memory,
-            bits=design.word_bits("weight"),
-            depth=design.depth("weight"),
+            words=self._words("weight", self._port("weight").lanes if values else 1),
         )
         self._connect_writes(m)
         self._walk_weights(m)
@@ -185,6 +188,7 @@ class Core(wiring.Component):
                 memory.write.eq(loader.write),
                 memory.write_half.eq(loader.write_half),
                 memory.write_address.eq(loader.write_address),
+                memory.write_last.eq(loader.loaded),
                 memory.write_data.eq(loader.write_data),
             ]
 
@@ -196,18 +200,39 @@ class Core(wiring.Component):
     def _walk_weights(self, m: Module) -> None:
         walk, weights = self.weight_walk, self.weights
         group_end = walk.issue & walk.last_slot & walk.group_last
-        m.d.comb += [
-            weights.read_half.eq(self._half(m, "weight", walk)),
-            weights.tile_end.eq(walk.issue & walk.last_slot & walk.tile_last),
-            weights.read.eq(walk.issue & self.weight_reads()),
-        ]
+        again, keep = Value.cast(0), Value.cast(0)
         if self.moving_weights:
-            m.d.comb += weights.restart.eq(group_end)
+            again = group_end
         elif not self.decoupled:
-            m.d.comb += [
-                weights.restart.eq(group_end & ~walk.block_last),
-                weights.keep.eq(group_end & walk.block_last),
-            ]
+            again, keep = group_end & ~walk.block_last, group_end & walk.block_last
+        asked = Cat(
+            self._half(m, "weight", walk),
+            walk.issue & walk.last_slot & walk.tile_last,
+            walk.issue & self.weight_reads(),
+            again,
+            keep,
+        )
+        m.d.comb += Cat(
+            weights.read_half, weights.tile_end, weights.read, weights.restart, weights.keep
+        ).eq(self._waiting(m, "weight", "walk", asked))
+
+    def _port(self, name: str) -> Port:
+        return next(port for port in self.design.ports if port.name == name)
+
+    def _words(self, name: str, lanes: int) -> Words:
+        """What the scratchpad of "ifmap" or "weight" holds, as so many lanes."""
+        design, port = self.design, self._port(name)
+        return Words(
+            lanes=lanes,
+            bits=port.bits // lanes,
+            signed=port.lane_signed[0],
+            depth=design.depth(name),
+        )
+
+    def _waiting(self, m: Module, name: str, what: str, value: Value) -> Value:
+        """What asks the scratchpad of an operand, so late that both operands arrive together."""
+        cycles = self.design.read_wait_cycles(name)
+        return self._delayed(m, f"{name}_{what}_delay", value, cycles) if cycles else value
 
     def _delayed(self, m: Module, name: str, value: Value, cycles: int) -> Value:
         line = place(m, name, Delay, bits=len(value), cycles=cycles)
@@ -296,6 +321,12 @@ class Core(wiring.Component):
         ]
         return Value.cast(tokens.token), latency
 
+    def _stored(self, m: Module, name: str) -> Value:
+        """A tile can be read from the next cycle on."""
+        cycles = self.design.memory(name).write_latency_cycles
+        loaded = self.loaders[name].loaded
+        return self._delayed(m, f"{name}_loaded_delay", loaded, cycles) if cycles else loaded
+
     def _gates(self, m: Module) -> None:
         """Who may start: credits for operand tiles, banks and halves of the accumulators."""
         stream_walk, load_walk = self.stream_walk, self.load_walk
@@ -306,9 +337,9 @@ class Core(wiring.Component):
             takes = walk.starting & walk.first_fold & walk.current[f"load_{name}"]
             ends = walk.issue & walk.last_slot & walk.tile_last & walk.current[f"free_{name}"]
             m.d.comb += [
-                tiles.give.eq(self.loaders[name].loaded),
+                tiles.give.eq(self._stored(m, name)),
                 tiles.take.eq(takes & walk.issue),
-                self.loaders[name].free.eq(ends),
+                self.loaders[name].free.eq(self._waiting(m, name, "free", ends)),
             ]
             role = "stream" if walk is stream_walk else "load"
             allowed[role] = allowed[role] & (~takes | tiles.available)

@@ -1,11 +1,13 @@
 """Scratchpads: one builder for each kind of memory that a design can name."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from archsim.compressed_memory import Boveda
 from archsim.errors import InputError
 from archsim.memory import Plain, Scratchpad
 from rtl.core.sram import Sram, address_bits
@@ -61,8 +63,29 @@ class PlainScratchpad(wiring.Component):
         return m
 
 
-def scratchpad(m: Module, name: str, kind: Scratchpad, *, bits: int, depth: int) -> Any:
-    """Add a scratchpad of that kind to `m`; returns what has the ports of `PlainScratchpad`."""
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """What a scratchpad holds: `lanes` of `bits`, signed or not, `depth` in each half."""
+
+    lanes: int
+    bits: int
+    signed: bool
+    depth: int
+
+
+def scratchpad(
+    m: Module, name: str, kind: Scratchpad, words: Words, *, straddles: bool = False
+) -> Any:
+    """Add a scratchpad of that kind to `m`; returns what has the ports of `PlainScratchpad`.
+
+    A compressed one also has `write_last`, and with `straddles` `read_next`
+    (`rtl.core.compressed_scratchpad`).
+    """
     if isinstance(kind, Plain):
-        return place(m, name, PlainScratchpad, bits=bits, depth=depth)
-    raise InputError(f"no RTL is known for the memory {type(kind).__name__}; known: Plain")
+        return place(m, name, PlainScratchpad, bits=words.lanes * words.bits, depth=words.depth)
+    if isinstance(kind, Boveda):
+        from rtl.core.compressed_scratchpad import CompressedScratchpad
+
+        shape = {"lanes": words.lanes, "bits": words.bits, "signed": words.signed}
+        return place(m, name, CompressedScratchpad, memory=kind, straddles=straddles, **shape)
+    raise InputError(f"no RTL is known for the memory {type(kind).__name__}; known: Plain, Boveda")

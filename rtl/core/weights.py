@@ -4,28 +4,30 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.memory import Scratchpad
-from rtl.core.scratchpad import scratchpad
+from archsim.memory import Plain, Scratchpad
+from rtl.core.scratchpad import Words, scratchpad
 
 
 class WeightReader(wiring.Component):
     """o = the next weight word of the tile, in the order in which it was written; 0 between.
 
     The walk goes back to the start of the step's words at the end of a block (`restart`) and to
-    word 0 at the end of a tile.  Latency: 3 cycles from `read` to o (address, memory, register).
-    Throughput: one word a cycle.  Never stalls.
+    word 0 at the end of a tile.  Latency: 2 + `memory.read_latency_cycles` from `read` to o
+    (address, memory, register).  Throughput: one word a cycle.  Never stalls.
 
     Members
     -------
-    write, write_half, write_address, write_data: from the loader; read: this issue uses a word;
-    read_half: of which half; restart: behind this issue the walk goes back to the step's start;
-    keep: the word behind this issue's is the next step's start; tile_end: the tile ends with this
+    write, write_half, write_address, write_data: from the loader; write_last: the word is the
+    tile's last; read: this issue uses a word; read_half: of which half; restart: behind this issue
+    the walk goes back to the step's start; keep: the word behind this issue's is the next step's
+    start; tile_end: the tile ends with this
     issue; o: the word.
     """
 
     write: Signal
     write_half: Signal
     write_address: Signal
+    write_last: Signal
     write_data: Signal
     read: Signal
     read_half: Signal
@@ -34,16 +36,17 @@ class WeightReader(wiring.Component):
     tile_end: Signal
     o: Signal
 
-    def __init__(self, *, memory: Scratchpad, bits: int, depth: int) -> None:
+    def __init__(self, *, memory: Scratchpad, words: Words) -> None:
         self.memory = memory
-        self.bits = bits
-        self.depth = depth
-        address = range(max(depth, 2))
+        self.words = words
+        self.depth = depth = words.depth
+        bits, address = words.lanes * words.bits, range(max(depth, 2))
         super().__init__(
             {
                 "write": In(1),
                 "write_half": In(1),
                 "write_address": In(address),
+                "write_last": In(1),
                 "write_data": In(bits),
                 "read": In(1),
                 "read_half": In(1),
@@ -56,9 +59,10 @@ class WeightReader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        store = scratchpad(m, "store", self.memory, bits=self.bits, depth=self.depth)
+        store = scratchpad(m, "store", self.memory, self.words)
+        wait = self.memory.read_latency_cycles
         at, step_start = Signal(range(self.depth + 1)), Signal(range(self.depth + 1))
-        following, half, valid = Signal.like(at), Signal(), Signal(2)
+        following, half, valid = Signal.like(at), Signal(), Signal(1 + wait)
         address = Signal(range(max(self.depth, 2)))
         m.d.comb += [
             following.eq(at + self.read),
@@ -69,12 +73,14 @@ class WeightReader(wiring.Component):
             store.read_address.eq(address),
             store.read_half.eq(half),
         ]
+        if not isinstance(self.memory, Plain):
+            m.d.comb += store.write_last.eq(self.write_last)
         m.d.sync += [
             address.eq(at),
             half.eq(self.read_half),
             at.eq(Mux(self.restart, step_start, following)),
-            valid.eq(Cat(self.read, valid)[:2]),
-            self.o.eq(Mux(valid[1], store.read_data, 0)),
+            valid.eq(Cat(self.read, valid)[: 1 + wait]),
+            self.o.eq(Mux(valid[wait], store.read_data, 0)),
         ]
         with m.If(self.keep):
             m.d.sync += step_start.eq(following)

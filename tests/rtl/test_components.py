@@ -1,6 +1,5 @@
 """The components by which a core is priced are the hardware that is emitted."""
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from netlists import USED, Components, Netlist, registers
 
 from archsim import EDGE_16, Plain
+from archsim.compressed_memory import Boveda
 from archsim.core.core_design import CoreDesign, kibibytes
 from archsim.designs.core_components import WORDS
 from archsim.designs.systolic import DATAFLOWS
@@ -21,16 +22,6 @@ from energy_models.technology import load_technology
 from rtl.emit import emit
 from rtl.synthesis.liberty import DEFAULT_LIBRARY, read_library
 from rtl.synthesis.yosys import map_to_cells
-from rtl.toolchain import run_yosys
-
-Components = tuple[Component, ...]
-FLIP_FLOPS = {"$dff", "$sdff", "$dffe", "$sdffe", "$sdffce"}
-PASSES = (
-    *("read_verilog top.v", "hierarchy -top top", "blackbox *sram*", "proc", "opt -full"),
-    *("opt_clean", "memory_collect", "write_json netlist.json"),
-)
-USED = (*PASSES[:-1], "simplemap t:$*dff*", "opt -full", "opt_clean", PASSES[-1])
-"""With every flip-flop on its own, so that those which nothing reads are gone."""
 
 DESIGNS = [
     replace(EDGE_16, rows=4, columns=5),
@@ -38,61 +29,6 @@ DESIGNS = [
     replace(EDGE_16, rows=3, columns=7, operand_bits=4),
     replace(EDGE_16, rows=8, columns=8, accumulator_memory=Plain(capacity_bytes=8192)),
 ]
-
-
-def number(parameter: str) -> int:
-    return int(parameter, 2)
-
-
-class Netlist:
-    """Flip-flops and memory macros of an emitted design, all instances counted."""
-
-    def __init__(self, design: CoreDesign, folder: Path, passes: tuple[str, ...] = PASSES) -> None:
-        (folder / "top.v").write_text(emit(design).verilog)
-        run_yosys(passes, folder)
-        self.modules: dict[str, Any] = json.loads((folder / "netlist.json").read_text())["modules"]
-        self.macros: Counter[tuple[int, int]] = Counter()
-        self.below: dict[str, int] = {}
-        top = self.modules["top"]["cells"]
-        self.flip_flops = self.count("top")
-        self.units = {
-            name: self.below[cell["type"]]
-            for name, cell in top.items()
-            if cell["type"] in self.below
-        }
-
-    def count(self, module: str) -> int:
-        """Flip-flops of one instance with all below it."""
-        total = 0
-        for cell in self.modules[module]["cells"].values():
-            kind, parameters = cell["type"], cell["parameters"]
-            if kind in FLIP_FLOPS or kind.startswith(("$_DFF", "$_SDFF")):
-                total += len(cell["connections"]["Q"])
-            elif kind.startswith("$mem") and number(parameters["WR_PORTS"]) == 0:
-                continue  # a ROM
-            elif kind.startswith("$mem"):  # queues, which become flip-flops
-                total += number(parameters["SIZE"]) * number(parameters["WIDTH"])
-            elif "sram" in kind:
-                source = self.modules[kind]
-                sizes = source["parameter_default_values"] | parameters
-                self.macros[number(sizes["BITS"]), number(sizes["DEPTH"])] += 1
-            elif kind in self.modules:
-                total += self.count(kind)
-        self.below[module] = total
-        return total
-
-    def placed(self, module: str, *names: str) -> int:
-        """Flip-flops of what a module places under names that begin so."""
-        cells = self.modules[module]["cells"].items()
-        return sum(self.below[cell["type"]] for name, cell in cells if name.startswith(names))
-
-
-def registers(components: Components, unit: str = "") -> int:
-    return sum(
-        one.count * one.attributes["bits"]
-        for one in components
-        if one.kind == "register" and one.name.startswith(unit)
-    )
 
 
 @pytest.mark.parametrize("dataflow", DATAFLOWS)
@@ -308,3 +244,22 @@ def test_area_of_an_array_is_that_of_its_netlist(name: str, tmp_path: Path) -> N
             assert found is not None
             model += one.count * found.value
     assert model == pytest.approx(area(top), rel=0.1)
+
+
+@pytest.mark.parametrize("which", ["ifmap", "weight", "both"])
+def test_components_of_compressed_memories_are_the_netlist(which: str, tmp_path: Path) -> None:
+    """Rows in two banks, directories, and the flip-flops that pack, place and unpack."""
+    design = replace(EDGE_16, rows=4, columns=5)
+    if which != "weight":
+        design = replace(design, ifmap_memory=Boveda(capacity_bytes=32768, group=2))
+    if which != "ifmap":
+        design = replace(design, weight_memory=Boveda(capacity_bytes=32768, group=5, unit_words=8))
+    netlist = Netlist(design, tmp_path)
+    control = next(one for one in design.components if one.kind == "control")
+    counted = registers(design.components) + control.attributes["state_bits"]
+    assert counted == pytest.approx(netlist.flip_flops, rel=0.003)
+    macros: Counter[tuple[int, int]] = Counter()
+    for one in design.components:
+        if one.kind == "sram":
+            macros[one.attributes["word_bits"], one.attributes["depth"]] += one.count
+    assert macros == netlist.macros

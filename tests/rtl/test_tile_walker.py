@@ -12,9 +12,11 @@ from archsim.core.problem import Problem, Tiling, problem_of
 from archsim.core.walk import walk
 from archsim.designs.systolic import DATAFLOWS, Systolic
 from archsim.errors import InputError
-from rtl.cases import Draw, random_layer, random_tiling
+from rtl.cases import Draw
 from rtl.core.tile_walker import TileWalker
+from rtl.tile_cases import random_layer, random_tiling
 from workloads.layers import MatMul
+from workloads.operands import synthetic
 
 SCALING = (40_000, 17)
 
@@ -71,8 +73,9 @@ def _run(
 def test_every_tile_of_random_layers(number: int) -> None:
     draw = Draw(23, number)
     design = random_design(draw)
-    problem = problem_of(random_layer(draw, design))
-    tiling = random_tiling(draw, design, problem)
+    layer = random_layer(draw, design)
+    problem = problem_of(layer)
+    tiling = random_tiling(draw, design, layer, synthetic(layer))
     if tiling is None:
         pytest.skip("the drawn layer does not fit the drawn scratchpads")
     expected = _expected(design, problem, tiling)[:200]

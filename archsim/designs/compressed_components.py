@@ -1,0 +1,166 @@
+"""A compressed scratchpad as components: rows, directories, and what packs and unpacks.
+
+Every flip-flop and every memory is that of the RTL (`rtl/core/compressed_column.py`), counted in
+the netlist by a test.  Events, from the counted reads and writes of words: a read reads one entry
+of every directory bank and a row of both banks of rows, the spill or not, as the RTL does; a write
+is charged with one row, which is exact for the widest values and more than happens for others, and
+with 1 / U of an entry.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from archsim.compressed_memory import Boveda
+from archsim.designs.core_components import (
+    Components,
+    Events,
+    adders,
+    address_bits,
+    incrementers,
+    memory,
+    registers,
+    selectors,
+    times,
+)
+
+if TYPE_CHECKING:
+    from archsim.core.core_design import CoreDesign
+
+WINDOW_ADDRESS_BITS = 28
+
+
+class _Shape:
+    """Sizes of a compressed scratchpad; `straddles` as `rtl.core.compressed_scratchpad` has it."""
+
+    def __init__(self, design: CoreDesign, name: str, memory: Boveda) -> None:
+        port = next(one for one in design.data_ports if one.name == name)
+        self.name, self.memory = name, memory
+        self.straddles = name == "ifmap"
+        self.lanes, self.bits, self.signed = port.lanes, port.lane_bits[0], port.lane_signed[0]
+        self.columns = port.lanes // memory.group
+        self.rows, self.units = memory.rows(port.bits), memory.units(port.bits)
+        self.entry = memory.entry_bits(port.bits, self.bits)
+        self.banks = 2 if self.straddles else 1
+        self.pieces = port.lanes if self.straddles else self.columns
+        self.code = self.bits.bit_length() - 1
+        self.read: Events = {f"{name}_read": 1.0}
+        self.write: Events = {f"{name}_write": 1.0}
+
+    @property
+    def address(self) -> int:
+        """Bits of a word's number."""
+        return self.memory.unit_words.bit_length() - 1 + address_bits(self.units)
+
+
+def compressed_memory(design: CoreDesign, name: str, memory_: Boveda) -> Components:
+    """The scratchpad of "ifmap" or "weight"."""
+    shape = _Shape(design, name, memory_)
+    return (*_memories(shape), *_packing(shape), *_places(shape), *_unpacking(shape))
+
+
+def _memories(shape: _Shape) -> Components:
+    """Rows in an even and an odd bank, directories; two halves of each."""
+    depth = -(-shape.rows // 2)
+    lanes = shape.lanes // shape.pieces
+    units = -(-shape.units // shape.banks)
+    unit_ends = times(shape.write, shape.columns / shape.memory.unit_words)
+    return (
+        *memory(
+            f"{shape.name}.memory",
+            (4 * shape.pieces, lanes, shape.bits, depth),
+            times(shape.read, 2.0 * shape.pieces),
+            times(shape.write, float(shape.pieces)),
+        ),
+        *selectors(
+            f"{shape.name}.memory",
+            shape.bits,
+            2 * shape.lanes,
+            times(shape.read, 2.0 * shape.lanes),
+        ),
+        *memory(
+            f"{shape.name}.directory",
+            (2 * shape.banks * shape.columns, 1, shape.entry, units),
+            times(shape.read, float(shape.banks * shape.columns)),
+            unit_ends,
+        ),
+        *selectors(
+            f"{shape.name}.directory",
+            shape.entry,
+            shape.banks * shape.columns,
+            times(shape.read, float(shape.banks * shape.columns)),
+        ),
+    )
+
+
+def _packing(shape: _Shape) -> Components:
+    """Magnitudes, widths, codes, shifted into the columns; the unit's entry as it grows."""
+    name, lanes, columns = f"{shape.name}.pack", shape.lanes, shape.columns
+    each_lane, each = times(shape.write, float(lanes)), times(shape.write, float(columns))
+    small = shape.bits - shape.signed + 2 * shape.code + 1 + (shape.rows + 1).bit_length()
+    entry = address_bits(shape.rows) + (shape.memory.unit_words - 1) * shape.code
+    levels = float(shape.code)
+    negate = incrementers(name, shape.bits, lanes, each_lane) if shape.signed else ()
+    return (
+        *negate,
+        *registers(name, shape.bits, 3 * lanes, times(each_lane, 3.0)),
+        *registers(name, small, columns, each),
+        *registers(name, entry, columns, times(each, 1 / shape.memory.unit_words)),
+        *selectors(name, entry, columns, each),
+        *selectors(name, 2 * shape.bits, lanes * shape.code, times(each_lane, levels)),
+        *selectors(name, shape.bits, 4 * lanes, times(each_lane, 4.0)),
+        *adders(name, shape.code + 1, columns, each),
+        *adders(name, address_bits(shape.rows), 2 * columns, times(each, 2.0)),
+    )
+
+
+def _places(shape: _Shape) -> Components:
+    """The sum of a unit's widths before the word, the row that it gives, and their registers."""
+    name, columns = f"{shape.name}.place", shape.columns
+    each = times(shape.read, float(columns))
+    unit_words, row = shape.memory.unit_words, address_bits(shape.rows)
+    sum_bits = max((unit_words * shape.bits - 1).bit_length(), 2)
+    found = row + 2 * shape.code + 1
+    words = 2 if shape.straddles else 1
+    address = shape.address
+    late = 2 * (3 + address) + 1 + address + 2 + (2 * shape.lanes if shape.straddles else 0)
+    halves = shape.banks * columns + 2 * shape.pieces
+    return (
+        *selectors(name, shape.code, columns * unit_words * words, times(each, unit_words * words)),
+        *adders(name, sum_bits, columns * unit_words, times(each, float(unit_words))),
+        *adders(name, row, columns * words, times(each, float(words))),
+        *registers(name, found, columns * words, times(each, float(words))),
+        *registers(name, late, 1, shape.read),
+        *registers(name, halves, 1, shape.read),
+    )
+
+
+def _unpacking(shape: _Shape) -> Components:
+    """Bits of two rows, shifted out, masked and made two's complement, in a register."""
+    name, lanes = f"{shape.name}.unpack", shape.lanes
+    each_lane = times(shape.read, float(lanes))
+    placed = 2 * shape.code + 2
+    back = incrementers(name, shape.bits, lanes, each_lane) if shape.signed else ()
+    levels = shape.code + 2
+    return (
+        *registers(name, placed, shape.pieces, times(shape.read, float(shape.pieces))),
+        *selectors(name, shape.bits, 2 * lanes, times(each_lane, 2.0)),
+        *selectors(name, shape.bits, lanes * levels, times(each_lane, float(levels))),
+        *back,
+        *registers(name, shape.bits, lanes, each_lane),
+    )
+
+
+def waiting_bits(design: CoreDesign, ifmap_lanes: int) -> int:
+    """Flip-flops by which credits and addresses are late where a memory is compressed."""
+    asked = {
+        "ifmap": 1 + WINDOW_ADDRESS_BITS + 2 * ifmap_lanes.bit_length(),
+        "weight": 5,
+    }
+    total = 0
+    for name, bits in asked.items():
+        kind = design.memory(name)
+        total += design.read_wait_cycles(name) * (bits + 1) + kind.write_latency_cycles
+    aligned = (ifmap_lanes - 1).bit_length() + 2 * ifmap_lanes.bit_length()
+    total += (design.ifmap_memory.read_latency_cycles - 1) * aligned
+    return total + design.weight_memory.read_latency_cycles - 1

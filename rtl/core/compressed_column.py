@@ -1,0 +1,194 @@
+"""One group column of a compressed scratchpad: rows, directory, and what reads them."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.core.boveda_shift import Unpack
+from rtl.core.compressed_place import WordPlace
+from rtl.core.compressed_writer import ColumnWriter, bank_bits, entry_bits, index_bits
+from rtl.core.scratchpad import PlainScratchpad
+from rtl.core.sram import address_bits
+from rtl.hierarchy import place
+
+
+class CompressedColumn(wiring.Component):
+    """o[t + 4] = group of the word at read_unit[t], index[t + 1], or of the word behind it.
+
+    With `straddles`, every lane takes either word, and directory and rows are read for both: units
+    as rows lie in an even and an odd bank.  Latency: 4 cycles from read_unit (directory, place,
+    rows, unpacking), 2 from values to the write.  Throughput: a read and a write a cycle.  Never
+    stalls.
+
+    Members
+    -------
+    values: lanes of B bits; 2 cycles later, of the same word: valid, index_in, ends, tile_ends (see
+    `ColumnWriter`), unit: its number, half_in.  read_unit: a unit; read_half: of which half; a
+    cycle later index: the word in the unit, odd: whether the unit's number is; 2 cycles later
+    half: as read_half, and later: which lanes take the word behind.  o: the group.
+    """
+
+    values: Signal
+    valid: Signal
+    index_in: Signal
+    ends: Signal
+    tile_ends: Signal
+    unit: Signal
+    half_in: Signal
+    read_unit: Signal
+    read_half: Signal
+    index: Signal
+    odd: Signal
+    half: Signal
+    later: Signal
+    o: Signal
+
+    def __init__(
+        self,
+        *,
+        shape: tuple[int, int, bool],
+        unit_words: int,
+        rows: int,
+        units: int,
+        straddles: bool,
+    ) -> None:
+        self.group, self.container_bits, self.signed = shape
+        self.rows = rows
+        self.units = units
+        self.straddles = straddles
+        self.sizes = {"container_bits": self.container_bits, "unit_words": unit_words, "rows": rows}
+        unit_bits = address_bits(units)
+        lanes = self.group * self.container_bits
+        super().__init__(
+            {
+                "values": In(lanes),
+                "valid": In(1),
+                "index_in": In(index_bits(unit_words)),
+                "ends": In(1),
+                "tile_ends": In(1),
+                "unit": In(unit_bits),
+                "half_in": In(1),
+                "read_unit": In(unit_bits),
+                "read_half": In(1),
+                "index": In(index_bits(unit_words)),
+                "half": In(1),
+                **({"odd": In(1), "later": In(self.group)} if straddles else {}),
+                "o": Out(lanes),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        writer = place(
+            m, "writer", ColumnWriter, group=self.group, signed=self.signed, **self.sizes
+        )
+        m.d.comb += [
+            writer.values.eq(self.values),
+            writer.valid.eq(self.valid),
+            writer.index.eq(self.index_in),
+            writer.ends.eq(self.ends),
+            writer.tile_ends.eq(self.tile_ends),
+        ]
+        where = place(m, "place", WordPlace, **self.sizes, pair=self.straddles)
+        self._directory(m, writer, where)
+        m.d.comb += where.index.eq(self.index)
+        words = [self._held(m, where, "")]
+        if self.straddles:
+            words.append(self._held(m, where, "next_"))
+        pieces = self.group if self.straddles else 1
+        for piece in range(pieces):
+            self._piece(m, writer, words, (piece, self.group // pieces))
+        return m
+
+    def _directory(self, m: Module, writer: Any, where: Any) -> None:
+        """Entries of units, in an even and an odd bank if two are read at once."""
+        bits = entry_bits(**self.sizes)
+        banks = 2 if self.straddles else 1
+        depth, number = -(-self.units // banks), self.read_unit
+        behind = (number + 1)[: len(number)]
+        reads: list[Any] = []
+        for bank in range(banks):
+            store = place(m, f"directory_{bank}", PlainScratchpad, bits=bits, depth=depth)
+            mine = self.unit[0] == bank if banks == 2 else 1
+            address = number if banks == 1 else (number, behind)[bank == 0][1:]
+            m.d.comb += [
+                store.write.eq(self.valid & self.ends & mine),
+                store.write_half.eq(self.half_in),
+                store.write_address.eq(self.unit[banks - 1 :]),
+                store.write_data.eq(writer.entry),
+                store.read_half.eq(self.read_half),
+                store.read_address.eq(address),
+            ]
+            reads.append(store.read_data)
+        if banks == 1:
+            m.d.comb += where.entry.eq(reads[0])
+            return
+        m.d.comb += [
+            where.entry.eq(Mux(self.odd, reads[1], reads[0])),
+            where.following.eq(Mux(self.odd, reads[0], reads[1])),
+        ]
+
+    def _held(self, m: Module, where: Any, prefix: str) -> tuple[Signal, Signal, Signal]:
+        """Row, pointer and width of a word, in registers."""
+        found: list[Signal] = []
+        for name in ("row", "p", "w"):
+            value = getattr(where, prefix + name)
+            found.append(Signal.like(value, name=f"{prefix}{name}_held", reset_less=True))
+            m.d.sync += found[-1].eq(value)
+        return found[0], found[1], found[2]
+
+    def _piece(
+        self,
+        m: Module,
+        writer: Any,
+        words: list[tuple[Signal, Signal, Signal]],
+        part: tuple[int, int],
+    ) -> None:
+        """Lanes that always take the same word: their two banks of rows, and their unpacking."""
+        number, lanes = part
+        size = lanes * self.container_bits
+        row, p, w = words[0]
+        if self.straddles:
+            takes = self.later[number]
+            row, p, w = (Mux(takes, b, a) for a, b in zip(*words, strict=True))
+        unpack = place(
+            m,
+            f"unpack_{number}",
+            Unpack,
+            group=lanes,
+            container_bits=self.container_bits,
+            signed=self.signed,
+        )
+        bank = bank_bits(self.rows)
+        rows: list[Any] = []
+        for odd in range(2):
+            store = place(
+                m, f"rows_{number}_{odd}", PlainScratchpad, bits=size, depth=-(-self.rows // 2)
+            )
+            data = writer.data.word_select(odd, self.group * self.container_bits)
+            m.d.comb += [
+                store.write.eq(writer.write[odd]),
+                store.write_half.eq(self.half_in),
+                store.write_address.eq(writer.address.word_select(odd, bank)),
+                store.write_data.eq(data.word_select(number, size)),
+                store.read_half.eq(self.half),
+                store.read_address.eq((row + (1 - odd))[1:]),
+            ]
+            rows.append(store.read_data)
+        starts_odd = Signal(name=f"odd_{number}", reset_less=True)
+        pointer = Signal.like(unpack.p, name=f"pointer_{number}", reset_less=True)
+        width = Signal.like(unpack.w, name=f"width_{number}", reset_less=True)
+        m.d.sync += [
+            starts_odd.eq(row[0]),
+            pointer.eq(p),
+            width.eq(w),
+            self.o.word_select(number, size).eq(unpack.values),
+        ]
+        m.d.comb += [
+            unpack.current.eq(Mux(starts_odd, rows[1], rows[0])),
+            unpack.following.eq(Mux(starts_odd, rows[0], rows[1])),
+            unpack.p.eq(pointer),
+            unpack.w.eq(width),
+        ]

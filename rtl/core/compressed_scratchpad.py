@@ -1,0 +1,113 @@
+"""A scratchpad of compressed words: the twin of `archsim.compressed_memory.Boveda`."""
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.compressed_memory import Boveda
+from rtl.core.compressed_column import CompressedColumn
+from rtl.core.delay import Delay
+from rtl.core.sram import address_bits
+from rtl.hierarchy import place
+
+
+class CompressedScratchpad(wiring.Component):
+    """o[t + 4] = half[read_half[t]][read_address[t]], or the word behind in the lanes of read_next.
+
+    Two halves, each of `memory.rows` rows and a directory of `memory.depth` words.  A tile's words
+    come in order, from 0 on; it must fit (`archsim.core.compressed_fit`).  A word written in cycle
+    t can be read with an address of cycle t + 3 on.  Throughput: a read and a write a cycle.
+    Never stalls.  Contract: docs/contracts/compressed-memory.md.
+
+    Members
+    -------
+    write, write_half, write_address, write_data: the word; write_last: it is its tile's last;
+    read_half, read_address: of the word to read; read_next (with `straddles`): a bit a lane;
+    read_data: lanes of `bits`.
+    """
+
+    write: Signal
+    write_half: Signal
+    write_address: Signal
+    write_last: Signal
+    write_data: Signal
+    read_half: Signal
+    read_address: Signal
+    read_next: Signal
+    read_data: Signal
+
+    def __init__(
+        self, *, memory: Boveda, lanes: int, bits: int, signed: bool, straddles: bool
+    ) -> None:
+        self.memory = memory
+        self.lanes = lanes
+        self.bits = bits
+        self.signed = signed
+        self.straddles = straddles
+        word = lanes * bits
+        self.rows, self.units = memory.rows(word), memory.units(word)
+        self.index_bits = memory.unit_words.bit_length() - 1
+        address = self.index_bits + address_bits(self.units)
+        super().__init__(
+            {
+                "write": In(1),
+                "write_half": In(1),
+                "write_address": In(address),
+                "write_last": In(1),
+                "write_data": In(word),
+                "read_half": In(1),
+                "read_address": In(address),
+                **({"read_next": In(lanes)} if straddles else {}),
+                "read_data": Out(word),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        group, index_bits = self.memory.group, self.index_bits
+        words = self.memory.unit_words
+        write = Cat(self.write, self.write_half, self.write_last, self.write_address)
+        written = self._late(m, "written", write, self.memory.write_latency_cycles)
+        index_in, unit = written[3 : 3 + index_bits], written[3 + index_bits :]
+        read = Cat(self.read_half, self.read_address)
+        located = self._late(m, "located", read, 1)
+        half = self._late(m, "half", self.read_half, 2)
+        later = self._late(m, "later", self.read_next, 2) if self.straddles else None
+        for number in range(self.lanes // group):
+            column = place(
+                m,
+                f"column_{number}",
+                CompressedColumn,
+                shape=(group, self.bits, self.signed),
+                unit_words=words,
+                rows=self.rows,
+                units=self.units,
+                straddles=self.straddles,
+            )
+            size = group * self.bits
+            m.d.comb += [
+                column.values.eq(self.write_data.word_select(number, size)),
+                column.valid.eq(written[0]),
+                column.half_in.eq(written[1]),
+                column.tile_ends.eq(written[2]),
+                column.ends.eq(written[2] | (index_in == words - 1)),
+                column.index_in.eq(index_in),
+                column.unit.eq(unit),
+                column.read_unit.eq(self.read_address[index_bits:]),
+                column.read_half.eq(self.read_half),
+                column.index.eq(located[1 : 1 + index_bits]),
+                column.half.eq(half),
+                self.read_data.word_select(number, size).eq(column.o),
+            ]
+            if later is not None:
+                m.d.comb += [
+                    column.odd.eq(located[1 + index_bits]),
+                    column.later.eq(later.word_select(number, group)),
+                ]
+        return m
+
+    def _late(self, m: Module, name: str, value: Value, cycles: int) -> Value:
+        """The value of so many cycles ago."""
+        line = place(m, name, Delay, bits=len(value), cycles=cycles)
+        m.d.comb += line.i.eq(value)
+        return line.o

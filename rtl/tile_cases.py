@@ -1,0 +1,177 @@
+"""Random cases of cores that are walked by tiles: awkward layers, tilings, and stalls."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from archsim.core import machine as mc
+from archsim.core.compressed_fit import compressed
+from archsim.core.core_design import CoreDesign
+from archsim.core.numerics import Drawing
+from archsim.core.problem import Problem, Tiling
+from archsim.core.walk import walk
+from archsim.errors import InputError
+from archsim.numbers import AnyIntArray, ceil_div
+from archsim.simulate import plan_tiling
+from archsim.timing import Service
+from archsim.trace import PORTS
+from rtl.cases import Draw
+from rtl.tile_conformance import TileCase
+from workloads.layers import Conv2d, MatMul
+from workloads.operands import Operands
+
+ATTEMPTS = 200
+MOST_TILES = 400
+
+
+def _near(draw: Draw, size: int, limit: int) -> int:
+    """A size that troubles an array axis of `size`: 1, primes, around its multiples."""
+    awkward = (1, 2, 3, size, size + 1, size - 1, 2 * size, 2 * size + 1, 7)
+    return max(1, min(draw.one_of(*awkward), limit))
+
+
+def random_layer(draw: Draw, design: CoreDesign) -> Conv2d | MatMul:
+    """A layer around the sizes of the design's array."""
+    pixels, filters, channels = design.mnk
+    bias, relu = draw.chance(0.5), draw.chance(0.5)
+    if draw.chance(0.4):
+        batch = draw.one_of(1, 1, 2)
+        return MatMul(
+            name="product",
+            m=_near(draw, pixels, 40),
+            n=_near(draw, filters, 40),
+            k=_near(draw, channels, 40),
+            batch=batch,
+            shared_weight=batch == 1,
+            bias=bias,
+            relu=relu,
+        )
+    kernel = (draw.whole(1, 3), draw.whole(1, 3))
+    dilation = (draw.one_of(1, 1, 2), draw.one_of(1, 1, 2))
+    pads = [draw.whole(0, kernel[axis] - 1) for axis in (0, 1, 0, 1)]
+    least = [max(1, (kernel[a] - 1) * dilation[a] + 1 - pads[a] - pads[a + 2]) for a in (0, 1)]
+    depthwise = draw.chance(0.2)
+    groups = draw.whole(2, 5) if depthwise else draw.one_of(1, 1, 1, 2)
+    channels = 1 if depthwise else _near(draw, channels, 20)
+    filters = 1 if depthwise else _near(draw, filters, 20)
+    return Conv2d(
+        name="convolution",
+        channels=channels * groups,
+        filters=filters * groups,
+        ifmap_height=draw.whole(least[0], least[0] + 5),
+        ifmap_width=draw.whole(least[1], least[1] + 5),
+        kernel_height=kernel[0],
+        kernel_width=kernel[1],
+        stride_height=draw.whole(1, 2),
+        stride_width=draw.whole(1, 3),
+        pad_top=pads[0],
+        pad_left=pads[1],
+        pad_bottom=pads[2],
+        pad_right=pads[3],
+        dilation_height=dilation[0],
+        dilation_width=dilation[1],
+        groups=groups,
+        batch=draw.one_of(1, 1, 2),
+        bias=bias,
+        relu=relu,
+    )
+
+
+def random_operands(draw: Draw, design: CoreDesign, layer: Conv2d | MatMul, seed: int) -> Operands:
+    """Values of all magnitudes; for compressed memories mostly narrow ones."""
+    drawn = design.numerics.synthetic(layer, Drawing(seed=seed))
+    if not compressed(design):
+        return drawn
+    return replace(drawn, ifmap=_narrowed(draw, drawn.ifmap), weight=_narrowed(draw, drawn.weight))
+
+
+def _narrowed(draw: Draw, values: AnyIntArray) -> AnyIntArray:
+    """Most values near zero, by as many bits as is drawn; −2^(B−1) may stay among them."""
+    most = int(np.abs(values.astype(np.int64)).max()).bit_length()
+    bits = draw.whole(0, most) if draw.chance(0.3) else most
+    wide = draw.rng.random(values.shape) < draw.rng.random() ** 8
+    return np.where(wide, values, values >> bits).astype(values.dtype)
+
+
+def random_tiling(
+    draw: Draw, design: CoreDesign, layer: Conv2d | MatMul, operands: Operands
+) -> Tiling | None:
+    """A tiling that fits, mostly of several tiles; None if none was found.
+
+    With compressed memories often the automatic one, whose tiles are as large as the values allow.
+    """
+    problem = design.numerics.problem(layer)
+    taken = design.numerics.take(layer, operands) if compressed(design) else None
+    if taken is not None and draw.chance(0.6):
+        try:
+            return plan_tiling(design, layer, None, taken)
+        except InputError:
+            return None
+    together = int(design.machine[mc.OUTPUT_VECTOR])
+    for attempt in range(ATTEMPTS):
+        filters = draw.whole(1, problem.filters)
+        tiling = Tiling(
+            pixel_rows=draw.whole(1, problem.out_height),
+            pixel_columns=draw.whole(1, problem.out_width),
+            filters=min(ceil_div(filters, together) * together, problem.filters),
+            channels=draw.whole(1, problem.channels),
+            order="filters_outer" if draw.chance(0.5) else "pixels_outer",
+        )
+        if attempt > ATTEMPTS // 2:
+            tiling = replace(tiling, pixel_rows=1, channels=1)
+        try:
+            plan_tiling(design, layer, tiling, taken)
+        except InputError:
+            continue
+        return tiling
+    return None
+
+
+def random_services(draw: Draw, counts: dict[str, int]) -> tuple[Service, ...]:
+    """Gaps on every port: none, rare and long, or everywhere, each port its own way."""
+    return tuple(Service(gaps=draw.gaps(max(1, counts[name]))) for name in PORTS)
+
+
+def port_counts(design: CoreDesign, problem: Problem, tiling: Tiling) -> dict[str, int]:
+    """Words that cross each port."""
+    from archsim.core import commands as cmd
+
+    tiles = walk(problem.vector(), tiling.vector(), design.machine)
+    return {
+        "command": 1,
+        "ifmap": int((tiles[:, cmd.IFMAP_WORDS] * tiles[:, cmd.LOAD_IFMAP]).sum()),
+        "weight": int((tiles[:, cmd.WEIGHT_WORDS] * tiles[:, cmd.LOAD_WEIGHT]).sum()),
+        "bias": int(tiles[:, cmd.BIAS_WORDS].sum()),
+        "ofmap": int((tiles[:, cmd.OUTPUT_WORDS] * tiles[:, cmd.LAST_K]).sum()),
+    }
+
+
+def random_tile_case(seed: int, number: int, design: CoreDesign, longest_words: int) -> TileCase:
+    """Case `number` of a seed, on a design, of at most so many words.
+
+    Raises `InputError` where no layer around the size of the array fits.
+    """
+    for attempt in range(ATTEMPTS):
+        draw = Draw(seed, number, attempt)
+        layer = random_layer(draw, design)
+        problem = design.numerics.problem(layer)
+        operands = random_operands(draw, design, layer, seed + number)
+        tiling = random_tiling(draw, design, layer, operands)
+        if tiling is None:
+            continue
+        counts = port_counts(design, problem, tiling)
+        tiles = len(walk(problem.vector(), tiling.vector(), design.machine))
+        if sum(counts.values()) > longest_words or tiles > MOST_TILES:
+            continue
+        return TileCase(
+            design=design,
+            layer=layer,
+            tiling=tiling,
+            operands=operands,
+            services=random_services(draw, counts),
+            label=f"seed {seed} case {number}",
+        )
+    raise InputError(
+        f"no random layer of case {number} fits the design: its scratchpads are too small "
+        f"for layers around the size of its array; larger ones can be verified"
+    )

@@ -1,0 +1,70 @@
+"""Cases of cores that are walked by tiles."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archsim.core.actions import ACTIONS
+from archsim.core.core_design import CoreDesign
+from archsim.core.problem import Tiling
+from archsim.numbers import IntArray
+from archsim.ports import Port
+from archsim.timing import Service
+from archsim.trace import PORTS, Answer, answer
+from rtl.conformance import Case
+from workloads.layers import Conv2d, MatMul
+from workloads.operands import Operands
+
+SETTLING_CYCLES = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileCase(Case):
+    """A layer in a tiling on a design, and how the memory side serves each port.
+
+    services: in the order of `archsim.trace.PORTS`.
+    """
+
+    design: CoreDesign
+    layer: Conv2d | MatMul
+    tiling: Tiling
+    operands: Operands
+    services: tuple[Service, ...]
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.layer.name
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        return self.design.ports
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        return tuple(ACTIONS)
+
+    @property
+    def tail_cycles(self) -> int:
+        return self.design.result_latency_cycles + SETTLING_CYCLES
+
+    def answer(self) -> Answer:
+        """What the model says; raises `InputError` as `archsim.trace.answer`."""
+        return answer(self.design, self.layer, self.tiling, self.operands, self.services)
+
+    def gaps(self, expected: Any) -> Mapping[str, IntArray]:
+        return {
+            port.name: np.diff(service.finish_times(len(expected.transfers[port.name])), prepend=0)
+            - 1
+            for port, service in zip(self.ports, self.services, strict=True)
+        }
+
+    def details(self) -> dict[str, str]:
+        return {"layer": repr(self.layer), "tiling": repr(self.tiling)}
+
+
+def free_services() -> tuple[Service, ...]:
+    """Ports that never wait."""
+    return tuple(Service() for _ in PORTS)

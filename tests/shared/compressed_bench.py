@@ -1,0 +1,164 @@
+"""A compressed scratchpad alone: tiles written and read back to back, every word checked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from amaranth.sim import Simulator
+
+from archsim.codecs.boveda_format import BovedaFormat
+from archsim.compressed_memory import Boveda
+from archsim.core.compressed_fit import word_rows
+from rtl.cases import Draw
+from rtl.core.compressed_scratchpad import CompressedScratchpad
+
+Words = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Store:
+    """A scratchpad of words of `lanes` values."""
+
+    memory: Boveda
+    lanes: int
+    bits: int
+    signed: bool
+    straddles: bool
+
+    @property
+    def rows(self) -> int:
+        """In each half."""
+        return self.memory.rows(self.lanes * self.bits)
+
+    def fits(self, words: Words) -> bool:
+        """Whether a tile of these words does."""
+        form = BovedaFormat(group=self.memory.group, container_bits=self.bits, signed=self.signed)
+        deep = len(words) <= self.memory.depth(self.lanes * self.bits)
+        return deep and int(word_rows(words, self.memory, form).max()) <= self.rows
+
+    def pack(self, word: Sequence[int]) -> int:
+        """Lanes as one integer."""
+        mask = (1 << self.bits) - 1
+        return sum((int(value) & mask) << (lane * self.bits) for lane, value in enumerate(word))
+
+
+def random_store(draw: Draw) -> Store:
+    """Any shape of word, group and unit, and few rows."""
+    bits, group = draw.one_of(4, 8, 16), draw.whole(1, 5)
+    lanes, rows = group * draw.whole(1, 3), draw.one_of(2, 3, 4, 5, 7, 8, 12)
+    return Store(
+        memory=Boveda(
+            capacity_bytes=-(-2 * rows * lanes * bits // 8),
+            group=group,
+            unit_words=draw.one_of(1, 2, 4, 8, 16),
+            expansion=draw.one_of(1, 2, 3, 8),
+        ),
+        lanes=lanes,
+        bits=bits,
+        signed=draw.chance(0.6),
+        straddles=draw.chance(0.6),
+    )
+
+
+def random_tile(draw: Draw, store: Store) -> Words:
+    """Words of values that fit, as many as do where the draw has it so."""
+    low, high = (-(1 << store.bits - 1), 0) if store.signed else (0, 0)
+    high = (1 << store.bits - store.signed) - 1
+    most = store.memory.depth(store.lanes * store.bits)
+    while True:
+        words = draw.rng.integers(low, high + 1, (draw.whole(1, most), store.lanes))
+        words >>= draw.rng.integers(0, store.bits + 1, (len(words), 1))
+        words[draw.rng.random(words.shape) < draw.rng.random()] = 0
+        while len(words) and not store.fits(words):
+            words = words[:-1]
+        if len(words):
+            return words
+
+
+@dataclass
+class Step:
+    """The inputs of a cycle, and what must be at the output of it."""
+
+    inputs: dict[str, int]
+    expected: int | None = None
+
+
+def steps_of(draw: Draw, store: Store, tiles: int) -> list[Step]:
+    """Tiles into one half or the other, each read as soon as it may and overwritten at once.
+
+    The first word of a tile crosses in the cycle in which the last address of its half's former
+    tile is presented.
+    """
+    steps: dict[int, Step] = {}
+
+    def at(cycle: int) -> Step:
+        return steps.setdefault(cycle, Step({}))
+
+    free, now = [0, 0], 0
+    for _ in range(tiles):
+        words, half = random_tile(draw, store), draw.whole(0, 1)
+        now = max(now, free[half])
+        for number, word in enumerate(words):
+            now += draw.whole(0, 2) if number and draw.chance(0.2) else 0
+            at(now).inputs.update(
+                write=1,
+                write_half=half,
+                write_address=number,
+                write_last=int(number == len(words) - 1),
+                write_data=store.pack(word),
+            )
+            now += 1
+        first = max(now + store.memory.write_latency_cycles, free[0], free[1])
+        reads = [draw.whole(0, len(words) - 1) for _ in range(draw.whole(1, 2 * len(words)))]
+        for cycle, number in enumerate(reads, first):
+            later = _later(draw, store, number, len(words))
+            step = at(cycle)
+            step.inputs.update(read_half=half, read_address=number)
+            if store.straddles:
+                step.inputs["read_next"] = sum(bit << lane for lane, bit in enumerate(later))
+            picked = [words[number + bit, lane] for lane, bit in enumerate(later)]
+            at(cycle + store.memory.read_latency_cycles).expected = store.pack(picked)
+        # the last address is presented in this cycle, in which a write may come already
+        free[half] = first + len(reads) - 1
+        free[1 - half] = max(free[1 - half], 0)
+        if draw.chance(0.7):
+            now = max(now, free[half])
+    return [steps.get(cycle, Step({})) for cycle in range(max(steps) + 1)]
+
+
+def _later(draw: Draw, store: Store, number: int, words: int) -> list[int]:
+    """Which lanes take the word behind: as a rotation has it, those below some lane."""
+    if not store.straddles or number + 1 == words:
+        return [0] * store.lanes
+    offset = draw.whole(0, store.lanes - 1)
+    return [int(lane < offset) for lane in range(store.lanes)]
+
+
+def differences(store: Store, steps: list[Step]) -> int:
+    """Cycles in which the scratchpad's word is not the expected one."""
+    dut = CompressedScratchpad(
+        memory=store.memory,
+        lanes=store.lanes,
+        bits=store.bits,
+        signed=store.signed,
+        straddles=store.straddles,
+    )
+    names = ["write", "write_half", "write_address", "write_last", "write_data", "read_half"]
+    names += ["read_address", *(["read_next"] if store.straddles else [])]
+    wrong = 0
+
+    async def bench(ctx: Any) -> None:
+        nonlocal wrong
+        for step in steps:
+            for name in names:
+                ctx.set(getattr(dut, name), step.inputs.get(name, 0))
+            _, _, seen = await ctx.tick().sample(dut.read_data)
+            wrong += step.expected is not None and seen != step.expected
+
+    simulator = Simulator(dut)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return wrong
