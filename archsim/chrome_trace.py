@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
 from archsim.activity import ARRAY, LAYERS, LOADERS, OFMAP_PORT, UNITS, Interval, Tile
-from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from archsim.designs.registry import design_name, design_record
 from archsim.version import VERSION
 
@@ -30,11 +30,17 @@ Event = dict[str, Any]
 
 
 def write_chrome_trace(
-    intervals: Iterable[Interval], file: TextIO, *, design: CoreDesign, network: str
+    intervals: Iterable[Interval],
+    file: TextIO,
+    *,
+    design: Design,
+    network: str,
+    units: Sequence[str] = UNITS,
 ) -> int:
     """Write intervals as they come, one event a line; returns how many events were written.
 
-    `network` names the run beside the design.
+    `network` names the run beside the design; `units` are all that intervals may be of, in the
+    order in which they are shown.
     """
     header = {
         "displayTimeUnit": "ns",
@@ -47,7 +53,7 @@ def write_chrome_trace(
     }
     file.write(f'{_json(header)[:-1]},"traceEvents":[\n')
     count = 0
-    for event in _events(intervals, design, network):
+    for event in _events(intervals, design, network, units):
         file.write(",\n" if count else "")
         file.write(_json(event))
         count += 1
@@ -60,24 +66,27 @@ def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _events(intervals: Iterable[Interval], design: CoreDesign, network: str) -> Iterator[Event]:
-    yield from _names(f"{network} on {design_name(design)}")
+def _events(
+    intervals: Iterable[Interval], design: Design, network: str, units: Sequence[str]
+) -> Iterator[Event]:
+    yield from _names(f"{network} on {design_name(design)}", units)
+    threads = {unit: thread for thread, unit in enumerate(units, 1)}
     for interval in intervals:
-        yield _complete(interval, design)
+        yield _complete(interval, design, threads[interval.unit])
         if interval.unit == ARRAY or interval.bytes_moved:
             yield from _counters(interval, design)
 
 
-def _names(process: str) -> Iterator[Event]:
+def _names(process: str, units: Sequence[str]) -> Iterator[Event]:
     """The metadata that name the process and its threads, and put the threads in order."""
     yield {"ph": "M", "pid": PROCESS, "name": "process_name", "args": {"name": process}}
-    for thread, unit in enumerate(UNITS, 1):
+    for thread, unit in enumerate(units, 1):
         place = {"ph": "M", "pid": PROCESS, "tid": thread}
         yield place | {"name": "thread_name", "args": {"name": unit}}
         yield place | {"name": "thread_sort_index", "args": {"sort_index": thread}}
 
 
-def _nanoseconds(cycle: int, design: CoreDesign) -> int:
+def _nanoseconds(cycle: int, design: Design) -> int:
     return round(cycle * 1e9 / design.clock_hz)
 
 
@@ -87,14 +96,14 @@ def _microseconds(nanoseconds: int) -> float:
     return value if int(value * 1000) == nanoseconds else math.nextafter(value, math.inf)
 
 
-def _complete(interval: Interval, design: CoreDesign) -> Event:
+def _complete(interval: Interval, design: Design, thread: int) -> Event:
     start = _nanoseconds(interval.start_cycle, design)
     end = _nanoseconds(interval.end_cycle, design)
     what, tile = interval.what, interval.tile
     return {
         "ph": "X",
         "pid": PROCESS,
-        "tid": UNITS.index(interval.unit) + 1,
+        "tid": thread,
         "ts": _microseconds(start),
         "dur": _microseconds(end - start),
         "cat": interval.unit,
@@ -132,7 +141,7 @@ def _part(tile: Tile) -> dict[str, Any]:
     }
 
 
-def _counters(interval: Interval, design: CoreDesign) -> Iterator[Event]:
+def _counters(interval: Interval, design: Design) -> Iterator[Event]:
     """A counter that has its mean value during the interval, and 0 from its end."""
     if interval.unit == ARRAY and interval.tile is not None:
         name, unit = UTILISATION, "percent"

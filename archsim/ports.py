@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,28 @@ class Transfers:
 
     def __len__(self) -> int:
         return len(self.cycle)
+
+
+class PortAnswer(Protocol):
+    """What a model answers, whatever kind of machine it is of.
+
+    transfers: by port.  earliest: for each port, the cycle before which the memory side does not
+    offer each word, 0 where nothing but gaps holds words back, [n].  actions: counted, by name.
+    """
+
+    @property
+    def transfers(self) -> Mapping[str, Transfers]: ...
+
+    @property
+    def earliest(self) -> Mapping[str, IntArray]: ...
+
+    @property
+    def actions(self) -> Mapping[str, int]: ...
+
+    @property
+    def cycles(self) -> int:
+        """From cycle 0 to the last ofmap word, both included."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,13 +25,18 @@ from typing import Any, TextIO
 import numpy as np
 
 from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from archsim.core.problem import Tiling
 from archsim.core.traffic import service_objects, services_of
 from archsim.core.walk import walk
 from archsim.designs.registry import design_name
-from archsim.ports import Port, Transfers
+from archsim.designs.scnn import Scnn
+from archsim.ports import Port, PortAnswer, Transfers
 from archsim.simulate import plan_tiling
-from archsim.trace import Answer, answer
+from archsim.sparse.answer import sparse_answer
+from archsim.sparse.scnn_command import scnn_ports
+from archsim.sparse.words import LayerRun, pass_words
+from archsim.trace import answer
 from archsim.version import VERSION
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
@@ -81,7 +86,7 @@ class Waves:
     half as large again with them.
     """
 
-    def __init__(self, design: CoreDesign, file: TextIO, *, lanes: bool = True) -> None:
+    def __init__(self, design: Design, file: TextIO, *, lanes: bool = True) -> None:
         from vcd.writer import VCDWriter
 
         comment = f"the model of {design_name(design)}, archsim {VERSION}"
@@ -91,7 +96,7 @@ class Waves:
         self._writer = writer
         self._layer = writer.register_var(SCOPE, "layer", "string", init="")
         self._cycle = writer.register_var(SCOPE, "cycle", "wire", size=CYCLE_BITS, init=0)
-        self._ports = [_PortWave(writer, port, lanes=lanes) for port in design.ports]
+        self._ports = [_PortWave(writer, port, lanes=lanes) for port in ports_of(design)]
         self._start = 0
 
     def add_layer(self, name: str, transfers: Mapping[str, Transfers], cycles: int) -> None:
@@ -135,13 +140,25 @@ def _time(cycle: int) -> int:
     return FIRST_CYCLE_PS + cycle * PERIOD_PS
 
 
+def ports_of(design: Design) -> tuple[Port, ...]:
+    """The streams at the boundary of a design's core."""
+    if isinstance(design, CoreDesign):
+        return design.ports
+    assert isinstance(design, Scnn)
+    return scnn_ports(design)
+
+
 def layer_answer(
-    design: CoreDesign, layer: Conv2d | MatMul, operands: Operands, tiling: Tiling | None = None
-) -> Answer:
+    design: Design, layer: Conv2d | MatMul, operands: Operands, tiling: Tiling | None = None
+) -> PortAnswer:
     """The model's answer with the design's own off-chip memory, as `archsim.simulate` times it.
 
-    Raises `InputError` as `plan_tiling` and `archsim.trace.answer` do.
+    Raises `InputError` as `plan_tiling` and `archsim.trace.answer` do, or as
+    `archsim.sparse.answer.sparse_answer`.
     """
+    if not isinstance(design, CoreDesign):
+        assert isinstance(design, Scnn)
+        return sparse_answer(design, pass_words(design, [LayerRun(layer=layer, operands=operands)]))
     tiling = plan_tiling(design, layer, tiling)
     tiles = walk(design.numerics.problem(layer).vector(), tiling.vector(), design.machine)
     services = service_objects(services_of(tiles, design.machine))

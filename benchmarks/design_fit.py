@@ -3,9 +3,9 @@
     python benchmarks/design_fit.py                            OSU 180 nm, as Debian packages it
     python benchmarks/design_fit.py --liberty sky130hd_tt.lib.gz --technology 130nm
     python benchmarks/design_fit.py energy                     only this; or area, or cores,
-                                                               or cores-energy
+                                                               or cores-energy, or sparse
 
-cores, cores-energy: of vector MAC cores with scales and of tensor cores.
+cores, cores-energy: of vector MAC cores with scales and of tensor cores.  sparse: areas of SCNN's.
 
 The model prices `design.components` with blocks that were synthesised on their own.  No design is
 in that fit, but for control, whose coefficient is of the control modules of a 4 × 4 core.  Area is
@@ -26,18 +26,20 @@ from typing import Any
 
 from archsim import EDGE_16, OffChip, simulate
 from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from archsim.core.numerics import Drawing
 from archsim.designs.core_components import WORDS
+from archsim.designs.scnn import Scnn
 from archsim.designs.systolic import DATAFLOWS
 from archsim.designs.tensorcore import TensorCore
 from archsim.designs.vsq import Vsq
 from archsim.energy import account
 from archsim.simulate import plan_tiling
 from energy_models.technology import Technology, load_technology
-from rtl.conformance import Case, free_services
 from rtl.synthesis.liberty import DEFAULT_LIBRARY
 from rtl.synthesis.power import PowerMeter
 from rtl.synthesis.synthesize import synthesize
+from rtl.tile_conformance import TileCase, free_services
 from workloads.layers import MatMul, Network
 
 SIZES = ((4, 4, 8), (6, 10, 8), (8, 8, 4), (8, 8, 8), (8, 8, 16), (12, 12, 8), (16, 16, 8))
@@ -74,6 +76,27 @@ TENSOR = {
 }
 """Numbers of each, and a small core that computes with them."""
 
+ONE_PE = Scnn(grid_rows=1, grid_columns=1)
+SPARSE = (
+    replace(
+        ONE_PE,
+        weight_lanes=2,
+        ifmap_lanes=2,
+        banks=8,
+        operand_bits=8,
+        accumulator_bits=20,
+        bank_queue=2,
+    ),
+    replace(ONE_PE, weight_lanes=2, ifmap_lanes=2, banks=8),
+    replace(ONE_PE, weight_lanes=2, banks=16),
+    replace(ONE_PE, bank_queue=1),
+    replace(ONE_PE, bank_queue=2),
+    ONE_PE,
+    replace(ONE_PE, operand_bits=8, accumulator_bits=16),
+    Scnn(grid_rows=2, grid_columns=2, weight_lanes=2, ifmap_lanes=2, banks=8),
+)
+"""Sparse cores of few PEs; what is not said is as published."""
+
 OUTSIDE = ("sram", "dram")
 """Kinds that are no standard cells."""
 
@@ -95,6 +118,9 @@ class Compared:
             f"| {self.label} | {self.model:.3f} | {self.netlist:.3f} | {100 * self.error:+.1f} % |"
         )
 
+
+HEADINGS = {"area": "bits | dataflow", "energy": "bits | dataflow", "sparse": "banks | bits"}
+"""Of the second and third column, where they are not numbers and kind."""
 
 Labelled = tuple[str, Any]
 """The first cells of a row, and the design."""
@@ -121,7 +147,15 @@ def cores() -> Iterator[Labelled]:
         yield f"{design.size} | {numbers} | {design.kind}", design
 
 
-def area(label: str, design: CoreDesign, library: Path, technology: Technology) -> Compared:
+def sparse_cores() -> Iterator[Labelled]:
+    """SCNNs: grid and lanes, banks and places of each queue, bits of operands and sums."""
+    for design in SPARSE:
+        banks = f"{design.banks} banks, Q = {design.bank_queue}"
+        bits = f"{design.operand_bits} in {design.accumulator_bits}"
+        yield f"{design.size} | {banks} | {bits}", design
+
+
+def area(label: str, design: Design, library: Path, technology: Technology) -> Compared:
     """Cells in mm², memories left out, also those of a few words that the model builds of cells."""
     total = 0.0
     for component in design.components:
@@ -143,7 +177,7 @@ def energy(label: str, design: CoreDesign, library: Path, technology: Technology
         one.kind not in OUTSIDE and not one.name.endswith(WORDS)
         for one in cost.price_list.components
     ]
-    case = Case(
+    case = TileCase(
         design=design,
         layer=layer,
         tiling=plan_tiling(design, layer, None),
@@ -164,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "what",
         nargs="*",
-        choices=["area", "energy", "cores", "cores-energy", []],
+        choices=["area", "energy", "cores", "cores-energy", "sparse", []],
         help="all by default",
     )
     parser.add_argument("--liberty", type=Path, default=DEFAULT_LIBRARY)
@@ -175,6 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "area": (area, arrays(SIZES), "mm²"),
         "energy": (energy, arrays(SMALL), "nJ"),
         "cores": (area, cores(), "mm²"),
+        "sparse": (area, sparse_cores(), "mm²"),
         "cores-energy": (energy, cores(), "nJ"),
     }
     for what in options.what or tables:
@@ -183,8 +218,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for label, design in designs:
             print(f"{label} …", file=sys.stderr)
             found.append(compare(label, design, options.liberty, technology))
-        kind = "kind" if what.startswith("cores") else "dataflow"
-        print(f"\n| design | bits | {kind} | model {unit} | netlist {unit} | error |")
+        heading = HEADINGS.get(what, "bits | kind")
+        print(f"\n| design | {heading} | model {unit} | netlist {unit} | error |")
         print("|---|---|---|---|---|---|")
         print("\n".join(one.row() for one in found))
         errors = [100 * abs(one.error) for one in found]

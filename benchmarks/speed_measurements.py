@@ -194,10 +194,11 @@ def core_timing(repeats: int) -> Row:
 
 def _rtl_bench(design: Systolic, layer: Conv2d | MatMul, tiling: Tiling) -> tuple[Any, Any, Any]:
     """The conformance case of a layer behind the design's off-chip memory, answer and bench."""
-    from rtl.conformance import Case, bench_of
+    from rtl.conformance import bench_of
+    from rtl.tile_conformance import TileCase
 
     tiles = walk(problem_of(layer).vector(), tiling.vector(), design.machine)
-    case = Case(
+    case = TileCase(
         design=design,
         layer=layer,
         tiling=tiling,

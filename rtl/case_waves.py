@@ -18,6 +18,6 @@ def check_with_waves(case: Case, folder: Path, *, suffix: str = ".fst") -> Verdi
     expected = case.answer()
     model = folder / "model.vcd"
     with model.open("w", encoding="utf-8") as file, Waves(case.design, file) as waves:
-        waves.add_layer(case.layer.name, expected.transfers, expected.cycles)
+        waves.add_layer(case.name, expected.transfers, expected.cycles)
     rtl = folder / f"rtl{suffix}"
     return check(case, lambda bench: run_cocotb(verilog, "top", bench, waves=rtl))

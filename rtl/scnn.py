@@ -75,6 +75,13 @@ class ScnnCore(wiring.Component):
     bias: stream.Interface
     ofmap: stream.Interface
 
+    @staticmethod
+    def random_case(seed: int, number: int, design: Scnn, longest_words: int) -> Any:
+        """A case for the conformance suite (`rtl.conformance.RandomCase`)."""
+        from rtl.sparse_cases import random_sparse_case
+
+        return random_sparse_case(seed, number, design, longest_words)
+
     def __init__(self, design: Scnn) -> None:
         self.design = design
         super().__init__(core_members(design))

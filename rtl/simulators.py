@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from rtl.benches.bench import Bench, Outcome
 from rtl.conformance import Runner
 from rtl.registry import core_of
@@ -10,7 +10,7 @@ from rtl.registry import core_of
 Simulator = Literal["amaranth", "verilator", "cocotb"]
 
 
-def runner(design: CoreDesign, simulator: Simulator) -> Runner:
+def runner(design: Design, simulator: Simulator) -> Runner:
     """Something that runs benches on the RTL of `design`.
 
     amaranth: Amaranth's own simulator, for small designs; verilator: the emitted Verilog, stepped

@@ -10,7 +10,7 @@ Each test compares every transfer on every port, cycle for cycle and bit for bit
 count, under random stalls on every port.
 """
 
-from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from rtl.cases import Draw, random_case
 from rtl.conformance import Verdict, check
 from rtl.simulators import Simulator, runner
@@ -25,7 +25,7 @@ def assert_equal(verdict: Verdict) -> None:
 class DesignConformance:
     """Model against RTL in Amaranth's simulator, and through the emitted Verilog."""
 
-    designs: tuple[CoreDesign, ...] = ()
+    designs: tuple[Design, ...] = ()
     """The designs whose Verilog is emitted and run: few, since each is compiled."""
 
     amaranth_cases = 36
@@ -33,7 +33,7 @@ class DesignConformance:
     cocotb_cases = 3
     seed = 1
 
-    def random_design(self, draw: Draw) -> CoreDesign:
+    def random_design(self, draw: Draw) -> Design:
         """A small design for Amaranth's simulator."""
         raise NotImplementedError
 
@@ -42,7 +42,7 @@ class DesignConformance:
             design = self.random_design(Draw(self.seed, number))
             self.check_one(design, "amaranth", number)
 
-    def check_one(self, design: CoreDesign, simulator: Simulator, number: int) -> None:
+    def check_one(self, design: Design, simulator: Simulator, number: int) -> None:
         """One random case of a design; a design too small for any is passed over."""
         assert_equal(check(random_case(self.seed, number, design), runner(design, simulator)))
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import typer
 from rich import box
+from rich.progress import Progress
 from rich.table import Table
 
 from archsim.cli.choose import WorkloadOptions, load_workload
@@ -28,7 +29,10 @@ from archsim.cli.options import (
 )
 from archsim.cli.output import announce_compilation, output_console, progress_bar
 from archsim.cli.run import load_tilings
-from archsim.designs.registry import load_core
+from archsim.core.design import Design
+from archsim.core.problem import Tiling
+from archsim.designs.registry import load_design, require_core, with_settings
+from archsim.designs.scnn import Scnn
 from archsim.errors import InputError, nearest, require
 from archsim.files import require_new
 from workloads.layers import Network
@@ -76,11 +80,9 @@ def trace(  # noqa: PLR0913
       archsim trace edge-16 alexnet --layer conv1 --perfetto conv1.json --vcd conv1.vcd
       archsim trace tpu-v1 bert-base --set off_chip.bytes_per_cycle=512 --json | jq .activity
     """
-    from archsim.cli.traced_run import TracedRun
-
     _check_outputs(perfetto, vcd)
     require(lanes or vcd is not None, "--no-lanes is of --vcd; give both")
-    chosen = load_core(design, settings or [], "trace")
+    chosen = with_settings(load_design(design), settings or [])
     options = WorkloadOptions(
         dims=tuple(dim or ()),
         skip_unsupported=skip_unsupported,
@@ -91,23 +93,52 @@ def trace(  # noqa: PLR0913
         input_file=input_file,
     )
     work = load_workload(workload, options)
-    run = TracedRun(
-        design=chosen,
-        whole_network=work.network,
-        network=_part(work.network, layer),
-        all_tilings=load_tilings(tiling),
-    )
-    values = None if vcd is None else work.operands(chosen.intake)
+    sparse = isinstance(chosen, Scnn)
+    values = work.operands(chosen.intake) if sparse or vcd is not None else None
+    part = _part(work.network, layer)
+    run = _traced_run(chosen, (work.network, part), load_tilings(tiling), values)
     announce_compilation()
-    with progress_bar(f"timing {run.network.name}", quiet=as_json) as bar:
+    with progress_bar(f"timing {part.name}", quiet=as_json) as bar:
         summary = run.summarize(bar, perfetto)
-    if vcd is not None and values is not None:
+    if vcd is not None:
         with progress_bar(f"writing {vcd.name}", quiet=as_json) as bar:
-            summary["vcd"] = run.write_vcd(bar, vcd, values, lanes=lanes)
+            summary["vcd"] = run.write_vcd(bar, vcd, lanes=lanes)
     if as_json:
         print(json.dumps(summary, indent=2))
     else:
         _print(summary)
+
+
+def _traced_run(
+    design: Design, networks: tuple[Network, Network], tilings: dict[str, Tiling], values: Any
+) -> Traced:
+    """What traces the second of the networks, a part of the first."""
+    from archsim.cli.sparse_traced_run import SparseTracedRun
+    from archsim.cli.traced_run import TracedRun
+
+    whole, part = networks
+    if isinstance(design, Scnn):
+        require(not tilings, f"tilings are for cores walked by tiles, not {design.kind}")
+        return SparseTracedRun(design=design, network=part, operands=values)
+    return TracedRun(
+        design=require_core(design, "trace"),
+        whole_network=whole,
+        network=part,
+        all_tilings=tilings,
+        operands=values,
+    )
+
+
+class Traced(Protocol):
+    """A run over time, whatever kind of machine it is of."""
+
+    def summarize(self, bar: Progress, perfetto: Path | None) -> dict[str, Any]:
+        """How long each unit did what; what it did when, as a file."""
+        ...
+
+    def write_vcd(self, bar: Progress, path: Path, *, lanes: bool) -> dict[str, Any]:
+        """Every word at every port."""
+        ...
 
 
 def _check_outputs(*paths: Path | None) -> None:
@@ -146,7 +177,7 @@ def _print(summary: dict[str, Any]) -> None:
     console.print(
         f"{cycles:,} cycles = {1e3 * cycles / summary['clock_hz']:,.3f} ms at "
         f"{summary['clock_hz'] / 1e6:,.0f} MHz; layers: {summary['layers']:,}; "
-        f"tiles: {summary['tiles']:,}"
+        f"{'passes' if 'groups' in summary['activity'] else 'tiles'}: {summary['tiles']:,}"
     )
     for kind, count in (("perfetto", "events"), ("vcd", "transfers")):
         if kind in summary:

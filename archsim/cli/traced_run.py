@@ -73,6 +73,7 @@ class TracedRun:
     """What is traced: the layers of a network on a design, in tilings given for some.
 
     `network` is the whole network or a part of it; `all_tilings` may name layers of all of it.
+    operands: where words are wanted.
     Raises `InputError` for tilings of layers that the whole network does not have.
     """
 
@@ -80,6 +81,7 @@ class TracedRun:
     whole_network: Network
     network: Network
     all_tilings: Mapping[str, Tiling]
+    operands: Source | Mapping[str, Operands] | None = None
 
     def __post_init__(self) -> None:
         check_tiling_names(self.whole_network, self.all_tilings)
@@ -124,15 +126,14 @@ class TracedRun:
             **written,
         }
 
-    def write_vcd(
-        self, bar: Progress, path: Path, operands: Source | Mapping[str, Operands], *, lanes: bool
-    ) -> dict[str, Any]:
-        """Write the words of every layer."""
+    def write_vcd(self, bar: Progress, path: Path, *, lanes: bool) -> dict[str, Any]:
+        """Write the words of every layer; `operands` must be given."""
         count = 0
+        assert self.operands is not None
         layers, tilings = self.network.matrix_layers, self.tilings
         with new_file(path) as file, Waves(self.design, file, lanes=lanes) as waves:
             for done, layer in enumerate(layers, 1):
-                values = operands_of(operands, layer)
+                values = operands_of(self.operands, layer)
                 found = layer_answer(self.design, layer, values, tilings.get(layer.name))
                 waves.add_layer(layer.name, found.transfers, found.cycles)
                 count += sum(len(one) for one in found.transfers.values())

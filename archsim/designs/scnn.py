@@ -55,6 +55,8 @@ class Scnn(Design):
     filter_group: the most filters whose sums are in the accumulators at a time.  iaram_bytes,
     oaram_bytes: values and indices of the compressed ifmap and ofmap in a PE.
     index_bits: of the run of zeros before a value.
+    bank_queue: Q, places of each bank's queue of products; 1: none, a pair waits until all its
+    products are at their banks.  Not published.
     bank_hash: which bank a sum is in.  "linear": the address mod A; "dnnsim": the hash of filter,
     row and column of that simulator (model only).
     barrier: PEs wait for each other after every "group" of filters, or every "channel" of each.
@@ -75,6 +77,7 @@ class Scnn(Design):
     accumulator_bits: int = 24
     multiplier_bits: int = 16
     index_bits: int = 4
+    bank_queue: int = 4
     bank_hash: BankHash = "linear"
     barrier: Barrier = "group"
     sparsity: Sparsity = "both"
@@ -87,7 +90,7 @@ class Scnn(Design):
         sizes = (
             "grid_rows", "grid_columns", "weight_lanes", "ifmap_lanes", "banks", "bank_entries",
             "weight_fifo_vectors", "filter_group", "iaram_bytes", "oaram_bytes", "operand_bits",
-            "accumulator_bits", "multiplier_bits", "index_bits",
+            "accumulator_bits", "multiplier_bits", "index_bits", "bank_queue",
         )  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require_rate(clock_hz=self.clock_hz)
@@ -148,8 +151,10 @@ class Scnn(Design):
 
     @cached_property
     def components(self) -> tuple[Component, ...]:
-        """None yet: energy and area of an SCNN are not modelled."""
-        return ()
+        """The hardware as components, from which energy and area are computed."""
+        from archsim.designs.scnn_components import scnn_components
+
+        return scnn_components(self)
 
     @property
     def pes(self) -> int:
@@ -194,9 +199,10 @@ class Scnn(Design):
 
     @property
     def pipeline_latency_cycles(self) -> int:
-        """LP: from the cycle after a pair's last in the operand stage to the one in which the
-        sums of all its products can be read: operands, multiply, bank."""
-        return 3
+        """LP = 3 + (Q − 1): from the cycle after a pair's last in the operand stage to the one in
+        which the sums of all its products can be read: operands, multiply, bank, and the longest
+        that a queue can take."""
+        return 3 + self.bank_queue - 1
 
 
 SCNN_ISCA17 = Scnn()

@@ -8,8 +8,9 @@ line from 3a's to 5b's, by the place of its module among the nine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +19,12 @@ from archsim.core.problem import Problem, problem_of
 from archsim.designs.scnn import Scnn
 from archsim.numbers import AnyIntArray, ceil_div
 from archsim.papers.figures import read_paper
+from archsim.papers.scnn_energy import NOTHING, Run, spent
 from archsim.sparse.dense import DCNN
+from archsim.sparse.dense_actions import Zeros
 from archsim.sparse.strips import strips_of
 from archsim.sparse.timing import pass_timing
+from energy_models.pricing import FloatArray
 from workloads.builtin import builtin
 from workloads.layers import Conv2d
 from workloads.sparse import sparse_activations, sparse_operands
@@ -34,18 +38,24 @@ FEWEST_FILTERS = 32
 SAMPLE = 16
 """Of a layer of which only a sample of filters is timed, one of 16, but at least 32, stay."""
 
+IMAGE_CHANNELS = 3
+
 SEED = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparseLayer:
-    """A convolution with the densities of its tensors.  bar: in figures 9 and 10."""
+    """A convolution with the densities of its tensors.
+
+    bar: in figures 9 and 10.  first: its ifmap is the network's input.
+    """
 
     bar: str
     layer: Conv2d
     ifmap: float
     weight: float
     ofmap: float
+    first: bool = False
 
 
 @cache
@@ -67,7 +77,14 @@ def sparse_layers(network: str) -> tuple[SparseLayer, ...]:
             found.append((f"{network} {module}", layer, _between(module, name)))
     following = [*(density[0] for _, _, density in found[1:]), found[-1][2][0]]
     return tuple(
-        SparseLayer(bar=bar, layer=layer, ifmap=ifmap, weight=weight, ofmap=ofmap)
+        SparseLayer(
+            bar=bar,
+            layer=layer,
+            ifmap=ifmap,
+            weight=weight,
+            ofmap=ofmap,
+            first=layer.channels == IMAGE_CHANNELS,
+        )
         for (bar, layer, (ifmap, weight)), ofmap in zip(found, following, strict=True)
     )
 
@@ -106,6 +123,7 @@ class Tally:
     pairs of vectors, held by banks (conflict), waiting for weights, skipping empty blocks, at
     barriers, draining after the last one, and unused (PEs that the plane does not reach).
     products: what the pairs would be with full lanes.  passes: of all layers.
+    energy: pJ of each machine, [machines, parts] (`archsim.papers.scnn_energy`).
     """
 
     dense: float = 0
@@ -121,6 +139,7 @@ class Tally:
     drain: float = 0
     unused: float = 0
     passes: float = 0
+    energy: FloatArray = field(default_factory=lambda: NOTHING, compare=False)
 
     @property
     def speedup(self) -> float:
@@ -152,7 +171,10 @@ class Tally:
 
     def scaled(self, factor: float) -> Tally:
         """So many times as much of everything."""
-        return Tally(**{one.name: factor * getattr(self, one.name) for one in fields(Tally)})
+        found: dict[str, Any] = {
+            one.name: factor * getattr(self, one.name) for one in fields(Tally)
+        }
+        return Tally(**found)
 
     def losses(self) -> dict[str, float]:
         """Where PE cycles went, per cent; what is missing to 100 made products."""
@@ -171,7 +193,10 @@ class Tally:
 def total(tallies: Iterable[Tally]) -> Tally:
     """All of them together."""
     parts = list(tallies)
-    return Tally(**{one.name: sum(getattr(t, one.name) for t in parts) for one in fields(Tally)})
+    found: dict[str, Any] = {
+        one.name: sum(getattr(t, one.name) for t in parts) for one in fields(Tally)
+    }
+    return Tally(**found)
 
 
 def measure(design: Scnn, sparse: SparseLayer, clustering: float = 0.0) -> Tally:
@@ -181,20 +206,31 @@ def measure(design: Scnn, sparse: SparseLayer, clustering: float = 0.0) -> Tally
     parts: list[Tally] = []
     for tensors in _tensors(sparse, problem, clustering):
         needed = multiplications(problem, tensors[0], tensors[1])
-        parts.append(Tally(ideal=needed / design.multipliers))
-        for strip in strips_of(design, problem, tensors):
-            timing = pass_timing(design, strip.mapping, strip.operands)
+        timings = [
+            pass_timing(design, strip.mapping, strip.operands)
+            for strip in strips_of(design, problem, tensors)
+        ]
+        run = Run(
+            problem=problem,
+            zeros=Zeros.of(problem, tensors),
+            passes=timings,
+            arrives=sparse.first,
+        )
+        parts.append(Tally(ideal=needed / design.multipliers, energy=spent(design, run)))
+        for timing in timings:
             pes, cycles = timing.pes, timing.compute_cycles
             made = float((pes.products + pes.outside).sum())
+            counts: dict[str, Any] = {
+                name: float(getattr(pes, name).sum()) for name in (*_COUNTED, "pairs")
+            }
             parts.append(
                 Tally(
                     cycles=cycles,
                     bare=float(pes.pairs.max()),
                     products=made / lanes,
-                    pairs=float(pes.pairs.sum()),
-                    unused=float((design.pes - strip.mapping.used_pes) * cycles),
+                    unused=float((design.pes - timing.mapping.used_pes) * cycles),
                     passes=1,
-                    **{name: float(getattr(pes, name).sum()) for name in _COUNTED},
+                    **counts,
                 )
             )
     return replace(total(parts), dense=DCNN.cycles(sparse.layer))

@@ -12,35 +12,35 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from archsim.codecs.zero_run import Lists
+from archsim.codecs import zero_run
 from archsim.designs.scnn import Scnn
 from archsim.numbers import IntArray
-from archsim.sparse.kernels import SmallArray, pack
+from archsim.sparse.kernels import ROW, Lists, SmallArray
 from archsim.sparse.mapping import Mapping
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Operand:
-    """Lists for the kernels: lanes that are not zero.
+    """Lists for the kernel: lanes that are not zero (`archsim.sparse.kernels`).
 
-    starts [lists + 1]: first vectors.  counts [vectors]: lanes.  lanes [vectors, lanes, 3]: row,
-    column, address (`archsim.sparse.kernels`).
+    starts [lists + 1]: first vectors.  first [vectors + 1]: first lanes.  place, address [lanes].
     """
 
     starts: IntArray
-    counts: SmallArray
-    lanes: SmallArray
+    first: IntArray
+    place: IntArray
+    address: SmallArray
 
     @property
-    def arrays(self) -> tuple[IntArray, SmallArray, SmallArray]:
-        return self.starts, self.counts, self.lanes
+    def arrays(self) -> Lists:
+        return self.starts, (self.first, self.place, self.address)
 
     def values_by_list(self) -> IntArray:
         """Values that are not zero in each list."""
-        return np.add.reduceat(self.counts, self.starts[:-1]).astype(np.int64)
+        return np.diff(self.first[self.starts])
 
 
-def activation_operand(mapping: Mapping, lists: Lists) -> Operand:
+def activation_operand(mapping: Mapping, lists: zero_run.Lists) -> Operand:
     """y and x are outputs of the plane, as phase 0's first tap would make them."""
     rows, columns = mapping.rows, mapping.columns
     origins = np.zeros((mapping.used_pes, mapping.channels, len(mapping.phases), 4), np.int64)
@@ -56,25 +56,28 @@ def activation_operand(mapping: Mapping, lists: Lists) -> Operand:
     origin = np.repeat(origins.reshape(-1, 4), lists.lengths, axis=0)[:, None, :]
     y, x = np.divmod(lists.positions, mapping.input_pitch)
     y, x = y + origin[..., 0], x + origin[..., 1]
-    place = (y - origin[..., 2]) * columns.extent + x - origin[..., 3]
-    return _operand(lists, np.stack([y, x, place * mapping.filter_pitch], axis=-1))
+    number = (y - origin[..., 2]) * columns.extent + x - origin[..., 3]
+    return _operand(lists, y * ROW + x, number * mapping.filter_pitch)
 
 
-def weight_operand(mapping: Mapping, lists: Lists) -> Operand:
+def weight_operand(mapping: Mapping, lists: zero_run.Lists) -> Operand:
     """The weights of a group."""
     pitches = [mapping.tap_pitch(column) for _, column in mapping.phases] * mapping.channels
     pitch = np.repeat(np.array(pitches, np.int64), lists.lengths)[:, None]
     tap, filter_ = np.divmod(lists.positions, mapping.filter_pitch)
     r, s = tap // pitch, tap % pitch
     address = filter_ - (r * mapping.columns.extent + s) * mapping.filter_pitch
-    return _operand(lists, np.stack([r, s, address], axis=-1))
+    return _operand(lists, r * ROW + s, address)
 
 
-def _operand(lists: Lists, terms: IntArray) -> Operand:
-    counts = np.zeros(lists.vectors, np.int32)
-    lanes = np.zeros(terms.shape, np.int32)
-    pack(lists.values, terms, counts, lanes)
-    return Operand(starts=lists.starts, counts=counts, lanes=lanes)
+def _operand(lists: zero_run.Lists, place: IntArray, address: IntArray) -> Operand:
+    kept = lists.values != 0
+    return Operand(
+        starts=lists.starts,
+        first=np.concatenate([[0], np.cumsum(kept.sum(axis=1))]),
+        place=place[kept],
+        address=address[kept].astype(np.int32),
+    )
 
 
 def bank_of_address(design: Scnn, mapping: Mapping) -> SmallArray:

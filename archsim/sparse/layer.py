@@ -6,6 +6,9 @@ ofmap = layer_values(SCNN_ISCA17, layer, operands)
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +20,7 @@ from archsim.core.values import compute
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
 from archsim.numbers import AnyIntArray, IntArray
+from archsim.sparse.fold import folded
 from archsim.sparse.strips import Strip, strips_of
 from archsim.sparse.timing import PassTiming, Services, pass_timing
 from workloads.layers import Conv2d, MatMul
@@ -80,40 +84,53 @@ class ScnnTiming:
 
     def per_pe(self, name: str) -> IntArray:
         """A figure of `PeFigures` over all passes, [grid rows, grid columns]; 0 where unused."""
-        total = np.zeros((self.design.grid_rows, self.design.grid_columns), np.int64)
-        for one in self.passes:
-            shape = one.mapping.rows.pes, one.mapping.columns.pes
-            total[: shape[0], : shape[1]] += getattr(one.pes, name).reshape(shape)
-        return total
+        return per_pe(self.design, self.passes, name)
 
     @property
     def actions(self) -> dict[str, int]:
-        """Counted events of all passes.
+        """Counted events of all passes: `counted`."""
+        return counted(self.design, self.passes)
 
-        pair: vectors that enter the operand stage.  product: sent to a bank, each an
-        accumulator_update.  conflict_cycle: in which a pair waits for a bank.  weight_write:
-        vectors broadcast.  weight_read: from the FIFOs.  iaram_write, iaram_read, oaram_write,
-        oaram_read: vectors.  halo_sum: sent to a neighbour.  skip: blocks without activations.
-        """
-        totals = {
-            name: int(self.per_pe(name).sum())
-            for name in ("pairs", "products", "conflict", "skip", "ifmap_reads", "halo_sums")
-        }
-        outputs = sum(len(one.ofmap_cycles) for one in self.passes)
-        return {
-            "pair": totals["pairs"],
-            "product": totals["products"],
-            "accumulator_update": totals["products"],
-            "conflict_cycle": totals["conflict"],
-            "weight_write": sum(len(one.weight_cycles) for one in self.passes),
-            "weight_read": totals["pairs"],
-            "iaram_write": sum(len(one.ifmap_cycles) for one in self.passes),
-            "iaram_read": totals["ifmap_reads"],
-            "oaram_write": outputs,
-            "oaram_read": outputs,
-            "halo_sum": totals["halo_sums"],
-            "skip": totals["skip"],
-        }
+
+def per_pe(design: Scnn, passes: Sequence[PassTiming], name: str) -> IntArray:
+    """A figure of `PeFigures` over passes, [grid rows, grid columns]; 0 where unused."""
+    total = np.zeros((design.grid_rows, design.grid_columns), np.int64)
+    for one in passes:
+        shape = one.mapping.rows.pes, one.mapping.columns.pes
+        total[: shape[0], : shape[1]] += getattr(one.pes, name).reshape(shape)
+    return total
+
+
+def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
+    """Counted events of passes.
+
+    pair: vectors that enter the operand stage.  product: sent to a bank, each an
+    accumulator_update.  conflict_cycle: in which a pair waits for a bank.  weight_write:
+    vectors broadcast.  fifo_write: into FIFOs, one for every used PE.  weight_read: from the FIFOs.
+    iaram_write, iaram_read, oaram_write, oaram_read: vectors.  halo_sum: sent to a neighbour.
+    output: sums that are given out.  skip: blocks without activations.
+    """
+    totals = {
+        name: int(per_pe(design, passes, name).sum())
+        for name in ("pairs", "products", "conflict", "skip", "ifmap_reads", "halo_sums")
+    }
+    outputs = sum(len(one.ofmap_cycles) for one in passes)
+    return {
+        "pair": totals["pairs"],
+        "product": totals["products"],
+        "accumulator_update": totals["products"],
+        "conflict_cycle": totals["conflict"],
+        "weight_write": sum(len(one.weight_cycles) for one in passes),
+        "fifo_write": sum(len(one.weight_cycles) * one.mapping.used_pes for one in passes),
+        "weight_read": totals["pairs"],
+        "iaram_write": sum(len(one.ifmap_cycles) for one in passes),
+        "iaram_read": totals["ifmap_reads"],
+        "oaram_write": outputs,
+        "oaram_read": outputs,
+        "halo_sum": totals["halo_sums"],
+        "output": sum(one.mapping.outputs for one in passes),
+        "skip": totals["skip"],
+    }
 
 
 def layer_values(design: Scnn, layer: Layer, operands: Operands) -> IntArray:
@@ -153,23 +170,53 @@ def layer_timing(
 ) -> ScnnTiming:
     """Cycles, actions and stored bits of a layer.
 
-    services: of the ports, for every pass anew; a vector a cycle by default.  Raises InputError
-    for operands that do not match, for a dilated kernel, and where the smallest strip of the
-    layer's plane does not fit the PEs' memories.
+    services: of the ports, for every pass anew; a vector a cycle by default.  Passes are timed side
+    by side, one on each core of the machine that runs this.  A fully connected layer that does not
+    fit is folded (`archsim.sparse.fold`).  Raises InputError for operands that do not match, for a
+    dilated kernel, and where the smallest strip of the layer's plane does not fit the PEs'
+    memories.
     """
     problem = problem_of(layer)
     tensors = _tensors(design, layer, problem, operands)
-    passes = _passes(design, layer, problem, tensors)
+    try:
+        passes = _passes(design, layer, problem, tensors)
+    except InputError:
+        if not (isinstance(layer, MatMul) and layer.shared_weight):
+            raise
+        passes = [_folded_passes(design, layer, operands, tensors[2].reshape(layer.m, layer.n))]
+
+    def timed(strip: Strip) -> PassTiming:
+        return pass_timing(design, strip.mapping, strip.operands, services)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = tuple(pool.map(timed, [strip for strips in passes for strip in strips]))
     return ScnnTiming(
         design=design,
-        passes=tuple(
-            pass_timing(design, strip.mapping, strip.operands, services)
-            for strips in passes
-            for strip in strips
-        ),
+        passes=found,
         strips=max(len(strips) for strips in passes),
         ofmap=layout.join_ofmap(layer, problem, tensors[2]),
     )
+
+
+def _folded_passes(
+    design: Scnn, layer: MatMul, operands: Operands, ofmap: IntArray
+) -> tuple[Strip, ...]:
+    """ofmap [M, N]."""
+    try:
+        parts = folded(design, layer, operands)
+    except InputError as error:
+        raise InputError(f"{layer.name}: {error}") from None
+    found: list[tuple[Strip, ...]] = []
+    first = 0
+    for part in parts:
+        problem = problem_of(part.layer)
+        ifmap = layout.split_ifmap(part.layer, problem, part.operands.ifmap)
+        weight = layout.split_weight(part.layer, problem, part.operands.weight)
+        after = first + problem.filters
+        own = ofmap[:, None, None, None, first:after]
+        found += _passes(design, part.layer, problem, (ifmap, weight, own))
+        first = after
+    return tuple(strip for strips in found for strip in strips)
 
 
 def _tensors(design: Scnn, layer: Layer, problem: Problem, operands: Operands) -> _Tensors:
@@ -186,4 +233,12 @@ def _tensors(design: Scnn, layer: Layer, problem: Problem, operands: Operands) -
     return ifmap, weight, compute(problem, (ifmap, weight, bias), scaling, widths)
 
 
-__all__ = ["Layer", "ScnnTiming", "layer_passes", "layer_timing", "layer_values"]
+__all__ = [
+    "Layer",
+    "ScnnTiming",
+    "counted",
+    "layer_passes",
+    "layer_timing",
+    "layer_values",
+    "per_pe",
+]

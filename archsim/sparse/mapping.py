@@ -153,6 +153,11 @@ class Mapping:
     def used_pes(self) -> int:
         return self.rows.pes * self.columns.pes
 
+    @property
+    def outputs(self) -> int:
+        """Of the plane and all filters."""
+        return self.rows.outputs * self.columns.outputs * self.filters
+
     def place(self, pe: int) -> tuple[int, int]:
         """Row and column of a PE; PEs are counted row by row."""
         return divmod(pe, self.columns.pes)

@@ -1,16 +1,13 @@
 """When everything happens in one pass of a sparse core, exactly (docs/contracts/scnn.md).
 
-The costs of pairs of vectors depend on no cycle, so they are computed for a group of filters at
-once; then one scan over its blocks follows broadcast and PEs, and one step ends the group.
+For each group of filters one scan over its blocks follows broadcast, PEs and banks; one step ends
+it.  A pass is one thread's, and lets others run: passes and layers may be timed side by side.
 Cycles are counted from the pass's command, which crosses in cycle 0.
 """
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
@@ -19,7 +16,6 @@ from archsim.designs.scnn import Scnn
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.sparse import kernels
 from archsim.sparse.addresses import (
-    Operand,
     activation_operand,
     bank_of_address,
     weight_operand,
@@ -29,9 +25,6 @@ from archsim.sparse.mapping import Mapping
 from archsim.timing import Service, crossings
 
 FREE = Service()
-
-PARTS = 4
-"""Of the PEs for each thread, since not all PEs have as much to do."""
 
 LONG_AGO = -1
 """The cycle in which word -1 of a port crossed."""
@@ -126,14 +119,20 @@ class _Pass:
         self._vectors = operands.ifmap.lengths.reshape(self._shape)
         self._empty = operands.ifmap.empty.reshape(self._shape)
         self._values = self._activations.values_by_list().reshape(self._shape)
-        self._banks = bank_of_address(design, mapping)
-        self._state = (
-            np.zeros(mapping.used_pes, np.int64),
-            np.full(design.weight_fifo_vectors, 1 + service.latency_cycles),
-            np.array([LONG_AGO, 0], np.int64),
+        last = (mapping.rows.outputs - 1) * kernels.ROW + mapping.columns.outputs - 1
+        self._rules = (
+            (last, bank_of_address(design, mapping), design.bank_queue),
+            len(mapping.phases) if design.barrier == "channel" else 0,
         )
-        self._figures = np.zeros((mapping.used_pes, 4), np.int64)
-        self.products = np.zeros(mapping.used_pes, np.int64)
+        self._ends = np.zeros(mapping.used_pes, np.int64)
+        self._scalars = np.array([LONG_AGO, 0], np.int64)
+        self._state = (
+            self._ends,
+            np.zeros((mapping.used_pes, design.banks), np.int64),
+            np.full(design.weight_fifo_vectors, 1 + service.latency_cycles),
+            self._scalars,
+        )
+        self._figures = np.zeros((mapping.used_pes, 5), np.int64)
         self.multiplied = np.zeros(mapping.used_pes, np.int64)
         self.pairs = np.zeros(mapping.used_pes, np.int64)
         self.weight_bits = 0
@@ -142,41 +141,20 @@ class _Pass:
         """Ends of the PEs and crossings of the weights of a group which begins at `start`."""
         lists = weight_lists(self._design, self._mapping, self._operands.weight, group)
         weights = weight_operand(self._mapping, lists)
-        costs = self._costs(weights)
-        ends, _, scalars = self._state
-        ends[:] = start
+        self._ends[:] = start
         cycles = np.zeros(lists.vectors, np.int64)
-        intervals = self._intervals.words(int(scalars[kernels.COUNT]), lists.vectors)
-        by_channel = self._design.barrier == "channel"
+        intervals = self._intervals.words(int(self._scalars[kernels.COUNT]), lists.vectors)
         kernels.run_group(
-            (lists.starts, intervals, cycles),
-            (self._vectors, self._empty, len(self._mapping.phases) if by_channel else 0),
-            costs,
+            (weights.arrays, intervals, cycles),
+            (self._activations.arrays, self._empty),
+            self._rules,
             self._state,
             self._figures,
         )
         self.multiplied += self._values @ weights.values_by_list()
         self.pairs += (self._vectors * ~self._empty) @ lists.lengths
         self.weight_bits += lists.bits(self._design.operand_bits)
-        return ends.copy(), cycles
-
-    def _costs(self, weights: Operand) -> tuple[kernels.SmallArray, kernels.SmallArray, IntArray]:
-        pes, blocks = self._shape
-        vectors = len(weights.counts)
-        first, last = (np.zeros((pes, vectors), np.int32) for _ in range(2))
-        middle = np.zeros((pes, blocks), np.int64)
-        plane = self._mapping.rows.outputs, self._mapping.columns.outputs
-        answers = first, last, middle, self.products
-        cores = os.cpu_count() or 1
-        edges = np.unique(np.linspace(0, pes, PARTS * cores + 1).astype(int))
-        calls = [
-            ((int(low), int(high)), self._activations.arrays, weights.arrays, plane, self._banks)
-            for low, high in pairwise(edges)
-        ]
-        with ThreadPoolExecutor(cores) as pool:
-            for done in [pool.submit(kernels.pair_costs, *call, answers) for call in calls]:
-                done.result()
-        return first, last, middle
+        return self._ends.copy(), cycles
 
     def figures(self, barrier: IntArray, drain: int) -> PeFigures:
         """After the last group; `barrier`: cycles of every PE at the ends of groups."""
@@ -190,8 +168,8 @@ class _Pass:
             drain=np.full(mapping.used_pes, drain, np.int64),
             conflict=columns[kernels.BUSY] - self.pairs,
             pairs=self.pairs,
-            products=self.products,
-            outside=self.multiplied - self.products,
+            products=columns[kernels.PRODUCTS].copy(),
+            outside=self.multiplied - columns[kernels.PRODUCTS],
             ifmap_reads=self._vectors.sum(axis=1) * mapping.groups,
             halo_sums=np.array(halo, np.int64),
         )

@@ -21,8 +21,8 @@ from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 
 if TYPE_CHECKING:
-    from rtl.conformance import Case
     from rtl.synthesis.power import PowerReport
+    from rtl.tile_conformance import TileCase
 
 DIFFERENT = 1
 FAILED = 2
@@ -125,12 +125,12 @@ def _operands(
     return layers[name], operands_of(source, layers[name])
 
 
-def _case(design: CoreDesign, chosen: tuple[Conv2d | MatMul, Operands]) -> "Case":
+def _case(design: CoreDesign, chosen: tuple[Conv2d | MatMul, Operands]) -> "TileCase":
     from archsim.simulate import plan_tiling
-    from rtl.conformance import Case, free_services
+    from rtl.tile_conformance import TileCase, free_services
 
     layer, operands = chosen
-    return Case(
+    return TileCase(
         design=design,
         layer=layer,
         tiling=plan_tiling(design, layer, None),

@@ -13,8 +13,8 @@ import typer
 
 from archsim.cli.options import DesignName, Settings
 from archsim.cli.output import progress_bar
-from archsim.core.core_design import CoreDesign
-from archsim.designs.registry import design_name, load_core
+from archsim.core.design import Design
+from archsim.designs.registry import design_name, load_design, with_settings
 from archsim.errors import require
 from archsim.files import new_folder, require_new
 from rtl.toolchain import ToolchainError
@@ -65,6 +65,7 @@ def verify(  # noqa: PLR0913
     \b
       archsim verify edge-16 --set rows=4 --set columns=5 --cases 50 --seed 7
       archsim verify edge-16 --set rows=4 --simulator cocotb --case 3 --waves waves/
+      archsim verify scnn --set grid_rows=2 --set grid_columns=2
     """
     require(cases > 0, f"--cases must be positive, not {cases}")
     require(seed >= 0, f"--seed must not be negative, not {seed}")
@@ -74,7 +75,7 @@ def verify(  # noqa: PLR0913
         require(simulator == "cocotb", f"--waves is for --simulator cocotb, not {simulator}")
         require(only is not None, "--waves is of one case; name it with --case")
         require_new(waves)
-    chosen = load_core(design, settings or [], "verify")
+    chosen = with_settings(load_design(design), settings or [])
     numbers = list(range(cases)) if only is None else [only]
     command = ["archsim", "verify", design, *(f"--set={setting}" for setting in settings or [])]
     repeat = f"{shlex.join(command)} --simulator {simulator} --seed {seed}"
@@ -100,7 +101,7 @@ def verify(  # noqa: PLR0913
 
 @dataclass(frozen=True)
 class _Request:
-    design: CoreDesign
+    design: Design
     simulator: Simulator
     seed: int
     numbers: list[int]
@@ -127,8 +128,10 @@ def _check(request: _Request) -> "Generator[Callable[[Case], Verdict]]":
 
 
 def _run(request: _Request, *, quiet: bool) -> dict[str, Any]:
+    """Raises `InputError` for a design of which no case can be drawn, before anything is built."""
     from rtl.cases import random_case
 
+    random_case(request.seed, request.numbers[0], request.design)
     verdicts: list[Verdict] = []
     with progress_bar("verifying", quiet=quiet) as bar, _check(request) as check:
         for done, number in enumerate(request.numbers, 1):

@@ -6,12 +6,16 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.designs.scnn import Scnn
 from rtl.core.scnn_layouts import accumulator_address_bits, bank_bits
-from rtl.core.sram import Sram, address_bits
+from rtl.core.scnn_queue import ProductQueue, queued_layout
+from rtl.core.sram import Sram
 from rtl.hierarchy import place
 
 
 def operands_layout(design: Scnn) -> data.StructLayout:
-    """What the operand stage sends in a cycle: values of all lanes, which products, and where."""
+    """What the operand stage sends in a cycle: values of all lanes, and where products go.
+
+    places: the place of its bank's queue that each product goes to, one-hot; 0: it is not sent.
+    """
     products = design.ifmap_lanes * design.weight_lanes
     address = accumulator_address_bits(design)
     return data.StructLayout(
@@ -19,7 +23,7 @@ def operands_layout(design: Scnn) -> data.StructLayout:
             "activations": data.ArrayLayout(signed(design.operand_bits), design.ifmap_lanes),
             "weights": data.ArrayLayout(signed(design.operand_bits), design.weight_lanes),
             "addresses": data.ArrayLayout(address, products),
-            "selected": products,
+            "places": data.ArrayLayout(design.bank_queue, products),
             "half": 1,
         }
     )
@@ -42,11 +46,11 @@ def drain_layout(design: Scnn) -> data.StructLayout:
 
 
 def products_layout(design: Scnn) -> data.StructLayout:
-    """Products on their way to the banks: which are sent, where, in which half."""
+    """Products on their way to the banks: to which places, sums and half."""
     products = design.ifmap_lanes * design.weight_lanes
     return data.StructLayout(
         {
-            "sent": products,
+            "places": data.ArrayLayout(design.bank_queue, products),
             "half": 1,
             "addresses": data.ArrayLayout(accumulator_address_bits(design), products),
             "values": data.ArrayLayout(design.accumulator_bits, products),
@@ -54,50 +58,58 @@ def products_layout(design: Scnn) -> data.StructLayout:
     )
 
 
-class AccumulatorBank(wiring.Component):
-    """half[entry] ← half[entry] + the product that is sent to this bank, if there is one.
+def occupied_layout(design: Scnn) -> data.ArrayLayout:
+    """How many places of each bank's queue are taken: so many of its Q − 1 bits are 1, from bit 0
+    on."""
+    return data.ArrayLayout(design.bank_queue - 1, design.banks)
 
-    The second and third stage of `AccumulatorBanks`: the product is picked and what the bank holds
-    is read in a cycle, and added and written in the next, with forwarding.
+
+class AccumulatorBank(wiring.Component):
+    """half[entry] ← half[entry] + the first product of this bank's queue, if there is one.
+
+    The second and third stage of `AccumulatorBanks`: products are picked, and what the bank holds
+    for the first of its queue (`ProductQueue`; none with Q = 1) is read in a cycle; it is added
+    and written in the next, with forwarding.
 
     Members
     -------
     number: of the bank; i: all products; drain: the other port; read_data: of the drain's
-    read_address, a cycle later.
+    read_address, a cycle later; occupied, with Q > 1: of the queue.
     """
 
     number: Signal
     i: data.View
     drain: data.View
     read_data: Signal
+    occupied: Signal
 
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
         self.low = bank_bits(design)
+        queue = {"occupied": Out(design.bank_queue - 1)} if design.bank_queue > 1 else {}
         super().__init__(
             {
                 "number": In(max(self.low, 1)),
                 "i": In(products_layout(design)),
                 "drain": In(drain_layout(design)),
                 "read_data": Out(design.accumulator_bits),
+                **queue,
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bits, depth = self.design.accumulator_bits, self.design.bank_entries
-        entry, target = Signal(address_bits(depth)), Signal(address_bits(depth), reset_less=True)
-        hit, adding, half, shown = Signal(), Signal(), Signal(), Signal()
-        value, addend = Signal(bits), Signal(bits, reset_less=True)
-        for number in range(len(self.i.sent)):
-            address = self.i.addresses[number]
-            with m.If(self.i.sent[number] & self._here(address)):
-                m.d.comb += [
-                    hit.eq(1),
-                    entry.eq(address[self.low :]),
-                    value.eq(self.i.values[number]),
-                ]
-        m.d.sync += [adding.eq(hit), half.eq(self.i.half), addend.eq(value), target.eq(entry)]
+        first = self._first(m)
+        target = Signal.like(first.entry, reset_less=True)
+        addend = Signal(bits, reset_less=True)
+        adding, half, shown = Signal(), Signal(), Signal()
+        m.d.sync += [
+            adding.eq(first.valid),
+            half.eq(first.half),
+            addend.eq(first.value),
+            target.eq(first.entry),
+        ]
         drain, chosen = self.drain, self._here(self.drain.write_address)
         halves: list[Value] = []
         for number in range(2):
@@ -105,7 +117,7 @@ class AccumulatorBank(wiring.Component):
             mine = drain.half == number
             m.d.comb += [
                 store.read_address.eq(
-                    Mux(drain.reads & mine, drain.read_address[self.low :], entry)
+                    Mux(drain.reads & mine, drain.read_address[self.low :], first.entry)
                 ),
                 store.write.eq(drain.clear | (drain.write & mine & chosen)),
                 store.write_address.eq(drain.write_address[self.low :]),
@@ -122,6 +134,30 @@ class AccumulatorBank(wiring.Component):
         m.d.comb += self.read_data.eq(Mux(shown, halves[1], halves[0]))
         return m
 
+    def _first(self, m: Module) -> data.View:
+        """The product that is added next."""
+        arrivals = [self._arrival(m, number) for number in range(self.design.bank_queue)]
+        if len(arrivals) == 1:
+            return arrivals[0]
+        queue = place(m, "queue", ProductQueue, design=self.design)
+        m.d.comb += [queue.i[number].eq(arrival) for number, arrival in enumerate(arrivals)]
+        m.d.comb += self.occupied.eq(queue.occupied)
+        return queue.o
+
+    def _arrival(self, m: Module, number: int) -> data.View:
+        """What comes to a place of the queue: one product at most."""
+        found: data.View = Signal(queued_layout(self.design), name=f"arrival_{number}")
+        m.d.comb += found.half.eq(self.i.half)
+        for lane in range(len(self.i.addresses)):
+            address = self.i.addresses[lane]
+            with m.If(self.i.places[lane][number] & self._here(address)):
+                m.d.comb += [
+                    found.valid.eq(1),
+                    found.entry.eq(address[self.low :]),
+                    found.value.eq(self.i.values[lane]),
+                ]
+        return found
+
     def _here(self, address: Value) -> Value:
         """Whether an accumulator is in this bank."""
         return address[: self.low] == self.number if self.low else C(1, 1)
@@ -130,21 +166,25 @@ class AccumulatorBank(wiring.Component):
 class AccumulatorBanks(wiring.Component):
     """half[address] ← half[address] + activation · weight, of every selected product; sums wrap.
 
-    Bank = address mod A, entry = address div A; no two selected products of a cycle are in one
-    bank.  Stages: multiply; crossbar, and read of the banks; add and write, with forwarding.
-    Latency: what is at i in a cycle can be read at the drain port from 4 cycles later on
-    (LP = 3 from the cycle behind).  Throughput: i every cycle.  Never stalls.
+    Bank = address mod A, entry = address div A; of the products of a cycle that are in one bank,
+    each goes to another place of its queue.  Stages: multiply; crossbar, queue, and read of the
+    banks; add and write, with forwarding.
+    Latency: what is at i in a cycle can be read at the drain port from 3 + Q cycles later on
+    (LP = 2 + Q from the cycle behind).  Throughput: i every cycle.  Never stalls: a product must
+    not be sent to a place that is occupied.
 
     Members
     -------
     i: of the operand stage; drain: the port of halo and output, with `reads` in all cycles in which
     it has its half (i does not use that half then); `clear` writes 0 to the entry of write_address
-    in all banks of both halves; read_data: of the drain's read_address, a cycle later.
+    in all banks of both halves; read_data: of the drain's read_address, a cycle later; occupied,
+    with Q > 1: bit n of a bank is 1 if a product at i must go to a place behind n.
     """
 
     i: data.View
     drain: data.View
     read_data: Signal
+    occupied: data.View
 
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
@@ -153,6 +193,7 @@ class AccumulatorBanks(wiring.Component):
                 "i": In(operands_layout(design)),
                 "drain": In(drain_layout(design)),
                 "read_data": Out(design.accumulator_bits),
+                **({"occupied": Out(occupied_layout(design))} if design.bank_queue > 1 else {}),
             }
         )
 
@@ -167,6 +208,8 @@ class AccumulatorBanks(wiring.Component):
             bank = place(m, f"bank_{number}", AccumulatorBank, design=self.design)
             m.d.comb += [bank.number.eq(number), bank.i.eq(products), bank.drain.eq(self.drain)]
             reads.append(bank.read_data)
+            if self.design.bank_queue > 1:
+                m.d.comb += self.occupied[number].eq(bank.occupied)
         m.d.comb += self.read_data.eq(Array(reads)[selected])
         return m
 
@@ -175,12 +218,12 @@ class AccumulatorBanks(wiring.Component):
         i = self.i
         layout = products_layout(self.design)
         products = Signal(layout, reset_less=True)
-        sent = Signal(len(i.selected))
-        m.d.sync += [sent.eq(i.selected), products.half.eq(i.half)]
+        places = Signal(layout["places"].shape)
+        m.d.sync += [places.eq(i.places), products.half.eq(i.half)]
         m.d.sync += products.addresses.eq(i.addresses)
-        for number in range(len(i.selected)):
+        for number in range(len(i.addresses)):
             lane, weight = divmod(number, self.design.weight_lanes)
             m.d.sync += products.values[number].eq(i.activations[lane] * i.weights[weight])
         whole = Signal(layout, name="sent_products")
-        m.d.comb += [whole.eq(products), whole.sent.eq(sent)]
+        m.d.comb += [whole.eq(products), whole.places.eq(places)]
         return whole

@@ -174,11 +174,13 @@ class ScnnPe(wiring.Component):
             arbiter.activation.eq(activations.o),
             arbiter.rows.eq(self.row.reach),
             arbiter.columns.eq(self.column.reach),
-            banks.i.selected.eq(arbiter.selected),
+            banks.i.places.eq(arbiter.places),
             banks.i.addresses.eq(arbiter.addresses),
             banks.i.half.eq(half),
             self.events.product.eq(sum(arbiter.selected)),
         ]
+        if self.design.bank_queue > 1:
+            m.d.comb += arbiter.occupied.eq(banks.occupied)
         for lane in range(self.design.ifmap_lanes):
             m.d.comb += banks.i.activations[lane].eq(activations.o.lanes[lane].value)
         for lane in range(self.design.weight_lanes):

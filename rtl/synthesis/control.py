@@ -8,8 +8,8 @@ from archsim.designs.systolic import Systolic
 from archsim.memory import Plain
 from archsim.simulate import plan_tiling
 from energy_models.measured import Point
-from rtl.conformance import Case, free_services
 from rtl.synthesis.power import PowerMeter, Progress
+from rtl.tile_conformance import TileCase, free_services
 from workloads.layers import MatMul
 from workloads.operands import synthetic
 
@@ -47,7 +47,7 @@ def measure_control(
     Raises as `PowerMeter.of` does.
     """
     meter = PowerMeter.of(CORE, library, progress=progress)
-    case = Case(
+    case = TileCase(
         design=CORE,
         layer=LAYER,
         tiling=plan_tiling(CORE, LAYER, None),

@@ -20,12 +20,13 @@ from typing import Any
 from archsim.core.core_design import CoreDesign
 from archsim.designs.registry import design_name
 from archsim.errors import InputError
-from rtl.conformance import Case, Verdict, bench_of, judge
+from rtl.conformance import Verdict, bench_of, judge
 from rtl.synthesis.flat_netlist import FlatNetlist, Instance, flatten
 from rtl.synthesis.gate_simulation import GateSimulation, idle, run_gates
 from rtl.synthesis.gates import Energy
 from rtl.synthesis.liberty import DEFAULT_LIBRARY, CellLibrary, read_library
 from rtl.synthesis.synthesize import synthesize
+from rtl.tile_conformance import TileCase
 from rtl.toolchain import run_yosys
 
 __all__ = ["ModulePower", "PowerMeter", "PowerReport", "netlist_modules", "refuse_hopeless"]
@@ -158,7 +159,7 @@ class PowerMeter:
         flat = flatten(netlist_modules(netlist), cells)
         return cls(design=design, library=cells, flat=flat, progress=progress)
 
-    def run(self, case: Case) -> PowerReport:
+    def run(self, case: TileCase) -> PowerReport:
         """Run a case; energy from its first cycle to its last.
 
         Raises `InputError` for a case that would take too long.
@@ -198,7 +199,7 @@ class PowerMeter:
         )
 
 
-def refuse_hopeless(case: Case) -> None:
+def refuse_hopeless(case: TileCase) -> None:
     """Raise `InputError` for a case that takes too long whatever it is mapped to."""
     design = case.design
     operand_bits = design.data_ports[0].lane_bits[0]
@@ -206,7 +207,7 @@ def refuse_hopeless(case: Case) -> None:
     _refuse_long(case, case.answer().cycles, gates, "at least")
 
 
-def _refuse_long(case: Case, cycles: int, gates: int, how_sure: str = "about") -> None:
+def _refuse_long(case: TileCase, cycles: int, gates: int, how_sure: str = "about") -> None:
     if gates * cycles > MOST_GATE_CYCLES:
         minutes = gates * cycles / GATE_CYCLES_PER_SECOND / 60
         raise InputError(

@@ -1,6 +1,7 @@
-"""The commands take a tensor core and a vector MAC core as they take a systolic one."""
+"""The commands take tensor cores, vector MAC cores and sparse ones as they take systolic ones."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,12 @@ import onnxruntime
 import pytest
 from command_line import Call, good, refused
 from onnx import TensorProto, helper, numpy_helper
+
+from archsim.designs.registry import load_design
+from archsim.designs.scnn import Scnn
+from archsim.sparse.layer import layer_timing
+from workloads.builtin import builtin
+from workloads.operands import synthetic
 
 TINY = {
     "volta": ("--set=octets=1", "--set=group_columns=1", "--set=rows=4", "--set=length=2"),
@@ -112,3 +119,85 @@ def test_weights_that_are_not_numbers(archsim: Call, tmp_path: Path) -> None:
     np.savez(tmp_path / "x.npz", x=np.ones((1, 5, 6, 6), np.float32))
     said = refused(archsim("run", "vsq-16", model, "--input", "x.npz"))
     assert "must be finite, not NaN or infinite" in said
+
+
+SPARSE = tuple(
+    f"--set={setting}"
+    for setting in (
+        "grid_rows=1",
+        "grid_columns=2",
+        "weight_lanes=2",
+        "ifmap_lanes=1",
+        "banks=4",
+        "iaram_bytes=512",
+        "oaram_bytes=512",
+        "weight_fifo_vectors=9",
+    )
+)
+
+
+def test_verify_a_sparse_core(archsim: Call) -> None:
+    words = ("verify", "scnn-4pe", *SPARSE, "--simulator=amaranth")
+    line = good(archsim(*words, "--cases=2"))
+    assert line.startswith("scnn-1x2x2x1 on amaranth: 2 cases, ")
+    assert line.strip().endswith("0 action differences: model and RTL are equal")
+    answer = json.loads(good(archsim(*words, "--case=1", "--json")))
+    assert answer["differences"] == []
+    assert answer["transfers"] > 0
+
+
+@pytest.mark.slow
+def test_waves_of_a_sparse_core(archsim: Call, tmp_path: Path) -> None:
+    words = ("verify", "scnn", *SPARSE, "--simulator=cocotb", "--case=3", "--waves=waves")
+    assert "model and RTL are equal" in good(archsim(*words))
+    model = (tmp_path / "waves" / "model.vcd").read_text()
+    for name in ("command__payload", "ofmap__transfer", "index_0", "last"):
+        assert f" {name} " in model
+    assert (tmp_path / "waves" / "rtl.fst").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("scnn",), "PEs x products of a pair x banks must be at most 8,192 to be simulated, not"),
+        (("scnn-4pe", "--simulator=amaranth"), "PEs x products of a pair x banks must be at most"),
+        (("scnn", "--set=barrier=channel"), "barrier must be group in the RTL of scnn"),
+    ],
+)
+def test_sparse_cores_that_are_not_verified(
+    archsim: Call, words: tuple[str, ...], message: str
+) -> None:
+    assert refused(archsim("verify", *words)).startswith(message)
+
+
+TRACED = ("trace", "scnn", "alexnet", "--layer=conv3", "--density=0.2")
+
+
+def test_trace_of_a_sparse_core(archsim: Call, tmp_path: Path) -> None:
+    summary = json.loads(good(archsim(*TRACED, "--perfetto=p.json", "--vcd=w.vcd", "--json")))
+    design = load_design("scnn")
+    assert isinstance(design, Scnn)
+    (layer,) = (one for one in builtin("alexnet").matrix_layers if one.name == "conv3")
+    bits = design.intake.source_bits
+    timing = layer_timing(design, layer, synthetic(layer, bits=bits, density=0.2))
+    (one,) = timing.passes
+    assert summary["cycles"] == timing.cycles
+    assert summary["activity"]["groups"]["group"] == int((one.ends - one.starts).sum())
+    drained = sum(summary["activity"]["output stage"].values())
+    assert drained == int((one.drained - one.drain_starts).sum())
+    words = len(one.ifmap_cycles) + len(one.weight_cycles) + len(one.ofmap_cycles)
+    assert summary["vcd"]["transfers"] == 1 + words + layer.bias * one.mapping.filters
+    events = json.loads((tmp_path / "p.json").read_text())["traceEvents"]
+    names = {e["tid"]: e["args"]["name"] for e in events if e.get("name") == "thread_name"}
+    spans = [e for e in events if e["ph"] == "X" and names[e["tid"]] == "PE 1 2"]
+    spans = [(e["args"]["cycle"], e["args"]["cycle"] + e["args"]["cycles"]) for e in spans]
+    assert all(before[1] == after[0] for before, after in pairwise(spans))
+    assert (spans[0][0], spans[-1][1]) == (one.starts[0], one.ends[-1])
+
+
+def test_the_trace_of_a_sparse_core_needs_values(archsim: Call) -> None:
+    Path("t.toml").write_text("[conv3]\npixel_rows=1\npixel_columns=1\nfilters=1\nchannels=1\n")
+    said = refused(archsim(*TRACED, "--tiling", "t.toml"))
+    assert said == "tilings are for cores walked by tiles, not scnn"
+    lines = good(archsim(*TRACED)).splitlines()
+    assert lines[-1].endswith("layers: 1; passes: 1")

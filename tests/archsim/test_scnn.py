@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 from scnn_cases import (
     Case,
     answers,
@@ -31,8 +32,9 @@ from workloads.operands import synthetic
 
 
 @settings(deadline=None, max_examples=120, suppress_health_check=[HealthCheck.filter_too_much])
-@given(cases())
-def test_fast_model_equals_the_stepped_one(case: Case) -> None:
+@given(cases(), st.integers(1, 5))
+def test_fast_model_equals_the_stepped_one(case: Case, queue: int) -> None:
+    case = replace(case, design=replace(case.design, bank_queue=queue))
     known = answers(case)
     assume(known is not None)
     assert known is not None
@@ -150,6 +152,8 @@ def test_the_latency_of_a_port_counts_from_the_command() -> None:
         ({"grid_rows": 0}, "grid_rows must be positive, not 0"),
         ({"weight_lanes": -1}, "weight_lanes must be positive, not -1"),
         ({"banks": 24}, "banks must be a power of two, not 24"),
+        ({"bank_queue": 0}, "bank_queue must be positive, not 0"),
+        ({"bank_queue": 1.5}, "bank_queue must be a whole number, not 1.5"),
         ({"operand_bits": 17}, "operand_bits must be 2 to 16, not 17"),
         ({"accumulator_bits": 63}, "accumulator_bits must be 2 to 62, not 63"),
         ({"bank_hash": "xor"}, "bank_hash must be one of linear, dnnsim, not 'xor'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,19 +18,55 @@ from archsim.sparse.mapping import Mapping
 from workloads.layers import Conv2d
 
 FAULTS: dict[str, tuple[ModuleType, str, str]] = {
-    "a missed conflict": (kernels, "max(int(load[bank]), clear) + 1", "clear + 1"),
+    "a missed conflict": (kernels, "end = max(int(idle[bank]), start) + 1", "end = start + 1"),
     "banks that take two products": (
         kernels,
-        "top = max(top, taken)",
-        "top = max(top, clear + (taken - clear + 1) // 2)",
+        "now = max(start, latest - plane[2]) + 1",
+        "now = max(start, start + (latest - start) // 2 - plane[2]) + 1",
     ),
     "a pair without products in no cycle": (
         kernels,
-        "products, top = 0, clear + 1",
-        "products, top = 0, clear",
+        "now = max(start, latest - plane[2]) + 1",
+        "now = max(start, latest - plane[2] + 1)",
     ),
-    "products above the plane": (kernels, "0 <= p < plane[0] and", "p < plane[0] and"),
-    "products left of the plane": (kernels, "0 <= q < plane[1]", "q < plane[1]"),
+    "a queue of one place more": (kernels, "latest - plane[2])", "latest - plane[2] - 1)"),
+    "a queue of one place less": (kernels, "latest - plane[2])", "latest - plane[2] + 1)"),
+    "no queue": (kernels, "latest - plane[2])", "latest - 1)"),
+    "queues empty at each pair": (
+        kernels,
+        "lanes, plane, idle)",
+        "lanes, plane, 0 * idle)",
+    ),
+    "queues empty at each block": (
+        kernels,
+        "            now = ends[pe]\n",
+        "            now = ends[pe]\n            idle[pe] = 0\n",
+    ),
+    "queues empty at each group": (
+        timing,
+        "self._ends[:] = start",
+        "self._ends[:], self._state[1][:] = start, 0",
+    ),
+    "queues that stand while the PE waits": (
+        kernels,
+        "            waited += start - now\n",
+        "            waited += start - now\n            idle += start - now\n",
+    ),
+    "one queue for all PEs": (kernels, "idle[pe])", "idle[0])"),
+    "the drain before the queues are empty": (timing, "design.pipeline_latency_cycles", "3"),
+    "products above the plane": (kernels, "np.int64(-(1 << 63) | (1 << 31))", "np.int64(1 << 31)"),
+    "products left of the plane": (
+        kernels,
+        "np.int64(-(1 << 63) | (1 << 31))",
+        "np.int64(-(1 << 63))",
+    ),
+    "products before the plane": (kernels, "(place | (last - place))", "(last - place)"),
+    "products behind the plane": (kernels, "(place | (last - place))", "place"),
+    "places left at the first activations": (
+        kernels,
+        "if a == own[1] - 1:",
+        "if a == own[0]:",
+    ),
     "a weight used as it crosses": (kernels, "crossings[w] + 1)", "crossings[w])"),
     "gaps of the port ignored": (
         kernels,
@@ -53,9 +90,7 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
         "free[place] = max(free[place], start + 1)",
         "free[place] = max(free[place], start)",
     ),
-    "conflicts of the pair before": (kernels, "clear += cost", "clear += cost - 1"),
     "a skip in no cycle": (kernels, "return start + 1, start - now", "return start, start - now"),
-    "vectors in the middle forgotten": (kernels, "now += costs[2][pe, block]", "now += 0"),
     "a barrier of channels ignored": (kernels, "if inside and barrier_blocks", "if 0"),
     "a barrier of blocks": (kernels, "% barrier_blocks == 0", ">= 0"),
     "a FIFO of one place more": (
@@ -143,20 +178,29 @@ def _few_cases() -> list[Case]:
         name="w", channels=1, filters=9, ifmap_height=8, ifmap_width=8, kernel_height=1,
         kernel_width=1,
     )  # fmt: skip
+    thin = Conv2d(
+        name="t", channels=6, filters=8, ifmap_height=4, ifmap_width=4, kernel_height=1,
+        kernel_width=1,
+    )  # fmt: skip
     tight = Scnn(
         grid_rows=2, grid_columns=2, weight_lanes=2, ifmap_lanes=2, banks=4, bank_entries=64,
-        weight_fifo_vectors=13, filter_group=2,
+        weight_fifo_vectors=13, filter_group=2, bank_queue=2,
     )  # fmt: skip
+    queued = replace(tight, banks=1, bank_entries=256, weight_fifo_vectors=2, bank_queue=4)
     chosen = [
         (tight, conv, (0.6, 0.6), 3),
+        (replace(tight, banks=1, bank_entries=256, bank_queue=5), conv, (0.5, 0.4), 9),
+        (queued, thin, (0.7, 0.8), 9),
         (Scnn(grid_rows=3, grid_columns=2, weight_lanes=3, ifmap_lanes=2, banks=8,
-              bank_hash="dnnsim", barrier="channel", weight_fifo_vectors=13), strided,
+              bank_hash="dnnsim", barrier="channel", weight_fifo_vectors=13,
+              bank_queue=1), strided,
          (0.3, 0.5), 2),
         (Scnn(grid_rows=2, grid_columns=3, filter_group=4, barrier="channel"), strided,
          (0.2, 0.9), 5),
-        (Scnn(grid_rows=2, grid_columns=2, filter_group=2, bank_hash="dnnsim"), conv,
+        (Scnn(grid_rows=2, grid_columns=2, filter_group=2, bank_hash="dnnsim", bank_queue=1), conv,
          (0.9, 0.9), 0),
-        (Scnn(grid_rows=2, grid_columns=2, filter_group=1, banks=1, bank_entries=64), wide,
+        (Scnn(grid_rows=2, grid_columns=2, filter_group=1, banks=1, bank_entries=64,
+              bank_queue=3), wide,
          (0.1, 1.0), 0),
         (Scnn(grid_rows=1, grid_columns=1, filter_group=2), wide, (0.3, 1.0), 0),
     ]  # fmt: skip
@@ -182,11 +226,8 @@ def few() -> list[tuple[Case, Any]]:
 def _with_fault(folder: Path, faults: dict[ModuleType, Fault]) -> ModuleType:
     """`timing` with a fault put into it or into what it calls, its kernels run by Python."""
     plain = (
-        (
-            "from archsim.core.kernel import inlined, kernel",
-            "inlined = kernel = lambda function: function",
-        ),
-        ('njit(cache=True, error_model="numpy", nogil=True)', "kernel"),
+        ("from archsim.core.kernel import inlined", "inlined = lambda function: function"),
+        ('njit(cache=True, error_model="numpy", nogil=True)', "inlined"),
     )
     parts = {
         module: faulty_module(

@@ -1,7 +1,9 @@
 """The sparse machine in `simulate` and on the command line."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from archsim.designs.registry import design_from_record, design_record
 from archsim.designs.scnn import SCNN_4PE, SCNN_ISCA17, Scnn
 from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
+from archsim.sparse.layer import layer_timing
 from workloads.layers import Conv2d, Network
 from workloads.operands import synthetic
 
@@ -26,7 +29,7 @@ DENSE = synthetic(LAYER, bits=8)
 SPARSE = synthetic(LAYER, bits=8, density=0.3)
 
 
-@pytest.mark.parametrize("design", [SCNN_ISCA17, SCNN_4PE])
+@pytest.mark.parametrize("design", [SCNN_ISCA17, SCNN_4PE, Scnn(bank_queue=1)])
 def test_records_are_complete(design: Scnn) -> None:
     assert design_from_record(design_record(design), "here") == design
 
@@ -73,19 +76,21 @@ def test_on_the_command_line(archsim: Call) -> None:
     record = json.loads(good(archsim(*words)))
     assert record["cycles"] > 0
     assert record["layers"][0]["products"] < record["layers"][0]["macs"]
-    assert record["why_no_energy"] == "energy and area of scnn designs are not modelled yet"
+    assert record["energy"]["unit"] == "pJ" and record["energy"]["total"] > 0
+    assert {"crossbar", "iaram.words", "control"} <= set(record["area"]["by_component"])
 
 
-def test_a_report_without_costs_and_memories(archsim: Call, tmp_path: Path) -> None:
+def test_a_report_with_costs_and_memories(archsim: Call, tmp_path: Path) -> None:
     words = ("run", "scnn", "resnet18", "--density", "0.1", "--report", "r.html", "--json")
     good(archsim(*words))
     page = (tmp_path / "r.html").read_text()
-    assert "The memories of this kind of design are not modelled yet." in page
     assert "barrier" in page
-    assert 'id="memory-bytes"' not in page
+    for figure in ("memory-bytes", "energy", "energy-by-component", "area"):
+        assert f'id="{figure}"' in page
+    assert "crossbar" in page and "Energy, power and area are not in this report" not in page
 
 
-@pytest.mark.parametrize("verb", ["verify", "power", "trace resnet18"])
+@pytest.mark.parametrize("verb", ["power"])
 def test_verbs_that_do_not_know_it(archsim: Call, verb: str) -> None:
     name, *more = verb.split()
     said = refused(archsim(name, "scnn", *more))
@@ -110,5 +115,22 @@ def test_variants_of_the_model_have_no_rtl(archsim: Call) -> None:
 
 
 def test_what_does_not_fit(archsim: Call) -> None:
-    said = refused(archsim("run", "scnn", "alexnet", "--density", "0.4", "--timing-only"))
-    assert said.startswith("fc6: iaram_bytes must be at least 92160")
+    words = ("--set", "iaram_bytes=200", "--density", "0.4", "--timing-only")
+    said = refused(archsim("run", "scnn", "alexnet", *words))
+    assert said.startswith("conv1: iaram_bytes must be at least 760 ")
+
+
+def test_layers_are_timed_side_by_side_and_after_a_fork() -> None:
+    """The kernel runs on threads of ours, not on numba's: one after another, nested, in a child."""
+    design = replace(SCNN_ISCA17, grid_rows=2, grid_columns=2, iaram_bytes=130)
+    whole = layer_timing(design, LAYER, SPARSE)
+    assert len(whole.passes) > 1
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: layer_timing(design, LAYER, SPARSE).cycles, range(8)))
+    assert set(found) == {whole.cycles}
+    with get_context("fork").Pool(1) as pool:
+        assert pool.apply(_cycles, (design,)) == whole.cycles
+
+
+def _cycles(design: Scnn) -> int:
+    return layer_timing(design, LAYER, SPARSE).cycles

@@ -32,6 +32,7 @@ from archsim.errors import InputError
 from archsim.memory import OffChip, Plain
 from archsim.simulate import simulate, time_layer
 from archsim.timeline import _as_late_as_possible, binned, timeline
+from archsim.trace import Answer
 from archsim.waves import layer_answer
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
@@ -78,6 +79,12 @@ convolutions = st.builds(
     bias=st.booleans(),
 )
 layers = products | convolutions
+
+
+def tile_answer(design: Systolic, layer: Conv2d | MatMul) -> Answer:
+    found = layer_answer(design, layer, synthetic(layer))
+    assert isinstance(found, Answer)
+    return found
 
 
 def by_unit(activity: Activity) -> dict[str, list[Interval]]:
@@ -154,7 +161,7 @@ def test_loads_and_drains_lie_where_their_words_cross(
     design: Systolic, layer: Conv2d | MatMul
 ) -> None:
     """Against the cycles of every word, which the trace computes for each by itself."""
-    found = layer_answer(design, layer, synthetic(layer))
+    found = tile_answer(design, layer)
     units = by_unit(layer_activity(design, layer))
     tiles = found.tiles
     flags = (cmd.LOAD_IFMAP, cmd.LOAD_WEIGHT, cmd.HAS_BIAS, cmd.LAST_K)
@@ -196,7 +203,7 @@ def test_the_output_stage_reads_as_the_contract_says(
     design: Systolic, layer: Conv2d | MatMul
 ) -> None:
     """Read n is a cycle behind the one before, and behind the crossing of word n − 8."""
-    found = layer_answer(design, layer, synthetic(layer))
+    found = tile_answer(design, layer)
     crossed = found.transfers["ofmap"].cycle.tolist()
     words = found.tiles[found.tiles[:, cmd.LAST_K] == 1, cmd.OUTPUT_WORDS].tolist()
     depth, first = design.output_queue_depth, 0

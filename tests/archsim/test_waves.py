@@ -5,7 +5,7 @@ import json
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,8 @@ from vcd.reader import TokenKind, tokenize
 from archsim.cli import main as command_line
 from archsim.designs.systolic import DATAFLOWS, EDGE_16, Systolic
 from archsim.memory import OffChip, Plain
-from archsim.ports import Port, Transfers
+from archsim.ports import Port, PortAnswer, Transfers
 from archsim.simulate import time_layer
-from archsim.trace import Answer
 from archsim.waves import FIRST_CYCLE_PS, PERIOD_PS, Waves, layer_answer
 from rtl.benches.bench import RESET_CYCLES
 from workloads.layers import Conv2d, MatMul
@@ -99,7 +98,7 @@ def crossings(wave: Wave, port: Port, cycles: int) -> tuple[list[int], list[int]
     return found, wave.at(f"model.{port.name}__payload", [times[cycle] for cycle in found])
 
 
-def written(design: Systolic, answers: dict[str, Answer], *, lanes: bool = True) -> Wave:
+def written(design: Systolic, answers: Mapping[str, PortAnswer], *, lanes: bool = True) -> Wave:
     """The wave of layers one behind the other, read back."""
     file = io.StringIO()
     with Waves(design, file, lanes=lanes) as waves:

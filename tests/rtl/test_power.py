@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from archsim.errors import InputError
 from archsim.simulate import plan_tiling
 from rtl.cli.power import register
-from rtl.conformance import Case, free_services
 from rtl.synthesis.activity import rtl_activity
 from rtl.synthesis.control import CORE, LAYER
 from rtl.synthesis.flat_netlist import flatten
@@ -23,6 +22,7 @@ from rtl.synthesis.gate_simulation import run_gates
 from rtl.synthesis.gates import Energy
 from rtl.synthesis.liberty import DEFAULT_LIBRARY
 from rtl.synthesis.power import ModulePower, PowerMeter, PowerReport, netlist_modules
+from rtl.tile_conformance import TileCase, free_services
 from workloads.operands import synthetic
 
 installed = pytest.mark.skipif(
@@ -112,8 +112,8 @@ def meter() -> PowerMeter:
     return PowerMeter.of(CORE)
 
 
-def case(*, bits: int = 8, density: float = 1.0) -> Case:
-    return Case(
+def case(*, bits: int = 8, density: float = 1.0) -> TileCase:
+    return TileCase(
         design=CORE,
         layer=LAYER,
         tiling=plan_tiling(CORE, LAYER, None),

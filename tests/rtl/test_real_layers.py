@@ -15,11 +15,13 @@ from archsim.simulate import layer_output, plan_tiling
 from archsim.timing import Service
 from archsim.trace import PORTS
 from rtl.benches.verilated import Verilated
-from rtl.cases import Draw, port_counts, random_services
-from rtl.conformance import Case, bench_of, check, free_services, judge
+from rtl.cases import Draw
+from rtl.conformance import bench_of, check, judge
 from rtl.emit import emit
 from rtl.simulators import runner
 from rtl.suite import assert_equal
+from rtl.tile_cases import port_counts, random_services
+from rtl.tile_conformance import TileCase, free_services
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.onnx_import import import_onnx
 from workloads.operands import Operands, from_onnx, synthetic
@@ -35,12 +37,12 @@ def _network(bits: int) -> tuple[Network, dict[str, Operands]]:
     return import_onnx(model, name=entry.name), from_onnx(model, entry.input(), bits=bits)
 
 
-def _real_case(name: str, design: CoreDesign = EDGE_16) -> Case:
+def _real_case(name: str, design: CoreDesign = EDGE_16) -> TileCase:
     network, operands = _network(design.numerics.source_bits)
     (layer,) = (one for one in network.matrix_layers if name in one.name)
     tiling = plan_tiling(design, layer, None)
     counts = port_counts(design, design.numerics.problem(layer), tiling)
-    return Case(
+    return TileCase(
         design=design,
         layer=layer,
         tiling=tiling,
@@ -91,7 +93,7 @@ def test_all_layers_of_the_network(design: CoreDesign) -> None:
     run = runner(design, "verilator")
     network, operands = _network(design.numerics.source_bits)
     for layer in network.matrix_layers:
-        case = Case(
+        case = TileCase(
             design=design,
             layer=layer,
             tiling=plan_tiling(design, layer, None),
@@ -102,7 +104,7 @@ def test_all_layers_of_the_network(design: CoreDesign) -> None:
         assert_equal(check(case, run))
 
 
-def _many_transfers() -> Case:
+def _many_transfers() -> TileCase:
     """A design of one row: nearly every cycle moves words through the ports."""
     design = Systolic(
         rows=2, columns=2, ifmap_memory=Plain(capacity_bytes=1 << 15),
@@ -113,7 +115,7 @@ def _many_transfers() -> Case:
     gaps = np.zeros(1 << 20, np.int64)
     gaps[::37] = 3
     services = tuple(Service(gaps=gaps) if name == "ofmap" else Service() for name in PORTS)
-    return Case(
+    return TileCase(
         design=design, layer=layer, tiling=tiling, operands=synthetic(layer, seed=3),
         services=services,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The SCNN core's RTL: every word and every cycle of every port as the stepped oracle has them."""
+"""The SCNN core passes the conformance suite; its model and it are equal to the stepped oracle."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,26 +8,33 @@ import numpy as np
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib import memory
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
-from scnn_bench import EventOracle, compiled, differences, event_differences, simulated
-from scnn_passes import LayerPass, Shape, expected, random_pass
+from scnn_bench import event_differences, stepped
+from scnn_passes import OracleCase, Shape, oracle_answer, random_run, with_gaps
 
+from archsim.core.problem import problem_of
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
+from archsim.ports import differences
 from archsim.sparse.mapping import map_plane
 from archsim.sparse.scnn_command import Output, command_fields, command_values
+from archsim.sparse.words import PORTS
+from rtl.cases import Draw, random_case
+from rtl.conformance import Verdict, check
 from rtl.core import sram
-from rtl.scnn import ScnnCore, core_members
+from rtl.scnn import COUNTS, ScnnCore, core_members
+from rtl.simulators import runner
+from rtl.sparse_conformance import SparseCase
+from rtl.suite import DesignConformance, assert_equal
 
 ONE = Scnn(
     grid_rows=1, grid_columns=1, weight_lanes=2, ifmap_lanes=2, banks=4, bank_entries=16,
     weight_fifo_vectors=8, filter_group=3, iaram_bytes=700, oaram_bytes=700, index_bits=2,
+    bank_queue=1,
 )  # fmt: skip
-PAIR = replace(ONE, grid_columns=2, bank_entries=12)
-FOUR = replace(ONE, grid_rows=2, grid_columns=2, banks=8)
-FOUR_WIDE = replace(FOUR, weight_lanes=4, ifmap_lanes=4, banks=32, bank_entries=8)
-SIX = replace(FOUR, grid_rows=3, banks=4, weight_lanes=3, bank_entries=17)
+PAIR = replace(ONE, grid_columns=2, bank_entries=12, bank_queue=3)
+FOUR = replace(ONE, grid_rows=2, grid_columns=2, banks=8, bank_queue=5)
+FOUR_WIDE = replace(FOUR, weight_lanes=4, ifmap_lanes=4, banks=32, bank_entries=8, bank_queue=4)
+SIX = replace(FOUR, grid_rows=3, banks=4, weight_lanes=3, bank_entries=17, bank_queue=2)
 
 SMALLEST = Shape(plane=(1, 1))
 SQUARE = Shape(plane=(4, 5), channels=2, filters=4, kernel=(3, 3), pad=(1, 1), has_bias=True)
@@ -37,113 +44,121 @@ UNEVEN = Shape(plane=(3, 4), channels=2, filters=4, kernel=(1, 5), stride=(2, 3)
 """Its last row of PEs has inputs and no outputs; what it reaches is not at the border."""
 
 
+def case_of(design: Scnn, shapes: tuple[Shape, ...], seed: int, longest: int = 0) -> SparseCase:
+    """Layers of random operands, with gaps."""
+    runs = tuple(random_run(design, shape, seed) for shape in shapes)
+    case = SparseCase(design=design, runs=runs)
+    return replace(case, idle=with_gaps(case, seed, longest)) if longest else case
+
+
+def by_the_oracle(case: SparseCase) -> OracleCase:
+    """The same case, whose answer is the oracle's."""
+    return OracleCase(design=case.design, runs=case.runs, idle=case.idle, label=case.label)
+
+
+def simulated(case: SparseCase) -> Verdict:
+    """In Amaranth's simulator."""
+    return check(case, runner(case.design, "amaranth"))
+
+
+class TestScnn(DesignConformance):
+    """In Verilog: two PEs that share halos; one of uneven lanes and without queues."""
+
+    designs = (PAIR, replace(ONE, weight_lanes=3, bank_queue=1))
+    amaranth_cases = 8
+
+    def random_design(self, draw: Draw) -> Scnn:
+        return Scnn(
+            grid_rows=draw.whole(1, 2),
+            grid_columns=draw.whole(1, 2),
+            weight_lanes=draw.whole(1, 3),
+            ifmap_lanes=draw.whole(1, 3),
+            banks=draw.one_of(1, 2, 4),
+            bank_entries=draw.one_of(16, 17, 33),
+            weight_fifo_vectors=draw.one_of(2, 5, 13),
+            filter_group=draw.whole(1, 5),
+            iaram_bytes=512,
+            oaram_bytes=512,
+            index_bits=draw.one_of(1, 2, 4),
+            operand_bits=draw.one_of(4, 16),
+            accumulator_bits=draw.one_of(12, 24),
+            bank_queue=draw.whole(1, 5),
+        )
+
+
+@pytest.mark.slow
+class TestScnnAtLength(TestScnn):
+    """More cores, more cases."""
+
+    designs = (FOUR, FOUR_WIDE, SIX)
+    amaranth_cases = 60
+    verilator_cases = 400
+    seed = 2
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_the_model_answers_as_the_oracle(number: int) -> None:
+    """Every word of every port and its cycle, and the counts: random cases of the suite."""
+    design = TestScnn().random_design(Draw(5, number))
+    case = random_case(5, number, design, longest_words=2000)
+    assert isinstance(case, SparseCase)
+    model, oracle = case.answer(), oracle_answer(case)
+    for found in differences(oracle.transfers, model.transfers):
+        assert found.first is None, f"{found} of {case.details()}"
+    assert {name: model.actions[name] for name in COUNTS} == oracle.actions
+    for port in PORTS:
+        assert np.array_equal(model.earliest[port], oracle.earliest[port]), port
+        assert np.array_equal(model.gaps[port], oracle.gaps[port]), port
+
+
 @pytest.mark.parametrize(
     ("design", "shape"), [(ONE, SMALLEST), (ONE, SQUARE), (PAIR, STRIDED), (PAIR, FLAT)]
 )
-def test_a_pass(design: Scnn, shape: Shape) -> None:
-    layer = random_pass(design, shape, seed=1, longest_gap=3)
-    assert differences([layer], simulated(design)) == []
+def test_operands_of_all_bits(design: Scnn, shape: Shape) -> None:
+    assert_equal(simulated(by_the_oracle(case_of(design, (shape,), seed=1, longest=3))))
 
 
-def test_passes_follow_one_another() -> None:
-    """What belongs to the next pass is offered early; the first command comes late."""
-    layers = [random_pass(PAIR, shape, seed=2) for shape in (FLAT, UNEVEN, SQUARE)]
-    assert differences(layers, simulated(PAIR), offered=30) == []
+def test_layers_follow_one_another() -> None:
+    """What belongs to the next layer is offered early; commands come late."""
+    case = case_of(PAIR, (FLAT, UNEVEN, SQUARE), seed=2)
+    late = replace(case, idle={"command": np.array([30, 0, 900])})
+    assert late.answer().begins[0] == 30
+    assert late.answer().begins[2] == late.answer().begins[1] + 901
+    assert_equal(simulated(late))
 
 
 def test_late_biases_hold_the_drain_back() -> None:
-    plain = random_pass(ONE, replace(SQUARE, filters=8), seed=3)
-    late = replace(plain, gaps={"bias": [90] * 8})
-    assert expected(late).cycles["ofmap"][0] > expected(plain).cycles["ofmap"][0]
-    assert differences([late], simulated(ONE)) == []
+    """The RTL waits as the oracle does; the model refuses to time it."""
+    plain = case_of(ONE, (replace(SQUARE, filters=8),), seed=3)
+    late = by_the_oracle(replace(plain, idle={"bias": np.full(8, 90)}))
+    assert late.answer().cycles > plain.answer().cycles
+    assert_equal(simulated(late))
+    with pytest.raises(InputError, match="the bias of filter 1 crosses in cycle 181, so late that"):
+        replace(plain, idle=late.idle).answer()
 
 
-def test_a_grid() -> None:
-    layers = [random_pass(FOUR, shape, seed=3, longest_gap=9) for shape in (UNEVEN, FLAT)]
-    assert differences(layers, simulated(FOUR)) == []
+def test_gaps_are_for_every_word() -> None:
+    case = case_of(ONE, (SQUARE,), seed=3)
+    with pytest.raises(InputError, match="gaps of bias must be 4, one for each word, not 3"):
+        replace(case, idle={"bias": np.zeros(3, np.int64)}).answer()
 
 
-@st.composite
-def designs(draw: st.DrawFn) -> Scnn:
-    """Any small core."""
-    return Scnn(
-        grid_rows=draw(st.integers(1, 2)),
-        grid_columns=draw(st.integers(1, 2)),
-        weight_lanes=draw(st.integers(1, 3)),
-        ifmap_lanes=draw(st.integers(1, 3)),
-        banks=draw(st.sampled_from([1, 2, 4])),
-        bank_entries=draw(st.sampled_from([16, 17, 33])),
-        weight_fifo_vectors=draw(st.sampled_from([1, 2, 5, 13])),
-        filter_group=draw(st.integers(1, 5)),
-        iaram_bytes=512,
-        oaram_bytes=512,
-        index_bits=draw(st.sampled_from([1, 2, 4])),
-        operand_bits=draw(st.sampled_from([4, 16])),
-        accumulator_bits=draw(st.sampled_from([12, 24])),
-    )
-
-
-@st.composite
-def shapes(draw: st.DrawFn, side: int = 6) -> Shape:
-    """Any small layer."""
-    pad = draw(st.integers(0, 2)), draw(st.integers(0, 2))
-    plane = draw(st.integers(1, side)), draw(st.integers(1, side))
-    kernel = tuple(
-        draw(st.integers(1, min(5, size + 2 * around)))
-        for size, around in zip(plane, pad, strict=True)
-    )
-    return Shape(
-        plane=plane,
-        channels=draw(st.integers(1, 3)),
-        filters=draw(st.integers(1, 7)),
-        kernel=(kernel[0], kernel[1]),
-        stride=(draw(st.integers(1, 3)), draw(st.integers(1, 3))),
-        pad=pad,
-        has_bias=draw(st.booleans()),
-        relu=draw(st.booleans()),
-    )
-
-
-def any_pass(design: Scnn, draw: Any) -> LayerPass:
-    """A pass that fits the design."""
-    densities = st.sampled_from([0.0, 0.3, 0.7, 1.0])
-    layer = random_pass(
-        design,
-        draw(shapes()),
-        draw(st.integers(0, 99)),
-        density=(draw(densities), draw(densities)),
-        longest_gap=draw(st.sampled_from([0, 2, 20])),
-    )
-    try:
-        expected(layer)
-    except InputError:
-        assume(False)
-    return layer
-
-
-@settings(max_examples=6, deadline=None)
-@given(design=designs(), data=st.data())
-def test_any_pass_on_any_core(design: Scnn, data: st.DataObject) -> None:
-    layer = any_pass(design, data.draw)
-    assert differences([layer], simulated(design)) == []
-
-
-def test_every_pair_of_every_pe() -> None:
-    """The cycles that each pair of vectors takes, its products in each, and the skips."""
-    layers = [random_pass(PAIR, shape, seed=4, longest_gap=2) for shape in (SQUARE, STRIDED)]
+@pytest.mark.parametrize("queue", [1, 2, 4])
+def test_every_pe_does_what_the_oracle_does_in_every_cycle(queue: int) -> None:
+    """The pairs that end, the cycles in which one waits for a bank, the products, the skips."""
     kinds = np.zeros(4, np.int64)
-    for layer in layers:
-        oracle = EventOracle(layer)
-        oracle.run()
-        kinds += np.array(list(oracle.events.values())).sum(axis=0)
-        assert event_differences(layer) == []
+    design = replace(PAIR, banks=2, bank_entries=24, bank_queue=queue)
+    for shape in (SQUARE, STRIDED):
+        case = case_of(design, (shape,), seed=4, longest=2)
+        kinds += np.array(list(stepped(case).events.values())).sum(axis=0)
+        assert event_differences(case) == []
     assert (kinds > 0).all()
 
 
 def test_banks_are_cleared_after_reset(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memories hold anything when the clock begins, but for what the simulator cannot say."""
     _dirty(monkeypatch)
-    assert differences([random_pass(ONE, SQUARE, seed=5)], simulated(ONE)) == []
+    assert_equal(simulated(case_of(ONE, (SQUARE,), seed=5)))
 
 
 def test_banks_that_are_not_cleared_show(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +172,7 @@ def test_banks_that_are_not_cleared_show(monkeypatch: pytest.MonkeyPatch) -> Non
         return m
 
     monkeypatch.setattr(ScnnCore, "elaborate", mutated)
-    assert differences([random_pass(ONE, SQUARE, seed=5)], simulated(ONE)) != []
+    assert not simulated(case_of(ONE, (SQUARE,), seed=5)).equal
 
 
 def _dirty(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,50 +182,6 @@ def _dirty(monkeypatch: pytest.MonkeyPatch) -> None:
         return plain(shape=shape, depth=depth, init=[0x5A5A5A % (1 << shape)] * depth)
 
     monkeypatch.setattr(sram, "memory", SimpleNamespace(Memory=filled))
-
-
-def random_passes(design: Scnn, count: int, seed: int) -> list[LayerPass]:
-    """Passes of all kinds that fit."""
-    rng = np.random.default_rng(seed)
-    found: list[LayerPass] = []
-    while len(found) < count:
-        kernel = tuple(rng.integers(1, 4, 2).tolist())
-        shape = Shape(
-            plane=tuple(rng.integers(1, 9, 2).tolist()),
-            channels=int(rng.integers(1, 4)),
-            filters=int(rng.integers(1, 8)),
-            kernel=(kernel[0], kernel[1]),
-            stride=tuple(rng.integers(1, 3, 2).tolist()),
-            pad=(kernel[0] // 2, kernel[1] // 2),
-            has_bias=bool(rng.integers(2)),
-            relu=bool(rng.integers(2)),
-        )
-        layer = random_pass(
-            design,
-            shape,
-            int(rng.integers(1 << 20)),
-            density=(rng.choice([0.1, 0.5, 1]), rng.choice([0.1, 0.5, 1])),
-            longest_gap=int(rng.choice([0, 0, 3, 20])),
-        )
-        try:
-            expected(layer)
-        except InputError:
-            continue
-        found.append(layer)
-    return found
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("design", [ONE, FOUR, FOUR_WIDE, SIX])
-def test_many_passes_in_the_emitted_verilog(design: Scnn) -> None:
-    run = compiled(design)
-    for seed in range(10):
-        assert differences(random_passes(design, 20, seed), run, offered=seed * 9) == []
-
-
-def test_one_core_in_the_emitted_verilog() -> None:
-    run = compiled(PAIR)
-    assert differences(random_passes(PAIR, 30, seed=6), run) == []
 
 
 @pytest.mark.parametrize(
@@ -223,7 +194,7 @@ def test_variants_of_the_model_alone_are_refused(field: str, value: str) -> None
 
 
 def test_a_command_holds_its_numbers() -> None:
-    mapping = map_plane(FOUR, UNEVEN.problem, 3)
+    mapping = map_plane(FOUR, problem_of(UNEVEN.layer), 3)
     values = command_values(FOUR, mapping, Output(multiplier=5, shift=2, relu=True))
     fields = {entry.name: value for entry, value in zip(command_fields(FOUR), values, strict=True)}
     assert fields["filters"] == 3
@@ -233,12 +204,12 @@ def test_a_command_holds_its_numbers() -> None:
 
 
 def test_numbers_that_a_command_cannot_hold_are_refused() -> None:
-    mapping = map_plane(ONE, replace(FLAT, plane=(1, 5000)).problem, 1)
+    mapping = map_plane(ONE, problem_of(replace(FLAT, plane=(1, 5000)).layer), 1)
     with pytest.raises(InputError, match="a PE's part of the ifmap width must be at most 4096"):
         command_values(ONE, mapping, Output())
-    mapping = map_plane(ONE, replace(FLAT, kernel=(1, 99), pad=(0, 99)).problem, 1)
+    mapping = map_plane(ONE, problem_of(replace(FLAT, kernel=(1, 99), pad=(0, 99)).layer), 1)
     with pytest.raises(InputError, match="kernel width must be at most 32"):
         command_values(ONE, mapping, Output())
-    mapping = map_plane(ONE, FLAT.problem, 1)
+    mapping = map_plane(ONE, problem_of(FLAT.layer), 1)
     with pytest.raises(InputError, match="shift must be from 0 to 63 in a command of an scnn core"):
         command_values(ONE, mapping, Output(shift=64))

@@ -6,21 +6,26 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import pytest
 from amaranth.hdl import Cat, Module
 from faults import Patch, after, seen_input
 from faulty_module import faulty_module
-from scnn_bench import caught, simulated
-from scnn_passes import LayerPass, Shape, random_pass
+from scnn_bench import caught
+from scnn_passes import Shape, random_run, with_gaps
 
 from archsim.designs.scnn import Scnn
+from archsim.sparse.words import LayerRun
+from rtl import scnn
 from rtl.core import (
     scnn_activations,
+    scnn_arbiter,
     scnn_banks,
     scnn_compress,
     scnn_control,
     scnn_fifo,
     scnn_pe,
+    scnn_queue,
 )
 from rtl.core.credits import Credits
 from rtl.core.scnn_activations import Activations
@@ -35,10 +40,13 @@ from rtl.core.scnn_lists import ListWalk
 from rtl.core.scnn_pe import ScnnPe
 from rtl.core.scnn_weights import WeightDecoder
 from rtl.hierarchy import place
+from rtl.sparse_conformance import SparseCase
+from workloads.operands import Operands
 
 ONE = Scnn(
     grid_rows=1, grid_columns=1, weight_lanes=2, ifmap_lanes=2, banks=2, bank_entries=32,
     weight_fifo_vectors=9, filter_group=2, iaram_bytes=700, oaram_bytes=700, index_bits=2,
+    bank_queue=2,
 )  # fmt: skip
 ACROSS = replace(ONE, grid_columns=2)
 DOWN = replace(ONE, grid_rows=2)
@@ -48,12 +56,13 @@ PLAIN = Shape(plane=(3, 4), channels=2, filters=5, kernel=(3, 3), pad=(1, 1), ha
 STRIDED = replace(PLAIN, plane=(5, 5), stride=(2, 2))
 FLAT = Shape(plane=(1, 9), channels=3, filters=3)
 DOT = Shape(plane=(1, 1), has_bias=True)
+FULL = Shape(plane=(1, 8), channels=2, filters=5, kernel=(1, 3), pad=(0, 1))
 HALO = Shape(plane=(3, 3), filters=2, kernel=(3, 3), pad=(1, 1))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """Passes of one core; weight_gap: idle cycles before every vector of weights."""
+    """Layers on one core; weight_gap: idle cycles before every vector of weights."""
 
     design: Scnn = ONE
     shapes: tuple[Shape, ...]
@@ -61,19 +70,33 @@ class Case:
     weight_gap: int | None = None
 
     @property
-    def layers(self) -> list[LayerPass]:
-        """Small operands, whose sums are seen as they are; the last channel may be empty."""
-        return [self._layer(shape) for shape in self.shapes]
-
-    def _layer(self, shape: Shape) -> LayerPass:
-        layer = random_pass(self.design, shape, seed=9, density=(self.density, 0.6), longest_gap=2)
-        ifmap, weight, bias = (values % 13 - 6 * (values != 0) for values in layer.operands)
-        gaps = dict(layer.gaps)
-        gaps["ofmap"] = [0, *gaps["ofmap"][1:]]
+    def made(self) -> SparseCase:
+        """With the operands, and gaps on every port; its answer is the model's."""
+        runs = tuple(self._run(shape) for shape in self.shapes)
+        case = SparseCase(design=self.design, runs=runs)
+        idle = with_gaps(case, seed=9, longest=2)
+        idle["bias"][:] = 0
+        for port in ("weight", "ofmap"):  # what is of the next layer is offered before it begins
+            counts = [len(one.words[port]) for one in case.passes]
+            idle[port][np.cumsum([0, *counts[:-1]])] = 0
         if self.weight_gap is not None:
-            ifmap[..., -1] = 0
-            gaps["weight"] = [self.weight_gap] * len(gaps["weight"])
-        return replace(layer, operands=(ifmap, weight, bias), scaling=(1, 0), gaps=gaps)
+            idle["weight"][:] = self.weight_gap
+        return replace(case, idle=idle)
+
+    def _run(self, shape: Shape) -> LayerRun:
+        """Small operands, whose sums are seen as they are; the last channel may be empty."""
+        run = random_run(self.design, shape, seed=9, density=(self.density, 0.6))
+        operands = run.operands
+        ifmap, weight = (values % 13 - 6 * (values != 0) for values in _tensors(operands))
+        bias = None if operands.bias is None else operands.bias % 13 - 6
+        if self.weight_gap is not None:
+            ifmap[:, -1] = 0
+        small = replace(operands, ifmap=ifmap, weight=weight, bias=bias, multiplier=1, shift=0)
+        return replace(run, operands=small)
+
+
+def _tensors(operands: Operands) -> tuple[Any, Any]:
+    return operands.ifmap, operands.weight
 
 
 SINGLE = Case(shapes=(PLAIN,))
@@ -88,7 +111,26 @@ SLOW_DRAIN = Case(
 RELU = Case(shapes=(replace(FLAT, channels=1, relu=True),), density=0.2)
 STARVED = Case(shapes=(replace(PLAIN, channels=3, filters=3),), weight_gap=12)
 DENSE = Case(design=replace(ONE, filter_group=1), shapes=(replace(PLAIN, filters=2),), density=1.0)
-CASES = [DENSE, SINGLE, STRIDES, SEVERAL, SIDES, STACKED, TINY, SLOW_DRAIN, RELU, STARVED]
+QUEUES = Case(
+    design=replace(ONE, banks=1, bank_entries=64, filter_group=2, bank_queue=5),
+    shapes=(FULL,),
+    density=1.0,
+)
+QUEUES_OF_BANKS = replace(QUEUES, design=replace(QUEUES.design, banks=2, bank_queue=2))
+CASES = [
+    QUEUES,
+    QUEUES_OF_BANKS,
+    DENSE,
+    SINGLE,
+    STRIDES,
+    SEVERAL,
+    SIDES,
+    STACKED,
+    TINY,
+    SLOW_DRAIN,
+    RELU,
+    STARVED,
+]
 
 
 def _field(kind: type, port: str, name: str, change: Callable[[Any], Any]) -> Patch:
@@ -141,6 +183,26 @@ def _later(cycles: int) -> int:
 
 def _earlier(cycles: int) -> int:
     return cycles - 1
+
+
+def _without_queue(cycles: int) -> int:
+    return cycles - QUEUES.design.bank_queue + 1
+
+
+def _longer(design: Scnn) -> Scnn:
+    return replace(design, bank_queue=design.bank_queue + 1)
+
+
+def _shorter(design: Scnn) -> Scnn:
+    return replace(design, bank_queue=design.bank_queue - 1)
+
+
+def _in_queue(*fault: str) -> Patch:
+    return _rewritten(scnn_banks, scnn_queue, "ProductQueue", *fault)
+
+
+def _in_arbiter(*fault: str) -> Patch:
+    return _rewritten(scnn_pe, scnn_arbiter, "Arbiter", *fault)
 
 
 def _never(_: bool) -> bool:
@@ -216,6 +278,59 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
         SINGLE,
         seen_input(WeightFifo, "release", lambda self, there: there & 0),
     ),
+    "queues of a place more": (QUEUES, _placed(scnn, "pe_", design=_longer)),
+    "queues of a place less": (QUEUES, _placed(scnn, "pe_", design=_shorter)),
+    "the drain does not wait for queues": (
+        QUEUES,
+        _placed(scnn_control, "summed_delay", cycles=_without_queue),
+    ),
+    "a product dropped from a full queue": (
+        QUEUES,
+        _in_queue("held.eq(self.occupied)", "held.eq(self.occupied[:-1])"),
+    ),
+    "a queue that does not shorten": (QUEUES, _in_queue("in there[1:]", "in there[:-1]")),
+    "a product that leaves counts as waiting": (
+        QUEUES,
+        _in_queue(
+            "self.occupied.eq(Cat(place.valid for place in there[1:]))",
+            "self.occupied.eq(Cat(place.valid for place in there[:-1]))",
+        ),
+    ),
+    "queued products take the half of the next": (
+        QUEUES,
+        _in_queue("self.o.eq(there[0]),", "self.o.eq(there[0]), self.o.half.eq(self.i[0].half),"),
+    ),
+    "the low bit of a queued entry is dropped": (
+        QUEUES,
+        _in_queue(
+            "waits.eq(there[number + 1])",
+            "waits.eq(there[number + 1]), waits.entry[0].eq(0)",
+        ),
+    ),
+    "what waits is not counted": (
+        QUEUES,
+        seen_input(Arbiter, "occupied", lambda self, there: there.as_value() & 0),
+    ),
+    "what waits at another bank is counted": (
+        QUEUES_OF_BANKS,
+        seen_input(
+            Arbiter,
+            "occupied",
+            lambda self, there: there.as_value().rotate_left(self.design.bank_queue - 1),
+        ),
+    ),
+    "products of other banks are counted": (
+        QUEUES_OF_BANKS,
+        _in_arbiter("& (banks[n] == bank)", ""),
+    ),
+    "a count of three is two": (
+        QUEUES,
+        _in_arbiter("min(len(one) + len(other), most)", "min(len(one) + len(other), 2)"),
+    ),
+    "a product one place too far back": (
+        QUEUES,
+        _in_arbiter("beyond = [*reached[1:], C(0, 1)]", "beyond = [*reached[:-1], C(0, 1)]"),
+    ),
     "phases begin alike": (STRIDES, _field(Activations, "row", "threshold", lambda v: v | 31)),
     "all phases have wide kernels": (
         STRIDES,
@@ -266,12 +381,12 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_fault_in_the_rtl_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case, patch = MUTATIONS[name]
-    layers = case.layers
+    made = case.made
     patch(monkeypatch)
-    assert caught(layers, simulated(case.design))
+    assert caught(made)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_untouched_core_passes(case: Case) -> None:
     """The same layers show no difference without a fault, so the tests above mean something."""
-    assert not caught(case.layers, simulated(case.design))
+    assert not caught(case.made)

@@ -7,9 +7,10 @@ from unusual_layers import UNUSUAL_LAYERS
 from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
 from archsim.memory import OffChip, Plain
 from rtl.cases import Draw, random_case
-from rtl.conformance import Case, check, free_services
+from rtl.conformance import check
 from rtl.simulators import runner
 from rtl.suite import DesignConformance, assert_equal
+from rtl.tile_conformance import TileCase, free_services
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import synthetic
 
@@ -46,7 +47,7 @@ def test_unusual_layers(layer: Conv2d | MatMul, dataflow: Dataflow) -> None:
     from archsim.simulate import plan_tiling
 
     design = Systolic(rows=4, columns=3, dataflow=dataflow, ifmap_memory=SMALL)
-    case = Case(
+    case = TileCase(
         design=design,
         layer=layer,
         tiling=plan_tiling(design, layer, None),
@@ -80,7 +81,7 @@ def test_off_chip_memory_replayed(dataflow: Dataflow) -> None:
     tiles = walk(problem_of(layer).vector(), tiling.vector(), design.machine)
     services = service_objects(services_of(tiles, design.machine))
     assert any(service.burst_words for service in services)
-    case = Case(
+    case = TileCase(
         design=design, layer=layer, tiling=tiling, operands=synthetic(layer, seed=2),
         services=services,
     )  # fmt: skip

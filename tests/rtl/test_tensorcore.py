@@ -14,7 +14,7 @@ from archsim.core.numerics import Drawing
 from archsim.designs.tensorcore import VOLTA, TensorCore
 from archsim.memory import OffChip, Plain
 from rtl.cases import Draw, random_case
-from rtl.conformance import Case, check, free_services
+from rtl.conformance import check
 from rtl.core.float_accumulators import FloatAccumulators
 from rtl.core.float_output import FloatRequantize
 from rtl.core.sequencer import Sequencer
@@ -22,6 +22,7 @@ from rtl.core.tensor_array import TensorArray
 from rtl.core.window import Window
 from rtl.simulators import runner
 from rtl.suite import DesignConformance, assert_equal
+from rtl.tile_conformance import TileCase, free_services
 from workloads.layers import Conv2d, MatMul
 
 SMALL = Plain(capacity_bytes=4096)
@@ -51,7 +52,7 @@ def test_unusual_layers(layer: Conv2d | MatMul) -> None:
     """Each shape, in its automatic tiling, with ports that never wait."""
     from archsim.simulate import plan_tiling
 
-    case = Case(
+    case = TileCase(
         design=INTEGERS,
         layer=layer,
         tiling=plan_tiling(INTEGERS, layer, None),

@@ -16,7 +16,7 @@ from archsim.designs.vsq import Vsq
 from archsim.memory import OffChip, Plain
 from archsim.simulate import plan_tiling
 from rtl.cases import Draw
-from rtl.conformance import Case, check, free_services
+from rtl.conformance import check
 from rtl.core.sequencer import Sequencer
 from rtl.core.tokens import SlotTokens
 from rtl.core.vector_array import VectorArray
@@ -24,6 +24,7 @@ from rtl.core.vector_lane import Collector, ScaleRound
 from rtl.core.vector_output_stage import VectorOutputStage
 from rtl.simulators import runner
 from rtl.suite import DesignConformance, assert_equal
+from rtl.tile_conformance import TileCase, free_services
 from workloads.layers import Conv2d, MatMul
 
 SMALL = Plain(capacity_bytes=4096)
@@ -57,7 +58,7 @@ def test_unusual_layers(layer: Conv2d | MatMul) -> None:
 
 
 def _whole_layer(design: Vsq, layer: Conv2d | MatMul) -> None:
-    case = Case(
+    case = TileCase(
         design=design,
         layer=layer,
         tiling=plan_tiling(design, layer, None),
@@ -142,7 +143,7 @@ def test_collectors_that_do_not_saturate_are_caught(monkeypatch: pytest.MonkeyPa
         weight=np.full_like(drawn.weight, 1000),
         ofmap_scale=1e4,
     )
-    case = Case(
+    case = TileCase(
         design=design,
         layer=layer,
         tiling=plan_tiling(design, layer, None),

@@ -111,7 +111,10 @@ def side_of(sizes: tuple[int, int], kernel: int, stride: int, pad: int, grid: in
 
 @dataclass
 class Pe:
-    """A PE's lists by (channel, phase), its FIFO of (vector, cycle of crossing), two halves."""
+    """A PE's lists by (channel, phase), its FIFO of (vector, cycle of crossing), two halves.
+
+    queues: of each bank, products as (group, where, value).
+    """
 
     row: int
     column: int
@@ -122,5 +125,17 @@ class Pe:
     v: int = 0
     j: int = 0
     waiting: list[tuple[Any, int]] | None = None
+    queues: dict[int, list[tuple[int, Any, int]]] = field(default_factory=dict)
     figures: Counter[str] = field(default_factory=Counter)
     outputs: dict[int, list[int]] = field(default_factory=dict)
+
+    def add_products(self) -> None:
+        """Every bank adds the first product of its queue, which may have come in this cycle."""
+        for queue in self.queues.values():
+            if queue:
+                group, where, value = queue.pop(0)
+                self.sums[group % 2][where] += value
+
+    def queued(self, group: int) -> int:
+        """Products of a group that no bank has added."""
+        return sum(one[0] == group for queue in self.queues.values() for one in queue)

@@ -1,7 +1,7 @@
 """A pass of a sparse core, stepped cycle by cycle as docs/contracts/scnn.md tells it.
 
 Nothing here is shared with the fast model but the design and the problem: lists are made value by
-value, banks take product by product, sums lie in dictionaries, halos move sum by sum.
+value, products stand in queues, one by one, sums lie in dictionaries, halos move sum by sum.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from archsim.designs.scnn import Scnn
 
 Array = npt.NDArray[Any]
 LATENCY = 3
-"""From the cycle after the last of a pair to the one in which its sums can be read."""
+"""From the cycle after a pair's last to the one in which its sums can be read, with no queue."""
 
 FIGURES = ("busy", "wait", "skip", "barrier", "drain", "conflict", "pairs", "products", "outside",
            "ifmap_reads", "halo_sums")  # fmt: skip
@@ -165,6 +165,7 @@ class Oracle:
         self.slowest = min(pe.block for pe in self.pes) // len(self.phases)
         for number, pe in enumerate(self.pes):
             self.step_pe(number, pe)
+            pe.add_products()
         self.drain()
 
     def control(self) -> None:
@@ -252,16 +253,14 @@ class Oracle:
         return found
 
     def take_products(self, pe: Pe) -> None:
-        """Every bank takes the first product that is for it."""
-        busy: set[int] = set()
+        """Every bank's queue takes the first products that are for it, while it has places."""
         left: list[tuple[Any, int]] = []
         for where, value in pe.waiting or []:
-            bank = self.bank(pe, *where)
-            if bank in busy:
+            queue = pe.queues.setdefault(self.bank(pe, *where), [])
+            if len(queue) == self.design.bank_queue:
                 left.append((where, value))
             else:
-                busy.add(bank)
-                pe.sums[self.group % 2][where] += value
+                queue.append((self.group, where, value))
         pe.figures["conflict"] += bool(left)
         pe.waiting = left
 
@@ -286,8 +285,10 @@ class Oracle:
     def drain(self) -> None:
         """One cycle of halo or output of the first group that is not drained."""
         group = len(self.finished)
-        ends = self.answers["ends"]
-        if self.draining is None and group < len(ends) and self.cycle >= ends[group] + LATENCY:
+        ends, queued = self.answers["ends"], self.design.bank_queue - 1
+        over = group < len(ends) and self.cycle >= ends[group] + LATENCY + queued
+        if self.draining is None and over:
+            assert not any(pe.queued(group) for pe in self.pes), "sums are read too early"
             self.answers["drain_starts"].append(self.cycle)
             self.draining = self.drain_cycles(group)
         if self.draining is not None:

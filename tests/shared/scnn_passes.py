@@ -1,47 +1,52 @@
-"""Passes for the SCNN core, and what crosses its ports: the stepped oracle's words and cycles."""
+"""Layers for the SCNN core, and what the stepped oracle says of every port."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scnn_oracle import Oracle, Vector, make_list
 
-from archsim.core.problem import Problem
+from archsim.core import layout
+from archsim.core.problem import problem_of
 from archsim.designs.scnn import Scnn
 from archsim.errors import require
-from archsim.sparse.mapping import map_plane
-from archsim.sparse.scnn_command import Output, command_fields, command_values
+from archsim.numbers import IntArray
+from archsim.ports import Transfers
+from archsim.sparse.answer import SparseAnswer
+from archsim.sparse.words import PORTS, LayerRun, PassWords, word_counts
+from rtl.sparse_conformance import SparseCase
+from workloads.layers import Conv2d
+from workloads.operands import Operands
 
-PORTS = ("command", "ifmap", "weight", "bias", "ofmap")
-MOST_WORDS = 2_000
-"""At a port in a pass with gaps."""
-Gaps = dict[str, list[int]]
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LayerPass:
-    """ifmap [H, W, C], weight [K, R, S, C], bias [K]; gaps: idle cycles before words, by port."""
-
-    design: Scnn
-    problem: Problem
-    operands: tuple[Any, Any, Any]
-    scaling: tuple[int, int]
-    gaps: Gaps = field(default_factory=dict)
+def tensors_of(one: PassWords) -> tuple[Any, Any, Any]:
+    """What a pass computes with: ifmap [H, W, C], weight [K, R, S, C], bias [K]."""
+    layer, operands, strip = one.run.layer, one.run.operands, one.strip
+    whole, part = problem_of(layer), strip.problem
+    ifmap = layout.split_ifmap(layer, whole, operands.ifmap)[one.image, one.group]
+    weight = layout.split_weight(layer, whole, operands.weight)[one.group]
+    bias = np.zeros((whole.groups, whole.filters), np.int64)
+    if operands.bias is not None:
+        bias = layout.split_bias(layer, whole, operands.bias.astype(np.int64))
+    y = max(strip.rows[0] * whole.stride_height - whole.pad_top, 0)
+    x = max(strip.columns[0] * whole.stride_width - whole.pad_left, 0)
+    y, x = min(y, whole.height - 1), min(x, whole.width - 1)
+    return ifmap[y : y + part.height, x : x + part.width], weight, bias[one.group]
 
 
 class BiasedOracle(Oracle):
-    """The oracle, with the bias port and what waits for it."""
+    """The oracle, with the bias port and what waits for it.  gaps: of the pass, by port."""
 
-    def __init__(self, layer: LayerPass) -> None:
-        super().__init__(
-            layer.design, layer.problem, layer.operands, layer.scaling, layer.gaps or None
-        )
+    def __init__(self, design: Scnn, one: PassWords, gaps: dict[str, list[int]]) -> None:
+        operands, problem = one.run.operands, one.strip.problem
+        scaling = operands.multiplier, operands.shift
+        super().__init__(design, problem, tensors_of(one), scaling, gaps)
         self.bias_cycles: list[int] = []
-        self.words = layer.problem.filters if layer.problem.has_bias else 0
-        self.depth = 2 * layer.design.filter_group
+        self.words = problem.filters if problem.has_bias else 0
+        self.depth = 2 * design.filter_group
         self.freed: list[int] = []
 
     def choose_group(self) -> int:
@@ -77,99 +82,110 @@ class BiasedOracle(Oracle):
         return super().drain_cycles(group)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Expected:
-    """What crosses each port: (cycle from the command, word); and the counts."""
-
-    cycles: dict[str, list[int]]
-    words: dict[str, list[int]]
-    counts: dict[str, int]
-
-
-def _words(design: Scnn, lists: list[list[Vector]]) -> list[int]:
-    """Vectors of lists as port words."""
-    lane_bits = design.operand_bits + design.index_bits
-    mask = (1 << design.operand_bits) - 1
-    words: list[int] = []
-    for vectors in lists:
-        for number, vector in enumerate(vectors):
-            word = int(number == len(vectors) - 1) << (lane_bits * len(vector))
-            for lane, (value, index, _) in enumerate(vector):
-                word |= (value & mask | index << design.operand_bits) << (lane * lane_bits)
-            words.append(word)
-    return words
+def _payload(lists: list[list[Vector]]) -> IntArray:
+    """Value and index of each lane, and `last`."""
+    rows = [
+        [*(part for value, index, _ in vector for part in (value, index)), int(vector is one[-1])]
+        for one in lists
+        for vector in one
+    ]
+    return np.array(rows, np.int64)
 
 
-def _command(layer: LayerPass, group_size: int) -> int:
-    problem, design = layer.problem, layer.design
-    multiplier, shift = layer.scaling
-    mapping = map_plane(design, problem, group_size)
-    output = Output(
-        has_bias=bool(problem.has_bias),
-        relu=bool(problem.relu),
-        multiplier=multiplier,
-        shift=shift,
-    )
-    word, at = 0, 0
-    values = command_values(design, mapping, output)
-    for entry, value in zip(command_fields(design), values, strict=True):
-        word |= (value & ((1 << entry.bits) - 1)) << at
-        at += entry.bits
-    return word
-
-
-def _outputs(design: Scnn, problem: Problem, oracle: Oracle) -> list[list[Vector]]:
+def _outputs(design: Scnn, oracle: Oracle) -> list[list[Vector]]:
     """The lists that leave: of each PE with outputs, for each filter."""
     lists: list[list[Vector]] = []
     for pe in oracle.pes:
-        for k in range(problem.filters) if pe.outputs else ():
+        for k in range(oracle.problem.filters) if pe.outputs else ():
             cells = [(n, value, ()) for n, value in enumerate(pe.outputs[k])]
             lists.append(make_list(cells, design.ifmap_lanes, design.index_bits, False))
-        held = sum(map(len, lists[-problem.filters :]))
-        require(held <= design.oaram_vectors, f"{held} vectors do not fit OARAM")
     return lists
 
 
-def expected(layer: LayerPass) -> Expected:
-    """What the contract says, by the oracle.  Raises `InputError` for a pass that does not fit."""
-    design, problem = layer.design, layer.problem
-    oracle = BiasedOracle(layer)
-    for pe in oracle.pes:
-        held = sum(map(len, pe.lists.values()))
-        require(held <= design.iaram_vectors, f"{held} vectors do not fit IARAM")
-    answer = oracle.run()
-    ofmap = _outputs(design, problem, oracle)
-    bias_mask = (1 << design.accumulator_bits) - 1
-    bias = [int(value) & bias_mask for value in layer.operands[2]] if problem.has_bias else []
-    words = {
-        "command": [_command(layer, oracle.kc)],
-        "ifmap": _words(design, [one for pe in oracle.pes for one in pe.lists.values()]),
-        "weight": _words(design, oracle.streams),
-        "bias": bias,
-        "ofmap": _words(design, ofmap),
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OracleAnswer:
+    """`archsim.ports.PortAnswer`, by the oracle."""
+
+    transfers: dict[str, Transfers]
+    earliest: dict[str, IntArray]
+    gaps: dict[str, IntArray]
+    actions: dict[str, int]
+
+    @property
+    def cycles(self) -> int:
+        return int(self.transfers["ofmap"].cycle[-1]) + 1
+
+
+COUNTED = {
+    "pair": "pairs", "product": "products", "conflict_cycle": "conflict", "skip": "skip",
+    "iaram_read": "ifmap_reads", "halo_sum": "halo_sums",
+}  # fmt: skip
+"""Counters of the core, and the oracle's figures."""
+
+
+def oracle_answer(case: SparseCase) -> OracleAnswer:
+    """What the contract says of a case's passes, stepped cycle by cycle."""
+    design, begin, taken = case.design, case.design.bank_entries, 0
+    parts: dict[str, list[list[IntArray]]] = {port: [] for port in PORTS}
+    figures = dict.fromkeys(COUNTED, 0)
+    at: dict[str, int] = dict.fromkeys(PORTS, 0)
+    for one in case.passes:
+        own = dict[str, IntArray]()
+        for port, count in word_counts([one]).items():
+            idle = case.idle.get(port)
+            own[port] = np.zeros(count, np.int64)
+            if idle is not None:
+                own[port] = idle[at[port] : at[port] + count].copy()
+            at[port] += count
+        begin = max(begin, taken + int(own["command"][0]))
+        taken = begin + 1
+        oracle = BiasedOracle(design, one, {port: own[port].tolist() for port in PORTS})
+        found = oracle.run()
+        rows = _rows(design, one, oracle)
+        times: dict[str, Any] = {"command": [0], "bias": oracle.bias_cycles}
+        times |= {port: found[f"{port}_cycles"] for port in ("ifmap", "weight", "ofmap")}
+        for port in PORTS:
+            earliest = np.zeros(len(own[port]), np.int64)
+            if port != "command" and own[port][:1].any():
+                earliest[0] = begin + own[port][0]
+            if port != "command":
+                own[port][:1] = 0
+            cycles = begin + np.array(times[port], np.int64)
+            parts[port].append([cycles, rows[port], earliest, own[port]])
+        for name, figure in COUNTED.items():
+            figures[name] += sum(found["pes"][figure])
+        begin += found["cycles"]
+    joined = {port: [np.concatenate(some) for some in zip(*parts[port], strict=True)]
+              for port in PORTS}  # fmt: skip
+    counts = {"weight_write": at["weight"], "oaram_write": at["ofmap"]}
+    return OracleAnswer(
+        transfers={
+            port: Transfers(cycle=some[0], payload=some[1]) for port, some in joined.items()
+        },
+        earliest={port: some[2] for port, some in joined.items()},
+        gaps={port: some[3] for port, some in joined.items()},
+        actions=figures | counts,
+    )
+
+
+def _rows(design: Scnn, one: PassWords, oracle: BiasedOracle) -> dict[str, IntArray]:
+    """The payloads of a pass: lists as the oracle makes them."""
+    bias = oracle.bias.reshape(-1, 1)[: oracle.words]
+    return {
+        "command": one.words["command"],
+        "ifmap": _payload([some for pe in oracle.pes for some in pe.lists.values()]),
+        "weight": _payload(oracle.streams),
+        "bias": bias.astype(np.int64),
+        "ofmap": _payload(_outputs(design, oracle)),
     }
-    gaps = layer.gaps.get("ofmap", [0] * len(words["ofmap"]))
-    first = answer["drained"][-1] + design.ofmap_latency_cycles
-    waits = np.cumsum([gap + (n > 0) for n, gap in enumerate(gaps[: len(words["ofmap"])])])
-    cycles = {
-        "command": [0],
-        "ifmap": answer["ifmap_cycles"],
-        "weight": answer["weight_cycles"],
-        "bias": oracle.bias_cycles,
-        "ofmap": [first + int(wait) for wait in waits],
-    }
-    figures = {name: sum(of_pes) for name, of_pes in answer["pes"].items()}
-    counts = {
-        "pair": figures["pairs"],
-        "product": figures["products"],
-        "conflict_cycle": figures["conflict"],
-        "skip": figures["skip"],
-        "iaram_read": figures["ifmap_reads"],
-        "halo_sum": figures["halo_sums"],
-        "weight_write": len(words["weight"]),
-        "oaram_write": len(words["ofmap"]),
-    }
-    return Expected(cycles=cycles, words=words, counts=counts)
+
+
+class OracleCase(SparseCase):
+    """A case whose answer is the oracle's: also where biases hold a drain back."""
+
+    def answer(self) -> SparseAnswer:
+        found: Any = oracle_answer(self)
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,61 +202,59 @@ class Shape:
     relu: bool = False
 
     @property
-    def problem(self) -> Problem:
-        outputs = [
-            (size + 2 * pad - kernel) // stride + 1
-            for size, pad, kernel, stride in zip(
-                self.plane, self.pad, self.kernel, self.stride, strict=True
-            )
-        ]
-        return Problem(
-            images=1, groups=1, channels=self.channels, height=self.plane[0], width=self.plane[1],
+    def layer(self) -> Conv2d:
+        return Conv2d(
+            name="layer", channels=self.channels, filters=self.filters,
+            ifmap_height=self.plane[0], ifmap_width=self.plane[1],
             kernel_height=self.kernel[0], kernel_width=self.kernel[1],
             stride_height=self.stride[0], stride_width=self.stride[1],
-            dilation_height=1, dilation_width=1, pad_top=self.pad[0], pad_left=self.pad[1],
-            out_height=outputs[0], out_width=outputs[1], filters=self.filters,
-            has_bias=int(self.has_bias), relu=int(self.relu),
+            pad_top=self.pad[0], pad_left=self.pad[1],
+            pad_bottom=self.pad[0], pad_right=self.pad[1],
+            bias=self.has_bias, relu=self.relu,
         )  # fmt: skip
 
 
-def random_pass(
-    design: Scnn,
-    shape: Shape,
-    seed: int,
-    *,
-    density: tuple[float, float] = (0.6, 0.6),
-    longest_gap: int = 0,
-) -> LayerPass:
-    """Random operands; a channel without activations now and then; gaps on every port.
+def random_run(
+    design: Scnn, shape: Shape, seed: int, *, density: tuple[float, float] = (0.6, 0.6)
+) -> LayerRun:
+    """Random operands of all bits; a channel without activations now and then.
 
     Either large operands, of whose sums the upper bits are seen, or small ones: the lower bits.
     """
     rng = np.random.default_rng(seed)
-    problem = shape.problem
+    layer = shape.layer
     limit = 1 << (design.operand_bits - 1)
     sizes = (
-        (problem.height, problem.width, problem.channels),
-        (problem.filters, problem.kernel_height, problem.kernel_width, problem.channels),
+        (1, layer.channels, layer.ifmap_height, layer.ifmap_width),
+        (layer.filters, layer.channels, layer.kernel_height, layer.kernel_width),
     )
     ifmap, weight = (
         rng.integers(-limit, limit, size) * (rng.random(size) < share)
         for size, share in zip(sizes, density, strict=True)
     )
-    ifmap *= rng.random(problem.channels) < 0.85
+    ifmap *= (rng.random(layer.channels) < 0.85)[:, None, None]
     accumulators = 1 << (design.accumulator_bits - 1)
-    bias = rng.integers(-accumulators, accumulators, problem.filters) * problem.has_bias
-    gaps: Gaps = {}
-    if longest_gap:
-        for name in PORTS[1:]:
-            waits = rng.random(MOST_WORDS) < rng.random()
-            each = rng.integers(0, longest_gap + 1, MOST_WORDS) * waits
-            gaps[name] = each.tolist()
+    bias = rng.integers(-accumulators, accumulators, layer.filters)
     multiplier = int(rng.integers(1, 1 << 8))
     spare = design.accumulator_bits + multiplier.bit_length() - design.operand_bits
     scaling = multiplier, max(0, spare - int(rng.integers(0, 4)))
     if rng.random() < 0.5:
         small = max(0, design.operand_bits - 4)
         ifmap, weight, bias, scaling = ifmap >> small, weight >> small, bias >> 12, (1, 0)
-    return LayerPass(
-        design=design, problem=problem, operands=(ifmap, weight, bias), scaling=scaling, gaps=gaps
-    )
+    operands = Operands(
+        ifmap=ifmap.astype(np.int16), weight=weight.astype(np.int16),
+        bias=bias.astype(np.int32) if layer.bias else None,
+        multiplier=scaling[0], shift=scaling[1], scheme="random",
+        ifmap_scale=1.0, weight_scale=1.0, ofmap_scale=1.0,
+    )  # fmt: skip
+    return LayerRun(layer=layer, operands=operands)
+
+
+def with_gaps(case: SparseCase, seed: int, longest: int) -> dict[str, IntArray]:
+    """Up to so many idle cycles before some of the words of every port of data."""
+    rng = np.random.default_rng(seed)
+    return {
+        port: rng.integers(0, longest + 1, count) * (rng.random(count) < rng.random())
+        for port, count in word_counts(case.passes).items()
+        if port != "command"
+    }

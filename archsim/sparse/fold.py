@@ -1,0 +1,122 @@
+"""Fully connected layers too large for a PE: inputs as a small plane, filters in parts.
+
+Each input of a row of one pixel is a channel, with a vector of its own in the one PE that owns the
+pixel; each output is a vector of its own in its OARAM.  Where these are too many, L = rows ·
+columns inputs become one channel's plane, with a kernel as large as it: a convolution of ⌈C / L⌉
+channels with one output, whose inputs lie in the 2 × 2 PEs that can reach it.  A pair of vectors
+has I activations and F weights, but a weight is of one input: a core makes F useful products a
+cycle at most, the others fall beside the output.  It needs nothing new for that.  Filters are cut
+into equally many for each pass, as few passes as OARAMs are filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from archsim.core import layout
+from archsim.core.problem import problem_of
+from archsim.designs.scnn import Scnn
+from archsim.errors import InputError
+from archsim.numbers import AnyIntArray, ceil_div
+from archsim.sparse.strips import strips_of
+from workloads.layers import Conv2d, MatMul
+from workloads.operands import Operands
+
+REACHED = 2
+"""PEs along an axis that reach an output of the first: its own and the next."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Part:
+    """Some filters of a fully connected layer, as a convolution: one image a row of the product."""
+
+    layer: Conv2d
+    operands: Operands
+
+
+def folded(design: Scnn, layer: MatMul, operands: Operands) -> tuple[Part, ...]:
+    """Parts of a layer with one weight, each of which fits; their ofmaps in order are the layer's.
+
+    The plane begins with I inputs in each PE, and is doubled until the first part's lists fit (the
+    others have the same inputs).  Raises InputError, of the first plane, where none does.
+    """
+    refusal: InputError | None = None
+    for plane in _planes(design, layer.k):
+        parts = _parts(design, layer, operands, plane)
+        first = next(parts)
+        try:
+            _require_fit(design, first)
+        except InputError as error:
+            refusal = refusal or error
+        else:
+            return (first, *parts)
+    assert refusal is not None, "the first plane is always tried"
+    raise refusal
+
+
+def _planes(design: Scnn, inputs: int) -> Iterator[tuple[int, int]]:
+    """Rows and columns, from I inputs in each PE; from the second on, a channel is full."""
+    pes = min(design.grid_rows, REACHED) * min(design.grid_columns, REACHED)
+    rows, columns = min(design.grid_rows, REACHED), min(design.grid_columns, REACHED)
+    while rows * columns < pes * design.ifmap_lanes:
+        rows, columns = _doubled(rows, columns)
+    yield rows, columns
+    while 2 * rows * columns <= inputs:
+        rows, columns = _doubled(rows, columns)
+        yield rows, columns
+
+
+def _doubled(rows: int, columns: int) -> tuple[int, int]:
+    return (rows, 2 * columns) if columns <= rows else (2 * rows, columns)
+
+
+def _parts(
+    design: Scnn, layer: MatMul, operands: Operands, plane: tuple[int, int]
+) -> Iterator[Part]:
+    number = ceil_div(layer.n, design.oaram_vectors)
+    size = ceil_div(layer.n, number)
+    ifmap = _folded(operands.ifmap[0], plane)
+    weight = operands.weight[0]
+    for first in range(0, layer.n, size):
+        some = slice(first, min(first + size, layer.n))
+        taps = _folded(np.ascontiguousarray(weight[:, some].T), plane)
+        bias = None if operands.bias is None else operands.bias[some]
+        conv = Conv2d(
+            name=layer.name,
+            channels=ifmap.shape[1],
+            filters=len(taps),
+            ifmap_height=plane[0],
+            ifmap_width=plane[1],
+            kernel_height=plane[0],
+            kernel_width=plane[1],
+            batch=len(ifmap),
+            bias=layer.bias,
+            relu=layer.relu,
+        )
+        yield Part(layer=conv, operands=replace(operands, ifmap=ifmap, weight=taps, bias=bias))
+
+
+def _folded(values: npt.NDArray[Any], plane: tuple[int, int]) -> npt.NDArray[Any]:
+    """[rows, C] as [rows, channels, *plane]: inputs of a channel follow one another."""
+    inputs = plane[0] * plane[1]
+    channels = ceil_div(values.shape[1], inputs)
+    padded = np.pad(values, ((0, 0), (0, channels * inputs - values.shape[1])))
+    return padded.reshape(len(values), channels, *plane)
+
+
+def _require_fit(design: Scnn, part: Part) -> None:
+    """Raises InputError unless the lists of every image fit the PEs' memories."""
+    problem = problem_of(part.layer)
+    ifmap = layout.split_ifmap(part.layer, problem, part.operands.ifmap)
+    weight = layout.split_weight(part.layer, problem, part.operands.weight)
+    ofmap: AnyIntArray = np.zeros((1, 1, problem.filters), np.int64)
+    for image in ifmap:
+        strips_of(design, problem, (image[0], weight[0], ofmap))
+
+
+__all__ = ["Part", "folded"]

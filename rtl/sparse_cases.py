@@ -1,0 +1,149 @@
+"""Random cases of the sparse core: awkward layers, densities, and stalls."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from archsim.designs.scnn import Scnn
+from archsim.errors import InputError, require
+from archsim.numbers import IntArray
+from archsim.sparse.answer import SparseAnswer, sparse_answer
+from archsim.sparse.words import LayerRun, PassWords, word_counts
+from rtl.cases import Draw
+from rtl.scnn import core_members
+from rtl.sparse_conformance import SparseCase
+from workloads.layers import Conv2d, MatMul
+from workloads.operands import Operands, synthetic
+
+ATTEMPTS = 200
+MOST_CYCLES = 40_000
+"""Of a case whose ports never wait."""
+MOST_CROSSINGS = 8_192
+"""PEs · F · I · A, places at which a product may meet a bank: the bulk of the core's Verilog.
+
+Verilator had not compiled the 32,768 of the published grid after 13 minutes, with 5.8 GB of memory;
+the PEs of a grid are alike, so that a smaller one shows what they do.
+"""
+
+
+def random_layer(draw: Draw, design: Scnn) -> Conv2d | MatMul:
+    """A layer around the sizes of the grid, of few channels: each is a list in every PE."""
+    bias, relu = draw.chance(0.5), draw.chance(0.5)
+    together = design.filter_group
+    filters = draw.one_of(1, 3, together, together + 1, 2 * together + 1, 7)
+    if draw.chance(0.2):
+        batch = draw.one_of(1, 1, 2)
+        return MatMul(
+            name="product",
+            m=_near(draw, design.grid_columns),
+            n=filters,
+            k=draw.whole(1, 9),
+            batch=batch,
+            shared_weight=batch == 1,
+            bias=bias,
+            relu=relu,
+        )
+    kernel = draw.whole(1, 4), draw.whole(1, 4)
+    pads = [draw.whole(0, kernel[axis] - 1) for axis in (0, 1, 0, 1)]
+    least = [max(1, kernel[axis] - pads[axis] - pads[axis + 2]) for axis in (0, 1)]
+    groups = draw.one_of(1, 1, 1, 2)
+    return Conv2d(
+        name="convolution",
+        channels=groups * draw.whole(1, 4),
+        filters=groups * filters,
+        ifmap_height=max(least[0], _near(draw, design.grid_rows)),
+        ifmap_width=max(least[1], _near(draw, design.grid_columns)),
+        kernel_height=kernel[0],
+        kernel_width=kernel[1],
+        stride_height=draw.whole(1, 3),
+        stride_width=draw.whole(1, 3),
+        pad_top=pads[0],
+        pad_left=pads[1],
+        pad_bottom=pads[2],
+        pad_right=pads[3],
+        groups=groups,
+        batch=draw.one_of(1, 1, 2),
+        bias=bias,
+        relu=relu,
+    )
+
+
+def _near(draw: Draw, pes: int) -> int:
+    """A size of a plane that troubles so many PEs: fewer, as many, around their multiples."""
+    return draw.one_of(1, 2, 5, pes, pes + 1, 2 * pes - 1, 2 * pes + 1, 3 * pes)
+
+
+def random_operands(draw: Draw, design: Scnn, layer: Conv2d | MatMul) -> Operands:
+    """Ifmap and weight of a density each, some channels of the ifmap all zero."""
+    bits = design.intake.source_bits
+    seed = draw.whole(0, 1 << 30)
+    densities = [float(draw.rng.choice([0.0, 0.1, 0.3, 0.5, 0.8, 1.0])) for _ in range(2)]
+    drawn = [synthetic(layer, bits=bits, density=density, seed=seed) for density in densities]
+    ifmap = drawn[0].ifmap.copy()
+    if draw.chance(0.3):
+        axis = 2 if isinstance(layer, MatMul) else 1
+        silent = draw.rng.random(ifmap.shape[axis]) < 0.5
+        np.moveaxis(ifmap, axis, 0)[silent] = 0
+    return replace(drawn[1], ifmap=ifmap)
+
+
+def random_idle(draw: Draw, passes: list[PassWords], free: SparseAnswer) -> dict[str, IntArray]:
+    """Idle cycles on every port; now and then a pass's first ofmap vector is not taken at once.
+
+    free: the answer if no port waits.
+    """
+    idle = {port: draw.gaps(count) for port, count in word_counts(passes).items()}
+    first = 0
+    for one, timing in zip(passes, free.timings, strict=True):
+        if draw.chance(0.3):
+            idle["ofmap"][first] = draw.whole(0, 2 * timing.cycles)
+        first += len(one.words["ofmap"])
+    return idle
+
+
+def refuse_large(design: Scnn) -> None:
+    """Raise `InputError` for a core of which no simulator can be built, or not in useful time."""
+    core_members(design)  # refuses variants that only the model has
+    crossings = design.multipliers * design.banks
+    require(
+        crossings <= MOST_CROSSINGS,
+        f"PEs x products of a pair x banks must be at most {MOST_CROSSINGS:,} to be simulated, not "
+        f"{crossings:,}; verify a smaller core of the same kind: --set grid_rows=2 "
+        "--set grid_columns=2 --set weight_lanes=4 --set ifmap_lanes=4 --set banks=32",
+    )
+
+
+def random_sparse_case(seed: int, number: int, design: Scnn, longest_words: int) -> SparseCase:
+    """Case `number` of a seed, on a design, of at most so many words: a layer, or two.
+
+    Where biases would come so late that a drain waits for them, which the model does not time,
+    their port never waits.  Raises `InputError` where no layer around the size of the grid fits,
+    and for a core that simulators take too long for.
+    """
+    refuse_large(design)
+    for attempt in range(ATTEMPTS):
+        draw = Draw(seed, number, attempt)
+        layers = [random_layer(draw, design) for _ in range(draw.one_of(1, 1, 2))]
+        runs = [LayerRun(layer=one, operands=random_operands(draw, design, one)) for one in layers]
+        case = SparseCase(design=design, runs=tuple(runs), label=f"seed {seed} case {number}")
+        try:
+            if sum(word_counts(case.passes).values()) > longest_words:
+                continue
+            free = case.answer()
+        except InputError:
+            continue
+        if free.cycles <= MOST_CYCLES:
+            return _with_stalls(draw, case, free)
+    raise InputError(
+        f"no random layer of case {number} fits the design: its memories are too small for layers "
+        f"around the size of its grid; larger ones can be verified"
+    )
+
+
+def _with_stalls(draw: Draw, case: SparseCase, free: SparseAnswer) -> SparseCase:
+    idle = random_idle(draw, case.passes, free)
+    try:
+        sparse_answer(case.design, case.passes, idle)
+    except InputError:
+        idle["bias"] = np.zeros_like(idle["bias"])
+    return replace(case, idle=idle)

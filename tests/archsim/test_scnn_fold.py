@@ -1,0 +1,158 @@
+"""Fully connected layers that are folded: values, cycles, limits, faults."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from faulty_module import faulty_module
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scnn_cases import Case, agrees, answers, operands_of
+
+from archsim.designs.scnn import SCNN_ISCA17, Scnn
+from archsim.errors import InputError
+from archsim.sparse import fold
+from archsim.sparse.fold import Part, folded
+from archsim.sparse.layer import layer_passes, layer_timing, layer_values
+from workloads.layers import MatMul
+from workloads.operands import Operands, synthetic
+
+SMALL = Scnn(
+    grid_rows=2, grid_columns=3, weight_lanes=2, ifmap_lanes=2, banks=4, bank_entries=16,
+    iaram_bytes=80, oaram_bytes=30, weight_fifo_vectors=20, bank_queue=2,
+)  # fmt: skip
+LAYER = MatMul(name="fc", m=2, n=17, k=53, bias=True, relu=True)
+
+
+def _values_of(parts: tuple[Part, ...], design: Scnn) -> np.ndarray:
+    """The parts' ofmaps [M, filters, 1, 1], one after another."""
+    return np.concatenate(
+        [layer_values(design, part.layer, part.operands) for part in parts], axis=1
+    )
+
+
+def _agrees(parts: tuple[Part, ...], layer: MatMul, operands: Operands, design: Scnn) -> bool:
+    found = _values_of(parts, design)[:, :, 0, 0]
+    expected = layer_values(design, layer, operands)[0]
+    return found.shape == expected.shape and bool((found == expected).all())
+
+
+@st.composite
+def layers(draw: st.DrawFn) -> tuple[Scnn, MatMul, Operands]:
+    whole = lambda low, high: draw(st.integers(low, high))  # noqa: E731
+    layer = MatMul(
+        name="m", m=whole(1, 3), n=whole(1, 13), k=whole(1, 47), bias=draw(st.booleans()),
+        relu=draw(st.booleans()),
+    )  # fmt: skip
+    design = replace(
+        SMALL, grid_rows=whole(1, 3), grid_columns=whole(1, 3), weight_lanes=whole(1, 4),
+        ifmap_lanes=whole(1, 4), iaram_bytes=whole(40, 160), oaram_bytes=whole(20, 80),
+        bank_queue=whole(1, 5), index_bits=whole(1, 4), banks=2 ** whole(0, 3),
+        sparsity=draw(st.sampled_from(["both", "both", "weights", "activations"])),
+    )  # fmt: skip
+    densities = whole(1, 10) / 10, whole(1, 10) / 10
+    return design, layer, operands_of(layer, densities, whole(0, 999))
+
+
+@settings(deadline=None, max_examples=60)
+@given(layers())
+def test_parts_are_the_layer_and_keep_the_contract(
+    case: tuple[Scnn, MatMul, Operands],
+) -> None:
+    design, layer, operands = case
+    try:
+        parts = folded(design, layer, operands)
+    except InputError:
+        assume(False)
+        return
+    assert _agrees(parts, layer, operands, design)
+    for part in parts:
+        assert part.layer.filters <= design.oaram_vectors
+        one = Case(design=design, layer=part.layer, operands=part.operands, seed=1, gap=2)
+        known = answers(one)
+        assert known is not None and agrees(one, known)
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_a_layer_that_does_not_fit_is_folded(m: int) -> None:
+    layer = replace(LAYER, m=m)
+    operands = synthetic(layer, bits=6, density=0.6, seed=4)
+    with pytest.raises(InputError):
+        layer_passes(SMALL, layer, operands)
+    timing = layer_timing(SMALL, layer, operands)
+    parts = folded(SMALL, layer, operands)
+    assert len(parts) == 3 and len(timing.passes) == timing.strips == 3 * m
+    assert [part.layer.filters for part in parts] == [6, 6, 5]
+    alone = [layer_timing(SMALL, part.layer, part.operands) for part in parts]
+    assert timing.cycles == sum(one.cycles for one in alone)
+    assert (timing.ofmap == layer_values(SMALL, layer, operands)).all()
+    assert timing.products == np.count_nonzero(operands.ifmap[0], axis=0) @ np.count_nonzero(
+        operands.weight[0], axis=1
+    )
+
+
+def test_one_that_fits_is_not() -> None:
+    layer = replace(LAYER, k=5, n=3)
+    operands = synthetic(layer, bits=6, seed=4)
+    timing = layer_timing(SMALL, layer, operands)
+    assert timing.passes[0].mapping.channels == 5
+    assert timing.passes[0].mapping.columns.outputs == 2
+
+
+def test_a_layer_of_alexnet_s_size_makes_at_most_four_products_a_cycle() -> None:
+    layer = MatMul(name="fc7", m=1, n=1200, k=4096, relu=True)
+    operands = operands_of(layer, (0.4, 0.1), seed=1)
+    timing = layer_timing(SCNN_ISCA17, layer, operands)
+    mapping = timing.passes[0].mapping
+    assert (mapping.channels, mapping.used_pes, len(timing.passes)) == (256, 4, 2)
+    assert 0 < timing.products <= SCNN_ISCA17.weight_lanes * timing.cycles
+
+
+def test_what_no_plane_mends() -> None:
+    layer = MatMul(name="fc", m=1, n=2, k=400)
+    with pytest.raises(InputError) as raised:
+        layer_timing(SMALL, layer, synthetic(layer, bits=6, seed=1))
+    assert str(raised.value) == (
+        "fc: iaram_bytes must be at least 250 (50 vectors in a PE, for the smallest strip of the "
+        "plane), not 80"
+    )
+
+
+def test_products_with_a_weight_each_are_not_folded() -> None:
+    layer = MatMul(name="b", m=1, n=17, k=53, batch=2, shared_weight=False)
+    with pytest.raises(InputError, match="b: iaram_bytes must be at least"):
+        layer_timing(SMALL, layer, synthetic(layer, bits=6, seed=1))
+
+
+FAULTS = {
+    "weights not transposed": ("weight[:, some].T)", "weight[:, some].T[::-1])"),
+    "inputs in another order": (
+        "_folded(operands.ifmap[0], plane)",
+        "_folded(operands.ifmap[0][:, ::-1], plane)",
+    ),
+    "a part's bias": ("operands.bias[some]", "operands.bias[: some.stop - some.start]"),
+    "filters left out": ("range(0, layer.n, size)", "range(0, layer.n - 1, size + 1)"),
+}
+
+
+def _fold_of(folder: Path, name: str | None) -> ModuleType:
+    return faulty_module(fold, folder, *([FAULTS[name]] if name else []))
+
+
+def _caught(module: ModuleType) -> bool:
+    operands = synthetic(LAYER, bits=6, density=0.6, seed=4)
+    parts = module.folded(SMALL, LAYER, operands)
+    return not _agrees(parts, LAYER, operands, SMALL)
+
+
+def test_the_untouched_fold_passes(tmp_path: Path) -> None:
+    assert not _caught(_fold_of(tmp_path, None))
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_are_caught(name: str, tmp_path: Path) -> None:
+    assert _caught(_fold_of(tmp_path, name))
