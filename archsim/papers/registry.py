@@ -16,6 +16,7 @@ MODULES: Mapping[str, str] = {
     "eyeriss": "archsim.papers.eyeriss",
     "mac-area": "archsim.papers.mac_area",
     "vsquant": "archsim.papers.vsquant",
+    "boveda": "archsim.papers.boveda",
 }
 """Name of a paper, and of its data file, to the module whose `compare()` makes its table."""
 
