@@ -19,15 +19,15 @@ resnet50  seconds for `footprint` and `encode` of all weights and activations of
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from rows import measured, parsed, parser_of
 from speed import ONE_THREAD
 
 MEASUREMENTS = ("rates", "packbits", "linear", "resnet50")
@@ -36,24 +36,6 @@ MILLION = 1 << 20
 SIZES = (MILLION, 4 * MILLION, 16 * MILLION, 64 * MILLION)
 UNIT = 18432
 """Values of a unit: 3 × 3 × 2048."""
-
-
-def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Measure the speed of the codecs.")
-    known = ", ".join(MEASUREMENTS)
-    parser.add_argument("what", nargs="*", metavar="WHAT", help=f"{known}; all if none is given")
-    parser.add_argument("--repeats", type=int, default=7, help="of which the median is taken")
-    shape = parser.add_mutually_exclusive_group()
-    shape.add_argument("--json", action="store_true", help="figures as JSON on standard output")
-    shape.add_argument("--markdown", action="store_true", help="the table as Markdown")
-    options = parser.parse_args(arguments)
-    unknown = [name for name in options.what if name not in MEASUREMENTS]
-    if unknown:
-        parser.error(f"WHAT must be of {known}, not {unknown[0]!r}")
-    if options.repeats < 1:
-        parser.error(f"--repeats must be positive, not {options.repeats}")
-    return options
 
 
 def tensor(values: int) -> Any:
@@ -207,23 +189,14 @@ def resnet50(repeats: int) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 if a target is not met."""
-    options = options_of(arguments)
+    known = tuple(MEASUREMENTS)
+    parser = parser_of("Measure the speed of the codecs.", known, repeats=7)
+    options = parsed(parser, known, arguments)
     os.environ.update(ONE_THREAD)
-    from speed_report import environment, print_markdown, print_report
-
     measure = {"rates": rates, "packbits": packbits, "linear": linear, "resnet50": resnet50}
-    rows = []
-    for name in options.what or MEASUREMENTS:
-        print(f"measuring {name} …", file=sys.stderr, flush=True)
-        rows.append(measure[name](options.repeats))
-    about = environment()
-    if options.json:
-        print(json.dumps({"environment": about, "rows": [row.record() for row in rows]}, indent=2))
-    elif options.markdown:
-        print_markdown(about, rows)
-    else:
-        print_report(about, rows)
-    return 0 if all(row.met for row in rows) else 1
+    return measured(
+        options, {name: partial(call, options.repeats) for name, call in measure.items()}
+    )
 
 
 if __name__ == "__main__":

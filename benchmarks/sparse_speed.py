@@ -19,13 +19,14 @@ networks  seconds for all convolutions of AlexNet, VGG-16 and GoogLeNet, all cor
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
+
+from rows import measured, parsed, parser_of
 
 LAYERS = (
     ("AlexNet", "conv2"),
@@ -39,24 +40,6 @@ DENSITIES = (0.1, 0.2, 0.3, 0.5, 0.8, 1.0)
 LINEAR_FROM = 0.2
 LANE_BYTES = 12
 COPIED_BYTES = 1 << 28
-
-
-def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description="Measure the speed of the sparse machine.")
-    known = ", ".join(MEASUREMENTS)
-    parser.add_argument("what", nargs="*", metavar="WHAT", help=f"{known}; all if none is given")
-    parser.add_argument("--repeats", type=int, default=5, help="of which the median is taken")
-    shape = parser.add_mutually_exclusive_group()
-    shape.add_argument("--json", action="store_true", help="figures as JSON on standard output")
-    shape.add_argument("--markdown", action="store_true", help="the table as Markdown")
-    options = parser.parse_args(arguments)
-    unknown = [name for name in options.what if name not in MEASUREMENTS]
-    if unknown:
-        parser.error(f"WHAT must be of {known}, not {unknown[0]!r}")
-    if options.repeats < 1:
-        parser.error(f"--repeats must be positive, not {options.repeats}")
-    return options
 
 
 def drawn(network: str, name: str, density: float | None = None) -> tuple[Any, Any]:
@@ -188,21 +171,12 @@ MEASUREMENTS: dict[str, Callable[[int], Any]] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 if a target is not met."""
-    options = options_of(arguments)
-    from speed_report import environment, print_markdown, print_report
-
-    rows: list[Any] = []
-    for name in options.what or MEASUREMENTS:
-        print(f"measuring {name} …", file=sys.stderr, flush=True)
-        rows.append(MEASUREMENTS[name](options.repeats))
-    about = environment()
-    if options.json:
-        print(json.dumps({"environment": about, "rows": [row.record() for row in rows]}, indent=2))
-    elif options.markdown:
-        print_markdown(about, rows)
-    else:
-        print_report(about, rows)
-    return 0 if all(row.met for row in rows) else 1
+    known = tuple(MEASUREMENTS)
+    parser = parser_of("Measure the speed of the sparse machine.", known, repeats=5)
+    options = parsed(parser, known, arguments)
+    return measured(
+        options, {name: partial(call, options.repeats) for name, call in MEASUREMENTS.items()}
+    )
 
 
 if __name__ == "__main__":

@@ -14,13 +14,13 @@ if a target is not met, 2 if a tool is missing.  What is measured, and why so:
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import platformdirs
+from rows import measured, parsed, parser_of
 
 ONE_THREAD: dict[str, str] = dict.fromkeys(
     (
@@ -50,23 +50,12 @@ MEASUREMENTS = (
 
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Measure the speed of archsim.")
+    parser = parser_of("Measure the speed of archsim.", MEASUREMENTS, repeats=11)
     venv = platformdirs.user_cache_path("archsim") / "scalesim-3.0.0"
     say = parser.add_argument
-    say("what", nargs="*", metavar="WHAT", help=f"{', '.join(MEASUREMENTS)}; all if none is given")
-    say("--repeats", type=int, default=11, help="measurements of which the median is taken")
     say("--peer", action="store_true", help="run SCALE-Sim too, instead of its recorded time")
     say("--venv", type=Path, default=venv, help=f"SCALE-Sim's environment, default {venv}")
-    shape = parser.add_mutually_exclusive_group()
-    shape.add_argument("--json", action="store_true", help="figures as JSON on standard output")
-    shape.add_argument("--markdown", action="store_true", help="the table of benchmarks/README.md")
-    options = parser.parse_args(arguments)
-    unknown = [name for name in options.what if name not in MEASUREMENTS]
-    if unknown:
-        parser.error(f"WHAT must be of {', '.join(MEASUREMENTS)}, not {unknown[0]!r}")
-    if options.repeats < 1:
-        parser.error(f"--repeats must be positive, not {options.repeats}")
-    return options
+    return parsed(parser, MEASUREMENTS, arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,7 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = options_of(arguments)
     os.environ.update(ONE_THREAD)
     import speed_measurements as measure  # only now: it imports NumPy
-    from speed_report import environment, print_markdown, print_report
 
     calls = {
         "scalesim": lambda: measure.scalesim(options.repeats, options.peer, options.venv),
@@ -86,22 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "energy": lambda: measure.energy(options.repeats),
         "process": lambda: measure.process(options.repeats),
     }
-    rows = []
-    for name in options.what or MEASUREMENTS:
-        print(f"measuring {name} …", file=sys.stderr, flush=True)
-        try:
-            rows.append(calls[name]())
-        except (ImportError, RuntimeError) as error:  # a package or a tool is missing
-            print(f"{name}: {error}", file=sys.stderr)
-            return 2
-    about = environment()
-    if options.json:
-        print(json.dumps({"environment": about, "rows": [row.record() for row in rows]}, indent=2))
-    elif options.markdown:
-        print_markdown(about, rows)
-    else:
-        print_report(about, rows)
-    return 0 if all(row.met for row in rows) else 1
+    return measured(options, calls)
 
 
 if __name__ == "__main__":

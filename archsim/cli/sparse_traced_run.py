@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 from archsim.activity import LAYERS, LOADERS, OFMAP_PORT, OUTPUT_STAGE, Interval
 from archsim.chrome_trace import write_chrome_trace
-from archsim.designs.registry import design_name
+from archsim.cli.traced_run import file_record, run_record
 from archsim.designs.scnn import Scnn
 from archsim.files import new_file
 from archsim.simulate import Source, operands_of
@@ -88,17 +88,14 @@ class SparseTracedRun:
                     network=self.network.name,
                     units=sparse_units(self.design),
                 )
-            written["perfetto"] = {**_written(perfetto), "events": events}
-        return {
-            "design": design_name(self.design),
-            "network": self.network.name,
-            "clock_hz": self.design.clock_hz,
+            written["perfetto"] = {**file_record(perfetto), "events": events}
+        sums = {
             "layers": totals.layers,
             "tiles": totals.passes,
             "cycles": totals.cycles,
             "activity": totals.activity,
-            **written,
         }
+        return run_record(self.design, self.network, {**sums, **written})
 
     def write_vcd(self, bar: Progress, path: Path, *, lanes: bool) -> dict[str, Any]:
         """Write the words of every layer."""
@@ -108,8 +105,4 @@ class SparseTracedRun:
                 crossed = activity.answer.transfers
                 waves.add_layer(activity.run.layer.name, crossed, activity.cycles)
                 count += sum(len(one) for one in crossed.values())
-        return {**_written(path), "transfers": count}
-
-
-def _written(path: Path) -> dict[str, Any]:
-    return {"file": str(path), "bytes": path.stat().st_size}
+        return {**file_record(path), "transfers": count}

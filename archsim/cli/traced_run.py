@@ -21,6 +21,7 @@ from archsim.activity import (
 )
 from archsim.chrome_trace import write_chrome_trace
 from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from archsim.core.problem import Tiling
 from archsim.designs.registry import design_name
 from archsim.files import new_file
@@ -114,17 +115,14 @@ class TracedRun:
                 events = write_chrome_trace(
                     intervals, file, design=self.design, network=self.network.name
                 )
-            written["perfetto"] = {**_written(perfetto), "events": events}
-        return {
-            "design": design_name(self.design),
-            "network": self.network.name,
-            "clock_hz": self.design.clock_hz,
+            written["perfetto"] = {**file_record(perfetto), "events": events}
+        sums = {
             "layers": totals.layers,
             "tiles": totals.tiles,
             "cycles": totals.cycles,
             "activity": totals.activity,
-            **written,
         }
+        return run_record(self.design, self.network, {**sums, **written})
 
     def write_vcd(self, bar: Progress, path: Path, *, lanes: bool) -> dict[str, Any]:
         """Write the words of every layer; `operands` must be given."""
@@ -138,8 +136,19 @@ class TracedRun:
                 waves.add_layer(layer.name, found.transfers, found.cycles)
                 count += sum(len(one) for one in found.transfers.values())
                 bar.update(bar.task_ids[0], completed=done, total=len(layers))
-        return {**_written(path), "transfers": count}
+        return {**file_record(path), "transfers": count}
 
 
-def _written(path: Path) -> dict[str, Any]:
+def file_record(path: Path) -> dict[str, Any]:
+    """A written file and its size."""
     return {"file": str(path), "bytes": path.stat().st_size}
+
+
+def run_record(design: Design, network: Network, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """What was run, and what came of it."""
+    return {
+        "design": design_name(design),
+        "network": network.name,
+        "clock_hz": design.clock_hz,
+        **figures,
+    }
