@@ -159,7 +159,7 @@ def test_waves_of_a_sparse_core(archsim: Call, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("scnn",), "PEs x products of a pair x banks must be at most 8,192 to be simulated, not"),
+        (("scnn",), "PEs x products of a pair x banks must be at most 2,048 to be simulated, not"),
         (("scnn-4pe", "--simulator=amaranth"), "PEs x products of a pair x banks must be at most"),
         (("scnn", "--set=barrier=channel"), "barrier must be group in the RTL of scnn"),
     ],
