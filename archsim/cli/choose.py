@@ -38,7 +38,10 @@ class WorkloadOptions:
     input_file: Path | None = None
 
     def __post_init__(self) -> None:
-        require(0 <= self.density <= 1, f"--density must be from 0 to 1, not {self.density}")
+        require(
+            0 < self.density <= 1,
+            f"--density must be above 0 and at most 1, not {self.density:g}",
+        )
         require(self.seed >= 0, f"--seed must not be negative, not {self.seed}")
 
     @property

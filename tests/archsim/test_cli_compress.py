@@ -210,7 +210,7 @@ def test_help_teaches(archsim: Call) -> None:
             ("alexnet", "--aligned-axes", 1),
             "--aligned-axes is for .npy files; layers have their own",
         ),
-        (("alexnet", "--density", 2), "--density must be from 0 to 1, not 2.0"),
+        (("alexnet", "--density", 2), "--density must be above 0 and at most 1, not 2"),
         (
             ("alexnet", "--operands", "real"),
             "alexnet has shapes only: real tensors need an ONNX file with --input FILE.npz, "

@@ -88,7 +88,7 @@ def command() -> typer.Typer:
     ("arguments", "message"),
     [
         (["--range-bits", "9"], "--range-bits must be from 2 to the design's 8, not 9"),
-        (["--density", "2"], "--density must be from 0 to 1, not 2.0"),
+        (["--density", "2"], "--density must be above 0 and at most 1, not 2"),
         (["--layer", "conv1"], "--layer is of a network; name the network too"),
         (["--depth", "-1"], "--depth must not be negative, not -1"),
         (["resnet18", "--layer", "nothing"], None),
