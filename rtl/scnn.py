@@ -12,6 +12,7 @@ from archsim.designs.scnn import Scnn
 from archsim.errors import require
 from archsim.ports import Port
 from archsim.sparse.scnn_command import AXIS_FIELDS, LAYER_FIELDS, scnn_ports
+from rtl.core.delay import Delay
 from rtl.core.scnn_bias import BiasQueue
 from rtl.core.scnn_control import GroupControl
 from rtl.core.scnn_drain import SIDES, DrainSequencer
@@ -30,7 +31,7 @@ COUNTS = (
     "iaram_read",
     "halo_sum",
     "weight_write",
-    "oaram_write",
+    "oaram_read",
 )
 NEIGHBOURS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 
@@ -60,7 +61,8 @@ class ScnnCore(wiring.Component):
     Ifmap lists go to the PEs one after the other; weights are decoded once and broadcast, as fast
     as every used PE has a place for them; after each group of filters all PEs wait for each other,
     and the sums are drained while the next group is computed.  After the last drain the OARAMs
-    leave PE by PE.  Latencies, throughput and back-pressure: `docs/contracts/scnn.md`.
+    leave PE by PE; or they stay, and change places with the IARAMs as the next command is taken.
+    Latencies, throughput and back-pressure: `docs/contracts/scnn.md`.
     Raises `InputError` for variants of the design that only the model has.
 
     Members
@@ -98,6 +100,8 @@ class ScnnCore(wiring.Component):
         self.start = Signal()
         lists = {"lists_bits": len(self.layer.lists)}
         self.load = place(m, "load", ListWalk, **lists)
+        cycles = self.design.exchange_cycles - 1
+        self.exchange = place(m, "exchange_delay", Delay, bits=1, cycles=cycles)
         self.decoder = place(m, "weight_decoder", WeightDecoder, **design)
         self.control = place(m, "control", GroupControl, **design)
         self.sequencer = place(m, "drain", DrainSequencer, **design)
@@ -118,7 +122,9 @@ class ScnnCore(wiring.Component):
         return m
 
     def _commands(self, m: Module) -> None:
-        """Take a command when the layer before has left; clear the banks after reset."""
+        """Take a command when the layer before has left, or stays; clear the banks after reset."""
+        self.exchanged = Signal()
+        kept, stays = self.command.payload.ifmap_kept, Signal()
         busy, entry = Signal(), Signal(range(self.design.bank_entries + 1))
         self.clearing = Signal()
         self.entry = entry
@@ -126,15 +132,19 @@ class ScnnCore(wiring.Component):
             self.clearing.eq(entry != self.design.bank_entries),
             self.command.ready.eq(~busy & ~self.clearing),
             self.start.eq(self.command.valid & self.command.ready),
+            self.load.start.eq(self.start & ~kept),
+            self.exchange.i.eq(self.start & kept),
+            stays.eq(self.control.finished & self.layer.keep_ofmap),
         ]
         m.d.sync += entry.eq(entry + self.clearing)
         with m.If(self.start):
             m.d.sync += [busy.eq(1), self.layer.eq(self.command.payload)]
-        with m.Elif(self.unload.ended):
+            m.d.sync += self.exchanged.eq(kept & ~self.exchanged)
+        with m.Elif(self.unload.ended | stays):
             m.d.sync += busy.eq(0)
         for unit in (self.decoder, self.control, self.sequencer, self.biases):
             self._layer(m, unit)
-        for unit in (self.load, self.decoder, self.control, self.biases):
+        for unit in (self.decoder, self.control, self.biases):
             m.d.comb += unit.start.eq(self.start)
 
     def _layer(self, m: Module, unit: Any) -> None:
@@ -159,7 +169,7 @@ class ScnnCore(wiring.Component):
     def _groups(self, m: Module) -> None:
         control, sequencer, biases = self.control, self.sequencer, self.biases
         m.d.comb += [
-            control.loaded.eq(self.load.ended),
+            control.loaded.eq(self.load.ended | self.exchange.o),
             control.done.eq(_all(pe.done for pe in self.pes.values())),
             control.biased.eq(biases.biased),
             control.drain_ready.eq(sequencer.ready),
@@ -182,6 +192,7 @@ class ScnnCore(wiring.Component):
         m.d.comb += [
             pe.enable.eq((row < layer.rows_used) & (column < layer.columns_used)),
             pe.start.eq(self.start),
+            pe.exchanged.eq(self.exchanged),
             pe.ifmap_write.eq(load.cross & (load.row == row) & (load.column == column)),
             pe.ifmap.eq(self.ifmap.payload),
             pe.weight_write.eq(self.decoder.cross),
@@ -203,7 +214,7 @@ class ScnnCore(wiring.Component):
     def _outputs(self, m: Module) -> None:
         layer, unload = self.layer, self.unload
         m.d.comb += [
-            unload.start.eq(self.control.finished),
+            unload.start.eq(self.control.finished & ~layer.keep_ofmap),
             unload.rows.eq(layer.owning_rows),
             unload.columns.eq(layer.owning_columns),
             unload.lists.eq(layer.ofmap_lists),
@@ -218,7 +229,7 @@ class ScnnCore(wiring.Component):
         m.d.comb += Value.cast(self.ofmap.payload).eq(reduce(or_, words))
 
     def _counters(self, m: Module) -> None:
-        own = {"weight_write": self.decoder.cross, "oaram_write": self.unload.cross}
+        own = {"weight_write": self.decoder.cross, "oaram_read": self.unload.cross}
         for name in COUNTS:
             event = own.get(name)
             if event is None:

@@ -8,13 +8,16 @@ from archsim.designs.scnn import Scnn
 from archsim.errors import InputError, require
 from archsim.numbers import IntArray
 from archsim.sparse.answer import SparseAnswer, sparse_answer
-from archsim.sparse.words import LayerRun, PassWords, word_counts
+from archsim.sparse.layer import layer_values
+from archsim.sparse.words import LayerRun, PassWords, pass_words, word_counts
 from rtl.cases import Draw
 from rtl.scnn import core_members
 from rtl.sparse_conformance import SparseCase
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
 
+CHAIN_DENSITIES = (0.1, 0.5, 0.8, 1.0)
+"""So that an ofmap has values."""
 ATTEMPTS = 200
 MOST_CYCLES = 40_000
 """Of a case whose ports never wait."""
@@ -74,18 +77,97 @@ def _near(draw: Draw, pes: int) -> int:
     return draw.one_of(1, 2, 5, pes, pes + 1, 2 * pes - 1, 2 * pes + 1, 3 * pes)
 
 
-def random_operands(draw: Draw, design: Scnn, layer: Conv2d | MatMul) -> Operands:
-    """Ifmap and weight of a density each, some channels of the ifmap all zero."""
+def random_operands(
+    draw: Draw,
+    design: Scnn,
+    layer: Conv2d | MatMul,
+    densities: tuple[float, ...] = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0),
+) -> Operands:
+    """Ifmap and weight of one of the densities each, some channels of the ifmap all zero."""
     bits = design.intake.source_bits
     seed = draw.whole(0, 1 << 30)
-    densities = [float(draw.rng.choice([0.0, 0.1, 0.3, 0.5, 0.8, 1.0])) for _ in range(2)]
-    drawn = [synthetic(layer, bits=bits, density=density, seed=seed) for density in densities]
+    chosen = [float(draw.rng.choice(densities)) for _ in range(2)]
+    drawn = [synthetic(layer, bits=bits, density=density, seed=seed) for density in chosen]
     ifmap = drawn[0].ifmap.copy()
     if draw.chance(0.3):
         axis = 2 if isinstance(layer, MatMul) else 1
         silent = draw.rng.random(ifmap.shape[axis]) < 0.5
         np.moveaxis(ifmap, axis, 0)[silent] = 0
     return replace(drawn[1], ifmap=ifmap)
+
+
+def random_runs(draw: Draw, design: Scnn) -> tuple[LayerRun, ...]:
+    """A layer, or two; or a chain of two or three, whose ofmaps stay now and then."""
+    if draw.chance(0.4):
+        return _random_chain(draw, design)
+    layers = [random_layer(draw, design) for _ in range(draw.one_of(1, 1, 2))]
+    return tuple(LayerRun(layer=one, operands=random_operands(draw, design, one)) for one in layers)
+
+
+def _random_chain(draw: Draw, design: Scnn) -> tuple[LayerRun, ...]:
+    """Each ifmap is the ofmap before; most of the ofmaps that can stay do.
+
+    Raises `InputError` for a layer that does not fit.
+    """
+    layer = random_layer(draw, design)
+    layer = (
+        replace(layer, batch=1, shared_weight=True)
+        if isinstance(layer, MatMul)
+        else replace(layer, batch=1, groups=1)
+    )
+    runs = (LayerRun(layer=layer, operands=_chain_operands(draw, design, layer)),)
+    for _ in range(draw.one_of(1, 2, 2)):
+        ofmap = layer_values(design, runs[-1].layer, runs[-1].operands)
+        layer = _following(draw, design, runs[-1].layer)
+        operands = _chain_operands(draw, design, layer)
+        run = LayerRun(layer=layer, operands=replace(operands, ifmap=ofmap.astype(np.int16)))
+        kept = (*runs[:-1], replace(runs[-1], keep_ofmap=True), run)
+        stays = draw.chance(0.8) and _can_run(design, kept)
+        runs = kept if stays else (*runs, run)
+    return runs
+
+
+def _chain_operands(draw: Draw, design: Scnn, layer: Conv2d | MatMul) -> Operands:
+    """Scaled so that small outputs are not all rounded to 0."""
+    operands = random_operands(draw, design, layer, CHAIN_DENSITIES)
+    return replace(operands, shift=max(0, operands.shift - draw.whole(0, 4)))
+
+
+def _can_run(design: Scnn, runs: tuple[LayerRun, ...]) -> bool:
+    try:
+        pass_words(design, runs)
+    except InputError:
+        return False
+    return True
+
+
+def _following(draw: Draw, design: Scnn, layer: Conv2d | MatMul) -> Conv2d | MatMul:
+    """A layer that takes the ofmap of another one, mostly with the ofmap of its own as large."""
+    filters = draw.one_of(1, 2, design.filter_group, design.filter_group + 1)
+    if isinstance(layer, MatMul):
+        return replace(layer, name="next product", k=layer.n, n=filters)
+    plane = layer.ofmap_height, layer.ofmap_width
+    kernel = [min(draw.one_of(1, 2, 3, 3), side + 1) for side in plane]
+    pads = [draw.one_of(side // 2, draw.whole(0, side - 1)) for side in kernel for _ in (0, 1)]
+    strides = [1 if draw.chance(0.9) else 2 for _ in plane]
+    fits = [plane[n] + sum(pads[2 * n : 2 * n + 2]) >= kernel[n] for n in (0, 1)]
+    return Conv2d(
+        name="next convolution",
+        channels=layer.filters,
+        filters=filters,
+        ifmap_height=plane[0],
+        ifmap_width=plane[1],
+        kernel_height=kernel[0] if fits[0] else 1,
+        kernel_width=kernel[1] if fits[1] else 1,
+        stride_height=strides[0],
+        stride_width=strides[1],
+        pad_top=pads[0],
+        pad_left=pads[2],
+        pad_bottom=pads[1],
+        pad_right=pads[3],
+        bias=draw.chance(0.3),
+        relu=draw.chance(0.5),
+    )
 
 
 def random_idle(draw: Draw, passes: list[PassWords], free: SparseAnswer) -> dict[str, IntArray]:
@@ -96,7 +178,7 @@ def random_idle(draw: Draw, passes: list[PassWords], free: SparseAnswer) -> dict
     idle = {port: draw.gaps(count) for port, count in word_counts(passes).items()}
     first = 0
     for one, timing in zip(passes, free.timings, strict=True):
-        if draw.chance(0.3):
+        if len(one.words["ofmap"]) and draw.chance(0.3):
             idle["ofmap"][first] = draw.whole(0, 2 * timing.cycles)
         first += len(one.words["ofmap"])
     return idle
@@ -115,7 +197,8 @@ def refuse_large(design: Scnn) -> None:
 
 
 def random_sparse_case(seed: int, number: int, design: Scnn, longest_words: int) -> SparseCase:
-    """Case `number` of a seed, on a design, of at most so many words: a layer, or two.
+    """Case `number` of a seed, on a design, of at most so many words: a layer, or more
+    (`random_runs`).
 
     Where biases would come so late that a drain waits for them, which the model does not time,
     their port never waits.  Raises `InputError` where no layer around the size of the grid fits,
@@ -124,10 +207,9 @@ def random_sparse_case(seed: int, number: int, design: Scnn, longest_words: int)
     refuse_large(design)
     for attempt in range(ATTEMPTS):
         draw = Draw(seed, number, attempt)
-        layers = [random_layer(draw, design) for _ in range(draw.one_of(1, 1, 2))]
-        runs = [LayerRun(layer=one, operands=random_operands(draw, design, one)) for one in layers]
-        case = SparseCase(design=design, runs=tuple(runs), label=f"seed {seed} case {number}")
         try:
+            runs = random_runs(draw, design)
+            case = SparseCase(design=design, runs=runs, label=f"seed {seed} case {number}")
             if sum(word_counts(case.passes).values()) > longest_words:
                 continue
             free = case.answer()

@@ -69,6 +69,8 @@ class SparseCase(Case):
             for tensor in (run.operands.ifmap, run.operands.weight)
         ]
         return {
-            "layer": ", ".join(repr(run.layer) for run in self.runs),
+            "layer": ", ".join(
+                f"{run.layer!r}{' (ofmap stays)' if run.keep_ofmap else ''}" for run in self.runs
+            ),
             "densities": ", ".join(densities),
         }

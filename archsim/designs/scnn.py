@@ -198,6 +198,12 @@ class Scnn(Design):
         return 3
 
     @property
+    def exchange_cycles(self) -> int:
+        """From a command whose ifmap has stayed to its first group: IARAM and OARAM change places,
+        and the first vectors are read."""
+        return 2
+
+    @property
     def pipeline_latency_cycles(self) -> int:
         """LP = 3 + (Q − 1): from the cycle after a pair's last in the operand stage to the one in
         which the sums of all its products can be read: operands, multiply, bank, and the longest

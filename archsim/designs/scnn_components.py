@@ -42,14 +42,15 @@ MULTIPLIER_BITS = 16
 WIDEST_MUX = 16
 """Ways of one multiplexer; one of more is a tree of them."""
 
-AXIS_BITS, LAYER_BITS = 66, 265
+AXIS_BITS, LAYER_BITS = 66, 279
 """Of a command: of each PE row and PE column, and of the layer."""
 
-CORE_STATE_BITS = 645
+CORE_STATE_BITS = 647
 """Flip-flops of control outside the PEs that no size changes: counters of events, walks over lists,
-groups and drain, the decoder's walk, taken biases; counted in the netlist."""
+groups and drain, the decoder's walk, taken biases, which memory is the IARAM; counted in the
+netlist."""
 
-PE_STATE_BITS = 42
+PE_STATE_BITS = 44
 """Of a PE's control: its walk over lists, phases, what waits for the output."""
 
 
@@ -64,6 +65,7 @@ def scnn_components(design: Scnn) -> Components:
         *_crossbar(design),
         *_banks(design),
         *_halo(design),
+        *_exchange(design),
         *_output(design),
         core.control(scnn_state_bits(design)),
     )
@@ -299,10 +301,28 @@ def _halo(design: Scnn) -> Components:
         *_addresses(name, COORDINATE_BITS, bits, (pes, placed)),
         *adders(name, bits, pes, placed),
         *registers(name, bits, pes, placed),
-        *registers(name, total + 3, pes, sent),
+        *registers(name, total + 4, pes, sent),
         *_wide_selectors(name, (total, 4), pes, sent),
         *adders(name, total, pes, sent),
     )
+
+
+def _exchange(design: Scnn) -> Components:
+    """IARAM and OARAM in each other's place: a choice of two at every pin of both."""
+    name, bits, pes = "memories", design.word_bits("ifmap"), design.pes
+    address = _memory_address_bits(design)
+    reads: Events = {"iaram_read": 1.0, "oaram_read": 1.0}
+    writes: Events = {"iaram_write": 1.0, "oaram_write": 1.0}
+    return (
+        *selectors(name, bits, 2 * pes, reads),
+        *selectors(name, address, 2 * pes, reads),
+        *selectors(name, bits + address, 2 * pes, writes),
+    )
+
+
+def _memory_address_bits(design: Scnn) -> int:
+    """Of a vector in the larger of IARAM and OARAM, and of the place behind it."""
+    return core.address_bits(max(design.iaram_vectors, design.oaram_vectors) + 1)
 
 
 def _output(design: Scnn) -> Components:
@@ -330,11 +350,10 @@ def _output(design: Scnn) -> Components:
 
 def scnn_state_bits(design: Scnn) -> int:
     """Flip-flops of control, in all PEs and outside of them."""
-    iaram, oaram = core.address_bits(design.iaram_vectors), core.address_bits(design.oaram_vectors)
     lane = (design.ifmap_lanes - 1).bit_length()
     pe = (
-        PE_STATE_BITS + 5 * _pointer_bits(design) + 2 * iaram + 3 * oaram + design.index_bits
-        + lane + 1
+        PE_STATE_BITS + 5 * _pointer_bits(design) + 5 * _memory_address_bits(design)
+        + design.index_bits + lane + 1
     )  # fmt: skip
     biases = 2 * design.filter_group
     queue = core.queue_state_bits(biases) + biases.bit_length()

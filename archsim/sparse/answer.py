@@ -1,6 +1,7 @@
 """What crosses every port of a sparse core, and when: the model's answer in full.
 
-Passes follow one another, each from its command to its last ofmap vector.  The twin, for cores
+Passes follow one another, each from its command to its last ofmap vector, or, where the ofmap
+stays, to the cycle in which that is written.  The twin, for cores
 that are walked by tiles, is `archsim.trace`.
 
 passes = pass_words(SCNN_ISCA17, [LayerRun(layer=layer, operands=operands)])
@@ -73,7 +74,8 @@ def sparse_answer(
     left out never wait.  A pass's first word with idle cycles is there so many cycles after the
     command; one without is offered as soon as the word before has crossed.
     ready_cycle: the first in which the core takes a command (after a reset, behind
-    `bank_entries` cycles); later ones are taken behind the last ofmap vector of the pass before.
+    `bank_entries` cycles); later ones are taken behind the last ofmap vector of the pass before, or
+    behind its last write where the ofmap stays.
     Raises `InputError` for gaps of another number than there are words, and for biases that hold a
     drain back (`archsim.sparse.biases`).
     """

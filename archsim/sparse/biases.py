@@ -2,7 +2,7 @@
 
 The queue holds 2 · `filter_group` words, so that those of two groups are there.  Word n is given
 back when the list of filter n is ended: DS(g) + HALO(g) + (k + 1) · (Pt · Qt + 1) for the k-th
-filter of group g.
+filter of group g, with the pitch of outputs for Qt where the ofmap stays.
 """
 
 from __future__ import annotations
@@ -53,5 +53,5 @@ def _given_back(timing: PassTiming) -> tuple[IntArray, IntArray]:
     mapping = timing.mapping
     groups, number = np.divmod(np.arange(mapping.filters), mapping.group_size)
     halos = np.array([mapping.halo_cycles(group) for group in range(mapping.groups)], np.int64)
-    each = mapping.rows.own * mapping.columns.own + 1
+    each = mapping.rows.own * mapping.output_pitch + 1
     return timing.drain_starts[groups] + halos[groups] + (number + 1) * each, groups

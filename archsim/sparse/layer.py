@@ -31,6 +31,16 @@ _Tensors = tuple[AnyIntArray, AnyIntArray, IntArray]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class LayerPlan:
+    """A layer's passes before they are timed: the strips of each image and conv group; the ofmap in
+    the layer's own shape, `layer_values`."""
+
+    layer: Layer
+    passes: tuple[tuple[Strip, ...], ...]
+    ofmap: IntArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ScnnTiming:
     """A layer's passes, one after the other: for each image, each conv group, each strip."""
 
@@ -107,14 +117,14 @@ def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
     pair: vectors that enter the operand stage.  product: sent to a bank, each an
     accumulator_update.  conflict_cycle: in which a pair waits for a bank.  weight_write:
     vectors broadcast.  fifo_write: into FIFOs, one for every used PE.  weight_read: from the FIFOs.
-    iaram_write, iaram_read, oaram_write, oaram_read: vectors.  halo_sum: sent to a neighbour.
+    iaram_write: vectors loaded; oaram_write: of the ofmap; oaram_read: of them, those that leave;
+    iaram_read: vectors, also of an ifmap that has stayed.  halo_sum: sent to a neighbour.
     output: sums that are given out.  skip: blocks without activations.
     """
     totals = {
         name: int(per_pe(design, passes, name).sum())
         for name in ("pairs", "products", "conflict", "skip", "ifmap_reads", "halo_sums")
     }
-    outputs = sum(len(one.ofmap_cycles) for one in passes)
     return {
         "pair": totals["pairs"],
         "product": totals["products"],
@@ -125,8 +135,8 @@ def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
         "weight_read": totals["pairs"],
         "iaram_write": sum(len(one.ifmap_cycles) for one in passes),
         "iaram_read": totals["ifmap_reads"],
-        "oaram_write": outputs,
-        "oaram_read": outputs,
+        "oaram_write": sum(one.oaram_writes for one in passes),
+        "oaram_read": sum(len(one.ofmap_cycles) for one in passes),
         "halo_sum": totals["halo_sums"],
         "output": sum(one.mapping.outputs for one in passes),
         "skip": totals["skip"],
@@ -170,11 +180,18 @@ def layer_timing(
 ) -> ScnnTiming:
     """Cycles, actions and stored bits of a layer.
 
-    services: of the ports, for every pass anew; a vector a cycle by default.  Passes are timed side
-    by side, one on each core of the machine that runs this.  A fully connected layer that does not
-    fit is folded (`archsim.sparse.fold`).  Raises InputError for operands that do not match, for a
-    dilated kernel, and where the smallest strip of the layer's plane does not fit the PEs'
-    memories.
+    services: of the ports, for every pass anew; a vector a cycle by default.
+    Raises InputError as `plan_layer`.
+    """
+    return planned_timing(design, plan_layer(design, layer, operands), services)
+
+
+def plan_layer(design: Scnn, layer: Layer, operands: Operands) -> LayerPlan:
+    """The passes of a layer.  A fully connected layer that does not fit is folded
+    (`archsim.sparse.fold`).
+
+    Raises InputError for operands that do not match, for a dilated kernel, and where the smallest
+    strip of the layer's plane does not fit the PEs' memories.
     """
     problem = problem_of(layer)
     tensors = _tensors(design, layer, problem, operands)
@@ -184,17 +201,24 @@ def layer_timing(
         if not (isinstance(layer, MatMul) and layer.shared_weight):
             raise
         passes = [_folded_passes(design, layer, operands, tensors[2].reshape(layer.m, layer.n))]
+    ofmap = layout.join_ofmap(layer, problem, tensors[2])
+    return LayerPlan(layer=layer, passes=tuple(passes), ofmap=ofmap)
+
+
+def planned_timing(design: Scnn, plan: LayerPlan, services: Services | None = None) -> ScnnTiming:
+    """The timing of planned passes, side by side, one on each core of the machine that runs
+    this."""
 
     def timed(strip: Strip) -> PassTiming:
         return pass_timing(design, strip.mapping, strip.operands, services)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = tuple(pool.map(timed, [strip for strips in passes for strip in strips]))
+        found = tuple(pool.map(timed, [strip for strips in plan.passes for strip in strips]))
     return ScnnTiming(
         design=design,
         passes=found,
-        strips=max(len(strips) for strips in passes),
-        ofmap=layout.join_ofmap(layer, problem, tensors[2]),
+        strips=max(len(strips) for strips in plan.passes),
+        ofmap=plan.ofmap,
     )
 
 
@@ -235,10 +259,13 @@ def _tensors(design: Scnn, layer: Layer, problem: Problem, operands: Operands) -
 
 __all__ = [
     "Layer",
+    "LayerPlan",
     "ScnnTiming",
     "counted",
     "layer_passes",
     "layer_timing",
     "layer_values",
     "per_pe",
+    "plan_layer",
+    "planned_timing",
 ]

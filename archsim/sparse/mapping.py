@@ -141,6 +141,8 @@ class Mapping:
     group_size: Kc, filters whose sums are in the accumulators at a time; the last group may have
     fewer.  A block is what a PE does with one channel in one phase for one group: its list of
     activations with a list of weights.  Blocks follow one another by group, channel, phase.
+    ifmap_kept: the ifmap is what the pass before has left in the PEs.  keep_ofmap: the ofmap stays
+    there for the next pass, with the positions of an ifmap.
     """
 
     rows: Axis
@@ -148,6 +150,8 @@ class Mapping:
     channels: int
     filters: int
     group_size: int
+    ifmap_kept: bool = False
+    keep_ofmap: bool = False
 
     @property
     def used_pes(self) -> int:
@@ -197,6 +201,12 @@ class Mapping:
         return bit_ceil(self.columns.phase_tile)
 
     @property
+    def output_pitch(self) -> int:
+        """Places from a row of a PE's outputs to the next: own columns, or, if the ofmap stays, the
+        power of two that is at least as many, which is the pitch of an ifmap."""
+        return bit_ceil(self.columns.own) if self.keep_ofmap else self.columns.own
+
+    @property
     def accumulators(self) -> int:
         """Kp · Hacc · Wacc: sums that a PE keeps, of the largest region."""
         return self.filter_pitch * self.rows.extent * self.columns.extent
@@ -209,8 +219,8 @@ class Mapping:
         return 2 * self.group_filters(group) * sums
 
     def output_cycles(self, group: int) -> int:
-        """Kc · (own rows · own columns + 1): an output a cycle, and one to end each list."""
-        return self.group_filters(group) * (self.rows.own * self.columns.own + 1)
+        """Kc · (own rows · output pitch + 1): a place a cycle, and one to end each list."""
+        return self.group_filters(group) * (self.rows.own * self.output_pitch + 1)
 
     def halo_sums(self, pe: int) -> int:
         """Sums for each filter that a PE sends: first to its sides, then up and down."""

@@ -56,6 +56,7 @@ LAYER_FIELDS = (
     CommandField("halo_down", COORDINATE_BITS),
     CommandField("out_rows", COORDINATE_BITS),  # Pt
     CommandField("out_columns", COORDINATE_BITS),  # Qt
+    CommandField("out_pitch", COORDINATE_BITS),  # places of a row of outputs
     CommandField("rows_used", 8),
     CommandField("columns_used", 8),
     CommandField("owning_rows", 8),  # PE rows that own outputs; they come first
@@ -63,6 +64,8 @@ LAYER_FIELDS = (
     CommandField("ofmap_lists", 24),  # of one PE: filters of the layer
     CommandField("has_bias", 1),
     CommandField("relu", 1),
+    CommandField("ifmap_kept", 1),  # the ifmap is what the pass before has left
+    CommandField("keep_ofmap", 1),  # the ofmap stays
     CommandField("multiplier", 16),
     CommandField("shift", 6),
 )
@@ -117,6 +120,7 @@ def _layer_values(mapping: Mapping, output: Output) -> dict[str, int]:
         "halo_down": rows.most_above,
         "out_rows": rows.own,
         "out_columns": columns.own,
+        "out_pitch": mapping.output_pitch,
         "rows_used": rows.pes,
         "columns_used": columns.pes,
         "owning_rows": ceil_div(rows.outputs, rows.own),
@@ -124,6 +128,8 @@ def _layer_values(mapping: Mapping, output: Output) -> dict[str, int]:
         "ofmap_lists": mapping.filters,
         "has_bias": int(output.has_bias),
         "relu": int(output.relu),
+        "ifmap_kept": int(mapping.ifmap_kept),
+        "keep_ofmap": int(mapping.keep_ofmap),
         "multiplier": output.multiplier,
         "shift": output.shift,
     }

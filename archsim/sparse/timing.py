@@ -78,7 +78,9 @@ class PassTiming:
 
     By group of filters [groups]: starts S, ends B (the last PE), drain_starts DS, drained.
     pe_ends [groups, PEs]: E.  ifmap_cycles, weight_cycles, ofmap_cycles: in which each vector
-    crosses its port.  weight_bits, ifmap_bits, ofmap_bits: stored.
+    crosses its port; none do of an ifmap or ofmap that stays.  weight_bits, ifmap_bits, ofmap_bits:
+    that cross.  oaram_writes: vectors of the ofmap.  written: the first cycle in which the last of
+    them can be read.
     """
 
     mapping: Mapping
@@ -94,11 +96,14 @@ class PassTiming:
     weight_bits: int
     ifmap_bits: int
     ofmap_bits: int
+    oaram_writes: int
+    written: int
 
     @property
     def cycles(self) -> int:
-        """From the command to the last vector of the ofmap, both included."""
-        return int(self.ofmap_cycles[-1]) + 1
+        """From the command to the last vector of the ofmap, both included; if it stays, to the
+        cycle in which that is written."""
+        return self.written if self.mapping.keep_ofmap else int(self.ofmap_cycles[-1]) + 1
 
     @property
     def compute_cycles(self) -> int:
@@ -181,12 +186,12 @@ def pass_timing(
     """The cycles of one pass (module docstring); `operands` are those of `mapping`."""
     services = services or Services()
     run, groups = _Pass(design, mapping, operands, services.weight), mapping.groups
-    first = np.full(operands.ifmap.vectors, 1 + services.ifmap.latency_cycles, np.int64)
-    loaded = crossings(first, services.ifmap.finish_times(len(first)))
+    offered = 0 if mapping.ifmap_kept else operands.ifmap.vectors
+    loaded = _crossings(offered, 1 + services.ifmap.latency_cycles, services.ifmap)
     starts, ends, drain_starts, drained = np.zeros((4, groups), np.int64)
     pe_ends = np.zeros((groups, mapping.used_pes), np.int64)
     crossed: list[IntArray] = []
-    free, start = 0, int(loaded[-1]) + 1
+    free, start = 0, int(loaded[-1]) + 1 if offered else design.exchange_cycles
     for group in range(groups):
         starts[group] = start
         pe_ends[group], cycles = run.run_group(group, start)
@@ -197,7 +202,8 @@ def pass_timing(
         spent = mapping.halo_cycles(group) + mapping.output_cycles(group)
         drained[group] = free = int(drain_starts[group]) + spent
     waited = (np.append(starts[1:], ends[-1])[:, None] - pe_ends).sum(axis=0)
-    left = np.full(operands.ofmap.vectors, free + design.ofmap_latency_cycles, np.int64)
+    leaving = 0 if mapping.keep_ofmap else operands.ofmap.vectors
+    written = free + design.ofmap_latency_cycles
     return PassTiming(
         mapping=mapping,
         starts=starts,
@@ -208,11 +214,19 @@ def pass_timing(
         pes=run.figures(waited, int(free - ends[-1])),
         ifmap_cycles=loaded,
         weight_cycles=np.concatenate(crossed),
-        ofmap_cycles=crossings(left, services.ofmap.finish_times(len(left))),
+        ofmap_cycles=_crossings(leaving, written, services.ofmap),
         weight_bits=run.weight_bits,
-        ifmap_bits=operands.ifmap.bits(design.operand_bits),
-        ofmap_bits=operands.ofmap.bits(design.operand_bits),
+        ifmap_bits=0 if mapping.ifmap_kept else operands.ifmap.bits(design.operand_bits),
+        ofmap_bits=0 if mapping.keep_ofmap else operands.ofmap.bits(design.operand_bits),
+        oaram_writes=operands.ofmap.vectors,
+        written=written,
     )
+
+
+def _crossings(vectors: int, earliest: int, service: Service) -> IntArray:
+    """Of vectors for which nothing but their port is waited."""
+    first = np.full(vectors, earliest, np.int64)
+    return crossings(first, service.finish_times(vectors))
 
 
 class _Intervals:

@@ -15,10 +15,11 @@ from archsim.codecs.zero_run import Lists, join
 from archsim.core import layout
 from archsim.core.problem import problem_of
 from archsim.designs.scnn import Scnn
-from archsim.errors import InputError
+from archsim.errors import InputError, require
 from archsim.numbers import IntArray
+from archsim.sparse.chain import exchanged, link, require_follows
 from archsim.sparse.fold import folded
-from archsim.sparse.layer import Layer, layer_passes
+from archsim.sparse.layer import Layer, LayerPlan, layer_passes, plan_layer
 from archsim.sparse.lists import weight_lists
 from archsim.sparse.scnn_command import Output, command_values
 from archsim.sparse.strips import Strip
@@ -30,10 +31,11 @@ PORTS = ("command", "ifmap", "weight", "bias", "ofmap")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerRun:
-    """A layer with what it computes with."""
+    """A layer with what it computes with; keep_ofmap: its ofmap stays for the run behind it."""
 
     layer: Layer
     operands: Operands
+    keep_ofmap: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,7 +43,7 @@ class PassWords:
     """A pass, ready to run, and the payload of its words: by port, [words, lanes].
 
     image, group: of the layer's, which the pass computes.  weight_vectors: of each group of
-    filters.
+    filters.  An ifmap or ofmap that stays has no words.
     """
 
     run: LayerRun
@@ -56,10 +58,29 @@ def pass_words(design: Scnn, runs: Iterable[LayerRun]) -> list[PassWords]:
     """The passes of layers that follow one another, with all words; no cycle plays a part.
 
     A fully connected layer that does not fit is folded, as `layer_timing` does.
-    Raises `InputError` as `archsim.sparse.layer.layer_timing`, and for a pass that no command can
-    hold.
+    Raises `InputError` as `archsim.sparse.layer.layer_timing`, for a pass that no command can hold,
+    and for an ofmap that is to stay and cannot (`archsim.sparse.chain`).
     """
-    return [one for run in runs for one in _layer_words(design, run)]
+    every = tuple(runs)
+    plans = _linked(design, every)
+    pairs = zip(every, plans, strict=True)
+    return [one for run, plan in pairs for one in _layer_words(design, run, plan)]
+
+
+def _linked(design: Scnn, runs: Sequence[LayerRun]) -> list[LayerPlan | None]:
+    """Plans of the runs whose ifmap or ofmap stays, None for the others."""
+    plans: list[LayerPlan | None] = []
+    here, before = design, None
+    for run in runs:
+        here = exchanged(here) if before else design
+        plan = plan_layer(here, run.layer, run.operands) if before or run.keep_ofmap else None
+        if before and plan:
+            require_follows(before, run.layer, run.operands)
+            plans[-1], plan = link(before, plan)
+        plans.append(plan)
+        before = plan if run.keep_ofmap else None
+    require(not before, "an ofmap that stays must have a run behind it, not be the last")
+    return plans
 
 
 def word_counts(passes: Sequence[PassWords]) -> dict[str, int]:
@@ -67,10 +88,10 @@ def word_counts(passes: Sequence[PassWords]) -> dict[str, int]:
     return {port: sum(len(one.words[port]) for one in passes) for port in PORTS}
 
 
-def _layer_words(design: Scnn, run: LayerRun) -> Iterator[PassWords]:
+def _layer_words(design: Scnn, run: LayerRun, plan: LayerPlan | None = None) -> Iterator[PassWords]:
     layer, operands = run.layer, run.operands
     try:
-        passes = layer_passes(design, layer, operands)
+        passes = plan.passes if plan else layer_passes(design, layer, operands)
     except InputError:
         if not (isinstance(layer, MatMul) and layer.shared_weight):
             raise
@@ -94,10 +115,10 @@ def _layer_words(design: Scnn, run: LayerRun) -> Iterator[PassWords]:
             weights = _weights(design, strip)
             words = {
                 "command": np.array([command], np.int64),
-                "ifmap": _vectors(strip.operands.ifmap),
+                "ifmap": _vectors(strip.operands.ifmap, stays=strip.mapping.ifmap_kept),
                 "weight": _vectors(join(weights)),
                 "bias": biases[group][:, None],
-                "ofmap": _vectors(strip.operands.ofmap),
+                "ofmap": _vectors(strip.operands.ofmap, stays=strip.mapping.keep_ofmap),
             }
             yield PassWords(
                 run=run,
@@ -114,9 +135,10 @@ def _weights(design: Scnn, strip: Strip) -> list[Lists]:
     return [weight_lists(design, mapping, weight, group) for group in range(mapping.groups)]
 
 
-def _vectors(lists: Lists) -> IntArray:
+def _vectors(lists: Lists, *, stays: bool = False) -> IntArray:
     lanes = np.stack([lists.values, lists.indices], axis=-1).reshape(lists.vectors, -1)
-    return np.concatenate([lanes, lists.last[:, None]], axis=1).astype(np.int64)
+    rows = np.concatenate([lanes, lists.last[:, None]], axis=1).astype(np.int64)
+    return rows[:0] if stays else rows
 
 
 __all__ = ["PORTS", "LayerRun", "PassWords", "pass_words", "word_counts"]

@@ -1,4 +1,6 @@
-"""The activations of a PE: IARAM, and the decoder behind it."""
+"""The activations of a PE, from the memory that holds them: addresses, and the decoder."""
+
+from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -13,8 +15,8 @@ from rtl.core.scnn_layouts import (
     positions,
     vector_layout,
 )
-from rtl.core.sram import Sram, address_bits
-from rtl.hierarchy import place
+from rtl.core.scnn_memories import memory_signature
+from rtl.core.sram import address_bits
 
 
 class Activations(wiring.Component):
@@ -29,7 +31,8 @@ class Activations(wiring.Component):
 
     Members
     -------
-    layer, row, column: the command; clear: a layer begins; write, i: a vector from the port; step:
+    layer, row, column: the command; store: of the memory (`rtl.core.scnn_memories`), of `depth`
+    vectors at most; clear: a layer begins; write, i: a vector from the port; step:
     to the next vector; restart, with step: to the first one; o, and empty: it is the whole list of
     a channel and phase without values.
     """
@@ -37,6 +40,7 @@ class Activations(wiring.Component):
     layer: data.View
     row: data.View
     column: data.View
+    store: wiring.PureInterface
     clear: Signal
     write: Signal
     i: data.View
@@ -47,13 +51,14 @@ class Activations(wiring.Component):
 
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
-        self.depth = design.iaram_vectors
+        self.depth = max(design.iaram_vectors, design.oaram_vectors)
         self.word_layout = vector_layout(design, design.ifmap_lanes)
         super().__init__(
             {
                 "layer": In(layer_layout()),
                 "row": In(axis_layout()),
                 "column": In(axis_layout()),
+                "store": In(memory_signature(design)),
                 **{name: In(1) for name in ("clear", "write", "step", "restart")},
                 "i": In(self.word_layout),
                 "o": Out(activation_layout(design)),
@@ -85,11 +90,10 @@ class Activations(wiring.Component):
     def _memory(self, m: Module) -> data.View:
         word = Signal(self.word_layout)
         written, reading, next_reading = (
-            Signal(address_bits(self.depth), name=name)
+            Signal(address_bits(self.depth + 1), name=name)
             for name in ("written", "reading", "next_reading")
         )
-        shape = {"bits": len(self.i.as_value()), "depth": self.depth, "transparent": True}
-        store = place(m, "iaram", Sram, **shape)
+        store: Any = self.store
         m.d.comb += [
             store.write.eq(self.write),
             store.write_address.eq(written),

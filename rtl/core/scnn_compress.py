@@ -1,4 +1,6 @@
-"""The outputs of a PE: requantised, compressed into OARAM, and read from there."""
+"""The outputs of a PE: compressed into the memory that holds them, and read from there."""
+
+from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
@@ -6,8 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.designs.scnn import Scnn
 from rtl.core.scnn_layouts import vector_layout
-from rtl.core.sram import Sram, address_bits
-from rtl.hierarchy import place
+from rtl.core.scnn_memories import memory_signature
+from rtl.core.sram import address_bits
 
 
 class Compressor(wiring.Component):
@@ -15,16 +17,19 @@ class Compressor(wiring.Component):
 
     A run of 2^index_bits zeros becomes a placeholder (0, 2^index_bits − 1) at once; the vector with
     the last non-zero value is kept as it then was, and ends the list, so that placeholders behind
-    it are taken back.  A list without values is one vector of zeros.
+    it are taken back, also those for which the memory has no place.  A list without values is one
+    vector of zeros.
     Latency: a list can be read from the cycle after `ends` on.  Throughput: a value or an end a
     cycle.  Never stalls.
 
     Members
     -------
-    clear: a layer begins; valid, value: the next value; ends: the list ends (not with valid); step:
-    to the next vector of OARAM; o: the vector that it stands at.
+    store: of the memory (`rtl.core.scnn_memories`), of `depth` vectors at most; clear: a layer
+    begins; valid, value: the next value; ends: the list ends (not with valid); step: to the next
+    vector of the memory; o: the vector that it stands at.
     """
 
+    store: wiring.PureInterface
     clear: Signal
     valid: Signal
     value: Signal
@@ -36,9 +41,11 @@ class Compressor(wiring.Component):
         self.design = design
         self.lanes = design.ifmap_lanes
         self.word_layout = vector_layout(design, self.lanes)
-        self.depth = design.oaram_vectors
+        self.depth = max(design.iaram_vectors, design.oaram_vectors)
+        self.address_bits = address_bits(self.depth + 1)
         super().__init__(
             {
+                "store": In(memory_signature(design)),
                 **{name: In(1) for name in ("clear", "valid", "ends", "step")},
                 "value": In(signed(design.operand_bits)),
                 "o": Out(self.word_layout),
@@ -52,7 +59,7 @@ class Compressor(wiring.Component):
         vector, kept, grown = (
             Signal(len(self.o.lanes.as_value()), name=name) for name in ("vector", "kept", "grown")
         )
-        at, kept_at = (Signal(address_bits(self.depth), name=name) for name in ("at", "kept_at"))
+        at, kept_at = (Signal(self.address_bits, name=name) for name in ("at", "kept_at"))
         element, full, counts = Signal(), Signal(), Signal()
         m.d.comb += [
             counts.eq(self.value != 0),
@@ -65,7 +72,7 @@ class Compressor(wiring.Component):
         with m.If(element):
             m.d.sync += [lane.eq(Mux(full, 0, lane + 1)), vector.eq(Mux(full, 0, grown))]
         with m.If(full):
-            m.d.sync += at.eq(at + 1)
+            m.d.sync += at.eq(at + (at != self.depth))
         with m.If(self.valid & counts):
             m.d.sync += [kept.eq(grown), kept_at.eq(at)]
         after = kept_at + 1
@@ -82,10 +89,9 @@ class Compressor(wiring.Component):
 
     def _memory(self, m: Module, word: Value, at: Value, full: Signal) -> None:
         reading, next_reading = (
-            Signal(address_bits(self.depth), name=name) for name in ("reading", "next_reading")
+            Signal(self.address_bits, name=name) for name in ("reading", "next_reading")
         )
-        shape = {"bits": len(self.o.as_value()), "depth": self.depth, "transparent": True}
-        store = place(m, "oaram", Sram, **shape)
+        store: Any = self.store
         m.d.comb += [
             store.write.eq(full | self.ends),
             store.write_address.eq(at),

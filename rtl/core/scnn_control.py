@@ -23,11 +23,11 @@ class GroupControl(wiring.Component):
 
     Members
     -------
-    layer: the command; start: a layer begins; loaded: the last ifmap vector crosses; done: all PEs
-    wait; go, half: begin a group in the next cycle, in this half; biased: all bias words of the
-    next group to be drained are here; drain_ready, drain_ended, drain, filters: of the
-    sequencer; finished: all drains have ended, `design.ofmap_latency_cycles` − 1
-    cycles ago.
+    layer: the command; start: a layer begins; loaded: the last ifmap vector crosses, or the ifmap
+    has stayed and its memory is in place; done: all PEs wait; go, half: begin a group in the next
+    cycle, in this half; biased: all bias words of the next group to be drained are here;
+    drain_ready, drain_ended, drain, filters: of the sequencer; finished: all drains have ended,
+    `design.ofmap_latency_cycles` − 1 cycles ago.
     """
 
     layer: data.View

@@ -38,8 +38,8 @@ class DrainSequencer(wiring.Component):
     """for side: for filter: for along: for depth: 2 cycles; then for filter: for row: for column:
     output, and one cycle to end the filter's list.
 
-    HALO = 2 · Kc · (Hacc · (left + right) + (up + down) · Qt) and OUT = Kc · (Pt · Qt + 1) cycles,
-    all PEs in step.  Sides without a halo take no cycle.
+    HALO = 2 · Kc · (Hacc · (left + right) + (up + down) · Qt) and OUT = Kc · (Pt · pitch + 1)
+    cycles, all PEs in step.  Sides without a halo take no cycle.
     Latency: the first step is in the cycle after `start`; a drain follows another without a gap.
     Never stalls.
 
@@ -145,6 +145,6 @@ class DrainSequencer(wiring.Component):
         across = Mux(self.phase < 2, layer.region_rows, layer.out_columns)
         m.d.comb += [
             along.eq(Mux(output, layer.out_rows, across)),
-            depth.eq(Mux(output, layer.out_columns, halos[self.phase[:2]])),
+            depth.eq(Mux(output, layer.out_pitch, halos[self.phase[:2]])),
         ]
         return along, depth

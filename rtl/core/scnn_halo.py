@@ -28,14 +28,15 @@ class HaloPort(wiring.Component):
     A halo sum: read in the first cycle; sent, and what the receiver has is read, in the second;
     added and written in the one after that.  What has been read to be sent or given out is written
     0 a cycle later.
-    Latency: from step to `sum` 1 cycle.  Throughput: a halo sum every 2 cycles, an output a cycle.
-    Never stalls.
+    Where the ofmap stays, places of the output phase that the PE does not own are `blank`.
+    Latency: from step to `sum` or `blank` 1 cycle.  Throughput: a halo sum every 2 cycles, an
+    output a cycle.  Never stalls.
 
     Members
     -------
     layer, row, column: the command; step: of the sequencer; drain, read_data: the port of the
     accumulators; link: to all neighbours; from_<side>: of the neighbour there; valid_o, sum: an own
-    output; count_halo: a sum is sent.
+    output; blank: a place of an ifmap without an output; count_halo: a sum is sent.
     """
 
     layer: data.View
@@ -47,6 +48,7 @@ class HaloPort(wiring.Component):
     link: data.View
     valid_o: Signal
     sum: Signal
+    blank: Signal
     count_halo: Signal
 
     def __init__(self, *, design: Scnn) -> None:
@@ -64,6 +66,7 @@ class HaloPort(wiring.Component):
                 **{f"from_{side}": In(link) for side in SIDES},
                 "valid_o": Out(1),
                 "sum": Out(design.accumulator_bits),
+                "blank": Out(1),
                 "count_halo": Out(1),
             }
         )
@@ -81,6 +84,7 @@ class HaloPort(wiring.Component):
             target.eq(address),
             taken.eq(valid & step.active & ~step.second & ~step.ends),
             is_output.eq(step.output),
+            self.blank.eq(step.output & self.layer.keep_ofmap & ~valid),
             added.eq(self._received(m)),
         ]
         with m.If(~step.second):

@@ -1,6 +1,6 @@
 """A PE of SCNN: compressed activations times broadcast weights, into banked accumulators."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,6 +15,7 @@ from rtl.core.scnn_drain import SIDES, step_layout
 from rtl.core.scnn_fifo import WeightFifo
 from rtl.core.scnn_halo import HaloPort, link_layout
 from rtl.core.scnn_layouts import axis_layout, layer_layout, vector_layout, weight_layout
+from rtl.core.scnn_memories import ActivationMemories
 from rtl.hierarchy import place
 
 REQUANTIZE_CYCLES = 2
@@ -47,15 +48,17 @@ class ScnnPe(wiring.Component):
     before has ended and its weights are here.  A block without activations takes one cycle, when
     all its weights are here.  After the group's last block the PE waits for `go`.
     Meanwhile the other half of the accumulators is drained: `HaloPort`, requantise (2 cycles),
-    `Compressor`.  Latencies: `docs/contracts/scnn.md`.
+    `Compressor`.  Vectors of both ends are in `ActivationMemories`.  Latencies:
+    `docs/contracts/scnn.md`.
 
     Members
     -------
-    layer, row, column: the command; enable: the PE is used; start: a layer begins; ifmap_write,
-    ifmap: a vector of its lists; weight_write, weight, room: of the broadcast; go, half: begin a
-    group, with these accumulators, in the next cycle; done: the PE waits; step, bias, clear: of the
+    layer, row, column: the command; enable: the PE is used; start: a layer begins; exchanged: IARAM
+    and OARAM are in each other's place; ifmap_write, ifmap: a vector of its lists; weight_write,
+    weight, room: of the broadcast; go, half: begin a group, with these accumulators, in the next
+    cycle; done: the PE waits; step, bias, clear: of the
     drain, bias a cycle after its step; link, from_<side>: to and from the neighbours; unload,
-    ofmap: to the next vector of OARAM, and the one that it stands at; events: for counters.
+    ofmap: to the next vector of its outputs, and the one that it stands at; events: for counters.
     """
 
     layer: data.View
@@ -63,6 +66,7 @@ class ScnnPe(wiring.Component):
     column: data.View
     enable: Signal
     start: Signal
+    exchanged: Signal
     ifmap_write: Signal
     ifmap: data.View
     weight_write: Signal
@@ -81,14 +85,14 @@ class ScnnPe(wiring.Component):
 
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
-        strobes = ("enable", "start", "ifmap_write", "weight_write", "go", "half", "unload")
+        strobes = ("enable", "start", "exchanged", "ifmap_write", "weight_write", "go", "half")
         link, vector = link_layout(design), vector_layout(design, design.ifmap_lanes)
         super().__init__(
             {
                 "layer": In(layer_layout()),
                 "row": In(axis_layout()),
                 "column": In(axis_layout()),
-                **{name: In(1) for name in strobes},
+                **{name: In(1) for name in (*strobes, "unload")},
                 "ifmap": In(vector),
                 "weight": In(weight_layout(design)),
                 "room": Out(1),
@@ -107,6 +111,7 @@ class ScnnPe(wiring.Component):
         m = Module()
         design = {"design": self.design}
         self.fifo = place(m, "fifo", WeightFifo, **design)
+        self.memories = place(m, "memories", ActivationMemories, **design)
         self.activations = place(m, "activations", Activations, **design)
         self.arbiter = place(m, "arbiter", Arbiter, **design)
         self.banks = place(m, "banks", AccumulatorBanks, **design)
@@ -118,7 +123,9 @@ class ScnnPe(wiring.Component):
 
     def _operands(self, m: Module) -> None:
         fifo, activations = self.fifo, self.activations
+        wiring.connect(m, activations.store, self.memories.ifmap)
         m.d.comb += [
+            self.memories.exchanged.eq(self.exchanged),
             fifo.write.eq(self.weight_write & self.enable),
             fifo.i.eq(self.weight),
             self.room.eq(fifo.room | ~self.enable),
@@ -192,8 +199,9 @@ class ScnnPe(wiring.Component):
         widths = {"accumulator_bits": design.accumulator_bits, "operand_bits": design.operand_bits}
         requantize = place(m, "requantize", Requantize, **widths)
         compress = place(m, "compress", Compressor, design=design)
-        line = place(m, "output_delay", Delay, bits=2, cycles=REQUANTIZE_CYCLES)
-        ends = Signal()
+        line = place(m, "output_delay", Delay, bits=3, cycles=REQUANTIZE_CYCLES)
+        wiring.connect(m, compress.store, self.memories.ofmap)
+        ends, blank = Signal(), Signal()
         m.d.sync += ends.eq(self.step.ends)
         for side in SIDES:
             m.d.comb += getattr(halo, f"from_{side}").eq(getattr(self, f"from_{side}"))
@@ -211,9 +219,9 @@ class ScnnPe(wiring.Component):
             requantize.multiplier.eq(self.layer.multiplier),
             requantize.shift.eq(self.layer.shift),
             requantize.relu.eq(self.layer.relu),
-            line.i.eq(Cat(halo.valid_o, ends)),
-            Cat(compress.valid, compress.ends).eq(line.o),
-            compress.value.eq(requantize.o),
+            line.i.eq(Cat(halo.valid_o | halo.blank, ends, halo.blank)),
+            Cat(compress.valid, compress.ends, blank).eq(line.o),
+            compress.value.eq(Mux(blank, 0, requantize.o)),
             compress.clear.eq(self.start),
             compress.step.eq(self.unload),
             self.ofmap.eq(compress.o),

@@ -123,8 +123,8 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     "a halo forgotten": (timing, "mapping.halo_cycles(group) + ", ""),
     "the ofmap a cycle early": (
         timing,
-        "design.ofmap_latency_cycles, np",
-        "design.ofmap_latency_cycles - 1, np",
+        "free + design.ofmap_latency_cycles",
+        "free + design.ofmap_latency_cycles - 1",
     ),
     "compute before the last activations": (timing, "int(loaded[-1]) + 1", "int(loaded[-1])"),
     "skipped blocks counted as pairs": (timing, "* ~self._empty)", ")"),

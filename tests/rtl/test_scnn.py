@@ -9,6 +9,7 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import memory
 from scnn_bench import event_differences, stepped
+from scnn_faults import rewritten
 from scnn_passes import OracleCase, Shape, oracle_answer, random_run, with_gaps
 
 from archsim.core.problem import problem_of
@@ -20,7 +21,7 @@ from archsim.sparse.scnn_command import Output, command_fields, command_values
 from archsim.sparse.words import PORTS
 from rtl.cases import Draw, random_case
 from rtl.conformance import Verdict, check
-from rtl.core import sram
+from rtl.core import scnn_memories, scnn_pe, sram
 from rtl.scnn import COUNTS, ScnnCore, core_members
 from rtl.simulators import runner
 from rtl.sparse_conformance import SparseCase
@@ -173,6 +174,41 @@ def test_banks_that_are_not_cleared_show(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr(ScnnCore, "elaborate", mutated)
     assert not simulated(case_of(ONE, (SQUARE,), seed=5)).equal
+
+
+def _full(vectors: int) -> SparseCase:
+    """As many filters as OARAM has vectors; behind the one value of each come eleven zeros."""
+    design = replace(
+        ONE,
+        weight_lanes=1,
+        ifmap_lanes=1,
+        index_bits=1,
+        iaram_bytes=9,
+        oaram_bytes=vectors * 17 // 8 + 1,
+    )
+    assert design.oaram_vectors == vectors
+    run = random_run(design, Shape(plane=(1, 12), filters=vectors), seed=0)
+    ifmap = np.zeros_like(run.operands.ifmap)
+    ifmap[0, 0, 0, 0] = 3
+    weight = np.arange(1, vectors + 1, dtype=np.int16).reshape(vectors, 1, 1, 1)
+    operands = replace(run.operands, ifmap=ifmap, weight=weight, multiplier=1, shift=0)
+    return SparseCase(design=design, runs=(replace(run, operands=operands),))
+
+
+@pytest.mark.parametrize("vectors", [3, 4, 5])
+def test_zeros_behind_the_last_value_need_no_place(vectors: int) -> None:
+    """They are written, to be taken back, and the memory may be full."""
+    assert_equal(simulated(_full(vectors)))
+
+
+@pytest.mark.parametrize("vectors", [3, 4])
+def test_zeros_written_behind_a_full_memory_show(
+    vectors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rewritten(scnn_pe, scnn_memories, "ActivationMemories", "writes & (address < depth)", "writes")(
+        monkeypatch
+    )
+    assert not simulated(_full(vectors)).equal
 
 
 def _dirty(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,29 +1,28 @@
 """Faults put into the SCNN core's RTL: each one shows in a word, a cycle or a count of a port."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Module
 from faults import Patch, after, seen_input
-from faulty_module import faulty_module
 from scnn_bench import caught
+from scnn_faults import field as _field
+from scnn_faults import placed as _placed
+from scnn_faults import rewritten as _rewritten
 from scnn_passes import Shape, random_run, with_gaps
 
 from archsim.designs.scnn import Scnn
 from archsim.sparse.words import LayerRun
 from rtl import scnn
 from rtl.core import (
-    scnn_activations,
     scnn_arbiter,
     scnn_banks,
     scnn_compress,
     scnn_control,
     scnn_fifo,
+    scnn_memories,
     scnn_pe,
     scnn_queue,
 )
@@ -39,7 +38,6 @@ from rtl.core.scnn_halo import HaloPort
 from rtl.core.scnn_lists import ListWalk
 from rtl.core.scnn_pe import ScnnPe
 from rtl.core.scnn_weights import WeightDecoder
-from rtl.hierarchy import place
 from rtl.sparse_conformance import SparseCase
 from workloads.operands import Operands
 
@@ -133,42 +131,6 @@ CASES = [
 ]
 
 
-def _field(kind: type, port: str, name: str, change: Callable[[Any], Any]) -> Patch:
-    """The component sees a struct one of whose fields is another."""
-
-    def changed(self: Any, there: Any) -> Any:
-        fields = {field: there[field] for field, _ in there.shape()}
-        fields[name] = change(fields[name])[: len(fields[name])]
-        return Cat(*fields.values())
-
-    return seen_input(kind, port, changed)
-
-
-def _placed(module: Any, name: str, **changes: Callable[[Any], Any]) -> Patch:
-    """The component of that name, with some of its parameters changed."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        def mutated(m: Module, own: str, kind: type[Any], **parameters: Any) -> Any:
-            if own.startswith(name):
-                parameters |= {key: change(parameters[key]) for key, change in changes.items()}
-            return place(m, own, kind, **parameters)
-
-        monkeypatch.setattr(module, "place", mutated)
-
-    return patch
-
-
-def _rewritten(user: Any, module: Any, kind: str, *fault: str) -> Patch:
-    """A component whose source says something else."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        with TemporaryDirectory() as folder:
-            copy = faulty_module(module, Path(folder), (fault[0], fault[1]))
-        monkeypatch.setattr(user, kind, getattr(copy, kind))
-
-    return patch
-
-
 def _stuck(kind: type, port: str, value: int) -> Patch:
     return after(kind, lambda self, m: _set(m, getattr(self, port), value))
 
@@ -248,12 +210,12 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
     "block ends that are not forwarded": (STARVED, _placed(scnn_fifo, "ends", transparent=_never)),
     "activations that are not forwarded": (
         TINY,
-        _placed(scnn_activations, "iaram", transparent=_never),
+        _placed(scnn_memories, "iaram", transparent=_never),
     ),
     "sums that are not forwarded": (DENSE, _placed(scnn_banks, "half_", transparent=_never)),
     "outputs that are not forwarded": (
         TINY,
-        _placed(scnn_compress, "oaram", transparent=_never),
+        _placed(scnn_memories, "oaram", transparent=_never),
     ),
     "a conflict is missed": (
         SINGLE,

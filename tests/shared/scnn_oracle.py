@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scnn_lists import Pe, Vector, ceil, make_list, power, side_of, words
+from scnn_outputs import Outputs
 
 from archsim.core.problem import Problem
 from archsim.designs.scnn import Scnn
@@ -25,7 +26,7 @@ FIGURES = ("busy", "wait", "skip", "barrier", "drain", "conflict", "pairs", "pro
            "ifmap_reads", "halo_sums")  # fmt: skip
 
 
-class Oracle:
+class Oracle(Outputs):
     """Steps one image and conv group: ifmap [H, W, C], weight [K, R, S, C], bias [K].
 
     gaps: by port ("ifmap", "weight", "ofmap"), idle cycles before each vector; none if left out.
@@ -130,15 +131,13 @@ class Oracle:
         high = ((k & 4) << 2) ^ ((x & 2) << 3) ^ ((y & 2) << 3)
         return (high + ((x & 1) << 3) + ((y & 1) << 2) + (k & 3)) % self.design.banks
 
-    # one cycle after the other
-
     def run(self) -> dict[str, Any]:
         """All figures, by the names of the fast model's."""
         loads = [v for pe in self.pes for lists in pe.lists.values() for v in lists]
         self.cycle, self.answers = 0, {name: [] for name in
             ("starts", "ends", "drain_starts", "drained", "pe_ends", "weight_cycles")}  # fmt: skip
-        self.ifmap_cycles = list(self.port("ifmap", len(loads), 1))
-        self.group, self.started = 0, [self.ifmap_cycles[-1] + 1]
+        self.ifmap_cycles = list(self.port("ifmap", 0 if self.ifmap_kept else len(loads), 1))
+        self.group, self.started = 0, [2 if self.ifmap_kept else self.ifmap_cycles[-1] + 1]
         self.vectors = [v for stream in self.streams for v in stream]
         self.done_at: list[int | None] = [None] * len(self.pes)
         self.draining: Iterator[None] | None = None
@@ -313,8 +312,8 @@ class Oracle:
                 yield
             self.send(group, by, 0)
         for k in filters:
-            for n in range(rows.own * columns.own):
-                self.give_out(group, k, *divmod(n, columns.own))
+            for n in range(rows.own * self.pitch(columns.own)):
+                self.give_out(group, k, *divmod(n, self.pitch(columns.own)))
                 yield
             self.left = 0 if k == filters[-1] else -1
             yield
@@ -338,52 +337,31 @@ class Oracle:
         for sums, where, value in moved:
             sums[where] += value
 
-    def give_out(self, group: int, k: int, row: int, column: int) -> None:
-        filter_ = self.groups[group][k]
-        multiplier, shift = self.scaling
-        for pe in self.pes:
-            p, q = pe.row * self.rows.own + row, pe.column * self.columns.own + column
-            if p not in self.rows.owned(pe.row) or q not in self.columns.owned(pe.column):
-                continue
-            bits = self.design.accumulator_bits
-            total = pe.sums[group % 2].pop((p, q, k), 0)
-            total = (total + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
-            scaled = (total + int(self.bias[filter_])) * multiplier
-            if shift:
-                scaled = (scaled + 2 ** (shift - 1)) >> shift
-            if self.problem.relu:
-                scaled = max(scaled, 0)
-            limit = 2 ** (self.design.operand_bits - 1)
-            pe.outputs.setdefault(filter_, []).append(min(max(scaled, -limit), limit - 1))
-
     def report(self, loads: list[Any]) -> dict[str, Any]:
         design, problem = self.design, self.problem
         ofmap = np.zeros((problem.out_height, problem.out_width, problem.filters), np.int64)
-        stored: list[Vector] = []
+        stored = [vector for one in self.output_lists() for vector in one]
         for pe in self.pes:
             rows, columns = self.rows.owned(pe.row), self.columns.owned(pe.column)
             for k in range(problem.filters) if rows and columns else ():
-                cells = [(n, value, ()) for n, value in enumerate(pe.outputs[k])]
-                dense = design.sparsity == "weights"
-                stored += make_list(cells, design.ifmap_lanes, design.index_bits, dense)
                 ofmap[np.ix_(rows, columns, [k])] = np.reshape(
                     pe.outputs[k], (len(rows), len(columns), 1)
                 )
             assert not any(any(half.values()) for half in pe.sums), "sums are left"
         bits = design.operand_bits + design.index_bits
         first = self.finished[-1] + design.ofmap_latency_cycles
-        left = list(self.port("ofmap", len(stored), first))
+        left = list(self.port("ofmap", 0 if self.keep_ofmap else len(stored), first))
         return {
             **self.answers,
             "starts": self.started,
             "drained": self.finished,
             "ifmap_cycles": self.ifmap_cycles,
             "ofmap_cycles": left,
-            "cycles": left[-1] + 1,
+            "cycles": first if self.keep_ofmap else left[-1] + 1,
             "compute_cycles": self.finished[-1] - self.started[0],
             "weight_bits": len(self.vectors) * (design.weight_lanes * bits + 1),
-            "ifmap_bits": len(loads) * (design.ifmap_lanes * bits + 1),
-            "ofmap_bits": len(stored) * (design.ifmap_lanes * bits + 1),
+            "ifmap_bits": len(self.ifmap_cycles) * (design.ifmap_lanes * bits + 1),
+            "ofmap_bits": len(left) * (design.ifmap_lanes * bits + 1),
             "pes": {name: [pe.figures[name] for pe in self.pes] for name in FIGURES},
             "ofmap": ofmap,
             "ifmap_words": loads,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scnn_oracle import Oracle, Vector, make_list
+from scnn_lists import Vector, words
+from scnn_oracle import Oracle
 
 from archsim.core import layout
 from archsim.core.problem import problem_of
@@ -16,6 +17,7 @@ from archsim.errors import require
 from archsim.numbers import IntArray
 from archsim.ports import Transfers
 from archsim.sparse.answer import SparseAnswer
+from archsim.sparse.layer import layer_values
 from archsim.sparse.words import PORTS, LayerRun, PassWords, word_counts
 from rtl.sparse_conformance import SparseCase
 from workloads.layers import Conv2d
@@ -44,6 +46,8 @@ class BiasedOracle(Oracle):
         operands, problem = one.run.operands, one.strip.problem
         scaling = operands.multiplier, operands.shift
         super().__init__(design, problem, tensors_of(one), scaling, gaps)
+        self.ifmap_kept = one.strip.mapping.ifmap_kept
+        self.keep_ofmap = one.strip.mapping.keep_ofmap
         self.bias_cycles: list[int] = []
         self.words = problem.filters if problem.has_bias else 0
         self.depth = 2 * design.filter_group
@@ -76,30 +80,20 @@ class BiasedOracle(Oracle):
         rows, columns = self.rows, self.columns
         across = sum(columns.most_away(by) for by in (-1, 1)) * rows.longest()
         along = sum(rows.most_away(by) for by in (-1, 1)) * columns.own
-        filters, each = len(self.groups[group]), rows.own * columns.own + 1
+        filters, each = len(self.groups[group]), rows.own * self.pitch(columns.own) + 1
         first = self.cycle + 2 * filters * (across + along)
         self.freed += [first + (k + 1) * each for k in range(filters)]
         return super().drain_cycles(group)
 
 
-def _payload(lists: list[list[Vector]]) -> IntArray:
-    """Value and index of each lane, and `last`."""
+def _payload(lists: list[list[Vector]], *, stays: bool = False) -> IntArray:
+    """Value and index of each lane, and `last`; of an operand that stays, nothing."""
     rows = [
         [*(part for value, index, _ in vector for part in (value, index)), int(vector is one[-1])]
         for one in lists
         for vector in one
     ]
-    return np.array(rows, np.int64)
-
-
-def _outputs(design: Scnn, oracle: Oracle) -> list[list[Vector]]:
-    """The lists that leave: of each PE with outputs, for each filter."""
-    lists: list[list[Vector]] = []
-    for pe in oracle.pes:
-        for k in range(oracle.problem.filters) if pe.outputs else ():
-            cells = [(n, value, ()) for n, value in enumerate(pe.outputs[k])]
-            lists.append(make_list(cells, design.ifmap_lanes, design.index_bits, False))
-    return lists
+    return np.array(rows, np.int64)[: 0 if stays else None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -127,6 +121,7 @@ def oracle_answer(case: SparseCase) -> OracleAnswer:
     """What the contract says of a case's passes, stepped cycle by cycle."""
     design, begin, taken = case.design, case.design.bank_entries, 0
     parts: dict[str, list[list[IntArray]]] = {port: [] for port in PORTS}
+    stayed: list[list[Vector]] = []
     figures = dict.fromkeys(COUNTED, 0)
     at: dict[str, int] = dict.fromkeys(PORTS, 0)
     for one in case.passes:
@@ -141,7 +136,12 @@ def oracle_answer(case: SparseCase) -> OracleAnswer:
         taken = begin + 1
         oracle = BiasedOracle(design, one, {port: own[port].tolist() for port in PORTS})
         found = oracle.run()
-        rows = _rows(design, one, oracle)
+        rows = _rows(one, oracle)
+        loads = _loads(oracle)
+        assert not oracle.ifmap_kept or [words(some) for some in loads] == [
+            words(some) for some in stayed
+        ], "what stays is not what the next pass needs"
+        stayed = oracle.output_lists()
         times: dict[str, Any] = {"command": [0], "bias": oracle.bias_cycles}
         times |= {port: found[f"{port}_cycles"] for port in ("ifmap", "weight", "ofmap")}
         for port in PORTS:
@@ -157,7 +157,7 @@ def oracle_answer(case: SparseCase) -> OracleAnswer:
         begin += found["cycles"]
     joined = {port: [np.concatenate(some) for some in zip(*parts[port], strict=True)]
               for port in PORTS}  # fmt: skip
-    counts = {"weight_write": at["weight"], "oaram_write": at["ofmap"]}
+    counts = {"weight_write": at["weight"], "oaram_read": at["ofmap"]}
     return OracleAnswer(
         transfers={
             port: Transfers(cycle=some[0], payload=some[1]) for port, some in joined.items()
@@ -168,15 +168,20 @@ def oracle_answer(case: SparseCase) -> OracleAnswer:
     )
 
 
-def _rows(design: Scnn, one: PassWords, oracle: BiasedOracle) -> dict[str, IntArray]:
+def _loads(oracle: Oracle) -> list[list[Vector]]:
+    """Lists of the ifmap, PE by PE."""
+    return [some for pe in oracle.pes for some in pe.lists.values()]
+
+
+def _rows(one: PassWords, oracle: BiasedOracle) -> dict[str, IntArray]:
     """The payloads of a pass: lists as the oracle makes them."""
     bias = oracle.bias.reshape(-1, 1)[: oracle.words]
     return {
         "command": one.words["command"],
-        "ifmap": _payload([some for pe in oracle.pes for some in pe.lists.values()]),
+        "ifmap": _payload(_loads(oracle), stays=oracle.ifmap_kept),
         "weight": _payload(oracle.streams),
         "bias": bias.astype(np.int64),
-        "ofmap": _payload(_outputs(design, oracle)),
+        "ofmap": _payload(oracle.output_lists(), stays=oracle.keep_ofmap),
     }
 
 
@@ -248,6 +253,21 @@ def random_run(
         ifmap_scale=1.0, weight_scale=1.0, ofmap_scale=1.0,
     )  # fmt: skip
     return LayerRun(layer=layer, operands=operands)
+
+
+def chained(
+    design: Scnn, shapes: Sequence[Shape], keeps: Sequence[bool], seed: int
+) -> tuple[LayerRun, ...]:
+    """Layers of random operands, each with the ofmap before as its ifmap; keeps: of each but the
+    last, whether its ofmap stays."""
+    runs: list[LayerRun] = []
+    for shape, keep in zip(shapes, (*keeps, False), strict=True):
+        run = random_run(design, shape, seed)
+        if runs:
+            ofmap = layer_values(design, runs[-1].layer, runs[-1].operands)
+            run = replace(run, operands=replace(run.operands, ifmap=ofmap.astype(np.int16)))
+        runs.append(replace(run, keep_ofmap=keep))
+    return tuple(runs)
 
 
 def with_gaps(case: SparseCase, seed: int, longest: int) -> dict[str, IntArray]:

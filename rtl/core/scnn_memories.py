@@ -1,0 +1,63 @@
+"""The two memories of a PE's activations, which change places between layers."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.designs.scnn import Scnn
+from rtl.core.scnn_layouts import vector_layout
+from rtl.core.sram import Sram
+from rtl.hierarchy import place
+
+
+def memory_signature(design: Scnn) -> wiring.Signature:
+    """The port of either memory; its addresses reach the one behind the larger one's last."""
+    return Sram.ports(
+        bits=vector_layout(design, design.ifmap_lanes).size,
+        depth=max(design.iaram_vectors, design.oaram_vectors) + 1,
+    )
+
+
+class ActivationMemories(wiring.Component):
+    """ifmap is the port of the IARAM and ofmap that of the OARAM; with `exchanged` it is the
+    reverse.
+
+    Latency: that of `rtl.core.sram.Sram`, transparent; what is read in the cycle of an exchange is
+    of an address given before it, so it is not to be used.  What is written behind the last vector
+    of a memory is dropped.  Throughput: a vector read and a vector
+    written a cycle, of each.  Never stalls.
+    """
+
+    exchanged: Any
+    ifmap: Any
+    ofmap: Any
+
+    def __init__(self, *, design: Scnn) -> None:
+        self.design = design
+        port = memory_signature(design)
+        super().__init__({"exchanged": In(1), "ifmap": Out(port), "ofmap": Out(port)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bits = len(self.ifmap.write_data)
+        for name, depth, own, other in (
+            ("iaram", self.design.iaram_vectors, self.ifmap, self.ofmap),
+            ("oaram", self.design.oaram_vectors, self.ofmap, self.ifmap),
+        ):
+            store = place(m, name, Sram, bits=bits, depth=depth, transparent=True)
+            m.d.comb += [
+                getattr(store, member).eq(
+                    Mux(self.exchanged, getattr(other, member), getattr(own, member))
+                )
+                for member in ("write_address", "write_data", "read_address")
+            ]
+            address = Mux(self.exchanged, other.write_address, own.write_address)
+            writes = Mux(self.exchanged, other.write, own.write)
+            m.d.comb += store.write.eq(writes & (address < depth))
+            with m.If(self.exchanged):
+                m.d.comb += other.read_data.eq(store.read_data)
+            with m.Else():
+                m.d.comb += own.read_data.eq(store.read_data)
+        return m

@@ -1,0 +1,54 @@
+"""Faults put into units of the SCNN core, wherever they are placed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from amaranth.hdl import Cat, Module
+from faults import Patch, seen_input
+from faulty_module import faulty_module
+
+from rtl.hierarchy import place
+
+
+def field(kind: type, port: str, name: str, change: Callable[[Any], Any]) -> Patch:
+    """The component sees a struct one of whose fields is another."""
+
+    def changed(self: Any, there: Any) -> Any:
+        fields = {field: there[field] for field, _ in there.shape()}
+        fields[name] = change(fields[name])[: len(fields[name])]
+        return Cat(*fields.values())
+
+    return seen_input(kind, port, changed)
+
+
+def placed(module: Any, name: str, **changes: Callable[[Any], Any]) -> Patch:
+    """The component of that name, with some of its parameters changed."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        def mutated(m: Module, own: str, kind: type[Any], **parameters: Any) -> Any:
+            if own.startswith(name):
+                parameters |= {key: change(parameters[key]) for key, change in changes.items()}
+            return place(m, own, kind, **parameters)
+
+        monkeypatch.setattr(module, "place", mutated)
+
+    return patch
+
+
+def rewritten(user: Any, module: Any, kind: str, *fault: str) -> Patch:
+    """A component whose source says something else."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        with TemporaryDirectory() as folder:
+            copy = faulty_module(module, Path(folder), (fault[0], fault[1]))
+        monkeypatch.setattr(user, kind, getattr(copy, kind))
+
+    return patch
+
+
+__all__ = ["field", "placed", "rewritten"]

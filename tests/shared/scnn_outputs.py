@@ -1,0 +1,71 @@
+"""The outputs of the stepped sparse core: requantised, and as lists that leave or stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+from scnn_lists import Pe, Side, Vector, make_list, power
+
+from archsim.core.problem import Problem
+from archsim.designs.scnn import Scnn
+
+
+def cells_of(values: list[int], width: int, pitch: int) -> list[tuple[int, int, Any]]:
+    """Of values in rows of so many, one row a pitch behind the other."""
+    return [(n // width * pitch + n % width, value, ()) for n, value in enumerate(values)]
+
+
+def wrapped(value: int, bits: int) -> int:
+    """As a signed number of so many bits."""
+    return (value + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+
+
+def rounded(value: int, shift: int) -> int:
+    """value / 2^shift, rounded half up."""
+    return (value + 2 ** (shift - 1)) >> shift if shift else value
+
+
+class Outputs:
+    """The output stage of a pass.
+
+    ifmap_kept: nothing is loaded, the ifmap is what the pass before has left; keep_ofmap: nothing
+    leaves.
+    """
+
+    ifmap_kept = keep_ofmap = False
+    design: Scnn
+    problem: Problem
+    scaling: tuple[int, int]
+    bias: npt.NDArray[Any]
+    rows: Side
+    columns: Side
+    pes: list[Pe]
+    groups: list[list[int]]
+
+    def pitch(self, width: int) -> int:
+        """Of outputs in rows of so many: that of the next layer's inputs if they stay."""
+        return power(self.columns.own) if self.keep_ofmap else width
+
+    def output_lists(self) -> list[list[Vector]]:
+        """Of each PE with outputs, for each filter."""
+        design, dense = self.design, self.design.sparsity == "weights"
+        return [
+            make_list(cells_of(pe.outputs[k], width, self.pitch(width)), design.ifmap_lanes,
+                      design.index_bits, dense)
+            for pe, width in ((pe, len(self.columns.owned(pe.column))) for pe in self.pes)
+            for k in range(self.problem.filters if pe.outputs else 0)
+        ]  # fmt: skip
+
+    def give_out(self, group: int, k: int, row: int, column: int) -> None:
+        filter_ = self.groups[group][k]
+        for pe in self.pes:
+            p, q = pe.row * self.rows.own + row, pe.column * self.columns.own + column
+            if p not in self.rows.owned(pe.row) or q not in self.columns.owned(pe.column):
+                continue
+            total = wrapped(pe.sums[group % 2].pop((p, q, k), 0), self.design.accumulator_bits)
+            scaled = rounded((total + int(self.bias[filter_])) * self.scaling[0], self.scaling[1])
+            if self.problem.relu:
+                scaled = max(scaled, 0)
+            limit = 2 ** (self.design.operand_bits - 1)
+            pe.outputs.setdefault(filter_, []).append(min(max(scaled, -limit), limit - 1))
