@@ -1,1 +1,11 @@
-"""Boards, host link and FPGA builds.  Empty until the FPGA flow lands."""
+"""Designs on an FPGA: resources and clock.  A contents page.
+
+| to see | open |
+|---|---|
+| a unit mapped, wrapped, placed and routed | `fpga/place.py` |
+| the chips | `fpga/devices.py` |
+| the registers around a unit with more ports than pins | `fpga/wrapper.py` |
+| what a netlist takes | `fpga/cells.py`, and whether it fits `fpga/fit.py` |
+| the placer, and what it reports | `fpga/nextpnr.py` |
+| the verb `archsim fpga` | `fpga/cli.py` |
+"""

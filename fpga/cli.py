@@ -1,0 +1,113 @@
+"""`archsim fpga`: a design's resources and clock on an FPGA."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from archsim.cli.options import AsJson, Settings
+from archsim.cli.output import progress_bar
+from archsim.designs.registry import load_design, with_settings
+from archsim.files import require_new
+from fpga import tables
+from fpga.devices import Target
+from fpga.fit import check_design
+from fpga.nextpnr import nextpnr_version
+from fpga.place import place
+from fpga.report import FpgaReport
+from fpga.units import TOP, boveda_units
+from rtl.emit import emit
+from rtl.toolchain import ToolchainError
+
+BOVEDA = "boveda"
+FAILED = 2
+
+
+def fpga(  # noqa: PLR0913
+    design: Annotated[
+        str,
+        typer.Argument(
+            help="A registered design, a TOML file, or boveda: its compressor and decompressor."
+        ),
+    ],
+    family: Annotated[str, typer.Option(help="ecp5 or ice40.")] = "ecp5",
+    device: Annotated[
+        str,
+        typer.Option(help="25k, 45k, 85k (ecp5); hx1k, hx8k, up5k (ice40). Without: 85k, hx8k."),
+    ] = "",
+    clock_mhz: Annotated[
+        float, typer.Option(help="The clock that is aimed at. To miss it is no error.")
+    ] = 100.0,
+    seed: Annotated[
+        int, typer.Option(help="Of the placer; the clock differs by up to a fifth.")
+    ] = 1,
+    settings: Settings = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="New folder for the logs of yosys and nextpnr."
+        ),
+    ] = None,
+    cache: Annotated[
+        bool, typer.Option("--cache/--no-cache", help="Use an answer that was found before.")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Place a design's RTL on an FPGA: look-up tables, memories, multipliers, and the clock.
+
+    Yosys maps it; nextpnr places and routes it between registers that four pins reach, since it has
+    more ports than a chip has pins.  Those registers are told apart.  No board, no bitstream.  A
+    design that is too big is refused.  Units take seconds, a core of 4 × 4 some five minutes,
+    larger ones up to hours: small ones first.
+
+    The settings of boveda are group=16, container_bits=8, signed=true, zero_width=false.
+
+    Example:
+
+    \b
+      archsim fpga edge-16 --set rows=4 --set columns=4
+      archsim fpga boveda --family ice40 --set group=8
+    """
+    target = Target(family=family, device=device, clock_hz=clock_mhz * 1e6, seed=seed)
+    if output is not None:
+        require_new(output)
+    try:
+        nextpnr_version(family)
+        with progress_bar("emitting", quiet=as_json) as bar:
+            found: list[FpgaReport] = []
+            for name, unit in units(design, settings or [], target).items():
+                found.append(
+                    place(
+                        unit,
+                        target=target,
+                        name=name,
+                        logs=None if output is None else output / name,
+                        use_cache=cache,
+                        progress=lambda phase, name=name: bar.update(
+                            bar.task_ids[0], description=f"{name}: {phase}"
+                        ),
+                    )
+                )
+    except ToolchainError as error:
+        print(f"archsim: {' '.join(str(error).split())}", file=sys.stderr)
+        raise typer.Exit(FAILED) from error
+    if as_json:
+        print(json.dumps([report.record() for report in found], indent=2))
+    else:
+        tables.show(found)
+
+
+def units(design: str, settings: list[str], target: Target) -> dict[str, str]:
+    """Verilog of what is placed, by name. Raises `InputError` for a design that cannot fit."""
+    if design == BOVEDA:
+        return boveda_units(settings)
+    chosen = with_settings(load_design(design), settings)
+    check_design(chosen, target.chip)
+    return {Path(design).stem: emit(chosen, top=TOP).verilog}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("fpga", short_help="Place a design on an FPGA: resources and clock.")(fpga)

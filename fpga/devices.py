@@ -1,0 +1,111 @@
+"""The FPGAs that a design can be placed on, and what is on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from archsim.errors import nearest, require, require_rate, require_whole
+
+__all__ = ["DEVICES", "FAMILIES", "Device", "Target"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """A chip and how the tools are told of it.
+
+    luts: look-up tables of 4 inputs, each with a flip-flop. block_rams: of block_ram_bits each.
+    dsps: multipliers, 18 × 18 on ECP5 and 16 × 16 on iCE40. synthesis: options of yosys;
+    placement: of nextpnr.
+    """
+
+    name: str
+    family: str
+    luts: int
+    block_rams: int
+    block_ram_bits: int
+    dsps: int
+    synthesis: tuple[str, ...]
+    placement: tuple[str, ...]
+
+
+def _ecp5(name: str, luts: int, block_rams: int, dsps: int) -> Device:
+    """Lattice FPGA-DS-02012, table 1.1; speed grade 6, the slowest.
+
+    Multiplexers that join look-up tables are left out: with them Boveda's decompressor takes up to
+    2.5 times the look-up tables, and is not faster (benchmarks/compression_fpga.md).
+    """
+    return Device(
+        name=name,
+        family="ecp5",
+        luts=luts,
+        block_rams=block_rams,
+        block_ram_bits=18 * 1024,
+        dsps=dsps,
+        synthesis=("-nowidelut",),
+        placement=(f"--{name}", "--package", "CABGA381", "--speed", "6"),
+    )
+
+
+def _ice40(name: str, luts: int, block_rams: int, dsps: int, package: str) -> Device:
+    """Lattice FPGA-DS-02029 (HX) and FPGA-DS-02008 (UltraPlus)."""
+    return Device(
+        name=name,
+        family="ice40",
+        luts=luts,
+        block_rams=block_rams,
+        block_ram_bits=4 * 1024,
+        dsps=dsps,
+        synthesis=("-device", name[0]) if name.startswith("u") else ("-device", name[:2]),
+        placement=(f"--{name}", "--package", package),
+    )
+
+
+DEVICES: Mapping[str, Device] = {
+    device.name: device
+    for device in (
+        _ecp5("25k", 24_288, 56, 28),
+        _ecp5("45k", 43_848, 108, 72),
+        _ecp5("85k", 83_640, 208, 156),
+        _ice40("hx1k", 1_280, 16, 0, "tq144"),
+        _ice40("hx8k", 7_680, 32, 0, "ct256"),
+        _ice40("up5k", 5_280, 30, 8, "sg48"),
+    )
+}
+
+FAMILIES: Mapping[str, str] = {"ecp5": "85k", "ice40": "hx8k"}
+"""Families, each with the device that is meant if none is named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """Where a unit is placed, and how.
+
+    device: "" means the family's largest. clock_hz: what the tools aim at; a unit that misses it
+    is reported all the same. seed: of the placer; the same seed gives the same answer.
+    Raises `InputError` for a family or a device that is not known, and for one of another family.
+    """
+
+    family: str = "ecp5"
+    device: str = ""
+    clock_hz: float = 100e6
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        require(
+            self.family in FAMILIES,
+            f"family must be one of {', '.join(FAMILIES)}, not {self.family!r}; "
+            f"{nearest(self.family, FAMILIES)}",
+        )
+        known = [one.name for one in DEVICES.values() if one.family == self.family]
+        require(
+            self.device in ("", *known),
+            f"device must be one of {', '.join(known)} for {self.family}, not {self.device!r}",
+        )
+        require_rate(clock_hz=self.clock_hz)
+        require_whole(0, "not be negative", seed=self.seed)
+
+    @property
+    def chip(self) -> Device:
+        """The device itself."""
+        return DEVICES[self.device or FAMILIES[self.family]]

@@ -1,0 +1,81 @@
+"""Whether a design fits a chip: a first look before hours pass, and the count of its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from archsim.core.design import Design
+from archsim.errors import require
+from energy_models.component import Component
+from fpga.cells import Cells
+from fpga.devices import Device
+
+__all__ = ["LUTS_OF_A_LUT_RAM", "at_least", "check_cells", "check_design"]
+
+LUTS_OF_A_LUT_RAM = 6
+"""Four hold words of 16 × 4 bits, two write them: a TRELLIS_DPR16X4 and its TRELLIS_RAMW."""
+
+_NAMES = {
+    "memory_bits": "bits in memories",
+    "flip_flops": "flip-flops",
+    "luts": "look-up tables",
+}
+
+
+def at_least(components: Iterable[Component], device: Device) -> Mapping[str, float]:
+    """What components need whatever the tools do, from their sizes alone.
+
+    memory_bits: of memories, all of which are block RAM. flip_flops: of registers. luts: of adders,
+    a look-up table a bit; and of multipliers, a · b / 2 each, if they are more than the chip's.
+    """
+    products: list[tuple[int, int]] = []
+    memory_bits = flip_flops = luts = 0.0
+    for one in components:
+        sizes = one.attributes
+        if one.kind == "sram":
+            memory_bits += one.count * sizes["word_bits"] * sizes["depth"]
+        elif one.kind == "register":
+            flip_flops += one.count * sizes["bits"]
+        elif one.kind == "adder":
+            luts += one.count * sizes["bits"]
+        elif one.kind == "multiplier":
+            products.append((one.count, sizes["a_bits"] * sizes["b_bits"]))
+        elif one.kind == "mac":
+            products.append((one.count, sizes["operand_bits"] ** 2))
+    if sum(count for count, _ in products) > device.dsps:
+        luts += sum(count * bits / 2 for count, bits in products)
+    return {"memory_bits": memory_bits, "flip_flops": flip_flops, "luts": luts}
+
+
+def check_design(design: Design, device: Device) -> None:
+    """Refuse a design that cannot fit, before it is emitted. Raises `InputError`."""
+    has = {
+        "memory_bits": device.block_rams * device.block_ram_bits,
+        "flip_flops": device.luts,
+        "luts": device.luts,
+    }
+    for what, needs in at_least(design.components, device).items():
+        require(
+            needs <= has[what],
+            f"the design must be smaller for {device.family} {device.name}: it needs at least "
+            f"{needs:,.0f} {_NAMES[what]}, and the chip has {has[what]:,}; try --set with fewer "
+            f"rows, columns or bytes of memory",
+        )
+
+
+def check_cells(cells: Cells, device: Device) -> None:
+    """Refuse a netlist that has more cells than the chip. Raises `InputError`."""
+    luts = cells.lut4
+    if device.family == "ecp5":
+        luts += cells.carry + LUTS_OF_A_LUT_RAM * cells.lut_rams
+    for name, needs, has in (
+        ("look-up tables", luts, device.luts),
+        ("flip-flops", cells.flip_flops, device.luts),
+        ("block RAMs", cells.block_rams, device.block_rams),
+        ("multipliers", cells.dsps, device.dsps),
+    ):
+        require(
+            needs <= has,
+            f"the design must be smaller for {device.family} {device.name}: it takes "
+            f"{needs:,} {name}, and the chip has {has:,}",
+        )

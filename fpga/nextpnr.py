@@ -1,0 +1,156 @@
+"""nextpnr, from the wheels of YoWASP: place, route, and what it reports."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fpga.devices import Target
+from fpga.wrapper import UNIT
+from rtl.toolchain import ToolchainError
+
+__all__ = ["Placement", "SlowestPath", "nextpnr_version", "place_and_route", "read_report"]
+
+_SCRIPT = """
+import importlib, sys
+sys.exit(getattr(importlib.import_module(sys.argv[1]), sys.argv[2])(sys.argv[3:]))
+"""
+"""The wheel's tool, WebAssembly, in a process of its own: it cannot be interrupted in this one."""
+
+_PHASES = {
+    "Info: Packing": "packing",
+    "Info: Creating initial": "placing",
+    "Info: Routing": "routing",
+}
+_LOGIC = {"ecp5": "TRELLIS_COMB", "ice40": "ICESTORM_LC"}
+"""The place of a look-up table, as nextpnr calls it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowestPath:
+    """From register to register, by the names of nextpnr's cells.
+
+    logic_ns, routing_ns: delays of cells (clock to output and set-up among them) and of wires.
+    levels: cells on the way.
+    """
+
+    start: str
+    end: str
+    logic_ns: float
+    routing_ns: float
+    levels: int
+
+    @property
+    def in_unit(self) -> bool:
+        """Whether either end is the unit's and not the wrapper's."""
+        return any(name.startswith(f"{UNIT}.") for name in (self.start, self.end))
+
+    def record(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """The clock, and how many places of look-up tables all of it takes, of how many."""
+
+    fmax_hz: float
+    path: SlowestPath
+    places: int
+    places_on_chip: int
+
+
+def _wheel(family: str) -> str:
+    """The wheel of a family; raises `ToolchainError` if it is not installed."""
+    wheel = f"yowasp-nextpnr-{family}"
+    if importlib.util.find_spec(wheel.replace("-", "_")) is None:
+        raise ToolchainError(f"{wheel} is missing; install it with: pip install 'archsim[fpga]'")
+    return wheel
+
+
+def nextpnr_version(family: str) -> str:
+    """Version of the family's wheel. Raises `ToolchainError` if it is not installed."""
+    return importlib.metadata.version(_wheel(family))
+
+
+def place_and_route(
+    target: Target, folder: Path, watch: Callable[[str], object] = lambda phase: None
+) -> Placement:
+    """Place and route top.json in `folder`, where nextpnr.log and report.json are left.
+
+    watch: called with each phase that begins.  A clock that is missed is no error.
+    Raises `ToolchainError`, with nextpnr's reason, if the netlist does not fit or is refused.
+    """
+    module = _wheel(target.family).replace("-", "_")
+    command = [sys.executable, "-c", _SCRIPT, module, f"run_nextpnr_{target.family}"]
+    command += [*target.chip.placement, "--json", "top.json", "--report", "report.json"]
+    command += ["--freq", f"{target.clock_hz / 1e6:g}", "--seed", str(target.seed)]
+    command += ["--timing-allow-fail"]
+    if target.family == "ecp5":
+        command += ["--lpf-allow-unconstrained"]
+    code = _run(command, folder, watch)
+    if code != 0:
+        log = (folder / "nextpnr.log").read_text(encoding="utf-8").splitlines()
+        reasons = [line for line in log if line.startswith("ERROR: ")] or log[-5:]
+        raise ToolchainError(f"nextpnr failed ({code}): {' '.join(reasons[:1])}")
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    return read_report(report, target.family)
+
+
+def _run(command: Sequence[str], folder: Path, watch: Callable[[str], object]) -> int:
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+    )
+    try:
+        assert process.stdout is not None
+        with (folder / "nextpnr.log").open("w", buffering=1, encoding="utf-8") as log:
+            for line in process.stdout:
+                log.write(line)
+                for begins, phase in _PHASES.items():
+                    if line.startswith(begins):
+                        watch(phase)
+        return process.wait()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def read_report(report: dict[str, Any], family: str) -> Placement:
+    """The figures of nextpnr's own report of a design with one clock.
+
+    Raises `ToolchainError` if there is not exactly one clock, or no path between its registers.
+    """
+    clocks: dict[str, Any] = report["fmax"]
+    edge = f"posedge {next(iter(clocks), '')}"
+    inner = [one["path"] for one in report["critical_paths"] if one["from"] == one["to"] == edge]
+    if len(clocks) != 1 or len(inner) != 1:
+        raise ToolchainError(f"nextpnr reports {len(clocks)} clocks and {len(inner)} paths, not 1")
+    (path,) = inner
+    logic = report["utilization"][_LOGIC[family]]
+    routing = sum(step["delay"] for step in path if step["type"] == "routing")
+    slowest = SlowestPath(
+        start=path[0]["from"]["cell"],
+        end=path[-1]["to"]["cell"],
+        logic_ns=round(sum(step["delay"] for step in path) - routing, 3),
+        routing_ns=round(routing, 3),
+        levels=sum(step["type"] == "logic" for step in path),
+    )
+    return Placement(
+        fmax_hz=round(next(iter(clocks.values()))["achieved"] * 1e6),
+        path=slowest,
+        places=logic["used"],
+        places_on_chip=logic["available"],
+    )

@@ -1,0 +1,199 @@
+"""A unit on an FPGA: mapped by yosys, wrapped, placed and routed by nextpnr."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from amaranth.lib import wiring
+
+from archsim.errors import InputError
+from archsim.files import new_folder, require_new
+from archsim.version import VERSION
+from fpga.cells import Cells, cells_of
+from fpga.devices import Target
+from fpga.fit import check_cells
+from fpga.nextpnr import nextpnr_version, place_and_route
+from fpga.report import FpgaReport
+from fpga.units import TOP, unit_verilog
+from fpga.wrapper import WRAPPER, wrapper_verilog
+from rtl.benches.build_cache import cache_key
+from rtl.synthesis.cache import kept
+from rtl.toolchain import require, run_yosys, yosys_version
+
+__all__ = ["LOGS", "place", "resources"]
+
+LOGS = ("unit.log", "wrapper.log", "merge.log", "nextpnr.log", "report.json")
+"""What is kept where logs are asked for: of three runs of yosys; nextpnr's log and report."""
+
+_CELLS = {
+    "ecp5": ("+/lattice/cells_sim_ecp5.v", "+/lattice/cells_bb_ecp5.v"),
+    "ice40": ("+/ice40/cells_sim.v",),
+}
+
+
+def place(
+    unit: wiring.Component | str,
+    *,
+    target: Target | None = None,
+    name: str = "unit",
+    logs: Path | None = None,
+    use_cache: bool = True,
+    progress: Callable[[str], object] = lambda phase: None,
+) -> FpgaReport:
+    """Resources and clock of a unit: a component, or Verilog text whose top module is `top`.
+
+    Memories (the module `sram`) become block RAM, but for small ones, which yosys puts into
+    look-up tables; both keep what `rtl.core.sram` promises of a read in the cycle of a write, with
+    registers and comparators where the chip does not.  Multipliers become the chip's, or if they
+    are more than it has, all of them look-up tables.
+    target: ECP5 85k at 100 MHz if none. name: for the report. logs: a new folder for `LOGS`.
+    An answer is kept under all that it depends on, and found again unless `use_cache` is false.
+    Raises `InputError` for a unit that does not fit, `ToolchainError` for a tool that is missing
+    or fails.
+    """
+    target = target or Target()
+    require("pyosys")
+    nextpnr_version(target.family)
+    if logs is not None:
+        require_new(logs)
+    verilog = unit if isinstance(unit, str) else unit_verilog(unit)
+    work = _Work(verilog, target, progress)
+    with tempfile.TemporaryDirectory(prefix="archsim-fpga-") as folder:
+        if use_cache:
+            found = kept(work.key, work.write)
+        else:
+            found = Path(folder)
+            work.write(found)
+        if logs is not None:
+            with new_folder(logs) as kept_logs:
+                for log in LOGS:
+                    shutil.copy(found / log, kept_logs / log)
+        record = json.loads((found / "fpga.json").read_text(encoding="utf-8"))
+    return replace(FpgaReport.from_record(record), name=name)
+
+
+def resources(unit: wiring.Component | str, *, target: Target | None = None) -> Cells:
+    """What a unit takes, without placing it: seconds to minutes where `place` takes many.
+
+    Of a unit that does not fit too. Raises `ToolchainError` if yosys is missing or fails.
+    """
+    verilog = unit if isinstance(unit, str) else unit_verilog(unit)
+    work = _Work(verilog, target or Target(), lambda phase: None)
+
+    def write(folder: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="archsim-fpga-") as name:
+            _, cells, _ = work.map_unit(Path(name))
+        (folder / "cells.json").write_text(json.dumps(cells.record()), encoding="utf-8")
+
+    chip = work.target.chip.name
+    folder = kept(("fpga-cells", verilog, chip, yosys_version(), _code_digest()), write)
+    return Cells(**json.loads((folder / "cells.json").read_text(encoding="utf-8")))
+
+
+@cache
+def _code_digest() -> str:
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return cache_key(*(file.read_text(encoding="utf-8") for file in files))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """All that a placement depends on."""
+
+    verilog: str
+    target: Target
+    progress: Callable[[str], object]
+
+    @property
+    def tools(self) -> dict[str, str]:
+        family = self.target.family
+        return {
+            "archsim": VERSION,
+            "yosys": yosys_version(),
+            f"yowasp-nextpnr-{family}": nextpnr_version(family),
+        }
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return ("fpga", self.verilog, repr(self.target), json.dumps(self.tools), _code_digest())
+
+    def write(self, folder: Path) -> None:
+        """Place and route; write fpga.json and `LOGS` into `folder`."""
+        with tempfile.TemporaryDirectory(prefix="archsim-fpga-") as name:
+            work = Path(name)
+            report = self._report(work)
+            (work / "fpga.json").write_text(report.to_json(), encoding="utf-8")
+            for file in (*LOGS, "fpga.json"):
+                shutil.copy(work / file, folder / file)
+
+    def _report(self, folder: Path) -> FpgaReport:
+        unit, cells, uses_dsps = self.map_unit(folder)
+        check_cells(cells, self.target.chip)
+        self.progress("wrapping")
+        wrapper = self._wrap(unit, folder)
+        self.progress("packing")
+        placement = place_and_route(self.target, folder, self.progress)
+        return FpgaReport(
+            name="unit",
+            target=self.target,
+            cells=cells,
+            wrapper=wrapper,
+            places=placement.places,
+            places_on_chip=placement.places_on_chip,
+            fmax_hz=placement.fmax_hz,
+            path=placement.path,
+            uses_dsps=uses_dsps,
+            tools=self.tools,
+        )
+
+    def map_unit(self, folder: Path) -> tuple[dict[str, Any], Cells, bool]:
+        """The unit on its own, with the chip's multipliers if there are enough of them."""
+        (folder / "unit.v").write_text(self.verilog, encoding="utf-8")
+        for dsps in (True, False) if self.target.chip.dsps else (False,):
+            self.progress("mapping" if dsps == bool(self.target.chip.dsps) else "mapping again")
+            unit = self._synthesize("unit", TOP, folder, dsps)
+            cells = cells_of(unit)
+            if cells.dsps <= self.target.chip.dsps:
+                return unit, cells, dsps
+        raise AssertionError("multipliers were left out")
+
+    def _synthesize(self, name: str, top: str, folder: Path, dsps: bool) -> dict[str, Any]:
+        """Map {name}.v; returns module `top` of what yosys writes in JSON."""
+        family = self.target.family
+        words = [f"synth_{family}", "-top", top, *self.target.chip.synthesis]
+        if family == "ecp5" and not dsps:
+            words.append("-nodsp")
+        if family == "ice40" and dsps:
+            words.append("-dsp")
+        passes = [f"read_verilog {name}.v", " ".join(words), f"write_json {name}.json"]
+        self._yosys(passes, folder, name)
+        modules = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["modules"]
+        if not modules[top]["ports"]:
+            raise InputError("the unit must have ports, for what has none has no effect")
+        return modules[top]
+
+    def _wrap(self, unit: dict[str, Any], folder: Path) -> Cells:
+        """Write top.json, the unit inside its wrapper; returns what the wrapper takes."""
+        (folder / "wrapper.v").write_text(wrapper_verilog(TOP, unit), encoding="utf-8")
+        wrapper = self._synthesize("wrapper", WRAPPER, folder, dsps=False)
+        around = {name: cell for name, cell in wrapper["cells"].items() if cell["type"] != TOP}
+        unit["attributes"].pop("top", None)
+        both = {"creator": "archsim", "modules": {WRAPPER: wrapper, TOP: unit}}
+        (folder / "both.json").write_text(json.dumps(both), encoding="utf-8")
+        libraries = " ".join(_CELLS[self.target.family])
+        passes = [f"read_verilog -lib -specify {libraries}", "read_json both.json"]
+        passes += [f"hierarchy -top {WRAPPER}", "flatten", "opt_clean"]
+        passes += [f"select {WRAPPER}", "write_json -selected top.json"]
+        self._yosys(passes, folder, "merge")
+        return cells_of({"cells": around})
+
+    def _yosys(self, passes: list[str], folder: Path, name: str) -> None:
+        with (folder / f"{name}.log").open("w", encoding="utf-8") as log:
+            run_yosys(passes, folder, lambda line: log.write(line + "\n"))
