@@ -7,7 +7,7 @@
 
 Each row is mapped, wrapped, placed and routed (`fpga.place`); the clock is the median of the
 placements of seeds 1, 2, …, with the least and the most behind it.  What does not fit says so.
-Whole cores are mapped, not placed, which would take a quarter of an hour each: they have no clock.
+Whole cores are mapped, not placed, which takes many minutes each: they have no clock.
 Cells are those of `rtl.synthesis`, memories left out; the critical path is OpenSTA's, without
 wires.  Answers are kept: a second run takes only what is new.
 """
@@ -52,7 +52,7 @@ from rtl.toolchain import ToolchainError, opensta_version, yosys_version
 
 BITS = 8
 ROWS = {"ecp5": 1024, "ice40": 256}
-"""Of a half: those that fill the block RAMs of a plain scratchpad, 16 lanes wide."""
+"""Of a half: plain scratchpads of 16 lanes fit."""
 
 TECHNOLOGY = "180nm"
 UNIT_TARGETS = (Target(), Target(family="ice40"), Target(family="ice40", device="up5k"))

@@ -59,15 +59,15 @@ def fpga(  # noqa: PLR0913
 
     Yosys maps it; nextpnr places and routes it between registers that four pins reach, since it has
     more ports than a chip has pins.  Those registers are told apart.  No board, no bitstream.  A
-    design that is too big is refused.  Units take seconds, a core of 4 × 4 some five minutes,
-    larger ones up to hours: small ones first.
+    design that is too big is refused.  Units take seconds, a core of 2 × 2 some
+    five minutes, larger ones up to hours: small ones first.
 
     The settings of boveda are group=16, container_bits=8, signed=true, zero_width=false.
 
     Example:
 
     \b
-      archsim fpga edge-16 --set rows=4 --set columns=4
+      archsim fpga edge-16 --set rows=2 --set columns=2
       archsim fpga boveda --family ice40 --set group=8
     """
     target = Target(family=family, device=device, clock_hz=clock_mhz * 1e6, seed=seed)
