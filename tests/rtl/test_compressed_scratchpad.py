@@ -59,7 +59,7 @@ class TestSystolicBoveda(DesignConformance):
             weight_memory=boveda(80, 1, 16),
         ),
     )
-    amaranth_cases = 30
+    amaranth_cases = 16
     verilator_cases = 40
     cocotb_cases = 2
 
@@ -79,7 +79,7 @@ class TestTensorCoreBoveda(DesignConformance):
             weight_memory=boveda(128, 4, 4),
         ),
     )
-    amaranth_cases = 8
+    amaranth_cases = 5
     verilator_cases = 30
     cocotb_cases = 1
 
