@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import json
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +13,7 @@ from typing import Any
 
 from fpga.devices import Target
 from fpga.wrapper import UNIT
-from rtl.toolchain import ToolchainError
+from rtl.toolchain import ToolchainError, watch_tool
 
 __all__ = ["Placement", "SlowestPath", "nextpnr_version", "place_and_route", "read_report"]
 
@@ -105,27 +104,15 @@ def place_and_route(
 
 
 def _run(command: Sequence[str], folder: Path, watch: Callable[[str], object]) -> int:
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-    )
-    try:
-        assert process.stdout is not None
-        with (folder / "nextpnr.log").open("w", buffering=1, encoding="utf-8") as log:
-            for line in process.stdout:
-                log.write(line)
-                for begins, phase in _PHASES.items():
-                    if line.startswith(begins):
-                        watch(phase)
-        return process.wait()
-    finally:
-        process.kill()
-        process.wait()
+    with (folder / "nextpnr.log").open("w", buffering=1, encoding="utf-8") as log:
+
+        def follow(line: str) -> None:
+            print(line, file=log)
+            for begins, phase in _PHASES.items():
+                if line.startswith(begins):
+                    watch(phase)
+
+        return watch_tool(command, folder, follow)
 
 
 def read_report(report: dict[str, Any], family: str) -> Placement:

@@ -28,6 +28,7 @@ __all__ = [
     "verilator_environment",
     "verilator_path",
     "verilator_version",
+    "watch_tool",
     "yosys_check",
     "yosys_version",
 ]
@@ -227,8 +228,22 @@ def _yosys(
     """Run yosys passes; returns the exit code and the end of the log."""
     require("pyosys")
     tail: deque[str] = deque(maxlen=_LOG_TAIL)
+
+    def keep(line: str) -> None:
+        tail.append(line)
+        watch(line)
+
+    code = watch_tool([sys.executable, "-c", _YOSYS_SCRIPT, *passes], folder, keep)
+    return code, list(tail)
+
+
+def watch_tool(command: Sequence[str], folder: Path, watch: Callable[[str], object]) -> int:
+    """Run a program in `folder`, each line of its output given to `watch` as it comes.
+
+    Returns its exit code; it does not outlive an exception.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-c", _YOSYS_SCRIPT, *passes],
+        command,
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -239,9 +254,8 @@ def _yosys(
     try:
         assert process.stdout is not None
         for line in process.stdout:
-            tail.append(line.rstrip("\n"))
-            watch(tail[-1])
-        return process.wait(), list(tail)
+            watch(line.rstrip("\n"))
+        return process.wait()
     finally:
         process.kill()
         process.wait()

@@ -10,8 +10,7 @@ from typing import Any
 from rich.progress import Progress
 
 from archsim.activity import LAYERS, LOADERS, OFMAP_PORT, OUTPUT_STAGE, Interval
-from archsim.chrome_trace import write_chrome_trace
-from archsim.cli.traced_run import file_record, run_record
+from archsim.cli.traced_run import file_record, summarized
 from archsim.designs.scnn import Scnn
 from archsim.files import new_file
 from archsim.simulate import Source, operands_of
@@ -24,9 +23,9 @@ from workloads.operands import Operands
 
 @dataclass(kw_only=True)
 class _Totals:
-    """Counts what goes by, but for the tracks of single PEs."""
+    """Counts what goes by, but for the tracks of single PEs.  tiles: passes of the core."""
 
-    passes: int = 0
+    tiles: int = 0
     cycles: int = 0
     layers: int = 0
 
@@ -66,7 +65,7 @@ class SparseTracedRun:
 
     def _intervals(self, bar: Progress, totals: _Totals) -> Iterator[Interval]:
         for activity in self._activities(bar):
-            totals.passes += len(activity.passes)
+            totals.tiles += len(activity.passes)
             for interval in activity:
                 totals.add(interval)
                 yield interval
@@ -75,27 +74,7 @@ class SparseTracedRun:
         """Run the timeline to its end, through the file if there is to be one."""
         totals = _Totals()
         intervals = self._intervals(bar, totals)
-        written: dict[str, Any] = {}
-        if perfetto is None:
-            for _ in intervals:
-                pass
-        else:
-            with new_file(perfetto) as file:
-                events = write_chrome_trace(
-                    intervals,
-                    file,
-                    design=self.design,
-                    network=self.network.name,
-                    units=sparse_units(self.design),
-                )
-            written["perfetto"] = {**file_record(perfetto), "events": events}
-        sums = {
-            "layers": totals.layers,
-            "tiles": totals.passes,
-            "cycles": totals.cycles,
-            "activity": totals.activity,
-        }
-        return run_record(self.design, self.network, {**sums, **written})
+        return summarized(self, intervals, totals, perfetto, sparse_units(self.design))
 
     def write_vcd(self, bar: Progress, path: Path, *, lanes: bool) -> dict[str, Any]:
         """Write the words of every layer."""

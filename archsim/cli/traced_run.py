@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.progress import Progress
 
@@ -16,6 +16,7 @@ from archsim.activity import (
     LOADERS,
     OFMAP_PORT,
     OUTPUT_STAGE,
+    UNITS,
     WAITS,
     Interval,
 )
@@ -106,23 +107,7 @@ class TracedRun:
         """Run the timeline to its end, through the file if there is to be one."""
         totals = _Totals()
         intervals = self.intervals(bar, totals)
-        written: dict[str, Any] = {}
-        if perfetto is None:
-            for _ in intervals:
-                pass
-        else:
-            with new_file(perfetto) as file:
-                events = write_chrome_trace(
-                    intervals, file, design=self.design, network=self.network.name
-                )
-            written["perfetto"] = {**file_record(perfetto), "events": events}
-        sums = {
-            "layers": totals.layers,
-            "tiles": totals.tiles,
-            "cycles": totals.cycles,
-            "activity": totals.activity,
-        }
-        return run_record(self.design, self.network, {**sums, **written})
+        return summarized(self, intervals, totals, perfetto)
 
     def write_vcd(self, bar: Progress, path: Path, *, lanes: bool) -> dict[str, Any]:
         """Write the words of every layer; `operands` must be given."""
@@ -144,11 +129,54 @@ def file_record(path: Path) -> dict[str, Any]:
     return {"file": str(path), "bytes": path.stat().st_size}
 
 
-def run_record(design: Design, network: Network, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """What was run, and what came of it."""
+class Run(Protocol):
+    """What is traced."""
+
+    @property
+    def design(self) -> Design: ...
+
+    @property
+    def network(self) -> Network: ...
+
+
+class Totals(Protocol):
+    """What a kind of machine's intervals were counted to."""
+
+    layers: int
+    tiles: int
+    cycles: int
+    activity: dict[str, dict[str, int]]
+
+
+def summarized(
+    run: Run,
+    intervals: Iterable[Interval],
+    totals: Totals,
+    perfetto: Path | None,
+    units: Sequence[str] = UNITS,
+) -> dict[str, Any]:
+    """The record of a run whose intervals, which count themselves to `totals`, are gone through.
+
+    They go through the file if there is to be one; units: its tracks.
+    """
+    written: dict[str, Any] = {}
+    if perfetto is None:
+        for _ in intervals:
+            pass
+    else:
+        with new_file(perfetto) as file:
+            design, network = run.design, run.network.name
+            events = write_chrome_trace(
+                intervals, file, design=design, network=network, units=units
+            )
+        written["perfetto"] = {**file_record(perfetto), "events": events}
     return {
-        "design": design_name(design),
-        "network": network.name,
-        "clock_hz": design.clock_hz,
-        **figures,
+        "design": design_name(run.design),
+        "network": run.network.name,
+        "clock_hz": run.design.clock_hz,
+        "layers": totals.layers,
+        "tiles": totals.tiles,
+        "cycles": totals.cycles,
+        "activity": totals.activity,
+        **written,
     }
