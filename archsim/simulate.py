@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from archsim.core.causes import CAUSES, TILE_CAUSES
-from archsim.core.compressed_fit import check_fit, compressed, fit_tiling
 from archsim.core.core_design import CoreDesign
 from archsim.core.design import Design
 from archsim.core.problem import Problem, Tiling
@@ -118,7 +117,7 @@ def _on_core(
 
     problem, stored = design.numerics.problem(layer), dict[str, int]()
     taken = None if operands is None else design.numerics.take(layer, operands)
-    if taken is not None and compressed(design):
+    if taken is not None and design.compressed_memories:
         tiling, stored = _plan_stored(design, layer, tiling, taken)
         key = (problem, tiling)
         if key not in known:
@@ -140,6 +139,8 @@ def _plan_stored(
     design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None, taken: Any
 ) -> tuple[Tiling, dict[str, int]]:
     """The tiling for these operands, and the bits that their tiles take, compressed and plainly."""
+    from archsim.core.compressed_fit import check_fit, fit_tiling
+
     problem, arrays = design.numerics.problem(layer), design.numerics.stored(layer, taken)
     if tiling is None:
         tiling, found = fit_tiling(layer.name, design, problem, arrays)
@@ -157,7 +158,7 @@ def plan_tiling(
     With operands, what a compressed memory holds of them is counted; without, a tile must fit
     whatever its values are.
     """
-    if operands is not None and compressed(design):
+    if operands is not None and design.compressed_memories:
         taken = design.numerics.take(layer, operands)
         return _plan_stored(design, layer, tiling, taken)[0]
     from archsim.core.tiling import best_tiling, check_tiling, why_nothing_fits

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from archsim.core import machine as mc
-from archsim.core.compressed_fit import compressed
 from archsim.core.core_design import CoreDesign
 from archsim.core.numerics import Drawing
 from archsim.core.problem import Problem, Tiling
@@ -80,7 +79,7 @@ def random_layer(draw: Draw, design: CoreDesign) -> Conv2d | MatMul:
 def random_operands(draw: Draw, design: CoreDesign, layer: Conv2d | MatMul, seed: int) -> Operands:
     """Values of all magnitudes; for compressed memories mostly narrow ones."""
     drawn = design.numerics.synthetic(layer, Drawing(seed=seed))
-    if not compressed(design):
+    if not design.compressed_memories:
         return drawn
     return replace(drawn, ifmap=_narrowed(draw, drawn.ifmap), weight=_narrowed(draw, drawn.weight))
 
@@ -101,7 +100,7 @@ def random_tiling(
     With compressed memories often the automatic one, whose tiles are as large as the values allow.
     """
     problem = design.numerics.problem(layer)
-    taken = design.numerics.take(layer, operands) if compressed(design) else None
+    taken = design.numerics.take(layer, operands) if design.compressed_memories else None
     if taken is not None and draw.chance(0.6):
         try:
             return plan_tiling(design, layer, None, taken)

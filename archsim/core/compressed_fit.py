@@ -50,12 +50,6 @@ _AXES = {
 _FEWER = {"ifmap": "pixels or channels", "weight": "filters or channels"}
 
 
-def compressed(design: CoreDesign) -> dict[str, Boveda]:
-    """The compressed memories of a design, by operand."""
-    memories = {name: design.memory(name) for name in ("ifmap", "weight")}
-    return {name: one for name, one in memories.items() if isinstance(one, Boveda)}
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StoredTiles:
     """What the distinct tiles of an operand take of a compressed memory.
@@ -129,7 +123,7 @@ def stored_tiles(
     """Of each compressed memory, what every distinct tile of its operand takes."""
     tiles = walk(problem.vector(), tiling.vector(), design.machine)
     found: dict[str, StoredTiles] = {}
-    for name, memory in compressed(design).items():
+    for name, memory in design.compressed_memories.items():
         port = next(one for one in design.data_ports if one.name == name)
         places = tiles[np.unique(tiles[:, _PLACES[name]], axis=0, return_index=True)[1]]
         form = BovedaFormat(
@@ -190,7 +184,7 @@ def fit_tiling(
     Tiles may at first have as many words as would fit at the mean rows a word of the tiling that
     suits any values.  Raises `InputError` if nothing fits.
     """
-    memories = compressed(design)
+    memories = design.compressed_memories
     sizes = {
         one: (memories[one].rows(design.word_bits(one)), design.depth(one)) for one in memories
     }
@@ -225,6 +219,6 @@ def _best(problem: Problem, machine: IntArray) -> Tiling | None:
 def _machine(design: CoreDesign, words: dict[str, int]) -> IntArray:
     """The machine vector of memories of so many words, else of all they can address."""
     machine = design.machine.copy()
-    for name in compressed(design):
+    for name in design.compressed_memories:
         machine[_DEPTHS[name]] = words.get(name, design.depth(name))
     return machine

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from archsim.compressed_memory import Boveda
 from archsim.core import machine as mc
 from archsim.core.design import Design
 from archsim.core.layer_command import LAYER_FIELDS
@@ -106,6 +107,12 @@ class CoreDesign(Design):
             "weight": self.weight_memory,
             "accumulator": self.accumulator_memory,
         }[name]
+
+    @property
+    def compressed_memories(self) -> dict[str, Boveda]:
+        """The compressed scratchpads of operands, by operand."""
+        memories = {name: self.memory(name) for name in ("ifmap", "weight")}
+        return {name: one for name, one in memories.items() if isinstance(one, Boveda)}
 
     def depth(self, name: str) -> int:
         """Words that can be addressed in one half of a scratchpad."""
