@@ -1,8 +1,10 @@
 """The scan over a group of filters: broadcast, PEs and their banks, compiled by numba.
 
-A vector of operands is given by its lanes that are not zero, those of all vectors one behind the
-other: a place, which is row and column in one word, and an address.  A product has the place of
-its activation less that of its weight, and the sum of their addresses, so nothing is multiplied.
+A vector of operands is given by the addresses of its lanes that are not zero, those of all vectors
+one behind the other.  A product has the sum of the addresses of its activation and its weight, at
+which a table has its bank, or, where its output is not in the plane, the number of banks: the place
+of a bank that takes any number of products at once.  So nothing is multiplied, and no branch
+depends on where a product goes.
 """
 
 from __future__ import annotations
@@ -20,20 +22,17 @@ threaded = njit(cache=True, error_model="numpy", nogil=True)
 SmallArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
 
-Lanes = tuple[IntArray, IntArray, SmallArray]
-"""First lane of each vector [vectors + 1]; place and address of each lane."""
+BankArray = npt.NDArray[np.uint16]
+
+Lanes = tuple[IntArray, SmallArray]
+"""First lane of each vector [vectors + 1]; address of each lane."""
 
 Lists = tuple[IntArray, Lanes]
-"""First vector of each list [lists + 1]; their lanes."""
+"""First vector of each list [lists + 1]; their lanes.  Of activations: those of all PEs of a block,
+block by block."""
 
-Plane = tuple[int, SmallArray, int]
-"""Place of the last output; bank of each address; places of a bank's queue."""
-
-ROW = 1 << 32
-"""place = row · ROW + column; both are below 2^31, and may be negative in a difference."""
-
-OUTSIDE = np.int64(-(1 << 63) | (1 << 31))
-"""Set in a place, or in the last one less it, where a row or a column is not in the plane."""
+Plane = tuple[BankArray, int, int]
+"""Bank of each address; banks; places of a bank's queue."""
 
 (
     CROSSED,  # cycle of the last vector of weights that was broadcast
@@ -55,28 +54,34 @@ def _broadcast(
 
     No list is longer than the FIFO, so these are places that blocks before have left.
     """
-    for w in range(vectors[0], vectors[1]):
-        place = scalars[COUNT] % len(free)
+    begin, end, place = vectors
+    for w in range(begin, end):
         cycle = max(scalars[CROSSED] + intervals[w], free[place])
         crossings[w] = cycle
         scalars[CROSSED] = cycle
-        scalars[COUNT] += 1
         free[place] = 0
+        place = place + 1 if place + 1 < len(free) else 0
+    scalars[COUNT] += end - begin
+
+
+@inlined
+def _release(vectors: tuple[int, int, int], ends: IntArray, free: IntArray) -> None:
+    """Of a block's vectors, each in its end: the places can be written when all PEs are done."""
+    begin, end, place = vectors
+    for w in range(end - begin):
+        free[place] = max(free[place], ends[w])
+        place = place + 1 if place + 1 < len(free) else 0
 
 
 @inlined
 def _pass_over(
-    now: int, vectors: tuple[int, int, int], crossings: IntArray, free: IntArray
+    now: int, vectors: tuple[int, int, int], crossings: IntArray, ends: IntArray
 ) -> tuple[int, int]:
-    """A block without activations, after `now`: its end, and cycles of waiting.
-
-    vectors: of weights, the first, the one after the last, and how many crossed earlier.
-    """
-    begin, end, before = vectors
+    """A block without activations, after `now`: its end, which is that of all its vectors, and
+    cycles of waiting."""
+    begin, end, _ = vectors
     start = max(now, crossings[end - 1] + 1)
-    for w in range(begin, end):
-        place = (before + w - begin) % len(free)
-        free[place] = max(free[place], start + 1)
+    ends[: end - begin] = start + 1
     return start + 1, start - now
 
 
@@ -90,22 +95,22 @@ def _send(
 ) -> tuple[int, int]:
     """A pair of vectors that enters in cycle `start`: the latest end of a bank, products sent.
 
-    idle [banks]: the cycle after the last in which each bank adds a product.
+    idle [banks + 1]: the cycle after the last in which each bank adds a product; behind them that
+    of products that are not sent, which take none.
     """
-    (a_first, a_place, a_address), (w_first, w_place, w_address) = lanes
-    last, banks, _ = plane
+    (a_first, a_address), (w_first, w_address) = lanes
+    bank_at, banks, _ = plane
     latest, products = start, 0
-    w_begin, w_end = w_first[pair[1]], w_first[pair[1] + 1]
-    for i in range(a_first[pair[0]], a_first[pair[0] + 1]):
-        from_place, from_address = a_place[i], a_address[i]
-        for f in range(w_begin, w_end):
-            place = from_place - w_place[f]
-            if (place | (last - place)) & OUTSIDE == 0:
-                bank = banks[from_address + w_address[f]]
-                end = max(int(idle[bank]), start) + 1
-                idle[bank] = end
-                latest = max(latest, end)
-                products += 1
+    a_begin, a_end = np.uint64(a_first[pair[0]]), np.uint64(a_first[pair[0] + 1])
+    for f in range(np.uint64(w_first[pair[1]]), np.uint64(w_first[pair[1] + 1])):
+        to_address = w_address[f]
+        for i in range(a_begin, a_end):
+            bank = bank_at[np.uint64(a_address[i] + to_address)]
+            sent = int(bank < banks)
+            end = max(int(idle[bank]), start) + sent
+            idle[bank] = end
+            latest = max(latest, end)
+            products += sent
     return latest, products
 
 
@@ -120,11 +125,11 @@ def _multiply(
 ) -> tuple[int, int, int]:
     """A block of a PE, after `now`: its end, cycles of waiting, products sent.
 
-    own: activation vectors, the first and the one after the last; vectors: of weights, alike, and
-    how many crossed earlier.  memories: crossings, places of the FIFO, `idle` of the PE's banks.
+    own: activation vectors, the first and the one after the last; vectors: of weights, alike.
+    memories: crossings; as answer, the end of each vector of weights; `idle` of the PE's banks.
     """
-    begin, end, before = vectors
-    crossings, free, idle = memories
+    begin, end, _ = vectors
+    crossings, ends, idle = memories
     waited, sent = 0, 0
     for a in range(own[0], own[1]):
         for w in range(begin, end):
@@ -133,9 +138,7 @@ def _multiply(
             latest, products = _send(start, (a, w), lanes, plane, idle)
             sent += products
             now = max(start, latest - plane[2]) + 1
-            if a == own[1] - 1:
-                place = (before + w - begin) % len(free)
-                free[place] = max(free[place], now)
+            ends[w - begin] = now
     return now, waited, sent
 
 
@@ -159,31 +162,34 @@ def run_group(
     """Broadcast and PEs over the blocks of a group, in order (docs/contracts/scnn.md).
 
     weights: lists; service interval of each vector; as answer, the cycle in which each crosses.
-    activations: lists, and emptiness of each [PEs, blocks].  rules: the plane;
+    activations: lists, and emptiness of each [blocks, PEs].  rules: the plane;
     blocks between barriers, 0 for none.
     state: end of the last block of each PE; the cycle after the last in which each bank is busy
-    [PEs, banks]; the cycle from which each place of the FIFOs can be written; the scalars.
+    [PEs, banks + 1]; the cycle from which each place of the FIFOs can be written; the scalars.
     figures [PEs, 5] are added to.
     """
     (w_starts, w_lanes), intervals, crossings = weights
     (a_starts, a_lanes), empty = activations
     plane, barrier_blocks = rules
     ends, idle, free, scalars = state
-    blocks = len(w_starts) - 1
+    blocks, pes = empty.shape
+    released = np.zeros(len(free), np.int64)
     for block in range(blocks):
-        here = w_starts[block], w_starts[block + 1], scalars[COUNT]
+        here = w_starts[block], w_starts[block + 1], scalars[COUNT] % len(free)
         _broadcast(here, intervals, crossings, free, scalars)
-        for pe in range(len(ends)):
+        for pe in range(pes):
             now = ends[pe]
-            if empty[pe, block]:
-                now, waited = _pass_over(now, here, crossings, free)
+            if empty[block, pe]:
+                now, waited = _pass_over(now, here, crossings, released)
                 figures[pe, SKIPS] += 1
             else:
-                own = a_starts[pe * blocks + block], a_starts[pe * blocks + block + 1]
-                memories = (crossings, free, idle[pe])
+                first = block * pes + pe
+                own = int(a_starts[first]), int(a_starts[first + 1])
+                memories = (crossings, released, idle[pe])
                 now, waited, sent = _multiply(now, own, here, (a_lanes, w_lanes), plane, memories)
                 figures[pe, BUSY] += now - ends[pe] - waited
                 figures[pe, PRODUCTS] += sent
+            _release(here, released, free)
             figures[pe, WAIT] += waited
             ends[pe] = now
         inside = block + 1 < blocks  # the group's own barrier follows its last block

@@ -46,12 +46,21 @@ class Axis:
 
     def reached(self, pe: int) -> range:
         """The outputs between the first and the last that a PE's inputs may reach."""
+        window = self.window(pe)
+        return range(max(0, window.start), min(self.outputs, window.stop))
+
+    def window(self, pe: int) -> range:
+        """What a PE's inputs would reach in a plane without a border."""
         inputs = self.inputs(pe)
         if not inputs:
             return range(0)
-        low = max(0, ceil_div(inputs[0] + self.pad - (self.kernel - 1), self.stride))
-        high = min(self.outputs - 1, (inputs[-1] + self.pad) // self.stride)
-        return range(low, high + 1)
+        low = ceil_div(inputs[0] + self.pad - (self.kernel - 1), self.stride)
+        return range(low, (inputs[-1] + self.pad) // self.stride + 1)
+
+    @cached_property
+    def window_extent(self) -> int:
+        """The longest window."""
+        return max(len(self.window(pe)) for pe in range(self.pes))
 
     def region(self, pe: int) -> range:
         """The outputs for which a PE has sums: all from the first to the last that it reaches or

@@ -17,7 +17,7 @@ from archsim.numbers import AnyIntArray, IntArray
 from archsim.sparse import kernels
 from archsim.sparse.addresses import (
     activation_operand,
-    bank_of_address,
+    bank_table,
     weight_operand,
 )
 from archsim.sparse.lists import weight_lists
@@ -123,17 +123,17 @@ class _Pass:
         self._shape = (mapping.used_pes, mapping.lists)
         self._vectors = operands.ifmap.lengths.reshape(self._shape)
         self._empty = operands.ifmap.empty.reshape(self._shape)
-        self._values = self._activations.values_by_list().reshape(self._shape)
-        last = (mapping.rows.outputs - 1) * kernels.ROW + mapping.columns.outputs - 1
+        self._empty_by_block = np.ascontiguousarray(self._empty.T)
+        self._values = self._activations.values_by_list().reshape(self._shape[::-1]).T
         self._rules = (
-            (last, bank_of_address(design, mapping), design.bank_queue),
+            (bank_table(design, mapping), design.banks, design.bank_queue),
             len(mapping.phases) if design.barrier == "channel" else 0,
         )
         self._ends = np.zeros(mapping.used_pes, np.int64)
         self._scalars = np.array([LONG_AGO, 0], np.int64)
         self._state = (
             self._ends,
-            np.zeros((mapping.used_pes, design.banks), np.int64),
+            np.zeros((mapping.used_pes, design.banks + 1), np.int64),
             np.full(design.weight_fifo_vectors, 1 + service.latency_cycles),
             self._scalars,
         )
@@ -151,7 +151,7 @@ class _Pass:
         intervals = self._intervals.words(int(self._scalars[kernels.COUNT]), lists.vectors)
         kernels.run_group(
             (weights.arrays, intervals, cycles),
-            (self._activations.arrays, self._empty),
+            (self._activations.arrays, self._empty_by_block),
             self._rules,
             self._state,
             self._figures,

@@ -18,7 +18,11 @@ from archsim.sparse.mapping import Mapping
 from workloads.layers import Conv2d
 
 FAULTS: dict[str, tuple[ModuleType, str, str]] = {
-    "a missed conflict": (kernels, "end = max(int(idle[bank]), start) + 1", "end = start + 1"),
+    "a missed conflict": (
+        kernels,
+        "end = max(int(idle[bank]), start) + sent",
+        "end = start + sent",
+    ),
     "banks that take two products": (
         kernels,
         "now = max(start, latest - plane[2]) + 1",
@@ -54,18 +58,24 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "one queue for all PEs": (kernels, "idle[pe])", "idle[0])"),
     "the drain before the queues are empty": (timing, "design.pipeline_latency_cycles", "3"),
-    "products above the plane": (kernels, "np.int64(-(1 << 63) | (1 << 31))", "np.int64(1 << 31)"),
-    "products left of the plane": (
-        kernels,
-        "np.int64(-(1 << 63) | (1 << 31))",
-        "np.int64(-(1 << 63))",
+    "products that are not sent take a cycle": (kernels, "sent = int(bank < banks)", "sent = 1"),
+    "products above or below the plane": (addresses, "outer(rows != NOWHERE,", "outer(rows < 99,"),
+    "products beside the plane": (addresses, "columns != NOWHERE)", "columns < 99)"),
+    "products before the plane": (
+        addresses,
+        "p - region.start if p in inside",
+        "max(p - region.start, 0) if p < axis.outputs",
     ),
-    "products before the plane": (kernels, "(place | (last - place))", "(last - place)"),
-    "products behind the plane": (kernels, "(place | (last - place))", "place"),
+    "products behind the plane": (
+        addresses,
+        "p - region.start if p in inside",
+        "min(p, axis.outputs - 1) - region.start if p >= 0",
+    ),
+    "a table of another PE": (addresses, "numbers.append(found[key])", "numbers.append(0)"),
     "places left at the first activations": (
         kernels,
-        "if a == own[1] - 1:",
-        "if a == own[0]:",
+        "            ends[w - begin] = now",
+        "            ends[w - begin] = now if a == own[0] else ends[w - begin]",
     ),
     "a weight used as it crosses": (kernels, "crossings[w] + 1)", "crossings[w])"),
     "gaps of the port ignored": (
@@ -75,20 +85,20 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "places written a cycle early": (
         kernels,
-        "free[place] = max(free[place], now)",
-        "free[place] = max(free[place], now - 1)",
+        "free[place] = max(free[place], ends[w])",
+        "free[place] = max(free[place], ends[w] - 1)",
     ),
     "places free in the last PE only": (
         kernels,
-        "free[place] = max(free[place], now)",
-        "free[place] = now",
+        "free[place] = max(free[place], ends[w])",
+        "free[place] = ends[w]",
     ),
     "the FIFO ignored": (kernels, "intervals[w], free[place])", "intervals[w], 1)"),
     "a skip before its last vector": (kernels, "crossings[end - 1] + 1", "crossings[begin] + 1"),
     "places of a skipped block free a cycle early": (
         kernels,
-        "free[place] = max(free[place], start + 1)",
-        "free[place] = max(free[place], start)",
+        "ends[: end - begin] = start + 1",
+        "ends[: end - begin] = start",
     ),
     "a skip in no cycle": (kernels, "return start + 1, start - now", "return start, start - now"),
     "a barrier of channels ignored": (kernels, "if inside and barrier_blocks", "if 0"),
@@ -128,8 +138,8 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "compute before the last activations": (timing, "int(loaded[-1]) + 1", "int(loaded[-1])"),
     "skipped blocks counted as pairs": (timing, "* ~self._empty)", ")"),
-    "addresses of another pitch": (addresses, "* columns.extent + x", "* (columns.extent + 1) + x"),
-    "weights of another pitch": (addresses, "* mapping.columns.extent + s", "* 1 + s"),
+    "addresses of another pitch": (addresses, "None] + y * pitch", "None] + y * (pitch + 1)"),
+    "weights of another pitch": (addresses, "* mapping.columns.window_extent + s", "* 1 + s"),
     "a bit of the hash": (addresses, "(y & 2) << 3", "(y & 2) << 2"),
     "another bank": (addresses, "address % design.banks", "address // 2 % design.banks"),
 }
@@ -237,7 +247,7 @@ def _with_fault(folder: Path, faults: dict[ModuleType, Fault]) -> ModuleType:
     }
     mutated = parts[timing]
     setattr(mutated, "kernels", parts[kernels])  # noqa: B010
-    for name in ("activation_operand", "weight_operand", "bank_of_address"):
+    for name in ("activation_operand", "weight_operand", "bank_table"):
         setattr(mutated, name, getattr(parts[addresses], name))
     return mutated
 
