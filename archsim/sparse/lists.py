@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from archsim.codecs.zero_run import BoolArray, Lists, encode, join
+from archsim.codecs.zero_run import NOWHERE, BoolArray, Lists, encode
 from archsim.designs.scnn import Scnn
-from archsim.numbers import AnyIntArray, ceil_div
-from archsim.sparse.mapping import Mapping
+from archsim.numbers import AnyIntArray, IntArray, ceil_div
+from archsim.sparse.mapping import Axis, Mapping
 
 
 def ifmap_lists(design: Scnn, mapping: Mapping, plane: AnyIntArray) -> Lists:
@@ -20,26 +20,34 @@ def ifmap_lists(design: Scnn, mapping: Mapping, plane: AnyIntArray) -> Lists:
 
     position = y' · `input_pitch` + x', counted in the phase from the PE's first row and column.
     """
-    return join([_tile_lists(design, mapping, plane, pe) for pe in range(mapping.used_pes)])
-
-
-def _tile_lists(design: Scnn, mapping: Mapping, plane: AnyIntArray, pe: int) -> Lists:
-    row, column = mapping.place(pe)
-    shape = (len(mapping.phases), mapping.rows.phase_tile, mapping.input_pitch, mapping.channels)
-    tile, present = np.zeros(shape, plane.dtype), np.zeros(shape[:-1], np.bool_)
-    for number, (row_phase, column_phase) in enumerate(mapping.phases):
-        rows = mapping.rows.phase_inputs(row, row_phase)
-        columns = mapping.columns.phase_inputs(column, column_phase)
-        part = plane[_slice(rows), _slice(columns)]
-        tile[number, : len(rows), : len(columns)] = part
-        present[number, : len(rows), : len(columns)] = True
-    flat = np.moveaxis(tile, -1, 0).reshape(mapping.lists, -1)
+    rows = _phase_places(mapping.rows, mapping.rows.phase_tile)[:, None, :, None, :, None]
+    columns = _phase_places(mapping.columns, mapping.input_pitch)[None, :, None, :, None, :]
+    tiles = np.moveaxis(_padded(plane)[rows, columns], -1, 2)
+    kept = None
+    if design.sparsity == "weights":
+        present = (rows != NOWHERE) & (columns != NOWHERE)
+        kept = np.broadcast_to(present[:, :, None], tiles.shape).reshape(-1, mapping.input_places)
     return encode(
-        flat,
+        tiles.reshape(-1, mapping.input_places),
         lanes=design.ifmap_lanes,
         index_bits=design.index_bits,
-        kept=_kept(present, mapping.channels) if design.sparsity == "weights" else None,
+        kept=kept,
     )
+
+
+def _phase_places(axis: Axis, length: int) -> IntArray:
+    """The inputs of each PE in each phase, NOWHERE behind them [PEs, phases, length]."""
+    places = np.full((axis.pes, axis.phases, length), NOWHERE)
+    for pe in range(axis.pes):
+        for phase in range(axis.phases):
+            found = axis.phase_inputs(pe, phase)
+            places[pe, phase, : len(found)] = found
+    return places
+
+
+def _padded(plane: AnyIntArray) -> AnyIntArray:
+    """With a row and a column of zeros behind, which are those at NOWHERE."""
+    return np.pad(plane, ((0, 1), (0, 1), (0, 0)))
 
 
 def weight_lists(design: Scnn, mapping: Mapping, weight: AnyIntArray, group: int) -> Lists:
@@ -73,18 +81,28 @@ def ofmap_lists(design: Scnn, mapping: Mapping, ofmap: AnyIntArray) -> Lists:
 
     position = row · owned columns + column, both counted from the PE's first output.
     """
-    parts: list[Lists] = []
-    for pe in range(mapping.used_pes):
-        row, column = mapping.place(pe)
-        own = ofmap[_slice(mapping.rows.owned(row)), _slice(mapping.columns.owned(column))]
-        if not own.size:
-            continue
-        flat = np.moveaxis(own, -1, 0).reshape(mapping.filters, -1)
-        kept = np.ones((1, flat.shape[1]), np.bool_) if design.sparsity == "weights" else None
-        parts.append(
-            encode(flat, lanes=design.ifmap_lanes, index_bits=design.index_bits, kept=kept)
-        )
-    return join(parts)
+    first_row, heights = _owned(mapping.rows)
+    first_column, widths = _owned(mapping.columns)
+    row, column = np.divmod(np.arange(mapping.rows.own * mapping.columns.own), widths[:, None])
+    present = row < heights[:, None, None]
+    rows = np.where(present, first_row[:, None, None] + row, NOWHERE)
+    columns = np.where(present, first_column[:, None] + column, NOWHERE)
+    places = np.moveaxis(_padded(ofmap)[rows, columns], -1, 2)
+    kept = None
+    if design.sparsity == "weights":
+        kept = np.broadcast_to(present[:, :, None], places.shape).reshape(-1, row.shape[1])
+    return encode(
+        places.reshape(-1, row.shape[1]),
+        lanes=design.ifmap_lanes,
+        index_bits=design.index_bits,
+        kept=kept,
+    )
+
+
+def _owned(axis: Axis) -> tuple[IntArray, IntArray]:
+    """First output and number of outputs of each PE that owns some."""
+    owned = [found for found in map(axis.owned, range(axis.pes)) if found]
+    return np.array([one.start for one in owned]), np.array([len(one) for one in owned])
 
 
 def vectors_by_pe(lists: Lists, pes: int) -> npt.NDArray[np.int64]:
@@ -105,7 +123,3 @@ def fit_fifo(design: Scnn, mapping: Mapping, weight: AnyIntArray) -> int:
 def _kept(present: BoolArray, channels: int) -> BoolArray:
     """[phases, …] for each channel: [channels · phases, positions]."""
     return np.tile(present.reshape(len(present), -1), (channels, 1))
-
-
-def _slice(places: range) -> slice:
-    return slice(places.start, places.stop, places.step)

@@ -210,6 +210,11 @@ class Mapping:
         return bit_ceil(self.columns.phase_tile)
 
     @property
+    def input_places(self) -> int:
+        """Positions of a list of activations, also those without an input."""
+        return self.rows.phase_tile * self.input_pitch
+
+    @property
     def output_pitch(self) -> int:
         """Places from a row of a PE's outputs to the next: own columns, or, if the ofmap stays, the
         power of two that is at least as many, which is the pitch of an ifmap."""
