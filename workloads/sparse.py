@@ -34,9 +34,8 @@ from numpy.typing import NDArray
 
 from workloads.errors import WorkloadError, unknown_name
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import Operands, from_onnx, operand_shapes
+from workloads.operands import Operands, operand_shapes
 from workloads.optional import load_optional
-from workloads.packaged import packaged
 from workloads.quantize import Integers, check_bits, storage
 
 if TYPE_CHECKING:
@@ -182,12 +181,7 @@ def prune_model(model: onnx.ModelProto, densities: Mapping[str, float]) -> onnx.
     package = load_optional("onnx", install="onnx", purpose="pruning an ONNX model")
     pruned = package.ModelProto()
     pruned.CopyFrom(model)
-    constants: dict[str, Any] = {each.name: each for each in pruned.graph.initializer}
-    weights: dict[str, Any] = {
-        node.name: constants[node.input[1]]
-        for node in pruned.graph.node
-        if node.op_type == "Conv" and node.input[1] in constants
-    }
+    weights = _convolutions(pruned)
     for name, density in densities.items():
         if name not in weights:
             raise unknown_name("convolution", name, tuple(weights))
@@ -197,25 +191,34 @@ def prune_model(model: onnx.ModelProto, densities: Mapping[str, float]) -> onnx.
     return pruned
 
 
-def pruned_photo(
-    densities: Mapping[str, float], *, photo: int = 0, bits: int = 16
-) -> dict[str, Operands]:
-    """Operands of the packaged SqueezeNet's layers, pruned, on one of its photographs.
+def prune_convolutions(model: onnx.ModelProto, density: float) -> onnx.ModelProto:
+    """A copy of an ONNX model with the constant weights of every Conv node pruned to a density.
 
-    densities: of weights by layer; layers without one keep all.  Values too small for `bits`
-    become zeros too.  Raises WorkloadError as `prune_model`, and where packages are missing.
+    Raises WorkloadError as `prune_model`, and for a model without such a node.
     """
-    network = packaged(NETWORK)
-    return from_onnx(prune_model(network.model(), densities), network.input(photo), bits=bits)
+    names = list(_convolutions(model))
+    if not names:
+        raise WorkloadError(f"{model.graph.name}: no convolution has constant weights to prune")
+    return prune_model(model, dict.fromkeys(names, density))
+
+
+def _convolutions(model: onnx.ModelProto) -> dict[str, Any]:
+    """The constant weights of Conv nodes, by the node's name or its first output."""
+    constants: dict[str, Any] = {each.name: each for each in model.graph.initializer}
+    return {
+        node.name or node.output[0]: constants[node.input[1]]
+        for node in model.graph.node
+        if node.op_type == "Conv" and node.input[1] in constants
+    }
 
 
 __all__ = [
     "MEASURED_CLUSTERING",
     "NETWORK",
     "PATCH",
+    "prune_convolutions",
     "prune_magnitude",
     "prune_model",
-    "pruned_photo",
     "sparse_activations",
     "sparse_operands",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from zipfile import BadZipFile
@@ -16,8 +16,10 @@ from archsim.errors import InputError, nearest, require
 from archsim.simulate import Source
 from workloads.builtin import builtin, networks
 from workloads.layers import Network
+from workloads.onnx_model import load_model
 from workloads.operands import Operands, from_onnx
 from workloads.packaged import packaged, packaged_names
+from workloads.sparse import prune_convolutions
 
 if TYPE_CHECKING:
     import onnx
@@ -33,6 +35,7 @@ class WorkloadOptions:
     skip_unsupported: bool = False
     operands: OperandChoice = "auto"
     density: float = 1.0
+    prune: float | None = None
     distribution: Literal["uniform", "normal"] = "uniform"
     seed: int = 0
     input_file: Path | None = None
@@ -41,6 +44,10 @@ class WorkloadOptions:
         require(
             0 < self.density <= 1,
             f"--density must be above 0 and at most 1, not {self.density:g}",
+        )
+        require(
+            self.prune is None or 0 < self.prune <= 1,
+            f"--prune must be above 0 and at most 1, not {self.prune}",
         )
         require(self.seed >= 0, f"--seed must not be negative, not {self.seed}")
 
@@ -73,6 +80,11 @@ class Workload:
             choice = "real" if self.feeds is not None else "synthetic"
         if choice == "none":
             return None
+        require(
+            choice == "real" or options.prune is None,
+            f"--prune is of real weights, and those of {self.network.name} are drawn: "
+            "say --density",
+        )
         if choice == "synthetic":
             drawing = Drawing(
                 density=options.density, distribution=options.distribution, seed=options.seed
@@ -88,7 +100,14 @@ class Workload:
                 f"{self.network.name} has shapes only: real operands need an ONNX file with "
                 f"--input FILE.npz, or one of: {', '.join(packaged_names())}"
             )
-        return from_onnx(self.model, self.feeds(), bits=intake.source_bits, dims=options.dim_values)
+        model = self.model
+        if options.prune is not None:
+            model = prune_convolutions(load_model(model), options.prune)
+        found = from_onnx(model, self.feeds(), bits=intake.source_bits, dims=options.dim_values)
+        if options.prune is None:
+            return found
+        remark = f", weights of convolutions pruned to {options.prune:g}"
+        return {name: replace(one, scheme=one.scheme + remark) for name, one in found.items()}
 
 
 def load_workload(name: str, options: WorkloadOptions) -> Workload:

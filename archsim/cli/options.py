@@ -29,6 +29,14 @@ OperandScheme = Annotated[
 
 Density = Annotated[float, typer.Option(help="Share of non-zero synthetic operands.")]
 
+Prune = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Keep this share of each convolution's real weights, the largest; others become zero.",
+    ),
+]
+
 Distribution = Annotated[
     Literal["uniform", "normal"], typer.Option(help="Distribution of synthetic operands.")
 ]

@@ -39,6 +39,7 @@ from archsim.papers.scnn_layers import (
     sparse_layers,
     total,
 )
+from archsim.papers.scnn_real import real_rows_or_reason
 from archsim.papers.scnn_what_if import (
     MEMORIES,
     QUEUES,
@@ -136,11 +137,12 @@ def compare(progress: Progress = silent) -> Comparison:
     swept = sweep_rows(progress)
     areas = area_rows(figures)
     rows = [*networks, *queues, *layered, *energies, *swept, *pe_rows(figures, progress), *areas]
+    real, remark = real_rows_or_reason(progress)
     return Comparison(
         paper="scnn",
         title=str(read_paper("scnn")["title"]),
-        rows=tuple(rows),
-        notes=(*NOTES, energy_aims([*energies, *swept]), aims(networks, layered, measured)),
+        rows=(*rows, *real),
+        notes=(*NOTES, energy_aims([*energies, *swept]), aims(networks, layered, measured), remark),
     )
 
 

@@ -27,6 +27,7 @@ from archsim.sparse.timing import pass_timing
 from energy_models.pricing import FloatArray
 from workloads.builtin import builtin
 from workloads.layers import Conv2d
+from workloads.operands import Operands
 from workloads.sparse import sparse_activations, sparse_operands
 
 NETWORKS = {"AlexNet": "alexnet", "GoogLeNet": "googlenet", "VGG-16": "vgg16"}
@@ -39,6 +40,9 @@ SAMPLE = 16
 """Of a layer of which only a sample of filters is timed, one of 16, but at least 32, stay."""
 
 IMAGE_CHANNELS = 3
+
+Tensors = tuple[AnyIntArray, AnyIntArray, AnyIntArray]
+"""ifmap [H, W, C], weight [K, R, S, C], ofmap [P, Q, K] of one image and conv group."""
 
 SEED = 0
 
@@ -200,11 +204,23 @@ def total(tallies: Iterable[Tally]) -> Tally:
 
 
 def measure(design: Scnn, sparse: SparseLayer, clustering: float = 0.0) -> Tally:
-    """One layer, run."""
-    problem = problem_of(sparse.layer)
+    """One layer, run on operands that are drawn."""
+    drawn = _tensors(sparse, problem_of(sparse.layer), clustering)
+    return measure_tensors(design, sparse.layer, drawn, first=sparse.first)
+
+
+def measure_tensors(
+    design: Scnn, layer: Conv2d, every: Sequence[Tensors], *, first: bool = False
+) -> Tally:
+    """A layer of one image, run.
+
+    every: ifmap [H, W, C], weight [K, R, S, C] and ofmap [P, Q, K] of every conv group.
+    first: its ifmap is the network's input.
+    """
+    problem = problem_of(layer)
     lanes = design.weight_lanes * design.ifmap_lanes
     parts: list[Tally] = []
-    for tensors in _tensors(sparse, problem, clustering):
+    for tensors in every:
         needed = multiplications(problem, tensors[0], tensors[1])
         timings = [
             pass_timing(design, strip.mapping, strip.operands)
@@ -214,7 +230,7 @@ def measure(design: Scnn, sparse: SparseLayer, clustering: float = 0.0) -> Tally
             problem=problem,
             zeros=Zeros.of(problem, tensors),
             passes=timings,
-            arrives=sparse.first,
+            arrives=first,
         )
         parts.append(Tally(ideal=needed / design.multipliers, energy=spent(design, run)))
         for timing in timings:
@@ -233,7 +249,7 @@ def measure(design: Scnn, sparse: SparseLayer, clustering: float = 0.0) -> Tally
                     **counts,
                 )
             )
-    return replace(total(parts), dense=DCNN.cycles(sparse.layer))
+    return replace(total(parts), dense=DCNN.cycles(layer))
 
 
 def multiplications(problem: Problem, ifmap: AnyIntArray, weight: AnyIntArray) -> int:
@@ -256,10 +272,8 @@ def multiplications(problem: Problem, ifmap: AnyIntArray, weight: AnyIntArray) -
 _COUNTED = ("conflict", "wait", "skip", "barrier", "drain")
 
 
-def _tensors(
-    sparse: SparseLayer, problem: Problem, clustering: float
-) -> Sequence[tuple[AnyIntArray, AnyIntArray, AnyIntArray]]:
-    """ifmap [H, W, C], weight [K, R, S, C] and ofmap [P, Q, K] of every conv group.
+def _tensors(sparse: SparseLayer, problem: Problem, clustering: float) -> Sequence[Tensors]:
+    """As `measure_tensors` takes them.
 
     The ofmap is drawn, not computed: the core's cycles depend on where zeros are, no value.
     """
@@ -279,9 +293,15 @@ def _tensors(
         bits=8,
         random=np.random.default_rng(SEED),
     )
+    return tensors_of(layer, drawn, ofmap)
+
+
+def tensors_of(layer: Conv2d, operands: Operands, ofmap: AnyIntArray) -> Sequence[Tensors]:
+    """Operands of one image and its ofmap [1, K, P, Q], as `measure_tensors` takes them."""
+    problem = problem_of(layer)
     ofmap = ofmap[0].reshape(problem.groups, problem.filters, *ofmap.shape[2:])
-    ifmap = layout.split_ifmap(layer, problem, drawn.ifmap)
-    weight = layout.split_weight(layer, problem, drawn.weight)
+    ifmap = layout.split_ifmap(layer, problem, operands.ifmap)
+    weight = layout.split_weight(layer, problem, operands.weight)
     return [
         (ifmap[0, group], weight[group], ofmap[group].transpose(1, 2, 0))
         for group in range(problem.groups)
@@ -306,11 +326,14 @@ __all__ = [
     "NETWORKS",
     "SparseLayer",
     "Tally",
+    "Tensors",
     "at_density",
     "folded_dense_cycles",
     "measure",
+    "measure_tensors",
     "multiplications",
     "sampled",
     "sparse_layers",
+    "tensors_of",
     "total",
 ]

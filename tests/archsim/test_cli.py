@@ -293,12 +293,15 @@ def test_version_and_help(archsim: Call) -> None:
         ("--density 1.5", "--density must be above 0 and at most 1, not 1.5"),
         ("--density -0.1", "--density must be above 0 and at most 1, not -0.1"),
         ("--density 0", "--density must be above 0 and at most 1, not 0"),
+        ("--prune 0", "--prune must be above 0 and at most 1, not 0.0"),
+        ("--prune 0.5",
+         "--prune is of real weights, and those of alexnet are drawn: say --density"),
         ("--density nan", "--density must be above 0 and at most 1, not nan"),
         ("--seed -1", "--seed must not be negative, not -1"),
         ("--dim batch=1", "--dim is for ONNX files; alexnet is built in"),
         ("--input in.npz", "--input is for ONNX files; alexnet is built in"),
         ("--operands real", "alexnet has shapes only: real operands need an ONNX file with "
-         "--input FILE.npz, or one of: squeezenet-imagenet, vgg16-tumor"),
+         "--input FILE.npz, or one of: face-detection-pruned, squeezenet-imagenet, vgg16-tumor"),
         ("--tiling none.toml", "none.toml cannot be read: No such file or directory"),
     ],
 )  # fmt: skip
@@ -414,6 +417,15 @@ def test_inputs_that_cannot_be_read(archsim: Call, tmp_path: Path) -> None:
     np.savez(tmp_path / "good.npz", x=np.ones((1, 3, 8, 8), np.float32))
     said = archsim("run", "edge-16", "tiny.onnx", "--input", "good.npz", "--density", "0.5")
     assert refused(said).endswith("has real ones; say --operands synthetic")
+    pruned: dict[float, int] = {}
+    for share in (1, 0.25):
+        words = ("--input", "good.npz", "--prune", share, "--json")
+        found = json.loads(good(archsim("run", "scnn", "tiny.onnx", *words)))
+        pruned[share] = found["layers"][0]["actions"]["product"]
+        assert found["layers"][0]["operands"].endswith(
+            f", weights of convolutions pruned to {share:g}"
+        )
+    assert 0 < pruned[0.25] < 0.3 * pruned[1]
 
 
 @pytest.mark.parametrize(

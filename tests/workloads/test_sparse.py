@@ -20,9 +20,9 @@ from workloads.quantize import Integers
 from workloads.sparse import (
     MEASURED_CLUSTERING,
     NETWORK,
+    prune_convolutions,
     prune_magnitude,
     prune_model,
-    pruned_photo,
     sparse_activations,
     sparse_operands,
 )
@@ -161,8 +161,9 @@ def test_pruning_keeps_the_largest(values: list[float], density: float) -> None:
 
 def test_a_pruned_network_runs_on_a_photograph() -> None:
     densities = {"conv1": 0.5, "fire2/squeeze1x1": 0.25, "fire9/expand3x3": 0.1}
-    pruned = pruned_photo(densities)
     network = packaged(NETWORK)
+    model = prune_model(network.model(), densities)
+    pruned = from_onnx(model, network.input(0), bits=16)
     whole = from_onnx(network.model(), network.input(0), bits=16)
     assert set(pruned) == set(whole)
     for name, operands in pruned.items():
@@ -182,6 +183,24 @@ def test_pruning_an_unknown_layer_is_refused() -> None:
         prune_model(model, {"fire1": 0.5})
     with pytest.raises(WorkloadError, match="density must be 0 to 1"):
         prune_model(model, {"conv1": 1.5})
+
+
+def test_all_convolutions_are_pruned_alike() -> None:
+    import onnx
+
+    found = prune_convolutions(packaged(NETWORK).model(), 0.25)
+    weights = [
+        onnx.numpy_helper.to_array(one)
+        for one in found.graph.initializer
+        if one.name.endswith("/weight")
+    ]
+    assert len(weights) == 26
+    for weight in weights:
+        assert np.count_nonzero(weight) == round(0.25 * weight.size)
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    bare = onnx.helper.make_model(onnx.helper.make_graph([node], "bare", [], []))
+    with pytest.raises(WorkloadError, match=r"^bare: no convolution has constant weights to pr"):
+        prune_convolutions(bare, 0.5)
 
 
 def test_the_model_itself_is_not_changed() -> None:
