@@ -42,7 +42,7 @@ MULTIPLIER_BITS = 16
 WIDEST_MUX = 16
 """Ways of one multiplexer; one of more is a tree of them."""
 
-AXIS_BITS, LAYER_BITS = 66, 279
+AXIS_BITS, LAYER_BITS = 111, 344
 """Of a command: of each PE row and PE column, and of the layer."""
 
 CORE_STATE_BITS = 647

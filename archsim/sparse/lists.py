@@ -69,14 +69,15 @@ def weight_lists(design: Scnn, mapping: Mapping, weight: AnyIntArray, group: int
 
 
 def ofmap_lists(design: Scnn, mapping: Mapping, ofmap: AnyIntArray) -> Lists:
-    """Of ofmap [P, Q, K]: for each PE that owns outputs, for each filter.
+    """Of ofmap [P, Q, K], pooled where the layer is: for each PE that gives outputs out, for each
+    filter.
 
-    position = row · owned columns + column, both counted from the PE's first output.
+    position = row · its columns + column, both counted from the PE's first output.
     """
     parts: list[Lists] = []
     for pe in range(mapping.used_pes):
         row, column = mapping.place(pe)
-        own = ofmap[_slice(mapping.rows.owned(row)), _slice(mapping.columns.owned(column))]
+        own = ofmap[_slice(mapping.rows.given(row)), _slice(mapping.columns.given(column))]
         if not own.size:
             continue
         flat = np.moveaxis(own, -1, 0).reshape(mapping.filters, -1)

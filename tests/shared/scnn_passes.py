@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scnn_lists import Vector, words
 from scnn_oracle import Oracle
+from scnn_strips import first_outputs, windows_in
 
 from archsim.core import layout
 from archsim.core.problem import problem_of
@@ -33,8 +34,9 @@ def tensors_of(one: PassWords) -> tuple[Any, Any, Any]:
     bias = np.zeros((whole.groups, whole.filters), np.int64)
     if operands.bias is not None:
         bias = layout.split_bias(layer, whole, operands.bias.astype(np.int64))
-    y = max(strip.rows[0] * whole.stride_height - whole.pad_top, 0)
-    x = max(strip.columns[0] * whole.stride_width - whole.pad_left, 0)
+    first = first_outputs(one.run.pool, strip)
+    y = max(first[0] * whole.stride_height - whole.pad_top, 0)
+    x = max(first[1] * whole.stride_width - whole.pad_left, 0)
     y, x = min(y, whole.height - 1), min(x, whole.width - 1)
     return ifmap[y : y + part.height, x : x + part.width], weight, bias[one.group]
 
@@ -45,7 +47,8 @@ class BiasedOracle(Oracle):
     def __init__(self, design: Scnn, one: PassWords, gaps: dict[str, list[int]]) -> None:
         operands, problem = one.run.operands, one.strip.problem
         scaling = operands.multiplier, operands.shift
-        super().__init__(design, problem, tensors_of(one), scaling, gaps)
+        windows = windows_in(one.run.pool, one.strip)
+        super().__init__(design, problem, tensors_of(one), scaling, gaps, windows)
         self.ifmap_kept = one.strip.mapping.ifmap_kept
         self.keep_ofmap = one.strip.mapping.keep_ofmap
         self.bias_cycles: list[int] = []
@@ -79,9 +82,11 @@ class BiasedOracle(Oracle):
     def drain_cycles(self, group: int) -> Iterator[None]:
         rows, columns = self.rows, self.columns
         across = sum(columns.most_away(by) for by in (-1, 1)) * rows.longest()
-        along = sum(rows.most_away(by) for by in (-1, 1)) * columns.own
-        filters, each = len(self.groups[group]), rows.own * self.pitch(columns.own) + 1
-        first = self.cycle + 2 * filters * (across + along)
+        along = sum(rows.most_away(by) for by in (-1, 1)) * columns.most_owned()
+        copies = sum(columns.most_copied(by) for by in (-1, 1)) * rows.most_owned()
+        copies += sum(rows.most_copied(by) for by in (-1, 1)) * columns.most_held()
+        filters, each = len(self.groups[group]), self.list_cycles()
+        first = self.cycle + 2 * filters * (across + along + copies)
         self.freed += [first + (k + 1) * each for k in range(filters)]
         return super().drain_cycles(group)
 
@@ -112,7 +117,8 @@ class OracleAnswer:
 
 COUNTED = {
     "pair": "pairs", "product": "products", "conflict_cycle": "conflict", "skip": "skip",
-    "iaram_read": "ifmap_reads", "halo_sum": "halo_sums",
+    "iaram_read": "ifmap_reads", "halo_sum": "halo_sums", "copy_sum": "copy_sums",
+    "window_read": "window_reads",
 }  # fmt: skip
 """Counters of the core, and the oracle's figures."""
 
