@@ -23,6 +23,7 @@ from archsim.sparse.words import PORTS, LayerRun, PassWords, word_counts
 from rtl.sparse_conformance import SparseCase
 from workloads.layers import Conv2d
 from workloads.operands import Operands
+from workloads.pooling import MaxPool
 
 
 def tensors_of(one: PassWords) -> tuple[Any, Any, Any]:
@@ -201,7 +202,8 @@ class OracleCase(SparseCase):
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Of a layer: plane, channels and filters, and along both axes kernel, stride and pad."""
+    """Of a layer: plane, channels and filters, and along both axes kernel, stride and pad; pool:
+    behind it."""
 
     plane: tuple[int, int]
     channels: int = 1
@@ -211,6 +213,7 @@ class Shape:
     pad: tuple[int, int] = (0, 0)
     has_bias: bool = False
     relu: bool = False
+    pool: MaxPool | None = None
 
     @property
     def layer(self) -> Conv2d:
@@ -258,7 +261,7 @@ def random_run(
         multiplier=scaling[0], shift=scaling[1], scheme="random",
         ifmap_scale=1.0, weight_scale=1.0, ofmap_scale=1.0,
     )  # fmt: skip
-    return LayerRun(layer=layer, operands=operands)
+    return LayerRun(layer=layer, operands=operands, pool=shape.pool)
 
 
 def chained(
@@ -270,7 +273,7 @@ def chained(
     for shape, keep in zip(shapes, (*keeps, False), strict=True):
         run = random_run(design, shape, seed)
         if runs:
-            ofmap = layer_values(design, runs[-1].layer, runs[-1].operands)
+            ofmap = layer_values(design, runs[-1].layer, runs[-1].operands, runs[-1].pool)
             run = replace(run, operands=replace(run.operands, ifmap=ofmap.astype(np.int16)))
         runs.append(replace(run, keep_ofmap=keep))
     return tuple(runs)
