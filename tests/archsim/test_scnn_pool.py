@@ -21,7 +21,7 @@ from archsim.core.problem import problem_of
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
 from archsim.sparse import timing
-from archsim.sparse.chain import chain_timing
+from archsim.sparse.chain import can_stay, chain_timing
 from archsim.sparse.layer import layer_passes, layer_timing, layer_values, plan_layer
 from archsim.sparse.mapping import Mapping, map_plane
 from archsim.sparse.pooling import windows_of
@@ -175,6 +175,27 @@ def test_only_neighbours_copy() -> None:
     assert (columns.give, columns.pes, columns.most_copies) == (3, 2, (0, 3))
 
 
+def test_events_of_components() -> None:
+    """What the accumulators read and write, and what is requantised, in a pooled layer."""
+    actions = timed(THREE).actions
+    assert actions["copy_sum"] > 0 == actions["zeroed"]
+    assert actions["cleared"] == 3 * 6 * SMALL.banks * SMALL.bank_entries
+    moved = actions["product"] + 2 * actions["halo_sum"]
+    words, products, maxima = (
+        next(one for one in SMALL.components if one.name == name and one.kind == kind)
+        for name, kind in (
+            ("accumulator.words", "register"),
+            ("output_stage.requantize", "multiplier"),
+            ("maximum", "adder"),
+        )
+    )
+    written = sum(actions[name] * number for name, number in words.actions["write"].items())
+    assert written == moved + actions["copy_sum"] + actions["cleared"]
+    for one in (products, maxima):
+        (events,) = one.actions.values()
+        assert events["window_read"] == events["zeroed"] > 0 == events.get("output", 0)
+
+
 # chains
 
 ALEX = (
@@ -230,6 +251,22 @@ def test_pooled_ofmaps_stay(name: str) -> None:
     pitch = {"AlexNet": 4, "VGG": 4}[name]
     taps = behind[0].window[0] * behind[0].window[1]
     assert first.output_cycles(0) == 4 * (first.rows.give * pitch * taps + 1) + FOUR.bank_entries
+
+
+def test_a_pooled_ofmap_that_cannot_stay() -> None:
+    """Three PEs have inputs; the 2 pooled outputs are given out by two of them."""
+    wide = Scnn(grid_rows=1, grid_columns=4)
+    layer = replace(VGG[0], ifmap_height=1, kernel_height=1, pad_top=0, pad_bottom=0)
+    pool = MaxPool(window=(1, 6), stride=(1, 6))
+    small = replace(layer, channels=4, ifmap_width=2)
+    plans = [
+        plan_layer(wide, one, operands_of(one, (0.5, 0.5), seed=1), behind)
+        for one, behind in ((layer, pool), (small, None))
+    ]
+    reason = can_stay(*(plan.passes[0][0].mapping for plan in plans))
+    assert reason == "columns of PEs of the next pass must be 3, not 2"
+    mapping = plans[0].passes[0][0].mapping
+    assert [bool(mapping.columns.given(pe)) for pe in range(3)] == [True, True, False]
 
 
 def test_pools_are_of_every_layer() -> None:

@@ -15,9 +15,10 @@ from scnn_faults import field, placed, rewritten
 from scnn_passes import Shape, chained, oracle_answer, random_run, with_gaps
 
 from archsim.designs.scnn import Scnn
+from archsim.errors import InputError
 from archsim.ports import differences
 from archsim.sparse.layer import layer_values
-from archsim.sparse.words import LayerRun
+from archsim.sparse.words import LayerRun, pass_words
 from rtl import scnn
 from rtl.cases import Draw, random_case
 from rtl.core import scnn_copies, scnn_drain, scnn_halo, scnn_pe, scnn_pool
@@ -176,6 +177,15 @@ def test_values_below_zero_win() -> None:
         (run,) = chain.made.runs
         values = layer_values(chain.design, run.layer, run.operands, run.pool)
         assert (values < 0).all()
+
+
+def test_a_window_that_no_command_holds() -> None:
+    shape = replace(FLAT, plane=(1, 40), pool=MaxPool(window=(1, 32), stride=(1, 1)))
+    with pytest.raises(InputError) as raised:
+        pass_words(ROW, [random_run(ROW, shape, seed=1)])
+    assert str(raised.value) == (
+        "window_columns must be from 0 to 31 in a command of an scnn core, not 32"
+    )
 
 
 # faults
