@@ -30,6 +30,8 @@ COUNTS = (
     "skip",
     "iaram_read",
     "halo_sum",
+    "copy_sum",
+    "window_read",
     "weight_write",
     "oaram_read",
 )
@@ -202,7 +204,7 @@ class ScnnCore(wiring.Component):
             pe.step.eq(self.sequencer.step),
             pe.bias.eq(self.biases.o),
             pe.clear.valid.eq(self.clearing),
-            pe.clear.entry.eq(self.entry),
+            pe.clear.entry.eq(Mux(self.clearing, self.entry, self.sequencer.entry)),
             pe.unload.eq(unload.cross & (unload.row == row) & (unload.column == column)),
         ]
         for side in SIDES:

@@ -13,8 +13,10 @@ from archsim.sparse.words import LayerRun, PassWords, pass_words, word_counts
 from rtl.cases import Draw
 from rtl.scnn import core_members
 from rtl.sparse_conformance import SparseCase
+from workloads.errors import WorkloadError
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
+from workloads.pooling import MaxPool
 
 CHAIN_DENSITIES = (0.1, 0.5, 0.8, 1.0)
 """So that an ofmap has values."""
@@ -77,6 +79,24 @@ def _near(draw: Draw, pes: int) -> int:
     return draw.one_of(1, 2, 5, pes, pes + 1, 2 * pes - 1, 2 * pes + 1, 3 * pes)
 
 
+def random_pool(draw: Draw, layer: Conv2d | MatMul) -> MaxPool | None:
+    """A pooling now and then, if one of its windows at least fits the layer's plane."""
+    if isinstance(layer, MatMul) or draw.chance(0.6):
+        return None
+    window = draw.whole(1, 3), draw.whole(1, 3)
+    pool = MaxPool(
+        window=window,
+        stride=(draw.whole(1, 3), draw.whole(1, 3)),
+        pad=(draw.whole(0, window[0] - 1), draw.whole(0, window[1] - 1)),
+        ceil=draw.chance(0.5),
+    )
+    try:
+        pool.pooled((layer.ofmap_height, layer.ofmap_width))
+    except WorkloadError:
+        return None
+    return pool
+
+
 def random_operands(
     draw: Draw,
     design: Scnn,
@@ -101,7 +121,12 @@ def random_runs(draw: Draw, design: Scnn) -> tuple[LayerRun, ...]:
     if draw.chance(0.4):
         return _random_chain(draw, design)
     layers = [random_layer(draw, design) for _ in range(draw.one_of(1, 1, 2))]
-    return tuple(LayerRun(layer=one, operands=random_operands(draw, design, one)) for one in layers)
+    return tuple(
+        LayerRun(
+            layer=one, operands=random_operands(draw, design, one), pool=random_pool(draw, one)
+        )
+        for one in layers
+    )
 
 
 def _random_chain(draw: Draw, design: Scnn) -> tuple[LayerRun, ...]:
@@ -115,12 +140,15 @@ def _random_chain(draw: Draw, design: Scnn) -> tuple[LayerRun, ...]:
         if isinstance(layer, MatMul)
         else replace(layer, batch=1, groups=1)
     )
-    runs = (LayerRun(layer=layer, operands=_chain_operands(draw, design, layer)),)
+    operands = _chain_operands(draw, design, layer)
+    runs = (LayerRun(layer=layer, operands=operands, pool=random_pool(draw, layer)),)
     for _ in range(draw.one_of(1, 2, 2)):
-        ofmap = layer_values(design, runs[-1].layer, runs[-1].operands)
-        layer = _following(draw, design, runs[-1].layer)
+        before = runs[-1]
+        ofmap = layer_values(design, before.layer, before.operands, before.pool)
+        layer = _following(draw, design, before)
         operands = _chain_operands(draw, design, layer)
-        run = LayerRun(layer=layer, operands=replace(operands, ifmap=ofmap.astype(np.int16)))
+        operands = replace(operands, ifmap=ofmap.astype(np.int16))
+        run = LayerRun(layer=layer, operands=operands, pool=random_pool(draw, layer))
         kept = (*runs[:-1], replace(runs[-1], keep_ofmap=True), run)
         stays = draw.chance(0.8) and _can_run(design, kept)
         runs = kept if stays else (*runs, run)
@@ -141,12 +169,15 @@ def _can_run(design: Scnn, runs: tuple[LayerRun, ...]) -> bool:
     return True
 
 
-def _following(draw: Draw, design: Scnn, layer: Conv2d | MatMul) -> Conv2d | MatMul:
+def _following(draw: Draw, design: Scnn, before: LayerRun) -> Conv2d | MatMul:
     """A layer that takes the ofmap of another one, mostly with the ofmap of its own as large."""
+    layer = before.layer
     filters = draw.one_of(1, 2, design.filter_group, design.filter_group + 1)
     if isinstance(layer, MatMul):
         return replace(layer, name="next product", k=layer.n, n=filters)
     plane = layer.ofmap_height, layer.ofmap_width
+    if before.pool is not None:
+        plane = before.pool.pooled(plane)
     kernel = [min(draw.one_of(1, 2, 3, 3), side + 1) for side in plane]
     pads = [draw.one_of(side // 2, draw.whole(0, side - 1)) for side in kernel for _ in (0, 1)]
     strides = [1 if draw.chance(0.9) else 2 for _ in plane]

@@ -70,7 +70,9 @@ class SparseCase(Case):
         ]
         return {
             "layer": ", ".join(
-                f"{run.layer!r}{' (ofmap stays)' if run.keep_ofmap else ''}" for run in self.runs
+                f"{run.layer!r}{f' with {run.pool!r}' if run.pool else ''}"
+                f"{' (ofmap stays)' if run.keep_ofmap else ''}"
+                for run in self.runs
             ),
             "densities": ", ".join(densities),
         }

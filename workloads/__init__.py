@@ -8,6 +8,7 @@
 * `packaged` - trained networks and photographs in installed packages
 * `quantize` - symmetric quantisation and the integer requantisation
 * `reference` - layers in plain NumPy
+* `pooling` - `MaxPool`, `max_pool`: max pooling behind a layer
 * `integer_network` - `run_integer`: a whole network in integers beside ONNX Runtime's floats
 * `errors` - `WorkloadError`, raised on all bad input
 

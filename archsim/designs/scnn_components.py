@@ -42,16 +42,20 @@ MULTIPLIER_BITS = 16
 WIDEST_MUX = 16
 """Ways of one multiplexer; one of more is a tree of them."""
 
-AXIS_BITS, LAYER_BITS = 66, 279
+AXIS_BITS, LAYER_BITS = 111, 344
 """Of a command: of each PE row and PE column, and of the layer."""
 
-CORE_STATE_BITS = 647
+CORE_STATE_BITS = 780
 """Flip-flops of control outside the PEs that no size changes: counters of events, walks over lists,
-groups and drain, the decoder's walk, taken biases, which memory is the IARAM; counted in the
-netlist."""
+groups, drain and windows, the decoder's walk, taken biases, which memory is the IARAM; counted in
+the netlist."""
 
-PE_STATE_BITS = 44
+PE_STATE_BITS = 49
 """Of a PE's control: its walk over lists, phases, what waits for the output."""
+
+
+DRAINED: Events = {"halo_sum": 2.0, "zeroed": 1.0, "copy_sum": 2.0, "window_read": 1.0}
+"""Sums that a drain reads: a halo's and a copy's at both ends."""
 
 
 def scnn_components(design: Scnn) -> Components:
@@ -274,34 +278,43 @@ def _banks(design: Scnn) -> Components:
     name, bits, depth = "accumulator", design.accumulator_bits, design.bank_entries
     banks = design.pes * design.banks
     added: Events = {"accumulator_update": 1.0}
-    drained: Events = {"halo_sum": 2.0, "output": 1.0}
-    either, entry = {**added, **drained}, core.address_bits(depth)
+    reads: Events = {**added, **DRAINED}
+    writes: Events = {**added, "halo_sum": 2.0, "zeroed": 1.0, "copy_sum": 1.0, "cleared": 1.0}
+    entry = core.address_bits(depth)
     target = entry if design.bank_queue > 1 else min(entry, _entry_bits(design))
     return (
-        *_words(design, name, (2 * design.banks, bits, depth), either, either),
+        *_words(design, name, (2 * design.banks, bits, depth), reads, writes),
         *adders(name, bits, 2 * banks, added),
         *registers(name, bits + target, banks, added),
         *registers(name, 3, banks, added),
-        *selectors(name, bits + 2 * entry, 2 * banks, either),
-        *selectors(name, bits, 2 * banks, either),
-        *_wide_selectors(name, (bits, design.banks), design.pes, drained),
-        *registers(name, (design.banks - 1).bit_length(), design.pes, drained),
+        *selectors(name, bits + 2 * entry, 2 * banks, writes),
+        *selectors(name, bits, 2 * banks, reads),
+        *_wide_selectors(name, (bits, design.banks), design.pes, DRAINED),
+        *registers(name, (design.banks - 1).bit_length(), design.pes, DRAINED),
     )
 
 
 def _halo(design: Scnn) -> Components:
-    """Addresses of the drain, and sums on their way to a neighbour."""
+    """Addresses of the drain, and sums on their way to a neighbour.
+
+    A copy's place is own + along, own − copied + depth, and so on, of either axis; a window's is
+    compared with both ends of the region.
+    """
     name, pes, bits = "halo", design.pes, address_bits(design)
-    sent: Events = {"halo_sum": 1.0}
-    placed: Events = {"halo_sum": 2.0, "output": 1.0}
-    total = design.accumulator_bits
+    sent: Events = {"halo_sum": 1.0, "copy_sum": 1.0}
+    placed, total = DRAINED, design.accumulator_bits
+    copied: Events = {"copy_sum": 2.0}
+    given: Events = {"zeroed": 1.0, "window_read": 1.0}
     return (
         *adders(name, COORDINATE_BITS, 8 * pes, times(placed, 2)),
         *selectors(name, COORDINATE_BITS, 8 * pes, times(placed, 2)),
+        *adders(name, COORDINATE_BITS, 14 * pes, times(copied, 4)),
+        *selectors(name, COORDINATE_BITS, 8 * pes, times(copied, 2)),
+        *adders(name, COORDINATE_BITS, 4 * pes, times(given, 4)),
         *_addresses(name, COORDINATE_BITS, bits, (pes, placed)),
         *adders(name, bits, pes, placed),
         *registers(name, bits, pes, placed),
-        *registers(name, total + 4, pes, sent),
+        *registers(name, total + 6, pes, sent),
         *_wide_selectors(name, (total, 4), pes, sent),
         *adders(name, total, pes, sent),
     )
@@ -326,14 +339,18 @@ def _memory_address_bits(design: Scnn) -> int:
 
 
 def _output(design: Scnn) -> Components:
-    """Biases, requantisation, compression into OARAM."""
+    """Biases, requantisation, the maximum of a window, compression into OARAM."""
     name, pes, bits = "compress", design.pes, design.ifmap_vector_bits
-    made: Events = {"output": 1.0}
+    made: Events = {"zeroed": 1.0, "window_read": 1.0}
+    value = design.operand_bits
     left: Events = {"oaram_write": 1.0}  # a vector's lanes, one after the other
     total, lanes = design.accumulator_bits, design.ifmap_lanes
     return (
         *registers("bias", total, 2 * design.filter_group + 1, {}),
         *core.requantizers((total, MULTIPLIER_BITS), pes, made),
+        *registers("maximum", value, pes, made),
+        *adders("maximum", value, pes, made),  # which of two is larger
+        *selectors("maximum", value, 3 * pes, times(made, 3)),
         *shifters(name, min(bits, 64), pes, left),
         *held_registers(name, bits if lanes > 1 else 0, pes, left),
         *held_registers(name, bits, pes, left),
@@ -359,4 +376,5 @@ def scnn_state_bits(design: Scnn) -> int:
     queue = core.queue_state_bits(biases) + biases.bit_length()
     command = LAYER_BITS + AXIS_BITS * (design.grid_rows + design.grid_columns)
     clearing = design.bank_entries.bit_length()
+    clearing += (design.bank_entries - 1).bit_length()  # after a reset, and of a half
     return design.pes * pe + CORE_STATE_BITS + queue + command + clearing + design.bank_queue

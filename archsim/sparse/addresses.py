@@ -5,13 +5,13 @@ The sum of a product is that of an output in its PE's region,
     sum = ((p − first row) · Wacc + (q − first column)) · Kp + k
 
 and which bank holds it is asked of a table.  Its addresses are those of all outputs that inputs of
-a PE could reach in a plane without a border (`Axis.window`), counted likewise,
+a PE could reach in a plane without a border (`Axis.span`), counted likewise,
 
-    address = ((p − first row) · Wwindow + (q − first column)) · Kp + k
+    address = ((p − first row) · Wspan + (q − first column)) · Kp + k
 
 so that outputs beside the plane have one too.  A product's address is those of its activation and
 its weight, put together: p = y − r', q = x − s', address = a + w with
-w = k − (r' · Wwindow + s') · Kp.
+w = k − (r' · Wspan + s') · Kp.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def activation_operand(mapping: Mapping, lists: zero_run.Lists) -> Operand:
     """
     rows, columns = mapping.rows, mapping.columns
     shape = (mapping.lists, mapping.used_pes)
-    tables, pitch = _tables(mapping)[1], columns.window_extent
+    tables, pitch = _tables(mapping)[1], columns.span_extent
     origins = np.zeros((mapping.channels, len(mapping.phases), mapping.used_pes), np.int64)
     for pe in range(mapping.used_pes):
         row, column = mapping.place(pe)
         for number, (row_phase, column_phase) in enumerate(mapping.phases):
-            y = rows.first_output(row, row_phase) - rows.window(row).start
-            x = columns.first_output(column, column_phase) - columns.window(column).start
-            origins[:, number, pe] = tables[pe] * rows.window_extent * pitch + y * pitch + x
+            y = rows.first_output(row, row_phase) - rows.span(row).start
+            x = columns.first_output(column, column_phase) - columns.span(column).start
+            origins[:, number, pe] = tables[pe] * rows.span_extent * pitch + y * pitch + x
     order = np.arange(len(lists)).reshape(shape[::-1]).T.reshape(-1)
     lengths = lists.lengths[order]
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -82,7 +82,7 @@ def weight_operand(mapping: Mapping, lists: zero_run.Lists) -> Operand:
     pitch = np.repeat(np.array(pitches, np.int64), lists.lengths)[:, None]
     tap, filter_ = np.divmod(lists.positions, mapping.filter_pitch)
     r, s = np.divmod(tap, pitch)
-    address = filter_ - (r * mapping.columns.window_extent + s) * mapping.filter_pitch
+    address = filter_ - (r * mapping.columns.span_extent + s) * mapping.filter_pitch
     return _operand(lists.starts, lists.values, address)
 
 
@@ -98,7 +98,7 @@ def _operand(starts: IntArray, values: IntArray, address: IntArray) -> Operand:
 def bank_table(design: Scnn, mapping: Mapping) -> BankArray:
     """The bank of every address, `design.banks` beside the plane.
 
-    PEs whose regions lie alike in the plane share a table of [rows, columns, Kp] of a window; one
+    PEs whose regions lie alike in the plane share a table of [rows, columns, Kp] of a span; one
     table follows another.
     """
     banks = bank_of_address(design, mapping).reshape(-1, mapping.filter_pitch)
@@ -110,7 +110,7 @@ def bank_table(design: Scnn, mapping: Mapping) -> BankArray:
 
 
 def _tables(mapping: Mapping) -> tuple[list[tuple[BoolArray, IntArray]], list[int]]:
-    """Whether each output of a window is in the plane, and the number of its place in the region;
+    """Whether each output of a span is in the plane, and the number of its place in the region;
     the table of each PE."""
     found: dict[tuple[tuple[int, ...], ...], int] = {}
     tables: list[tuple[BoolArray, IntArray]] = []
@@ -128,11 +128,11 @@ def _tables(mapping: Mapping) -> tuple[list[tuple[BoolArray, IntArray]], list[in
 
 
 def _places(axis: Axis, pe: int) -> tuple[int, ...]:
-    """Of the outputs of a PE's window: places in its region, NOWHERE beside the plane."""
-    window, region = axis.window(pe), axis.region(pe)
+    """Of the outputs of a PE's span: places in its region, NOWHERE beside the plane."""
+    span, region = axis.span(pe), axis.region(pe)
     inside = range(axis.outputs)
-    places = [p - region.start if p in inside else NOWHERE for p in window]
-    return (*places, *[NOWHERE] * (axis.window_extent - len(places)))
+    places = [p - region.start if p in inside else NOWHERE for p in span]
+    return (*places, *[NOWHERE] * (axis.span_extent - len(places)))
 
 
 def bank_of_address(design: Scnn, mapping: Mapping) -> IntArray:

@@ -1,8 +1,8 @@
 """When bias words cross into a sparse core, after a pass has been timed (docs/contracts/scnn.md).
 
 The queue holds 2 · `filter_group` words, so that those of two groups are there.  Word n is given
-back when the list of filter n is ended: DS(g) + HALO(g) + (k + 1) · (Pt · Qt + 1) for the k-th
-filter of group g, with the pitch of outputs for Qt where the ofmap stays.
+back when the list of filter n is ended: DS(g) + HALO(g) + COPY(g) + (k + 1) · the cycles of a list
+(`Mapping.list_cycles`) for the k-th filter of group g.
 """
 
 from __future__ import annotations
@@ -52,6 +52,6 @@ def _given_back(timing: PassTiming) -> tuple[IntArray, IntArray]:
     """Of every filter: the cycle in which its word's place is free, and its group."""
     mapping = timing.mapping
     groups, number = np.divmod(np.arange(mapping.filters), mapping.group_size)
-    halos = np.array([mapping.halo_cycles(group) for group in range(mapping.groups)], np.int64)
-    each = mapping.rows.own * mapping.output_pitch + 1
-    return timing.drain_starts[groups] + halos[groups] + (number + 1) * each, groups
+    moves = np.array([mapping.move_cycles(group) for group in range(mapping.groups)], np.int64)
+    each = mapping.list_cycles
+    return timing.drain_starts[groups] + moves[groups] + (number + 1) * each, groups

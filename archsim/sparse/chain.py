@@ -21,6 +21,7 @@ from archsim.sparse.mapping import Axis, Mapping
 from archsim.sparse.strips import Strip
 from archsim.sparse.timing import Services
 from workloads.operands import Operands
+from workloads.pooling import MaxPool
 
 
 def chain_timing(
@@ -28,23 +29,30 @@ def chain_timing(
     layers: Sequence[Layer],
     operands: Sequence[Operands],
     services: Services | None = None,
+    pools: Sequence[MaxPool | None] | None = None,
 ) -> tuple[ScnnTiming, ...]:
     """The timing of each layer, the ofmap of every one that can stay not leaving; cycles add up.
 
-    operands: of each layer; the ifmap of layer i + 1 must be the ofmap of layer i.
+    operands: of each layer; the ifmap of layer i + 1 must be the ofmap of layer i.  pools: behind
+    each layer; none by default.
     services: of the ports, for every pass anew.  Raises InputError as
-    `archsim.sparse.layer.plan_layer`, for another number of operands than layers, for no layer, and
-    for an ifmap that is not the ofmap before.
+    `archsim.sparse.layer.plan_layer`, for another number of operands or pools than layers, for no
+    layer, and for an ifmap that is not the ofmap before.
     """
     require(
         0 < len(layers) == len(operands),
         f"operands must be of each of {len(layers)} layers (at least one), not of {len(operands)}",
     )
+    behind = [None] * len(layers) if pools is None else pools
+    require(
+        len(behind) == len(layers),
+        f"pools must be of each of {len(layers)} layers, not of {len(behind)}",
+    )
     here, found = design, list[LayerPlan]()
-    for layer, own in zip(layers, operands, strict=True):
-        kept = _kept_plan(here, found[-1], layer, own) if found else None
+    for layer, own, pool in zip(layers, operands, behind, strict=True):
+        kept = _kept_plan(here, found[-1], (layer, own, pool)) if found else None
         here = exchanged(here) if kept else design
-        plan = kept or plan_layer(design, layer, own)
+        plan = kept or plan_layer(design, layer, own, pool)
         if found:
             require_follows(found[-1], layer, own)
         if kept:
@@ -53,10 +61,12 @@ def chain_timing(
     return tuple(planned_timing(design, plan, services) for plan in found)
 
 
-def _kept_plan(here: Scnn, before: LayerPlan, layer: Layer, operands: Operands) -> LayerPlan | None:
+def _kept_plan(
+    here: Scnn, before: LayerPlan, step: tuple[Layer, Operands, MaxPool | None]
+) -> LayerPlan | None:
     """The layer with IARAM and OARAM in each other's place, if the ofmap before can stay."""
     try:
-        plan = plan_layer(exchanged(here), layer, operands)
+        plan = plan_layer(exchanged(here), *step)
     except InputError:
         return None
     return None if plans_can_stay(before, plan) else plan
@@ -70,7 +80,7 @@ def exchanged(design: Scnn) -> Scnn:
 def can_stay(mapping: Mapping, next_mapping: Mapping) -> str | None:
     """Why the ofmap of a pass cannot stay as the ifmap of the next one; None if it can.
 
-    It can if the next pass has no stride, and in each PE the inputs that are its outputs.
+    It can if the next pass has no stride, and in each PE the inputs that are its (pooled) outputs.
     """
     if next_mapping.channels != mapping.filters:
         return f"channels of the next pass must be {mapping.filters}, not {next_mapping.channels}"
@@ -82,16 +92,17 @@ def can_stay(mapping: Mapping, next_mapping: Mapping) -> str | None:
 def _axis_can_stay(name: str, axis: Axis, next_axis: Axis) -> str | None:
     pairs = (
         (f"stride along {name} of the next pass", next_axis.stride, 1),
-        (f"{name} of the next pass", next_axis.size, axis.outputs),
+        (f"{name} of the next pass", next_axis.size, axis.window.outputs),
         (f"{name} of PEs of the next pass", next_axis.pes, axis.pes),
-        (f"{name} of a PE's tile in the next pass", next_axis.tile, axis.own),
+        (f"{name} of a PE's tile in the next pass", next_axis.tile, axis.give),
     )
     for what, found, wanted in pairs:
         if found != wanted:
             return f"{what} must be {wanted}, not {found}"
-    owning = sum(bool(axis.owned(pe)) for pe in range(axis.pes))
-    if owning != axis.pes:
-        return f"{name} of PEs with outputs must be {axis.pes}, all that are used, not {owning}"
+    if axis.givers != axis.pes:
+        return (
+            f"{name} of PEs with outputs must be {axis.pes}, all that are used, not {axis.givers}"
+        )
     return None
 
 

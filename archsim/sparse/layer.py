@@ -15,16 +15,18 @@ import numpy as np
 
 from archsim.core import layout
 from archsim.core.operand_check import check_integers
-from archsim.core.problem import Problem, problem_of
+from archsim.core.problem import problem_of
 from archsim.core.values import compute
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.sparse.fold import folded
+from archsim.sparse.pooling import check_pool, join_pooled, pooled_values
 from archsim.sparse.strips import Strip, strips_of
 from archsim.sparse.timing import PassTiming, Services, pass_timing
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
+from workloads.pooling import MaxPool
 
 Layer = Conv2d | MatMul
 _Tensors = tuple[AnyIntArray, AnyIntArray, IntArray]
@@ -33,7 +35,7 @@ _Tensors = tuple[AnyIntArray, AnyIntArray, IntArray]
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerPlan:
     """A layer's passes before they are timed: the strips of each image and conv group; the ofmap in
-    the layer's own shape, `layer_values`."""
+    the layer's own shape, pooled where it is, `layer_values`."""
 
     layer: Layer
     passes: tuple[tuple[Strip, ...], ...]
@@ -119,12 +121,19 @@ def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
     vectors broadcast.  fifo_write: into FIFOs, one for every used PE.  weight_read: from the FIFOs.
     iaram_write: vectors loaded; oaram_write: of the ofmap; oaram_read: of them, those that leave;
     iaram_read: vectors, also of an ifmap that has stayed.  halo_sum: sent to a neighbour.
-    output: sums that are given out.  skip: blocks without activations.
+    output: that are given out, pooled where the pass is; zeroed: sums that are read, given out and
+    set to 0, where it is not.  copy_sum: sent to a neighbour, and kept; window_read: sums that are
+    read for windows; cleared: sums set to 0 behind the drains of pooled passes.
+    skip: blocks without activations.
     """
     totals = {
         name: int(per_pe(design, passes, name).sum())
-        for name in ("pairs", "products", "conflict", "skip", "ifmap_reads", "halo_sums")
-    }
+        for name in (
+            "pairs", "products", "conflict", "skip", "ifmap_reads", "halo_sums", "copy_sums",
+            "window_reads",
+        )
+    }  # fmt: skip
+    maps = [one.mapping for one in passes]
     return {
         "pair": totals["pairs"],
         "product": totals["products"],
@@ -138,36 +147,51 @@ def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
         "oaram_write": sum(one.oaram_writes for one in passes),
         "oaram_read": sum(len(one.ofmap_cycles) for one in passes),
         "halo_sum": totals["halo_sums"],
-        "output": sum(one.mapping.outputs for one in passes),
+        "output": sum(one.outputs for one in maps),
+        "zeroed": sum(one.outputs for one in maps if not one.pooled),
+        "copy_sum": totals["copy_sums"],
+        "window_read": totals["window_reads"],
+        "cleared": sum(
+            one.groups * one.used_pes * design.accumulators for one in maps if one.pooled
+        ),
         "skip": totals["skip"],
     }
 
 
-def layer_values(design: Scnn, layer: Layer, operands: Operands) -> IntArray:
-    """The ofmap in the layer's own shape: exact, sums wrap at `accumulator_bits`.
+def layer_values(
+    design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
+) -> IntArray:
+    """The ofmap in the layer's own shape, [N, K, U, V] if it is pooled: exact, sums wrap at
+    `accumulator_bits`.
 
-    Raises InputError for operands of other shapes or widths than the layer's and the design's.
+    Raises InputError for operands of other shapes or widths than the layer's and the design's, and
+    for a pooling that the layer cannot have.
     """
     problem = problem_of(layer)
-    return layout.join_ofmap(layer, problem, _tensors(design, layer, problem, operands)[2])
+    ofmap = _tensors(design, layer, operands, pool)[2]
+    return join_pooled(layer, problem, ofmap, pool)
 
 
-def layer_passes(design: Scnn, layer: Layer, operands: Operands) -> list[tuple[Strip, ...]]:
+def layer_passes(
+    design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
+) -> list[tuple[Strip, ...]]:
     """The strips of each image and conv group, with their mappings and lists.
 
     Raises InputError as `layer_timing`.
     """
-    problem = problem_of(layer)
-    return _passes(design, layer, problem, _tensors(design, layer, problem, operands))
+    return _passes(design, layer, _tensors(design, layer, operands, pool), pool)
 
 
 def _passes(
-    design: Scnn, layer: Layer, problem: Problem, tensors: _Tensors
+    design: Scnn, layer: Layer, tensors: _Tensors, pool: MaxPool | None = None
 ) -> list[tuple[Strip, ...]]:
     ifmap, weight, ofmap = tensors
+    problem = problem_of(layer)
     try:
         return [
-            strips_of(design, problem, (ifmap[image, group], weight[group], ofmap[image, group]))
+            strips_of(
+                design, problem, (ifmap[image, group], weight[group], ofmap[image, group]), pool
+            )
             for image in range(problem.images)
             for group in range(problem.groups)
         ]
@@ -176,32 +200,39 @@ def _passes(
 
 
 def layer_timing(
-    design: Scnn, layer: Layer, operands: Operands, services: Services | None = None
+    design: Scnn,
+    layer: Layer,
+    operands: Operands,
+    services: Services | None = None,
+    pool: MaxPool | None = None,
 ) -> ScnnTiming:
     """Cycles, actions and stored bits of a layer.
 
-    services: of the ports, for every pass anew; a vector a cycle by default.
+    services: of the ports, for every pass anew; a vector a cycle by default.  pool: behind it.
     Raises InputError as `plan_layer`.
     """
-    return planned_timing(design, plan_layer(design, layer, operands), services)
+    return planned_timing(design, plan_layer(design, layer, operands, pool), services)
 
 
-def plan_layer(design: Scnn, layer: Layer, operands: Operands) -> LayerPlan:
-    """The passes of a layer.  A fully connected layer that does not fit is folded
-    (`archsim.sparse.fold`).
+def plan_layer(
+    design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
+) -> LayerPlan:
+    """The passes of a layer, which the core pools if there is a `pool`.  A fully connected layer
+    that does not fit is folded (`archsim.sparse.fold`).
 
-    Raises InputError for operands that do not match, for a dilated kernel, and where the smallest
-    strip of the layer's plane does not fit the PEs' memories.
+    Raises InputError for operands that do not match, for a dilated kernel, for a pooling that the
+    layer cannot have (a fully connected one none), and where the smallest strip of the layer's
+    plane does not fit the PEs' memories.
     """
     problem = problem_of(layer)
-    tensors = _tensors(design, layer, problem, operands)
+    tensors = _tensors(design, layer, operands, pool)
     try:
-        passes = _passes(design, layer, problem, tensors)
+        passes = _passes(design, layer, tensors, pool)
     except InputError:
         if not (isinstance(layer, MatMul) and layer.shared_weight):
             raise
         passes = [_folded_passes(design, layer, operands, tensors[2].reshape(layer.m, layer.n))]
-    ofmap = layout.join_ofmap(layer, problem, tensors[2])
+    ofmap = join_pooled(layer, problem, tensors[2], pool)
     return LayerPlan(layer=layer, passes=tuple(passes), ofmap=ofmap)
 
 
@@ -238,14 +269,18 @@ def _folded_passes(
         weight = layout.split_weight(part.layer, problem, part.operands.weight)
         after = first + problem.filters
         own = ofmap[:, None, None, None, first:after]
-        found += _passes(design, part.layer, problem, (ifmap, weight, own))
+        found += _passes(design, part.layer, (ifmap, weight, own))
         first = after
     return tuple(strip for strips in found for strip in strips)
 
 
-def _tensors(design: Scnn, layer: Layer, problem: Problem, operands: Operands) -> _Tensors:
-    """ifmap [images, groups, H, W, C], weight [groups, K, R, S, C], ofmap [images, groups, P, Q,
-    K]."""
+def _tensors(
+    design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
+) -> _Tensors:
+    """ifmap [images, groups, H, W, C], weight [groups, K, R, S, C], ofmap [images, groups, P, Q, K]
+    or, pooled, [images, groups, U, V, K]."""
+    check_pool(layer, pool)
+    problem = problem_of(layer)
     widths = (design.operand_bits, design.accumulator_bits)
     check_integers(layer, operands, (*widths, design.multiplier_bits))
     bias = None
@@ -254,7 +289,8 @@ def _tensors(design: Scnn, layer: Layer, problem: Problem, operands: Operands) -
     ifmap = layout.split_ifmap(layer, problem, operands.ifmap)
     weight = layout.split_weight(layer, problem, operands.weight)
     scaling = operands.multiplier, operands.shift
-    return ifmap, weight, compute(problem, (ifmap, weight, bias), scaling, widths)
+    ofmap = compute(problem, (ifmap, weight, bias), scaling, widths)
+    return ifmap, weight, pooled_values(ofmap, pool)
 
 
 __all__ = [

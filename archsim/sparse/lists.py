@@ -77,32 +77,34 @@ def weight_lists(design: Scnn, mapping: Mapping, weight: AnyIntArray, group: int
 
 
 def ofmap_lists(design: Scnn, mapping: Mapping, ofmap: AnyIntArray) -> Lists:
-    """Of ofmap [P, Q, K]: for each PE that owns outputs, for each filter.
+    """Of ofmap [P, Q, K], pooled where the layer is: for each PE that gives outputs out, for each
+    filter.
 
-    position = row · owned columns + column, both counted from the PE's first output.
+    position = row · its columns + column, both counted from the PE's first output.
     """
-    first_row, heights = _owned(mapping.rows)
-    first_column, widths = _owned(mapping.columns)
-    row, column = np.divmod(np.arange(mapping.rows.own * mapping.columns.own), widths[:, None])
+    first_row, heights = _given(mapping.rows)
+    first_column, widths = _given(mapping.columns)
+    positions = np.arange(mapping.rows.give * mapping.columns.give)
+    row, column = np.divmod(positions, widths[:, None])
     present = row < heights[:, None, None]
     rows = np.where(present, first_row[:, None, None] + row, NOWHERE)
     columns = np.where(present, first_column[:, None] + column, NOWHERE)
     places = np.moveaxis(_padded(ofmap)[rows, columns], -1, 2)
     kept = None
     if design.sparsity == "weights":
-        kept = np.broadcast_to(present[:, :, None], places.shape).reshape(-1, row.shape[1])
+        kept = np.broadcast_to(present[:, :, None], places.shape).reshape(-1, len(positions))
     return encode(
-        places.reshape(-1, row.shape[1]),
+        places.reshape(-1, len(positions)),
         lanes=design.ifmap_lanes,
         index_bits=design.index_bits,
         kept=kept,
     )
 
 
-def _owned(axis: Axis) -> tuple[IntArray, IntArray]:
-    """First output and number of outputs of each PE that owns some."""
-    owned = [found for found in map(axis.owned, range(axis.pes)) if found]
-    return np.array([one.start for one in owned]), np.array([len(one) for one in owned])
+def _given(axis: Axis) -> tuple[IntArray, IntArray]:
+    """First output and number of outputs of each PE that gives some out."""
+    given = [axis.given(pe) for pe in range(axis.givers)]
+    return np.array([one.start for one in given]), np.array([len(one) for one in given])
 
 
 def vectors_by_pe(lists: Lists, pes: int) -> npt.NDArray[np.int64]:

@@ -6,6 +6,9 @@ which it keeps sums too; these are the halo.  Of a strided convolution, inputs a
 have equal remainders modulo the stride; each pair of remainders is a phase.
 
     y + pad = y'' · stride + phase,   r = r' · stride + phase,   p = y'' − r'
+
+Where the layer is pooled, PE i gives out the pooled outputs [i · give, (i + 1) · give), and owns
+the outputs that their windows advance by; what its windows see beside is copied from neighbours.
 """
 
 from __future__ import annotations
@@ -17,10 +20,12 @@ from archsim.core.problem import Problem
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError, require
 from archsim.numbers import bit_ceil, ceil_div
+from archsim.sparse.ownership import Ownership
+from archsim.sparse.pooling import Window, windows_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Axis:
+class Axis(Ownership):
     """Rows or columns of a plane over PEs in a row.
 
     size, outputs: of the plane.  pad: before the first input; negative where a strip of an image
@@ -28,28 +33,21 @@ class Axis:
     """
 
     size: int
-    outputs: int
     kernel: int
     stride: int
     pad: int
-    pes: int
     tile: int
-    own: int
 
     def inputs(self, pe: int) -> range:
         """The inputs that a PE has, maybe none."""
         return range(min(pe * self.tile, self.size), min((pe + 1) * self.tile, self.size))
 
-    def owned(self, pe: int) -> range:
-        """The outputs that a PE gives out, maybe none."""
-        return range(min(pe * self.own, self.outputs), min((pe + 1) * self.own, self.outputs))
-
     def reached(self, pe: int) -> range:
         """The outputs between the first and the last that a PE's inputs may reach."""
-        window = self.window(pe)
-        return range(max(0, window.start), min(self.outputs, window.stop))
+        span = self.span(pe)
+        return range(max(0, span.start), min(self.outputs, span.stop))
 
-    def window(self, pe: int) -> range:
+    def span(self, pe: int) -> range:
         """What a PE's inputs would reach in a plane without a border."""
         inputs = self.inputs(pe)
         if not inputs:
@@ -58,34 +56,40 @@ class Axis:
         return range(low, (inputs[-1] + self.pad) // self.stride + 1)
 
     @cached_property
-    def window_extent(self) -> int:
-        """The longest window."""
-        return max(len(self.window(pe)) for pe in range(self.pes))
+    def span_extent(self) -> int:
+        """The longest span."""
+        return max(len(self.span(pe)) for pe in range(self.pes))
 
     def region(self, pe: int) -> range:
-        """The outputs for which a PE has sums: all from the first to the last that it reaches or
-        owns."""
-        parts = [part for part in (self.reached(pe), self.owned(pe)) if part]
+        """The outputs for which a PE has sums: all from the first to the last that it reaches,
+        owns, or has in a window."""
+        parts = [part for part in (self.reached(pe), self.owned(pe), self.seen(pe)) if part]
         if not parts:
             return range(pe * self.own, pe * self.own)
         return range(min(part[0] for part in parts), max(part[-1] for part in parts) + 1)
 
+    def first_window(self, pe: int) -> int:
+        """Where a PE's first window begins in its region; below 0 in padding."""
+        return pe * self.own - self.window.pad - self.region(pe).start if self.given(pe) else 0
+
     def below(self, pe: int) -> int:
         """Outputs of the region that the PE before owns."""
         region = self.region(pe)
-        return len(range(region.start, min(region.stop, pe * self.own)))
+        return len(range(region.start, min(region.stop, self.own_start(pe))))
 
     def above(self, pe: int) -> int:
         """Outputs of the region that the next PE owns."""
         region = self.region(pe)
-        return len(range(max(region.start, (pe + 1) * self.own), region.stop))
+        return len(range(max(region.start, self.own_start(pe + 1)), region.stop))
 
     @property
     def meets_neighbours_only(self) -> bool:
-        """Whether all that PEs reach is their own or their neighbours'."""
+        """Whether all that PEs reach or have in windows is their own or their neighbours'."""
         return all(
-            not reached or ((pe - 1) * self.own <= reached[0] and reached[-1] < (pe + 2) * self.own)
-            for pe, reached in enumerate(map(self.reached, range(self.pes)))
+            not part
+            or (self.own_start(max(pe - 1, 0)) <= part[0] and part[-1] < self.own_start(pe + 2))
+            for pe in range(self.pes)
+            for part in (self.reached(pe), self.seen(pe))
         )
 
     @cached_property
@@ -126,17 +130,21 @@ class Axis:
         return ceil_div(self.tile, self.stride)
 
 
-def axis_of(plane: tuple[int, int], kernel: int, stride: int, pad: int, grid: int) -> Axis:
+def axis_of(
+    plane: tuple[int, int], kernel: int, stride: int, pad: int, grid: int, window: Window
+) -> Axis:
     """The axis of (inputs, outputs) over the most PEs of which only neighbours share outputs.
 
     PEs at the end that would have neither inputs nor outputs are not used.
     """
-    size, outputs = plane
+    size = plane[0]
+    outputs = window.seen(range(window.outputs), plane[1]).stop
     for pes in range(grid, 0, -1):
-        tile, own = ceil_div(size, pes), ceil_div(outputs, pes)
+        tile, give = ceil_div(size, pes), ceil_div(window.outputs, pes)
         axis = Axis(
-            size=size, outputs=outputs, kernel=kernel, stride=stride, pad=pad, tile=tile, own=own,
-            pes=max(ceil_div(size, tile), ceil_div(outputs, own)),
+            size=size, outputs=outputs, kernel=kernel, stride=stride, pad=pad, tile=tile,
+            pes=max(ceil_div(size, tile), ceil_div(window.outputs, give)),
+            own=give * window.stride, window=window,
         )  # fmt: skip
         if axis.meets_neighbours_only:
             return axis
@@ -152,6 +160,8 @@ class Mapping:
     activations with a list of weights.  Blocks follow one another by group, channel, phase.
     ifmap_kept: the ifmap is what the pass before has left in the PEs.  keep_ofmap: the ofmap stays
     there for the next pass, with the positions of an ifmap.
+    clear_cycles: of a half of the banks behind each of its drains, where the layer is pooled; 0
+    where it is not.
     """
 
     rows: Axis
@@ -161,6 +171,7 @@ class Mapping:
     group_size: int
     ifmap_kept: bool = False
     keep_ofmap: bool = False
+    clear_cycles: int = 0
 
     @property
     def used_pes(self) -> int:
@@ -168,8 +179,12 @@ class Mapping:
 
     @property
     def outputs(self) -> int:
-        """Of the plane and all filters."""
-        return self.rows.outputs * self.columns.outputs * self.filters
+        """That are given out, pooled where the layer is: of the plane and all filters."""
+        return self.rows.window.outputs * self.columns.window.outputs * self.filters
+
+    @property
+    def pooled(self) -> bool:
+        return self.clear_cycles > 0
 
     def place(self, pe: int) -> tuple[int, int]:
         """Row and column of a PE; PEs are counted row by row."""
@@ -216,9 +231,9 @@ class Mapping:
 
     @property
     def output_pitch(self) -> int:
-        """Places from a row of a PE's outputs to the next: own columns, or, if the ofmap stays, the
-        power of two that is at least as many, which is the pitch of an ifmap."""
-        return bit_ceil(self.columns.own) if self.keep_ofmap else self.columns.own
+        """Places from a row of a PE's outputs to the next: columns that it gives out, or, if the
+        ofmap stays, the power of two that is at least as many, which is the pitch of an ifmap."""
+        return bit_ceil(self.columns.give) if self.keep_ofmap else self.columns.give
 
     @property
     def accumulators(self) -> int:
@@ -226,15 +241,32 @@ class Mapping:
         return self.filter_pitch * self.rows.extent * self.columns.extent
 
     def halo_cycles(self, group: int) -> int:
-        """2 · Kc · (Hacc · (left + right) + (up + down) · own columns)."""
+        """2 · Kc · (Hacc · (left + right) + (up + down) · the most own columns)."""
         across = self.columns.most_below + self.columns.most_above
         along = self.rows.most_below + self.rows.most_above
-        sums = self.rows.extent * across + along * self.columns.own
+        sums = self.rows.extent * across + along * self.columns.most_owned
         return 2 * self.group_filters(group) * sums
 
+    def copy_cycles(self, group: int) -> int:
+        """2 · Kc · (the most own rows · copies of columns + copies of rows · the most columns that
+        are own or copied)."""
+        sums = self.rows.most_owned * sum(self.columns.most_copies)
+        sums += sum(self.rows.most_copies) * self.columns.most_held
+        return 2 * self.group_filters(group) * sums
+
+    def move_cycles(self, group: int) -> int:
+        """Halos, then copies."""
+        return self.halo_cycles(group) + self.copy_cycles(group)
+
+    @property
+    def list_cycles(self) -> int:
+        """Of the output of a filter: rows · pitch · window + 1, a sum a cycle and one to end it."""
+        window = self.rows.window.size * self.columns.window.size
+        return self.rows.give * self.output_pitch * window + 1
+
     def output_cycles(self, group: int) -> int:
-        """Kc · (own rows · output pitch + 1): a place a cycle, and one to end each list."""
-        return self.group_filters(group) * (self.rows.own * self.output_pitch + 1)
+        """Kc · `list_cycles` + `clear_cycles`."""
+        return self.group_filters(group) * self.list_cycles + self.clear_cycles
 
     def halo_sums(self, pe: int) -> int:
         """Sums for each filter that a PE sends: first to its sides, then up and down."""
@@ -243,9 +275,24 @@ class Mapping:
         along = self.rows.below(row) + self.rows.above(row)
         return len(self.rows.region(row)) * across + along * len(self.columns.owned(column))
 
+    def copy_sums(self, pe: int) -> int:
+        """Sums for each filter that a PE sends to be copied: to its sides, then up and down."""
+        (row, column), rows, columns = self.place(pe), self.rows, self.columns
+        across, along = sum(columns.sent(column)), sum(rows.sent(row))
+        held = len(columns.owned(column)) + columns.copies(column)
+        return len(rows.owned(row)) * across + along * held
 
-def map_plane(design: Scnn, problem: Problem, group_size: int) -> Mapping:
-    """The mapping of one image and conv group of a problem with a given Kc.
+    def window_reads(self, pe: int) -> int:
+        """Sums for each filter that a PE reads for its windows; 0 without pooling."""
+        row, column = self.place(pe)
+        return self.rows.reads(row) * self.columns.reads(column) if self.pooled else 0
+
+
+def map_plane(
+    design: Scnn, problem: Problem, group_size: int, windows: tuple[Window, Window] | None = None
+) -> Mapping:
+    """The mapping of one image and conv group of a problem with a given Kc; windows: of the rows
+    and columns of its pooling.
 
     Raises InputError for what the core cannot do: dilation.
     """
@@ -258,18 +305,22 @@ def map_plane(design: Scnn, problem: Problem, group_size: int) -> Mapping:
         "dilation must be 1 in a sparse core (any stride is supported), not "
         f"{problem.dilation_height}x{problem.dilation_width}",
     )
+    rows, columns = windows or windows_of(None, (problem.out_height, problem.out_width))
     return Mapping(
         rows=axis_of(
             (problem.height, problem.out_height),
             problem.kernel_height, problem.stride_height, problem.pad_top, design.grid_rows,
+            rows,
         ),
         columns=axis_of(
             (problem.width, problem.out_width),
             problem.kernel_width, problem.stride_width, problem.pad_left, design.grid_columns,
+            columns,
         ),
         channels=problem.channels,
         filters=problem.filters,
         group_size=group_size,
+        clear_cycles=design.bank_entries if windows else 0,
     )  # fmt: skip
 
 

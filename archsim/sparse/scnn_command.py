@@ -25,6 +25,8 @@ POSITION_BITS = 20
 """Of a position in a compressed list."""
 PHASE_BITS = 5
 """Of a phase along an axis, and of their number."""
+WINDOW_BITS = 5
+"""Of a pooling window, of its stride, and of copies, along an axis."""
 
 AXIS_FIELDS = (
     CommandField("base", COORDINATE_BITS + 1, True),  # first output of phase 0, in the region
@@ -33,6 +35,12 @@ AXIS_FIELDS = (
     CommandField("own_first", COORDINATE_BITS),  # outputs of the region that the PE before owns
     CommandField("own_count", COORDINATE_BITS),
     CommandField("next_first", COORDINATE_BITS),  # from its first output to the next region's
+    CommandField("give_count", COORDINATE_BITS),  # outputs that it gives out, pooled
+    CommandField("window_first", COORDINATE_BITS + 1, True),  # its first window, in the region
+    CommandField("copy_before", WINDOW_BITS),  # outputs that the PE before owns, in its windows
+    CommandField("copy_behind", WINDOW_BITS),  # that the next PE owns
+    CommandField("sent_before", WINDOW_BITS),  # own outputs, in windows of the PE before
+    CommandField("sent_behind", WINDOW_BITS),  # in windows of the next PE
 )
 """Along one axis, of one PE row or column."""
 
@@ -54,12 +62,12 @@ LAYER_FIELDS = (
     CommandField("halo_right", COORDINATE_BITS),
     CommandField("halo_up", COORDINATE_BITS),
     CommandField("halo_down", COORDINATE_BITS),
-    CommandField("out_rows", COORDINATE_BITS),  # Pt
-    CommandField("out_columns", COORDINATE_BITS),  # Qt
+    CommandField("out_rows", COORDINATE_BITS),  # rows of outputs that a PE gives out
+    CommandField("out_columns", COORDINATE_BITS),  # Qt, the most columns that a PE owns
     CommandField("out_pitch", COORDINATE_BITS),  # places of a row of outputs
     CommandField("rows_used", 8),
     CommandField("columns_used", 8),
-    CommandField("owning_rows", 8),  # PE rows that own outputs; they come first
+    CommandField("owning_rows", 8),  # PE rows that give outputs out; they come first
     CommandField("owning_columns", 8),
     CommandField("ofmap_lists", 24),  # of one PE: filters of the layer
     CommandField("has_bias", 1),
@@ -68,6 +76,17 @@ LAYER_FIELDS = (
     CommandField("keep_ofmap", 1),  # the ofmap stays
     CommandField("multiplier", 16),
     CommandField("shift", 6),
+    CommandField("pooled", 1),  # sums are read for windows, and cleared behind the drain
+    CommandField("window_rows", WINDOW_BITS),  # 1 without pooling, as the next three
+    CommandField("window_columns", WINDOW_BITS),
+    CommandField("row_step", WINDOW_BITS),  # from a window to the next
+    CommandField("column_step", WINDOW_BITS),
+    CommandField("copy_left", WINDOW_BITS),
+    CommandField("copy_right", WINDOW_BITS),
+    CommandField("copy_up", WINDOW_BITS),
+    CommandField("copy_down", WINDOW_BITS),
+    CommandField("copy_rows", COORDINATE_BITS),  # the most rows that a PE owns
+    CommandField("copy_columns", COORDINATE_BITS),  # the most columns that it owns or copies
 )
 """The same for all PEs."""
 
@@ -118,13 +137,13 @@ def _layer_values(mapping: Mapping, output: Output) -> dict[str, int]:
         "halo_right": columns.most_above,
         "halo_up": rows.most_below,
         "halo_down": rows.most_above,
-        "out_rows": rows.own,
-        "out_columns": columns.own,
+        "out_rows": rows.give,
+        "out_columns": columns.most_owned,
         "out_pitch": mapping.output_pitch,
         "rows_used": rows.pes,
         "columns_used": columns.pes,
-        "owning_rows": ceil_div(rows.outputs, rows.own),
-        "owning_columns": ceil_div(columns.outputs, columns.own),
+        "owning_rows": rows.givers,
+        "owning_columns": columns.givers,
         "ofmap_lists": mapping.filters,
         "has_bias": int(output.has_bias),
         "relu": int(output.relu),
@@ -132,6 +151,24 @@ def _layer_values(mapping: Mapping, output: Output) -> dict[str, int]:
         "keep_ofmap": int(mapping.keep_ofmap),
         "multiplier": output.multiplier,
         "shift": output.shift,
+        **_pool_values(mapping),
+    }
+
+
+def _pool_values(mapping: Mapping) -> dict[str, int]:
+    rows, columns = mapping.rows, mapping.columns
+    return {
+        "pooled": int(mapping.pooled),
+        "window_rows": rows.window.size,
+        "window_columns": columns.window.size,
+        "row_step": rows.window.stride,
+        "column_step": columns.window.stride,
+        "copy_left": columns.most_copies[1],
+        "copy_right": columns.most_copies[0],
+        "copy_up": rows.most_copies[1],
+        "copy_down": rows.most_copies[0],
+        "copy_rows": rows.most_owned,
+        "copy_columns": columns.most_held,
     }
 
 
@@ -146,6 +183,12 @@ def _axis_values(axis: Axis, pe: int) -> dict[str, int]:
         "own_first": axis.below(pe),
         "own_count": len(axis.owned(pe)),
         "next_first": axis.region(pe + 1).start - region.start if pe + 1 < axis.pes else 0,
+        "give_count": len(axis.given(pe)),
+        "window_first": axis.first_window(pe),
+        "copy_before": axis.copies_before(pe),
+        "copy_behind": axis.copies_behind(pe),
+        "sent_before": axis.sent(pe)[0],
+        "sent_behind": axis.sent(pe)[1],
     }
 
 

@@ -3,7 +3,8 @@
 The sums of one filter must fit a PE's accumulators, its part of the ifmap its IARAM, its part of
 the ofmap its OARAM.  A plane for which they do not is cut into strips of equally many rows of the
 ofmap (the last may have fewer), as few as do; a plane of one row is cut into columns.  A strip is
-a problem of its own, with the inputs that its outputs see.
+a problem of its own, with the inputs that its outputs see.  Of a pooled layer these are pooled
+rows: a strip has the rows that its windows see, and two strips may compute the same one.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from archsim.errors import InputError
 from archsim.numbers import AnyIntArray, ceil_div
 from archsim.sparse.lists import fit_fifo, ifmap_lists, ofmap_lists, vectors_by_pe
 from archsim.sparse.mapping import Mapping, largest_group, map_plane, refuse_accumulators
+from archsim.sparse.pooling import Window, windows_of
 from archsim.sparse.timing import PassOperands
+from workloads.pooling import MaxPool
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Strip:
-    """A pass, ready to run.  rows, columns: its outputs in the plane; sizes as in `problem`."""
+    """A pass, ready to run.  rows, columns: its outputs in the plane, pooled where the layer is;
+    sizes as in `problem`, whose outputs are those before pooling."""
 
     problem: Problem
     rows: range
@@ -33,36 +37,65 @@ class Strip:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Plane:
-    """One image and conv group: ifmap [H, W, C], weight [K, R, S, C], ofmap [P, Q, K]."""
+    """One image and conv group: ifmap [H, W, C], weight [K, R, S, C], ofmap [P, Q, K], pooled
+    where the layer is (`windows` of its rows and columns)."""
 
     problem: Problem
     ifmap: AnyIntArray
     weight: AnyIntArray
     ofmap: AnyIntArray
+    windows: tuple[Window, Window] | None
 
     @property
     def by_columns(self) -> bool:
         """Whether strips are of columns."""
-        return self.problem.out_height == 1
+        return len(self.ofmap) == 1
 
     @property
     def outputs(self) -> int:
         """Along the axis that is cut."""
-        return self.problem.out_width if self.by_columns else self.problem.out_height
+        return self.ofmap.shape[1 if self.by_columns else 0]
+
+    @property
+    def window(self) -> Window:
+        """Along the axis that is cut."""
+        if self.windows is None:
+            return Window(outputs=self.outputs)
+        return self.windows[1 if self.by_columns else 0]
+
+    @property
+    def all_seen(self) -> bool:
+        """Whether every input is seen by some output; others are in no strip."""
+        problem, windows = self.problem, self.windows or ()
+        planes = problem.out_height, problem.out_width
+        return (
+            problem.stride_height <= problem.kernel_height
+            and problem.stride_width <= problem.kernel_width
+            and all(window.size >= window.stride for window in windows)
+            and all(
+                len(window.seen(range(window.outputs), size)) == size
+                for window, size in zip(windows, planes, strict=False)
+            )
+        )
 
 
 def strips_of(
-    design: Scnn, problem: Problem, operands: tuple[AnyIntArray, AnyIntArray, AnyIntArray]
+    design: Scnn,
+    problem: Problem,
+    operands: tuple[AnyIntArray, AnyIntArray, AnyIntArray],
+    pool: MaxPool | None = None,
 ) -> tuple[Strip, ...]:
     """The fewest strips that fit, for one image and conv group.
 
-    operands: ifmap [H, W, C], weight [K, R, S, C], ofmap [P, Q, K].  Raises InputError where not
+    operands: ifmap [H, W, C], weight [K, R, S, C], ofmap [P, Q, K], or [U, V, K] where the layer is
+    pooled.  Raises InputError where not
     even one row (or column) fits, where a list of weights of one filter is longer than the FIFO,
     and for a dilated kernel.
     """
     ifmap, weight, ofmap = operands
     one = replace(problem, images=1, groups=1)
-    plane = _Plane(problem=one, ifmap=ifmap, weight=weight, ofmap=ofmap)
+    windows = windows_of(pool, (problem.out_height, problem.out_width)) if pool else None
+    plane = _Plane(problem=one, ifmap=ifmap, weight=weight, ofmap=ofmap, windows=windows)
     tried = 0
     refusal = InputError("a plane must have outputs")
     for number in range(_fewest(design, plane), plane.outputs + 1):
@@ -82,15 +115,8 @@ class _TooLargeError(InputError):
 
 
 def _fewest(design: Scnn, plane: _Plane) -> int:
-    """A number of strips below which the values alone do not fit.
-
-    Only if every input is seen by some output: others are in no strip.
-    """
-    problem = plane.problem
-    seen = (
-        problem.stride_height <= problem.kernel_height
-        and problem.stride_width <= problem.kernel_width
-    )
+    """A number of strips below which the values alone do not fit."""
+    seen = plane.all_seen
     lanes = design.pes * design.ifmap_lanes
     dense = design.sparsity == "weights"
     least = 1
@@ -112,18 +138,23 @@ def _strips(design: Scnn, plane: _Plane, size: int) -> Iterator[Strip]:
 
 def _strip(design: Scnn, plane: _Plane, outputs: range) -> Strip:
     """Raises _TooLargeError if it does not fit."""
-    whole = plane.problem
+    whole, windows = plane.problem, plane.windows
     problem, inputs = whole, range(whole.width if plane.by_columns else whole.height)
     if len(outputs) < plane.outputs:
-        problem, inputs = _cut(whole, outputs, by_columns=plane.by_columns)
+        before = whole.out_width if plane.by_columns else whole.out_height
+        seen = plane.window.seen(outputs, before)
+        problem, inputs = _cut(whole, seen, by_columns=plane.by_columns)
+        if windows:
+            cut = plane.window.cut(outputs)
+            windows = (windows[0], cut) if plane.by_columns else (cut, windows[1])
     place, seen = slice(outputs.start, outputs.stop), slice(inputs.start, inputs.stop)
     if plane.by_columns:
         ifmap, ofmap = plane.ifmap[:, seen], plane.ofmap[:, place]
-        rows, columns = range(whole.out_height), outputs
+        rows, columns = range(len(plane.ofmap)), outputs
     else:
         ifmap, ofmap = plane.ifmap[seen], plane.ofmap[place]
-        rows, columns = outputs, range(whole.out_width)
-    mapping = _mapping(design, problem, plane.weight)
+        rows, columns = outputs, range(plane.ofmap.shape[1])
+    mapping = _mapping(design, map_plane(design, problem, 1, windows), plane.weight)
     lists = ifmap_lists(design, mapping, ifmap), ofmap_lists(design, mapping, ofmap)
     needed = int(vectors_by_pe(lists[0], mapping.used_pes).max())
     _require_fit(design, "iaram_bytes", needed, design.iaram_vectors)
@@ -143,9 +174,8 @@ def _require_fit(design: Scnn, name: str, needed: int, held: int) -> None:
         )
 
 
-def _mapping(design: Scnn, problem: Problem, weight: AnyIntArray) -> Mapping:
+def _mapping(design: Scnn, plane: Mapping, weight: AnyIntArray) -> Mapping:
     """With the most filters in a group that accumulators and FIFO can hold."""
-    plane = map_plane(design, problem, 1)
     largest = largest_group(design, plane)
     if not largest:
         raise _TooLargeError(str(refuse_accumulators(design, plane)))

@@ -56,7 +56,8 @@ class PeFigures:
     (for a vector of weights), skip (a block without activations), barrier (for other PEs, and for
     accumulators), drain (after the last group's barrier).
     conflict: those of the busy cycles in which a pair waits for a bank.  pairs, products (sent to
-    a bank), outside (non-zero products without an output), ifmap_reads (vectors), halo_sums (sent).
+    a bank), outside (non-zero products without an output), ifmap_reads (vectors), halo_sums (sent),
+    copy_sums (sent), window_reads (sums read for windows).
     """
 
     busy: IntArray
@@ -70,6 +71,8 @@ class PeFigures:
     outside: IntArray
     ifmap_reads: IntArray
     halo_sums: IntArray
+    copy_sums: IntArray
+    window_reads: IntArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -164,7 +167,10 @@ class _Pass:
     def figures(self, barrier: IntArray, drain: int) -> PeFigures:
         """After the last group; `barrier`: cycles of every PE at the ends of groups."""
         mapping, columns = self._mapping, self._figures.T
-        halo = [mapping.halo_sums(pe) * mapping.filters for pe in range(mapping.used_pes)]
+        halo, copies, reads = (
+            np.array([sums(pe) * mapping.filters for pe in range(mapping.used_pes)], np.int64)
+            for sums in (mapping.halo_sums, mapping.copy_sums, mapping.window_reads)
+        )
         return PeFigures(
             busy=columns[kernels.BUSY].copy(),
             wait=columns[kernels.WAIT].copy(),
@@ -176,7 +182,9 @@ class _Pass:
             products=columns[kernels.PRODUCTS].copy(),
             outside=self.multiplied - columns[kernels.PRODUCTS],
             ifmap_reads=self._vectors.sum(axis=1) * mapping.groups,
-            halo_sums=np.array(halo, np.int64),
+            halo_sums=halo,
+            copy_sums=copies,
+            window_reads=reads,
         )
 
 
@@ -199,7 +207,8 @@ def pass_timing(
         ends[group] = pe_ends[group].max()
         drain_starts[group] = max(ends[group] + design.pipeline_latency_cycles, free)
         start = max(int(ends[group]), free) + 1
-        spent = mapping.halo_cycles(group) + mapping.output_cycles(group)
+        spent = mapping.halo_cycles(group) + mapping.copy_cycles(group)
+        spent += mapping.output_cycles(group)
         drained[group] = free = int(drain_starts[group]) + spent
     waited = (np.append(starts[1:], ends[-1])[:, None] - pe_ends).sum(axis=0)
     leaving = 0 if mapping.keep_ofmap else operands.ofmap.vectors

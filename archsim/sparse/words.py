@@ -25,17 +25,20 @@ from archsim.sparse.scnn_command import Output, command_values
 from archsim.sparse.strips import Strip
 from workloads.layers import MatMul
 from workloads.operands import Operands
+from workloads.pooling import MaxPool
 
 PORTS = ("command", "ifmap", "weight", "bias", "ofmap")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerRun:
-    """A layer with what it computes with; keep_ofmap: its ofmap stays for the run behind it."""
+    """A layer with what it computes with; keep_ofmap: its ofmap stays for the run behind it; pool:
+    the pooling behind it."""
 
     layer: Layer
     operands: Operands
     keep_ofmap: bool = False
+    pool: MaxPool | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,7 +76,8 @@ def _linked(design: Scnn, runs: Sequence[LayerRun]) -> list[LayerPlan | None]:
     here, before = design, None
     for run in runs:
         here = exchanged(here) if before else design
-        plan = plan_layer(here, run.layer, run.operands) if before or run.keep_ofmap else None
+        linked = before or run.keep_ofmap
+        plan = plan_layer(here, run.layer, run.operands, run.pool) if linked else None
         if before and plan:
             require_follows(before, run.layer, run.operands)
             plans[-1], plan = link(before, plan)
@@ -91,9 +95,9 @@ def word_counts(passes: Sequence[PassWords]) -> dict[str, int]:
 def _layer_words(design: Scnn, run: LayerRun, plan: LayerPlan | None = None) -> Iterator[PassWords]:
     layer, operands = run.layer, run.operands
     try:
-        passes = plan.passes if plan else layer_passes(design, layer, operands)
+        passes = plan.passes if plan else layer_passes(design, layer, operands, run.pool)
     except InputError:
-        if not (isinstance(layer, MatMul) and layer.shared_weight):
+        if run.pool or not (isinstance(layer, MatMul) and layer.shared_weight):
             raise
         for part in folded(design, layer, operands):
             yield from _layer_words(design, LayerRun(layer=part.layer, operands=part.operands))

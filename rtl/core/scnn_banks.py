@@ -41,6 +41,7 @@ def drain_layout(design: Scnn) -> data.StructLayout:
             "write_address": address,
             "write_data": design.accumulator_bits,
             "clear": 1,
+            "erase": 1,
         }
     )
 
@@ -119,9 +120,9 @@ class AccumulatorBank(wiring.Component):
                 store.read_address.eq(
                     Mux(drain.reads & mine, drain.read_address[self.low :], first.entry)
                 ),
-                store.write.eq(drain.clear | (drain.write & mine & chosen)),
+                store.write.eq(drain.clear | (mine & (drain.erase | (drain.write & chosen)))),
                 store.write_address.eq(drain.write_address[self.low :]),
-                store.write_data.eq(Mux(drain.clear, 0, drain.write_data)),
+                store.write_data.eq(Mux(drain.clear | drain.erase, 0, drain.write_data)),
             ]
             with m.If(adding & (half == number)):
                 m.d.comb += [
@@ -177,8 +178,9 @@ class AccumulatorBanks(wiring.Component):
     -------
     i: of the operand stage; drain: the port of halo and output, with `reads` in all cycles in which
     it has its half (i does not use that half then); `clear` writes 0 to the entry of write_address
-    in all banks of both halves; read_data: of the drain's read_address, a cycle later; occupied,
-    with Q > 1: bit n of a bank is 1 if a product at i must go to a place behind n.
+    in all banks of both halves, `erase` of its half; read_data: of the drain's read_address, a
+    cycle later; occupied, with Q > 1: bit n of a bank is 1 if a product at i must go to a place
+    behind n.
     """
 
     i: data.View

@@ -7,46 +7,62 @@ from amaranth.lib.wiring import In, Out
 from archsim.designs.scnn import Scnn
 from archsim.sparse.scnn_command import COORDINATE_BITS
 from rtl.core.scnn_layouts import layer_layout
+from rtl.core.scnn_pool import OFFSET_BITS, WindowWalk
+from rtl.hierarchy import place
 
 SIDES = ("left", "right", "up", "down")
-"""To which neighbour the sums of a halo go, in the order in which they do."""
+"""To which neighbour the sums of a halo go, in the order in which they do; copies alike."""
+
+MOVES = tuple(f"{kind}_{side}" for kind in ("halo", "copy") for side in SIDES)
+OUTPUT, CLEAR = len(MOVES), len(MOVES) + 1
+"""Phases of a drain: a field of the command for each move, then the output and the clear."""
 
 
 def step_layout() -> data.StructLayout:
     """What all PEs do in a cycle of the drain; all 0 outside of it.
 
     active: it has its half.  A halo sum is read and sent in one cycle and received in the `second`,
-    at place `along` of the border, `depth` sums into the halo.  output: the own output of row
-    `along` and column `depth`; ends: the list of the filter ends.
+    at place `along` of the border, `depth` sums into the halo; a copy alike.  output: of row
+    `along` and column `depth`, the place of its window that is `row` and `column` from the first
+    window's first; first, last: of the window.  ends: the list of the filter ends; clears: an entry
+    of all banks.
     """
     return data.StructLayout(
         {
             "active": 1,
             "half": 1,
             **dict.fromkeys(SIDES, 1),
+            "copy": 1,
             "second": 1,
             "output": 1,
+            "first": 1,
+            "last": 1,
             "ends": 1,
+            "clears": 1,
             "filter": 10,
             "along": COORDINATE_BITS,
             "depth": COORDINATE_BITS,
+            "row": OFFSET_BITS,
+            "column": OFFSET_BITS,
         }
     )
 
 
 class DrainSequencer(wiring.Component):
-    """for side: for filter: for along: for depth: 2 cycles; then for filter: for row: for column:
-    output, and one cycle to end the filter's list.
+    """for side: for filter: for along: for depth: 2 cycles, halos first, then copies; then for
+    filter: for row: for column: for place of the window: output, and one cycle to end the filter's
+    list; then, in a pooled layer, for entry: clear.
 
-    HALO = 2 · Kc · (Hacc · (left + right) + (up + down) · Qt) and OUT = Kc · (Pt · pitch + 1)
-    cycles, all PEs in step.  Sides without a halo take no cycle.
+    HALO = 2 · Kc · (Hacc · (left + right) + (up + down) · Qt), COPY alike, and OUT = Kc · (rows ·
+    pitch · window + 1) cycles, and `bank_entries` to clear, all PEs in step.  Sides without a halo
+    or copies take no cycle.
     Latency: the first step is in the cycle after `start`; a drain follows another without a gap.
     Never stalls.
 
     Members
     -------
     layer: the command; start, with filters: a group is to be drained; ready: start may be given;
-    step: to all PEs; ended: this is the drain's last cycle.
+    step: to all PEs; entry: that it clears; ended: this is the drain's last cycle.
     """
 
     layer: data.View
@@ -54,6 +70,7 @@ class DrainSequencer(wiring.Component):
     filters: Signal
     ready: Signal
     step: data.View
+    entry: Signal
     ended: Signal
 
     def __init__(self, *, design: Scnn) -> None:
@@ -65,6 +82,7 @@ class DrainSequencer(wiring.Component):
                 "filters": In(10),
                 "ready": Out(1),
                 "step": Out(step_layout()),
+                "entry": Out(range(design.bank_entries)),
                 "ended": Out(1),
             }
         )
@@ -73,21 +91,25 @@ class DrainSequencer(wiring.Component):
         m = Module()
         step = self.step
         active, half, count = Signal(), Signal(), Signal(10)
-        self.phase = phase = Signal(range(len(SIDES) + 1))
-        output = Signal()
+        self.phase = phase = Signal(range(CLEAR + 1))
+        output, moves = Signal(), Signal()
         m.d.comb += [
-            output.eq(phase == len(SIDES)),
+            output.eq(phase == OUTPUT),
+            moves.eq(active & (phase < OUTPUT)),
             step.active.eq(active),
             step.half.eq(half),
-            *(step[side].eq(active & (phase == n)) for n, side in enumerate(SIDES)),
+            step.copy.eq(moves & (phase >= len(SIDES))),
+            *(step[side].eq(moves & (phase[:2] == n)) for n, side in enumerate(SIDES)),
         ]
         phase_ends = self._count(m, active, output, count)
+        cleared = self._clear(m, active)
         m.d.comb += [
-            self.ended.eq(phase_ends & output),
+            self.ended.eq((phase_ends & output & ~self.layer.pooled) | cleared),
             self.ready.eq(~active | self.ended),
         ]
         with m.If(phase_ends):
-            m.d.sync += phase.eq(self._phase_from(m, "after", phase + 1))
+            clears = output & self.layer.pooled
+            m.d.sync += phase.eq(Mux(clears, CLEAR, self._phase_from(m, "after", phase + 1)))
         with m.If(self.ended):
             m.d.sync += [active.eq(0), half.eq(~half)]
         with m.If(self.start):
@@ -98,16 +120,28 @@ class DrainSequencer(wiring.Component):
     def _phase_from(self, m: Module, name: str, first: Value) -> Signal:
         """The first phase from `first` on that has anything to do."""
         found = Signal.like(self.phase, name=f"phase_{name}")
-        m.d.comb += found.eq(len(SIDES))
-        for number in reversed(range(len(SIDES))):
-            with m.If((first <= number) & (self.layer[f"halo_{SIDES[number]}"] != 0)):
+        m.d.comb += found.eq(OUTPUT)
+        for number in reversed(range(OUTPUT)):
+            with m.If((first <= number) & (self.layer[MOVES[number]] != 0)):
                 m.d.comb += found.eq(number)
         return found
+
+    def _clear(self, m: Module, active: Signal) -> Signal:
+        """Walk the entries; returns "the last one"."""
+        ended = Signal()
+        m.d.comb += [
+            self.step.clears.eq(active & (self.phase == CLEAR)),
+            ended.eq(self.step.clears & (self.entry == self.design.bank_entries - 1)),
+        ]
+        with m.If(self.step.clears):
+            m.d.sync += self.entry.eq(Mux(ended, 0, self.entry + 1))
+        return ended
 
     def _count(self, m: Module, active: Signal, output: Signal, count: Signal) -> Signal:
         """The loops of a phase; returns "its last cycle"."""
         step = self.step
         along_count, depth_count = self._extents(m, output)
+        walk = place(m, "windows", WindowWalk)
         second, ending = Signal(), Signal()
         goes_on, last, phase_ends = Signal(), Signal(), Signal()
         filter_, along, depth = (Signal.like(step[name]) for name in ("filter", "along", "depth"))
@@ -119,15 +153,20 @@ class DrainSequencer(wiring.Component):
             step.along.eq(along),
             step.depth.eq(depth),
             goes_on.eq(active & (second | (output & ~ending))),
-            last.eq((along + 1 == along_count) & (depth + 1 == depth_count)),
+            walk.layer.eq(self.layer),
+            walk.step.eq(step.output),
+            walk.next.eq(step.output & walk.last),
+            walk.turn.eq(depth + 1 == depth_count),
+            walk.restart.eq(along + 1 == along_count),
+            *(step[name].eq(getattr(walk, name)) for name in ("row", "column", "first", "last")),
+            last.eq(walk.turn & walk.restart & (walk.last | ~output)),
             phase_ends.eq(active & (filter_ + 1 == count) & (ending | (second & last))),
         ]
-        m.d.sync += second.eq(active & ~output & ~second)
+        m.d.sync += second.eq(active & (self.phase < OUTPUT) & ~second)
         m.d.sync += ending.eq(goes_on & output & last)
-        with m.If(goes_on):
-            turn = depth + 1 == depth_count
-            m.d.sync += depth.eq(Mux(turn, 0, depth + 1))
-            with m.If(turn):
+        with m.If(goes_on & (walk.last | ~output)):
+            m.d.sync += depth.eq(Mux(walk.turn, 0, depth + 1))
+            with m.If(walk.turn):
                 m.d.sync += along.eq(Mux(last, 0, along + 1))
         with m.If(phase_ends):
             m.d.sync += filter_.eq(0)
@@ -141,10 +180,11 @@ class DrainSequencer(wiring.Component):
         along, depth = (
             Signal(COORDINATE_BITS, name=f"{name}_count") for name in ("along", "depth")
         )
-        halos = Array([layer[f"halo_{side}"] for side in SIDES])
-        across = Mux(self.phase < 2, layer.region_rows, layer.out_columns)
+        moves = Array([layer[name] for name in MOVES])
+        names = ("region_rows", "out_columns", "copy_rows", "copy_columns")
+        across = Array([layer[name] for name in names])
         m.d.comb += [
-            along.eq(Mux(output, layer.out_rows, across)),
-            depth.eq(Mux(output, layer.out_pitch, halos[self.phase[:2]])),
+            along.eq(Mux(output, layer.out_rows, across[self.phase[1:3]])),
+            depth.eq(Mux(output, layer.out_pitch, moves[self.phase[:3]])),
         ]
         return along, depth

@@ -2,15 +2,17 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.designs.scnn import Scnn
 from archsim.sparse.scnn_command import COORDINATE_BITS
 from rtl.core.scnn_banks import drain_layout
+from rtl.core.scnn_copies import received_place, sent_place
 from rtl.core.scnn_drain import SIDES, step_layout
 from rtl.core.scnn_layouts import accumulator_address_bits, axis_layout, layer_layout
+from rtl.core.scnn_pool import OFFSET_BITS
 
 OPPOSITE = {"left": "right", "right": "left", "up": "down", "down": "up"}
 
@@ -27,8 +29,8 @@ class HaloPort(wiring.Component):
     or up from the first ones of the sender's region, right or down from behind its own outputs.
     A halo sum: read in the first cycle; sent, and what the receiver has is read, in the second;
     added and written in the one after that.  What has been read to be sent or given out is written
-    0 a cycle later.
-    Where the ofmap stays, places of the output phase that the PE does not own are `blank`.
+    0 a cycle later, but not copies, nor what is read for windows.
+    Where the ofmap stays, places of the output phase that the PE does not give out are `blank`.
     Latency: from step to `sum` or `blank` 1 cycle.  Throughput: a halo sum every 2 cycles, an
     output a cycle.  Never stalls.
 
@@ -36,7 +38,9 @@ class HaloPort(wiring.Component):
     -------
     layer, row, column: the command; step: of the sequencer; drain, read_data: the port of the
     accumulators; link: to all neighbours; from_<side>: of the neighbour there; valid_o, sum: an own
-    output; blank: a place of an ifmap without an output; count_halo: a sum is sent.
+    output, or a place of its window; gives: it is the window's last place; blank: a place of an
+    ifmap without an output; count_halo, count_copy: a sum is sent; count_window: one is read for a
+    window.
     """
 
     layer: data.View
@@ -48,8 +52,11 @@ class HaloPort(wiring.Component):
     link: data.View
     valid_o: Signal
     sum: Signal
+    gives: Signal
     blank: Signal
     count_halo: Signal
+    count_copy: Signal
+    count_window: Signal
 
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
@@ -66,25 +73,31 @@ class HaloPort(wiring.Component):
                 **{f"from_{side}": In(link) for side in SIDES},
                 "valid_o": Out(1),
                 "sum": Out(design.accumulator_bits),
-                "blank": Out(1),
-                "count_halo": Out(1),
+                **{
+                    name: Out(1)
+                    for name in ("gives", "blank", "count_halo", "count_copy", "count_window")
+                },
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         step, drain = self.step, self.drain
-        own, valid = self._own_place(m)
+        given = Signal()
+        own, valid = self._own_place(m, given)
         theirs = self._received_place(m)
         address = Signal(accumulator_address_bits(self.design))
         target = Signal.like(address)
         m.d.comb += address.eq(self._address(m, Mux(step.second, theirs, own)))
         taken, is_output, added = Signal(), Signal(), Signal(link_layout(self.design))
+        stays, last = Signal(), step.output & step.last
         m.d.sync += [
             target.eq(address),
-            taken.eq(valid & step.active & ~step.second & ~step.ends),
+            taken.eq(valid & step.active & ~step.second & ~step.ends & ~step.clears),
             is_output.eq(step.output),
-            self.blank.eq(step.output & self.layer.keep_ofmap & ~valid),
+            stays.eq(step.copy | (step.output & self.layer.pooled)),
+            self.gives.eq(last & given),
+            self.blank.eq(last & self.layer.keep_ofmap & ~given),
             added.eq(self._received(m)),
         ]
         with m.If(~step.second):
@@ -93,26 +106,32 @@ class HaloPort(wiring.Component):
             drain.half.eq(step.half),
             drain.reads.eq(step.active),
             drain.read_address.eq(address),
-            drain.write.eq(taken | added.valid),
+            drain.write.eq((taken & ~stays) | added.valid),
             drain.write_address.eq(target),
             drain.write_data.eq(Mux(added.valid, self.read_data + added.sum, 0)),
             self.link.valid.eq(taken & ~is_output),
             self.link.sum.eq(self.read_data),
             self.valid_o.eq(taken & is_output),
             self.sum.eq(self.read_data),
-            self.count_halo.eq(self.link.valid),
+            self.count_halo.eq(self.link.valid & ~stays),
+            self.count_copy.eq(self.link.valid & stays),
+            self.count_window.eq(self.valid_o & stays),
         ]
         return m
 
-    def _own_place(self, m: Module) -> tuple[Value, Signal]:
-        """(row, column) in the own region of what is sent or given out, and whether it exists."""
+    def _own_place(self, m: Module, given: Signal) -> tuple[Value, Signal]:
+        """(row, column) in the own region of what is sent or given out, and whether it exists;
+        given: the PE gives out what the step's window makes."""
         step, row, column = self.step, self.row, self.column
         valid = Signal()
         at_row, at_column = (
             Signal(COORDINATE_BITS, name=f"own_{axis}") for axis in ("row", "column")
         )
         after_row, after_column = row.own_first + row.own_count, column.own_first + column.own_count
-        with m.If(step.left | step.right):
+        with m.If(step.copy):
+            copied, exists = sent_place(step, row, column)
+            m.d.comb += [at_row.eq(copied[0]), at_column.eq(copied[1]), valid.eq(exists)]
+        with m.Elif(step.left | step.right):
             before = (step.depth < column.own_first) & step.left
             beyond = (after_column + step.depth < column.reach) & step.right
             m.d.comb += [
@@ -129,10 +148,16 @@ class HaloPort(wiring.Component):
                 valid.eq((before | beyond) & (step.along < column.own_count)),
             ]
         with m.Else():
+            in_row, in_column = (
+                Signal(signed(OFFSET_BITS + 2), name=f"in_{axis}") for axis in ("row", "column")
+            )
             m.d.comb += [
-                at_row.eq(row.own_first + step.along),
-                at_column.eq(column.own_first + step.depth),
-                valid.eq((step.along < row.own_count) & (step.depth < column.own_count)),
+                in_row.eq(row.window_first + step.row),
+                in_column.eq(column.window_first + step.column),
+                at_row.eq(in_row),
+                at_column.eq(in_column),
+                given.eq((step.along < row.give_count) & (step.depth < column.give_count)),
+                valid.eq(given & _within(in_row, row.reach) & _within(in_column, column.reach)),
             ]
         return _place(at_row, at_column), valid
 
@@ -146,7 +171,10 @@ class HaloPort(wiring.Component):
         at_row, at_column = (
             Signal(COORDINATE_BITS, name=f"received_{axis}") for axis in ("row", "column")
         )
-        with m.If(step.left | step.right):
+        with m.If(step.copy):
+            kept = received_place(step, row, column)
+            m.d.comb += [at_row.eq(kept[0]), at_column.eq(kept[1])]
+        with m.Elif(step.left | step.right):
             first = Mux(step.left, column.next_first, column.own_first)
             m.d.comb += [at_row.eq(step.along), at_column.eq(first + step.depth)]
         with m.Else():
@@ -171,6 +199,10 @@ class HaloPort(wiring.Component):
         index = Signal(2 * COORDINATE_BITS)
         m.d.comb += index.eq(row * self.layer.region_columns + column)
         return (index << self.layer.filter_bits) + self.step.filter
+
+
+def _within(place: Signal, count: Value) -> Value:
+    return (place >= 0) & (place < count)
 
 
 def _place(row: Signal, column: Signal) -> Value:

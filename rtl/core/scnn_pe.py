@@ -16,13 +16,14 @@ from rtl.core.scnn_fifo import WeightFifo
 from rtl.core.scnn_halo import HaloPort, link_layout
 from rtl.core.scnn_layouts import axis_layout, layer_layout, vector_layout, weight_layout
 from rtl.core.scnn_memories import ActivationMemories
+from rtl.core.scnn_pool import WindowMaximum
 from rtl.hierarchy import place
 
 REQUANTIZE_CYCLES = 2
 
 
 def clear_layout(design: Scnn) -> data.StructLayout:
-    """Clear an entry of all banks."""
+    """An entry of all banks to be cleared; valid: in both halves."""
     return data.StructLayout({"valid": 1, "entry": max((design.bank_entries - 1).bit_length(), 1)})
 
 
@@ -36,6 +37,8 @@ def events_layout(design: Scnn) -> data.StructLayout:
             "skip": 1,
             "iaram_read": 1,
             "halo_sum": 1,
+            "copy_sum": 1,
+            "window_read": 1,
             "product": products.bit_length(),
         }
     )
@@ -48,8 +51,8 @@ class ScnnPe(wiring.Component):
     before has ended and its weights are here.  A block without activations takes one cycle, when
     all its weights are here.  After the group's last block the PE waits for `go`.
     Meanwhile the other half of the accumulators is drained: `HaloPort`, requantise (2 cycles),
-    `Compressor`.  Vectors of both ends are in `ActivationMemories`.  Latencies:
-    `docs/contracts/scnn.md`.
+    `WindowMaximum`, `Compressor`; and cleared, in a pooled layer.  Vectors of both ends are in
+    `ActivationMemories`.  Latencies: `docs/contracts/scnn.md`.
 
     Members
     -------
@@ -199,10 +202,11 @@ class ScnnPe(wiring.Component):
         widths = {"accumulator_bits": design.accumulator_bits, "operand_bits": design.operand_bits}
         requantize = place(m, "requantize", Requantize, **widths)
         compress = place(m, "compress", Compressor, design=design)
-        line = place(m, "output_delay", Delay, bits=3, cycles=REQUANTIZE_CYCLES)
+        maximum = place(m, "maximum", WindowMaximum, design=design)
+        line = place(m, "output_delay", Delay, bits=5, cycles=REQUANTIZE_CYCLES)
         wiring.connect(m, compress.store, self.memories.ofmap)
-        ends, blank = Signal(), Signal()
-        m.d.sync += ends.eq(self.step.ends)
+        ends, first, blank = Signal(), Signal(), Signal()
+        m.d.sync += [ends.eq(self.step.ends), first.eq(self.step.first)]
         for side in SIDES:
             m.d.comb += getattr(halo, f"from_{side}").eq(getattr(self, f"from_{side}"))
         m.d.comb += [
@@ -214,18 +218,25 @@ class ScnnPe(wiring.Component):
             halo.read_data.eq(banks.read_data),
             self.link.eq(halo.link),
             self.events.halo_sum.eq(halo.count_halo),
+            self.events.copy_sum.eq(halo.count_copy),
+            self.events.window_read.eq(halo.count_window),
             requantize.acc.eq(halo.sum),
             requantize.bias.eq(self.bias),
             requantize.multiplier.eq(self.layer.multiplier),
             requantize.shift.eq(self.layer.shift),
             requantize.relu.eq(self.layer.relu),
-            line.i.eq(Cat(halo.valid_o | halo.blank, ends, halo.blank)),
-            Cat(compress.valid, compress.ends, blank).eq(line.o),
-            compress.value.eq(Mux(blank, 0, requantize.o)),
+            line.i.eq(Cat(halo.gives | halo.blank, ends, halo.blank, first, halo.valid_o)),
+            Cat(compress.valid, compress.ends, blank, maximum.first, maximum.counts).eq(line.o),
+            maximum.value.eq(requantize.o),
+            compress.value.eq(Mux(blank, 0, maximum.o)),
             compress.clear.eq(self.start),
             compress.step.eq(self.unload),
             self.ofmap.eq(compress.o),
         ]
-        with m.If(clear.valid):
+        with m.If(clear.valid | self.step.clears):
             low = (design.banks - 1).bit_length()
-            m.d.comb += [banks.drain.clear.eq(1), banks.drain.write_address.eq(clear.entry << low)]
+            m.d.comb += [
+                banks.drain.clear.eq(clear.valid),
+                banks.drain.erase.eq(self.step.clears),
+                banks.drain.write_address.eq(clear.entry << low),
+            ]

@@ -150,8 +150,8 @@ EVENT_FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
             design,
             name,
             shape,
-            {key: n for key, n in read.items() if key != "output"},
-            {key: n for key, n in write.items() if key != "output"},
+            {key: n for key, n in read.items() if key != "zeroed"},
+            {key: n for key, n in write.items() if key != "zeroed"},
         ),
     ),
 }

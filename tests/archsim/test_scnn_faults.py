@@ -139,7 +139,7 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     "compute before the last activations": (timing, "int(loaded[-1]) + 1", "int(loaded[-1])"),
     "skipped blocks counted as pairs": (timing, "* ~self._empty)", ")"),
     "addresses of another pitch": (addresses, "None] + y * pitch", "None] + y * (pitch + 1)"),
-    "weights of another pitch": (addresses, "* mapping.columns.window_extent + s", "* 1 + s"),
+    "weights of another pitch": (addresses, "* mapping.columns.span_extent + s", "* 1 + s"),
     "a bit of the hash": (addresses, "(y & 2) << 3", "(y & 2) << 2"),
     "another bank": (addresses, "address % design.banks", "address // 2 % design.banks"),
 }

@@ -212,11 +212,11 @@ MUTATIONS: dict[str, tuple[Chain, Patch]] = {
     ),
     "places without an output hold the bias": (
         KEPT,
-        rewritten(scnn, scnn_pe, "ScnnPe", "Mux(blank, 0, requantize.o)", "requantize.o"),
+        rewritten(scnn, scnn_pe, "ScnnPe", "Mux(blank, 0, maximum.o)", "maximum.o"),
     ),
     "places without an output one cycle late": (
         KEPT,
-        rewritten(scnn, scnn_pe, "ScnnPe", "halo.valid_o | halo.blank,", "halo.valid_o | blank,"),
+        rewritten(scnn, scnn_pe, "ScnnPe", "halo.gives | halo.blank,", "halo.gives | blank,"),
     ),
 }
 

@@ -46,6 +46,7 @@ UNITS = {
     "accumulator_banks": ("multipliers", "queues", "accumulator"),
     "requantize": ("output_stage.requantize",),
     "halo_port": ("halo",),
+    "window_maximum": ("maximum",),
 }
 """A module of a PE, and the components that are its flip-flops, all of them."""
 
@@ -110,6 +111,7 @@ FAULTS = [
     (without, "activations", "register"),
     (without, "weight_decoder", "register"),
     (narrower, "halo", "register"),
+    (narrower, "maximum", "register"),
     (without, "output_stage.requantize", "register"),
     (narrower, "compress", "register"),
     (without, "bias", "register"),

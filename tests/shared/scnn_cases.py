@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 from scnn_oracle import FIGURES, Oracle
+from scnn_strips import first_outputs, windows_in
 
 from archsim.core import layout
 from archsim.core.problem import problem_of
@@ -22,6 +23,7 @@ from archsim.sparse.timing import PassTiming, Services
 from archsim.timing import Service
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
+from workloads.pooling import MaxPool
 
 ARRAYS = ("starts", "ends", "drain_starts", "drained", "pe_ends", "ifmap_cycles", "weight_cycles",
           "ofmap_cycles")  # fmt: skip
@@ -37,6 +39,7 @@ class Case:
     operands: Operands
     seed: int
     gap: int
+    pool: MaxPool | None = None
 
     def gaps(self, port: str, words: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """Up to `gap` idle cycles before some of the vectors of a port."""
@@ -128,12 +131,14 @@ def oracles(case: Case, passes: list[tuple[Strip, ...]]) -> list[dict[str, Any]]
         image, group = divmod(number, problem.groups)
         for strip in strips:
             one = strip.problem
-            y = max(strip.rows[0] * problem.stride_height - problem.pad_top, 0)
-            x = max(strip.columns[0] * problem.stride_width - problem.pad_left, 0)
+            first = first_outputs(case.pool, strip)
+            y = max(first[0] * problem.stride_height - problem.pad_top, 0)
+            x = max(first[1] * problem.stride_width - problem.pad_left, 0)
             y, x = min(y, problem.height - 1), min(x, problem.width - 1)
             part = ifmap[image, group, y : y + one.height, x : x + one.width]
             operands = part, weight[group], bias[group]
-            found.append(Oracle(case.design, one, operands, scaling, gaps).run())
+            windows = windows_in(case.pool, strip)
+            found.append(Oracle(case.design, one, operands, scaling, gaps, windows).run())
     return found
 
 
@@ -152,7 +157,7 @@ def differences(timing: PassTiming, oracle: dict[str, Any]) -> list[str]:
 def answers(case: Case) -> tuple[list[tuple[Strip, ...]], list[dict[str, Any]]] | None:
     """Strips and stepped answers of a case; None where the core refuses the layer."""
     try:
-        passes = sparse_layer.layer_passes(case.design, case.layer, case.operands)
+        passes = sparse_layer.layer_passes(case.design, case.layer, case.operands, case.pool)
     except InputError:
         return None
     return passes, oracles(case, passes)

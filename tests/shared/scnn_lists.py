@@ -51,9 +51,13 @@ def words(vectors: list[Vector]) -> list[tuple[tuple[int, int], ...]]:
     return [tuple((value, index) for value, index, _ in vector) for vector in vectors]
 
 
+Window = tuple[int, int, int, int]
+"""Along an axis of a pooled layer: size, stride, padding before, how many windows."""
+
+
 @dataclass
 class Side:
-    """Rows or columns of PEs."""
+    """Rows or columns of PEs.  outputs: up to the last in a window."""
 
     size: int
     outputs: int
@@ -61,15 +65,41 @@ class Side:
     stride: int
     pad: int
     pes: int
+    window: Window | None = None
 
     def __post_init__(self) -> None:
-        self.tile, self.own = ceil(self.size, self.pes), ceil(self.outputs, self.pes)
+        self.taps, self.step, self.before, self.windows = self.window or (1, 1, 0, self.outputs)
+        self.tile, self.give = ceil(self.size, self.pes), ceil(self.windows, self.pes)
+        self.own = self.give * self.step
+        self.outputs = 1 + max(p for u in range(self.windows) for p in self.places(u))
+
+    def places(self, u: int) -> list[int]:
+        """The outputs in a window."""
+        first = u * self.step - self.before
+        return [p for p in range(first, first + self.taps) if 0 <= p < self.outputs]
+
+    def given(self, pe: int) -> list[int]:
+        """Windows of a PE."""
+        return [u for u in range(self.windows) if u // self.give == pe]
+
+    def needed(self, pe: int) -> list[int]:
+        return sorted({p for u in self.given(pe) for p in self.places(u)})
+
+    def owner(self, p: int) -> int:
+        return min(p // self.own, (self.windows - 1) // self.give)
+
+    def copied(self, pe: int, by: int) -> list[int]:
+        """Of what a PE needs, what the PE before (-1) or after (1) owns."""
+        return [p for p in self.needed(pe) if self.owner(p) == pe + by]
+
+    def held(self, pe: int) -> list[int]:
+        return self.copied(pe, -1) + self.owned(pe) + self.copied(pe, 1)
 
     def inputs(self, pe: int) -> list[int]:
         return [y for y in range(self.size) if y // self.tile == pe]
 
     def owned(self, pe: int) -> list[int]:
-        return [p for p in range(self.outputs) if p // self.own == pe]
+        return [p for p in range(self.outputs) if self.owner(p) == pe]
 
     def reached(self, pe: int) -> list[int]:
         inputs = self.inputs(pe)
@@ -80,31 +110,46 @@ class Side:
         return [p for p in range(self.outputs) if low <= p <= high]
 
     def region(self, pe: int) -> list[int]:
-        both = self.reached(pe) + self.owned(pe)
+        both = self.reached(pe) + self.owned(pe) + self.needed(pe)
         return list(range(min(both), max(both) + 1)) if both else []
 
     def allowed(self) -> bool:
-        return all(abs(p // self.own - pe) <= 1 for pe in range(self.pes) for p in self.reached(pe))
+        return all(
+            abs(self.owner(p) - pe) <= 1
+            for pe in range(self.pes)
+            for p in self.reached(pe) + self.needed(pe)
+        )
 
     def used(self) -> int:
         """Without PEs at the end that have nothing."""
-        return max(pe + 1 for pe in range(self.pes) if self.inputs(pe) or self.owned(pe))
+        return max(pe + 1 for pe in range(self.pes) if self.inputs(pe) or self.given(pe))
 
     def longest(self) -> int:
         return max(len(self.region(pe)) for pe in range(self.pes))
 
     def away(self, pe: int, by: int) -> list[int]:
         """Of the region, what the PE before (-1) or after (1) owns."""
-        return [p for p in self.region(pe) if p // self.own == pe + by]
+        return [p for p in self.region(pe) if self.owner(p) == pe + by]
 
     def most_away(self, by: int) -> int:
         return max(len(self.away(pe, by)) for pe in range(self.pes))
 
+    def most_copied(self, by: int) -> int:
+        return max(len(self.copied(pe, by)) for pe in range(self.pes))
 
-def side_of(sizes: tuple[int, int], kernel: int, stride: int, pad: int, grid: int) -> Side:
-    while not Side(*sizes, kernel, stride, pad, grid).allowed():
+    def most_owned(self) -> int:
+        return max(len(self.owned(pe)) for pe in range(self.pes))
+
+    def most_held(self) -> int:
+        return max(len(self.held(pe)) for pe in range(self.pes))
+
+
+def side_of(
+    sizes: tuple[int, int], kernel: int, stride: int, pad: int, grid: int, window: Window | None
+) -> Side:
+    while not Side(*sizes, kernel, stride, pad, grid, window).allowed():
         grid -= 1
-    side = Side(*sizes, kernel, stride, pad, grid)
+    side = Side(*sizes, kernel, stride, pad, grid, window)
     side.pes = side.used()
     return side
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scnn_lists import Pe, Vector, ceil, make_list, power, side_of, words
+from scnn_lists import Pe, Vector, Window, ceil, make_list, power, side_of, words
 from scnn_outputs import Outputs
 
 from archsim.core.problem import Problem
@@ -23,13 +23,14 @@ LATENCY = 3
 """From the cycle after a pair's last to the one in which its sums can be read, with no queue."""
 
 FIGURES = ("busy", "wait", "skip", "barrier", "drain", "conflict", "pairs", "products", "outside",
-           "ifmap_reads", "halo_sums")  # fmt: skip
+           "ifmap_reads", "halo_sums", "copy_sums", "window_reads")  # fmt: skip
 
 
 class Oracle(Outputs):
     """Steps one image and conv group: ifmap [H, W, C], weight [K, R, S, C], bias [K].
 
     gaps: by port ("ifmap", "weight", "ofmap"), idle cycles before each vector; none if left out.
+    windows: of rows and columns, where the pass is pooled.
     """
 
     def __init__(
@@ -39,17 +40,19 @@ class Oracle(Outputs):
         operands: tuple[Array, Array, Array],
         scaling: tuple[int, int],
         gaps: dict[str, list[int]] | None = None,
+        windows: tuple[Window, Window] | None = None,
     ) -> None:
         self.design, self.problem, self.scaling = design, problem, scaling
         self.ifmap, self.weight, self.bias = operands
-        self.gaps = gaps or {}
+        self.gaps, self.pooled = gaps or {}, windows is not None
+        row_window, column_window = windows or (None, None)
         self.rows = side_of(
             (problem.height, problem.out_height), problem.kernel_height, problem.stride_height,
-            problem.pad_top, design.grid_rows,
+            problem.pad_top, design.grid_rows, row_window,
         )  # fmt: skip
         self.columns = side_of(
             (problem.width, problem.out_width), problem.kernel_width, problem.stride_width,
-            problem.pad_left, design.grid_columns,
+            problem.pad_left, design.grid_columns, column_window,
         )  # fmt: skip
         self.phases = [
             (fy, fx)
@@ -244,7 +247,7 @@ class Oracle(Outputs):
             for weight, _, tap in weights:
                 if value and weight:
                     p, q = place[0] - tap[0], place[1] - tap[1]
-                    if 0 <= p < self.problem.out_height and 0 <= q < self.problem.out_width:
+                    if 0 <= p < self.rows.outputs and 0 <= q < self.columns.outputs:
                         found.append(((p, q, tap[2]), value * weight))
                         pe.figures["products"] += 1
                     else:
@@ -307,16 +310,66 @@ class Oracle(Outputs):
                 yield
             self.send(group, 0, by)
         for by in (-1, 1):
-            for _ in range(len(filters) * rows.most_away(by) * columns.own):
+            for _ in range(len(filters) * rows.most_away(by) * columns.most_owned()):
                 yield
                 yield
             self.send(group, by, 0)
+        if self.pooled:
+            yield from self.copy_cycles(group)
         for k in filters:
-            for n in range(rows.own * self.pitch(columns.own)):
-                self.give_out(group, k, *divmod(n, self.pitch(columns.own)))
+            for n in range(rows.give * self.pitch(columns.give)):
+                for _ in range(rows.taps * columns.taps - 1):
+                    yield
+                self.give_out(group, k, *divmod(n, self.pitch(columns.give)))
                 yield
-            self.left = 0 if k == filters[-1] else -1
+            self.left = 0 if k == filters[-1] and not self.pooled else -1
             yield
+        if self.pooled:
+            for pe in self.pes:
+                pe.sums[group % 2].clear()
+            for entry in range(self.design.bank_entries):
+                self.left = self.design.bank_entries - 1 - entry
+                yield
+
+    def copy_cycles(self, group: int) -> Iterator[None]:
+        """What windows need of a neighbour: columns of own rows, then rows of all they hold."""
+        filters, rows, columns = len(self.groups[group]), self.rows, self.columns
+        for by in (-1, 1):
+            for _ in range(filters * rows.most_owned() * columns.most_copied(-by)):
+                yield
+                yield
+            self.copy(group, 0, by)
+        for by in (-1, 1):
+            for _ in range(filters * rows.most_copied(-by) * columns.most_held()):
+                yield
+                yield
+            self.copy(group, by, 0)
+
+    def copy(self, group: int, down: int, right: int) -> None:
+        """Own sums to the neighbour there, in whose windows they are."""
+        moved: list[tuple[Counter[Any], Any, int]] = []
+        for pe in self.pes:
+            there = pe.row + down, pe.column + right
+            if not (0 <= there[0] < self.rows.pes and 0 <= there[1] < self.columns.pes):
+                continue
+            rows, columns = self.rows.owned(pe.row), self.columns.held(pe.column)
+            if right:
+                columns = self.columns.copied(there[1], -right)
+            else:
+                rows = self.rows.copied(there[0], -down)
+            to = self.pes[there[0] * self.columns.pes + there[1]].sums[group % 2]
+            for p in rows:
+                for q in columns:
+                    for k in range(len(self.groups[group])):
+                        moved.append((to, (p, q, k), self.kept(pe.sums[group % 2], (p, q, k))))
+                        pe.figures["copy_sums"] += 1
+        for sums, where, value in moved:
+            assert not sums[where], "a copy is added to a sum"
+            sums[where] += value
+
+    def kept(self, sums: Counter[Any], where: Any) -> int:
+        """A sum that is read, and stays."""
+        return sums[where]
 
     def send(self, group: int, down: int, right: int) -> None:
         """Sums that a neighbour owns, to it; the neighbour's row or column of PEs."""
@@ -339,10 +392,11 @@ class Oracle(Outputs):
 
     def report(self, loads: list[Any]) -> dict[str, Any]:
         design, problem = self.design, self.problem
-        ofmap = np.zeros((problem.out_height, problem.out_width, problem.filters), np.int64)
+        sizes = self.rows.windows, self.columns.windows, problem.filters
+        ofmap = np.zeros(sizes, np.int64)
         stored = [vector for one in self.output_lists() for vector in one]
         for pe in self.pes:
-            rows, columns = self.rows.owned(pe.row), self.columns.owned(pe.column)
+            rows, columns = self.rows.given(pe.row), self.columns.given(pe.column)
             for k in range(problem.filters) if rows and columns else ():
                 ofmap[np.ix_(rows, columns, [k])] = np.reshape(
                     pe.outputs[k], (len(rows), len(columns), 1)

@@ -33,7 +33,7 @@ class Outputs:
     leaves.
     """
 
-    ifmap_kept = keep_ofmap = False
+    ifmap_kept = keep_ofmap = pooled = False
     design: Scnn
     problem: Problem
     scaling: tuple[int, int]
@@ -45,7 +45,7 @@ class Outputs:
 
     def pitch(self, width: int) -> int:
         """Of outputs in rows of so many: that of the next layer's inputs if they stay."""
-        return power(self.columns.own) if self.keep_ofmap else width
+        return power(self.columns.give) if self.keep_ofmap else width
 
     def output_lists(self) -> list[list[Vector]]:
         """Of each PE with outputs, for each filter."""
@@ -53,19 +53,37 @@ class Outputs:
         return [
             make_list(cells_of(pe.outputs[k], width, self.pitch(width)), design.ifmap_lanes,
                       design.index_bits, dense)
-            for pe, width in ((pe, len(self.columns.owned(pe.column))) for pe in self.pes)
+            for pe, width in ((pe, len(self.columns.given(pe.column))) for pe in self.pes)
             for k in range(self.problem.filters if pe.outputs else 0)
         ]  # fmt: skip
+
+    def list_cycles(self) -> int:
+        """Of a filter's output."""
+        taps = self.rows.taps * self.columns.taps
+        return self.rows.give * self.pitch(self.columns.give) * taps + 1
 
     def give_out(self, group: int, k: int, row: int, column: int) -> None:
         filter_ = self.groups[group][k]
         for pe in self.pes:
-            p, q = pe.row * self.rows.own + row, pe.column * self.columns.own + column
-            if p not in self.rows.owned(pe.row) or q not in self.columns.owned(pe.column):
+            u, v = pe.row * self.rows.give + row, pe.column * self.columns.give + column
+            if u not in self.rows.given(pe.row) or v not in self.columns.given(pe.column):
                 continue
-            total = wrapped(pe.sums[group % 2].pop((p, q, k), 0), self.design.accumulator_bits)
-            scaled = rounded((total + int(self.bias[filter_])) * self.scaling[0], self.scaling[1])
-            if self.problem.relu:
-                scaled = max(scaled, 0)
-            limit = 2 ** (self.design.operand_bits - 1)
-            pe.outputs.setdefault(filter_, []).append(min(max(scaled, -limit), limit - 1))
+            sums = pe.sums[group % 2]
+            if self.pooled:
+                values = [
+                    self.requantised(sums.get((p, q, k), 0), filter_)
+                    for p in self.rows.places(u)
+                    for q in self.columns.places(v)
+                ]
+                pe.figures["window_reads"] += len(values)
+            else:
+                values = [self.requantised(sums.pop((u, v, k), 0), filter_)]
+            pe.outputs.setdefault(filter_, []).append(max(values))
+
+    def requantised(self, value: int, filter_: int) -> int:
+        total = wrapped(value, self.design.accumulator_bits)
+        scaled = rounded((total + int(self.bias[filter_])) * self.scaling[0], self.scaling[1])
+        if self.problem.relu:
+            scaled = max(scaled, 0)
+        limit = 2 ** (self.design.operand_bits - 1)
+        return min(max(scaled, -limit), limit - 1)

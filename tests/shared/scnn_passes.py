@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scnn_lists import Vector, words
 from scnn_oracle import Oracle
+from scnn_strips import first_outputs, windows_in
 
 from archsim.core import layout
 from archsim.core.problem import problem_of
@@ -22,6 +23,7 @@ from archsim.sparse.words import PORTS, LayerRun, PassWords, word_counts
 from rtl.sparse_conformance import SparseCase
 from workloads.layers import Conv2d
 from workloads.operands import Operands
+from workloads.pooling import MaxPool
 
 
 def tensors_of(one: PassWords) -> tuple[Any, Any, Any]:
@@ -33,8 +35,9 @@ def tensors_of(one: PassWords) -> tuple[Any, Any, Any]:
     bias = np.zeros((whole.groups, whole.filters), np.int64)
     if operands.bias is not None:
         bias = layout.split_bias(layer, whole, operands.bias.astype(np.int64))
-    y = max(strip.rows[0] * whole.stride_height - whole.pad_top, 0)
-    x = max(strip.columns[0] * whole.stride_width - whole.pad_left, 0)
+    first = first_outputs(one.run.pool, strip)
+    y = max(first[0] * whole.stride_height - whole.pad_top, 0)
+    x = max(first[1] * whole.stride_width - whole.pad_left, 0)
     y, x = min(y, whole.height - 1), min(x, whole.width - 1)
     return ifmap[y : y + part.height, x : x + part.width], weight, bias[one.group]
 
@@ -45,7 +48,8 @@ class BiasedOracle(Oracle):
     def __init__(self, design: Scnn, one: PassWords, gaps: dict[str, list[int]]) -> None:
         operands, problem = one.run.operands, one.strip.problem
         scaling = operands.multiplier, operands.shift
-        super().__init__(design, problem, tensors_of(one), scaling, gaps)
+        windows = windows_in(one.run.pool, one.strip)
+        super().__init__(design, problem, tensors_of(one), scaling, gaps, windows)
         self.ifmap_kept = one.strip.mapping.ifmap_kept
         self.keep_ofmap = one.strip.mapping.keep_ofmap
         self.bias_cycles: list[int] = []
@@ -79,9 +83,11 @@ class BiasedOracle(Oracle):
     def drain_cycles(self, group: int) -> Iterator[None]:
         rows, columns = self.rows, self.columns
         across = sum(columns.most_away(by) for by in (-1, 1)) * rows.longest()
-        along = sum(rows.most_away(by) for by in (-1, 1)) * columns.own
-        filters, each = len(self.groups[group]), rows.own * self.pitch(columns.own) + 1
-        first = self.cycle + 2 * filters * (across + along)
+        along = sum(rows.most_away(by) for by in (-1, 1)) * columns.most_owned()
+        copies = sum(columns.most_copied(by) for by in (-1, 1)) * rows.most_owned()
+        copies += sum(rows.most_copied(by) for by in (-1, 1)) * columns.most_held()
+        filters, each = len(self.groups[group]), self.list_cycles()
+        first = self.cycle + 2 * filters * (across + along + copies)
         self.freed += [first + (k + 1) * each for k in range(filters)]
         return super().drain_cycles(group)
 
@@ -112,7 +118,8 @@ class OracleAnswer:
 
 COUNTED = {
     "pair": "pairs", "product": "products", "conflict_cycle": "conflict", "skip": "skip",
-    "iaram_read": "ifmap_reads", "halo_sum": "halo_sums",
+    "iaram_read": "ifmap_reads", "halo_sum": "halo_sums", "copy_sum": "copy_sums",
+    "window_read": "window_reads",
 }  # fmt: skip
 """Counters of the core, and the oracle's figures."""
 
@@ -195,7 +202,8 @@ class OracleCase(SparseCase):
 
 @dataclass(frozen=True, kw_only=True)
 class Shape:
-    """Of a layer: plane, channels and filters, and along both axes kernel, stride and pad."""
+    """Of a layer: plane, channels and filters, and along both axes kernel, stride and pad; pool:
+    behind it."""
 
     plane: tuple[int, int]
     channels: int = 1
@@ -205,6 +213,7 @@ class Shape:
     pad: tuple[int, int] = (0, 0)
     has_bias: bool = False
     relu: bool = False
+    pool: MaxPool | None = None
 
     @property
     def layer(self) -> Conv2d:
@@ -252,7 +261,7 @@ def random_run(
         multiplier=scaling[0], shift=scaling[1], scheme="random",
         ifmap_scale=1.0, weight_scale=1.0, ofmap_scale=1.0,
     )  # fmt: skip
-    return LayerRun(layer=layer, operands=operands)
+    return LayerRun(layer=layer, operands=operands, pool=shape.pool)
 
 
 def chained(
@@ -264,7 +273,7 @@ def chained(
     for shape, keep in zip(shapes, (*keeps, False), strict=True):
         run = random_run(design, shape, seed)
         if runs:
-            ofmap = layer_values(design, runs[-1].layer, runs[-1].operands)
+            ofmap = layer_values(design, runs[-1].layer, runs[-1].operands, runs[-1].pool)
             run = replace(run, operands=replace(run.operands, ifmap=ofmap.astype(np.int16)))
         runs.append(replace(run, keep_ofmap=keep))
     return tuple(runs)
