@@ -21,6 +21,7 @@ from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.sparse.fold import folded
+from archsim.sparse.stream_actions import row_actions, stored_bits
 from archsim.sparse.strips import Strip, strips_of
 from archsim.sparse.timing import PassTiming, Services, pass_timing
 from workloads.layers import Conv2d, MatMul
@@ -92,6 +93,12 @@ class ScnnTiming:
         """Compressed, as it leaves."""
         return sum(one.ofmap_bits for one in self.passes)
 
+    @property
+    def stored(self) -> dict[str, int]:
+        """Bits that ifmap and ofmap take of memories that compress values, and those that they
+        would take plainly, of all passes; nothing if they do not."""
+        return stored_bits(self.design, self.passes)
+
     def per_pe(self, name: str) -> IntArray:
         """A figure of `PeFigures` over all passes, [grid rows, grid columns]; 0 where unused."""
         return per_pe(self.design, self.passes, name)
@@ -120,6 +127,7 @@ def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
     iaram_write: vectors loaded; oaram_write: of the ofmap; oaram_read: of them, those that leave;
     iaram_read: vectors, also of an ifmap that has stayed.  halo_sum: sent to a neighbour.
     output: sums that are given out.  skip: blocks without activations.
+    Memories that compress values have more (`archsim.sparse.stream_actions.row_actions`).
     """
     totals = {
         name: int(per_pe(design, passes, name).sum())
@@ -140,6 +148,7 @@ def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
         "halo_sum": totals["halo_sums"],
         "output": sum(one.mapping.outputs for one in passes),
         "skip": totals["skip"],
+        **row_actions(passes),
     }
 
 

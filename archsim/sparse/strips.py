@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from archsim.core.problem import Problem
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
+from archsim.codecs.zero_run import Lists
 from archsim.numbers import AnyIntArray, ceil_div
 from archsim.sparse.lists import fit_fifo, ifmap_lists, ofmap_lists, vectors_by_pe
 from archsim.sparse.mapping import Mapping, largest_group, map_plane, refuse_accumulators
+from archsim.sparse.stream_rows import value_bits, why_not
 from archsim.sparse.timing import PassOperands
 
 
@@ -92,15 +94,19 @@ def _fewest(design: Scnn, plane: _Plane) -> int:
         and problem.stride_width <= problem.kernel_width
     )
     lanes = design.pes * design.ifmap_lanes
-    dense = design.sparsity == "weights"
+    dense, memory = design.sparsity == "weights", design.compressed
     least = 1
-    for tensor, vectors in (
+    for tensor, rows in (
         (plane.ifmap, design.iaram_vectors if seen else 0),
         (plane.ofmap, design.oaram_vectors),
     ):
+        if not rows:
+            continue
         values = tensor.size if dense else int((tensor != 0).sum())
-        if vectors:
-            least = max(least, ceil_div(values, lanes * vectors))
+        least = max(least, ceil_div(values, lanes * design.activation_memory.entries(rows)))
+        if memory:
+            bits = value_bits(design, memory, tensor)
+            least = max(least, ceil_div(bits, lanes * rows * design.operand_bits))
     return min(least, plane.outputs)
 
 
@@ -125,21 +131,24 @@ def _strip(design: Scnn, plane: _Plane, outputs: range) -> Strip:
         rows, columns = outputs, range(whole.out_width)
     mapping = _mapping(design, problem, plane.weight)
     lists = ifmap_lists(design, mapping, ifmap), ofmap_lists(design, mapping, ofmap)
-    needed = int(vectors_by_pe(lists[0], mapping.used_pes).max())
-    _require_fit(design, "iaram_bytes", needed, design.iaram_vectors)
-    kept = len(lists[1]) // mapping.filters
-    needed = int(vectors_by_pe(lists[1], kept).max())
-    _require_fit(design, "oaram_bytes", needed, design.oaram_vectors)
+    _require_fit(design, "iaram_bytes", lists[0], mapping.used_pes)
+    _require_fit(design, "oaram_bytes", lists[1], len(lists[1]) // mapping.filters)
     operands = PassOperands(ifmap=lists[0], weight=plane.weight, ofmap=lists[1])
     return Strip(problem=problem, rows=rows, columns=columns, mapping=mapping, operands=operands)
 
 
-def _require_fit(design: Scnn, name: str, needed: int, held: int) -> None:
-    if needed > held:
+def _require_fit(design: Scnn, name: str, lists: Lists, pes: int) -> None:
+    if design.compressed:
+        reason = why_not(design, design.compressed, name, lists, pes)
+        if reason:
+            raise _TooLargeError(reason)
+        return
+    needed, given = int(vectors_by_pe(lists, pes).max()), getattr(design, name)
+    if needed > 8 * given // design.ifmap_vector_bits:
         least = ceil_div(needed * design.ifmap_vector_bits, 8)
         raise _TooLargeError(
             f"{name} must be at least {least} ({needed} vectors in a PE, for the smallest strip of "
-            f"the plane), not {getattr(design, name)}"
+            f"the plane), not {given}"
         )
 
 
