@@ -1,5 +1,7 @@
 """A PE of SCNN: compressed activations times broadcast weights, into banked accumulators."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -16,6 +18,7 @@ from rtl.core.scnn_fifo import WeightFifo
 from rtl.core.scnn_halo import HaloPort, link_layout
 from rtl.core.scnn_layouts import axis_layout, layer_layout, vector_layout, weight_layout
 from rtl.core.scnn_memories import ActivationMemories
+from rtl.core.scnn_stream_memories import StreamMemories, row_event_fields
 from rtl.hierarchy import place
 
 REQUANTIZE_CYCLES = 2
@@ -37,8 +40,15 @@ def events_layout(design: Scnn) -> data.StructLayout:
             "iaram_read": 1,
             "halo_sum": 1,
             "product": products.bit_length(),
+            **row_fields(design),
         }
     )
+
+
+def row_fields(design: Scnn) -> dict[str, int]:
+    """Rows of values, where memories compress them."""
+    memory = design.compressed
+    return row_event_fields(design.ifmap_lanes // memory.group) if memory else {}
 
 
 class ScnnPe(wiring.Component):
@@ -48,8 +58,8 @@ class ScnnPe(wiring.Component):
     before has ended and its weights are here.  A block without activations takes one cycle, when
     all its weights are here.  After the group's last block the PE waits for `go`.
     Meanwhile the other half of the accumulators is drained: `HaloPort`, requantise (2 cycles),
-    `Compressor`.  Vectors of both ends are in `ActivationMemories`.  Latencies:
-    `docs/contracts/scnn.md`.
+    `Compressor`.  Vectors of both ends are in `ActivationMemories`, or, where they are compressed,
+    in `StreamMemories`.  Latencies: `docs/contracts/scnn.md`.
 
     Members
     -------
@@ -57,7 +67,7 @@ class ScnnPe(wiring.Component):
     and OARAM are in each other's place; ifmap_write, ifmap: a vector of its lists; weight_write,
     weight, room: of the broadcast; go, half: begin a group, with these accumulators, in the next
     cycle; done: the PE waits; step, bias, clear: of the
-    drain, bias a cycle after its step; link, from_<side>: to and from the neighbours; unload,
+    drain, bias a cycle after its step; settle, with `StreamMemories`: see there; link, from_<side>: to and from the neighbours; unload,
     ofmap: to the next vector of its outputs, and the one that it stands at; events: for counters.
     """
 
@@ -80,6 +90,7 @@ class ScnnPe(wiring.Component):
     clear: data.View
     link: data.View
     unload: Signal
+    settle: Signal
     ofmap: data.View
     events: data.View
 
@@ -93,6 +104,7 @@ class ScnnPe(wiring.Component):
                 "row": In(axis_layout()),
                 "column": In(axis_layout()),
                 **{name: In(1) for name in (*strobes, "unload")},
+                **({"settle": In(1)} if design.compressed else {}),
                 "ifmap": In(vector),
                 "weight": In(weight_layout(design)),
                 "room": Out(1),
@@ -111,7 +123,8 @@ class ScnnPe(wiring.Component):
         m = Module()
         design = {"design": self.design}
         self.fifo = place(m, "fifo", WeightFifo, **design)
-        self.memories = place(m, "memories", ActivationMemories, **design)
+        memories = StreamMemories if self.design.compressed else ActivationMemories
+        self.memories = place(m, "memories", memories, **design)
         self.activations = place(m, "activations", Activations, **design)
         self.arbiter = place(m, "arbiter", Arbiter, **design)
         self.banks = place(m, "banks", AccumulatorBanks, **design)
@@ -136,6 +149,17 @@ class ScnnPe(wiring.Component):
             activations.write.eq(self.ifmap_write),
             activations.i.eq(self.ifmap),
         ]
+        if self.design.compressed:
+            m.d.comb += [
+                self.memories.start.eq(self.start),
+                self.memories.go.eq(self.go),
+                self.memories.settle.eq(self.settle),
+                *(self.events[name].eq(count) for name, count in self._rows(self.memories)),
+            ]
+
+    def _rows(self, memories: Any) -> Any:
+        """What the memories count."""
+        return ((name, memories.events[name]) for name in row_fields(self.design))
 
     def _walk(self, m: Module) -> None:
         """Where the PE stands in its group's blocks."""
