@@ -173,23 +173,23 @@ class ScnnCore(wiring.Component):
         ]
         wiring.connect(m, wiring.flipped(self.bias), self.biases.word)
 
-    def _settle(self, m: Module) -> Value:
+    def _loaded(self, m: Module) -> Value:
         """Whether the PEs have their ifmap: as it is loaded, or where its values are compressed when
         the last rows are written and read."""
         if not self.design.compressed:
             return self.load.ended
         before = self.design.load_latency_cycles - 1
-        settled = place(m, "settled_delay", Delay, bits=1, cycles=before)
+        flush = place(m, "flush_delay", Delay, bits=1, cycles=before)
         loaded = place(m, "loaded_delay", Delay, bits=1, cycles=1)
-        m.d.comb += [settled.i.eq(self.load.ended), loaded.i.eq(settled.o)]
+        m.d.comb += [flush.i.eq(self.load.ended), loaded.i.eq(flush.o)]
         for pe in self.pes.values():
-            m.d.comb += pe.settle.eq(settled.o | self.control.settled)
+            m.d.comb += pe.flush.eq(flush.o | self.control.flush)
         return loaded.o
 
     def _groups(self, m: Module) -> None:
         control, sequencer, biases = self.control, self.sequencer, self.biases
         m.d.comb += [
-            control.loaded.eq(self._settle(m) | self.exchange.o),
+            control.loaded.eq(self._loaded(m) | self.exchange.o),
             control.done.eq(_all(pe.done for pe in self.pes.values())),
             control.biased.eq(biases.biased),
             control.drain_ready.eq(sequencer.ready),

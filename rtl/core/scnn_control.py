@@ -27,7 +27,7 @@ class GroupControl(wiring.Component):
     has stayed and its memory is in place; done: all PEs wait; go, half: begin a group in the next
     cycle, in this half; biased: all bias words of the next group to be drained are here;
     drain_ready, drain_ended, drain, filters: of the sequencer; finished: all drains have ended,
-    `design.ofmap_latency_cycles` − 1 cycles ago; settled, where memories compress values: the
+    `design.ofmap_latency_cycles` − 1 cycles ago; flush, where memories compress values: the
     cycle before.
     """
 
@@ -43,19 +43,19 @@ class GroupControl(wiring.Component):
     drain: Signal
     filters: Signal
     finished: Signal
-    settled: Signal
+    flush: Signal
 
     def __init__(self, *, design: Scnn) -> None:
         self.latency = design.pipeline_latency_cycles
         self.ofmap_latency = design.ofmap_latency_cycles
-        self.settles = design.compressed is not None
+        self.flushes = design.compressed is not None
         taken = ("start", "loaded", "done", "biased", "drain_ready", "drain_ended")
         super().__init__(
             {
                 "layer": In(layer_layout()),
                 **{name: In(1) for name in taken},
                 **{name: Out(1) for name in ("go", "half", "drain", "finished")},
-                **({"settled": Out(1)} if self.settles else {}),
+                **({"flush": Out(1)} if self.flushes else {}),
                 "filters": Out(10),
             }
         )
@@ -71,7 +71,7 @@ class GroupControl(wiring.Component):
         halves = place(m, "halves", Credits, initial=HALVES, limit=HALVES)
         summed = place(m, "summed", Credits, initial=0, limit=HALVES)
         line = place(m, "summed_delay", Delay, bits=1, cycles=self.latency - 2)
-        behind = 1 if self.settles else self.ofmap_latency
+        behind = 1 if self.flushes else self.ofmap_latency
         last = place(m, "finished_delay", Delay, bits=1, cycles=behind)
         m.d.comb += [
             barrier.eq(computing & self.done),
@@ -86,10 +86,10 @@ class GroupControl(wiring.Component):
             self.finished.eq(last.o),
         ]
         over = self.drain_ended & (ended + 1 == layer.groups)
-        if self.settles:
-            settled = place(m, "settled_delay", Delay, bits=1, cycles=self.ofmap_latency - 1)
-            m.d.comb += [settled.i.eq(over), self.settled.eq(settled.o)]
-            over = settled.o
+        if self.flushes:
+            flush = place(m, "flush_delay", Delay, bits=1, cycles=self.ofmap_latency - 1)
+            m.d.comb += [flush.i.eq(over), self.flush.eq(flush.o)]
+            over = flush.o
         m.d.comb += last.i.eq(over)
         m.d.sync += [
             computing.eq(self.go | (computing & ~barrier)),

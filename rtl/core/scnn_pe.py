@@ -66,8 +66,8 @@ class ScnnPe(wiring.Component):
     layer, row, column: the command; enable: the PE is used; start: a layer begins; exchanged: IARAM
     and OARAM are in each other's place; ifmap_write, ifmap: a vector of its lists; weight_write,
     weight, room: of the broadcast; go, half: begin a group, with these accumulators, in the next
-    cycle; done: the PE waits; step, bias, clear: of the
-    drain, bias a cycle after its step; settle, with `StreamMemories`: see there; link, from_<side>: to and from the neighbours; unload,
+    cycle; done: the PE waits; step, bias, clear: of the drain, bias a cycle after its step; flush:
+    of `StreamMemories`, where they are; link, from_<side>: to and from the neighbours; unload,
     ofmap: to the next vector of its outputs, and the one that it stands at; events: for counters.
     """
 
@@ -90,7 +90,7 @@ class ScnnPe(wiring.Component):
     clear: data.View
     link: data.View
     unload: Signal
-    settle: Signal
+    flush: Signal
     ofmap: data.View
     events: data.View
 
@@ -104,7 +104,7 @@ class ScnnPe(wiring.Component):
                 "row": In(axis_layout()),
                 "column": In(axis_layout()),
                 **{name: In(1) for name in (*strobes, "unload")},
-                **({"settle": In(1)} if design.compressed else {}),
+                **({"flush": In(1)} if design.compressed else {}),
                 "ifmap": In(vector),
                 "weight": In(weight_layout(design)),
                 "room": Out(1),
@@ -153,7 +153,7 @@ class ScnnPe(wiring.Component):
             m.d.comb += [
                 self.memories.start.eq(self.start),
                 self.memories.go.eq(self.go),
-                self.memories.settle.eq(self.settle),
+                self.memories.flush.eq(self.flush),
                 *(self.events[name].eq(count) for name, count in self._rows(self.memories)),
             ]
 

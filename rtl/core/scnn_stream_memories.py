@@ -58,13 +58,13 @@ class StreamMemories(wiring.Component):
     Members
     -------
     start: a layer begins, its ifmap is written and read; go: a group begins, from now on the ofmap
-    is written; settle: the content has been written, 3 cycles ago; events: rows, to be counted.
+    is written; flush: the content has been written, 3 cycles ago; events: rows, to be counted.
     """
 
     exchanged: Signal
     start: Signal
     go: Signal
-    settle: Signal
+    flush: Signal
     ifmap: Any
     ofmap: Any
     events: data.View
@@ -85,7 +85,7 @@ class StreamMemories(wiring.Component):
         port = stream_signature(design)
         super().__init__(
             {
-                **{name: In(1) for name in ("exchanged", "start", "go", "settle")},
+                **{name: In(1) for name in ("exchanged", "start", "go", "flush")},
                 "ifmap": Out(port),
                 "ofmap": Out(port),
                 "events": Out(data.StructLayout(row_event_fields(self.columns))),
@@ -99,7 +99,7 @@ class StreamMemories(wiring.Component):
             m.d.sync += [self.storing.eq(0), self.leaving.eq(0)]
         with m.Elif(self.go):
             m.d.sync += self.storing.eq(1)
-        with m.Elif(self.settle):
+        with m.Elif(self.flush):
             m.d.sync += self.leaving.eq(self.storing)
         self.stores = {name: self._stores(m, name) for name in self.sizes}
         written = self._pack(m)
@@ -171,7 +171,7 @@ class StreamMemories(wiring.Component):
             m.d.comb += [
                 packer.values.eq(Cat(word.lanes[lane].value for lane in own)),
                 packer.append.eq(line.o[0]),
-                packer.settle.eq(self.settle),
+                packer.flush.eq(self.flush),
             ]
             for bank in range(2):
                 mine = packer.write & (packer.row[0] == bank)
@@ -192,10 +192,10 @@ class StreamMemories(wiring.Component):
             step.eq(Mux(self.leaving, self.ofmap.step, self.ifmap.step)),
             advance.eq(fresh | step),
             last.eq(reading + 1 == count),
-            next_reading.eq(Mux(self.settle | (advance & last), 0, reading + advance)),
+            next_reading.eq(Mux(self.flush | (advance & last), 0, reading + advance)),
         ]
-        m.d.sync += [reading.eq(next_reading), fresh.eq(self.settle)]
-        with m.If(self.settle):
+        m.d.sync += [reading.eq(next_reading), fresh.eq(self.flush)]
+        with m.If(self.flush):
             m.d.sync += count.eq(Mux(self.storing, self.ofmap.count, self.ifmap.count))
         marks = self._from(m, "marks", next_reading)
         widths = self._from(m, "widths", next_reading)
@@ -211,7 +211,7 @@ class StreamMemories(wiring.Component):
                 unpacker.odd.eq(odd),
                 unpacker.advance.eq(advance),
                 unpacker.last.eq(last),
-                unpacker.rewind.eq(self.settle),
+                unpacker.rewind.eq(self.flush),
             ]
             values.append(unpacker.values)
             used.append(Mux(step, unpacker.gives_up, 0))

@@ -20,14 +20,14 @@ class StreamPacker(wiring.Component):
 
     Members
     -------
-    values: G lanes of B bits; 2 cycles later append: the group is one of the content; settle: the
+    values: G lanes of B bits; 2 cycles later append: the group is one of the content; flush: the
     content has ended, in a cycle without append; write, row, data: to the rows; code: the width
     field, of the group that is appended.
     """
 
     values: Signal
     append: Signal
-    settle: Signal
+    flush: Signal
     write: Signal
     row: Signal
     data: Signal
@@ -40,7 +40,7 @@ class StreamPacker(wiring.Component):
             {
                 "values": In(lanes),
                 "append": In(1),
-                "settle": In(1),
+                "flush": In(1),
                 "write": Out(1),
                 "row": Out(address_bits(rows)),
                 "data": Out(lanes),
@@ -63,12 +63,12 @@ class StreamPacker(wiring.Component):
         m.d.comb += [
             low.eq(Cat(lane[:bits] for lane in lanes) | begun),
             high.eq(Cat(lane[bits:] for lane in lanes)),
-            self.write.eq(Mux(self.settle, p != 0, self.append & full)),
+            self.write.eq(Mux(self.flush, p != 0, self.append & full)),
             self.row.eq(row),
-            self.data.eq(Mux(self.settle, begun, low)),
+            self.data.eq(Mux(self.flush, begun, low)),
             self.code.eq(Mux(w == 0, 0, w - 1)),
         ]
-        with m.If(self.settle):
+        with m.If(self.flush):
             m.d.sync += [p.eq(0), row.eq(0), begun.eq(0)]
         with m.Elif(self.append):
             m.d.sync += [p.eq(total[:-1]), row.eq(row + full), begun.eq(Mux(full, high, low))]
