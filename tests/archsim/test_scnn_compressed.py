@@ -200,7 +200,7 @@ def narrow_operands(bits: int) -> Operands:
 
 def test_narrow_values_need_fewer_strips() -> None:
     operands = narrow_operands(3)
-    design = replace(COMPRESSED, iaram_bytes=500, bank_entries=32)
+    design = replace(COMPRESSED, iaram_bytes=300, bank_entries=32)
     compressed, plain = (
         layer_timing(one, CONV, operands) for one in (design, plainly(design))
     )
@@ -295,7 +295,7 @@ def test_an_ofmap_stays_that_would_not_plainly() -> None:
     operands[0] = replace(
         operands_of(first, (0.9, 0.6), seed=3, bits=8), ifmap=operands[0].ifmap, shift=12
     )
-    design = replace(COMPRESSED, iaram_bytes=700, oaram_bytes=700, bank_entries=64)
+    design = replace(COMPRESSED, iaram_bytes=375, oaram_bytes=375, bank_entries=64)
     ofmap = layer_timing(design, first, operands[0]).ofmap.astype(np.int16)
     operands.append(replace(operands_of(CONV, (0.9, 0.6), seed=4, bits=8), ifmap=ofmap))
     found, plain = (
