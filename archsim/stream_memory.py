@@ -38,10 +38,10 @@ class BovedaStream:
     no bits.
 
     A memory has V rows of I · B bits for values (V: vectors that a plain memory of the same bytes
-    holds), and beside them V · expansion entries, one a vector: indices, the flag `last`, and log2 B
-    bits of width a group.  The groups of a column lie one behind the other, each column with a row
-    of its own; only the end of a memory's whole content is aligned.  So a content fits if every
-    column takes at most V rows, and its vectors at most V · expansion entries.
+    holds), and beside them V · expansion entries, one a vector: indices, the flag `last`, and
+    log2 B bits of width a group.  The groups of a column lie one behind the other, each column with
+    a row of its own; only the end of a memory's whole content is aligned.  So a content fits if
+    every column takes at most V rows, and its vectors at most V · expansion entries.
 
     group: G, lanes that share a width; expansion: entries for each row.
 

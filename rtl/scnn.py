@@ -174,8 +174,8 @@ class ScnnCore(wiring.Component):
         wiring.connect(m, wiring.flipped(self.bias), self.biases.word)
 
     def _loaded(self, m: Module) -> Value:
-        """Whether the PEs have their ifmap: as it is loaded, or where its values are compressed when
-        the last rows are written and read."""
+        """Whether the PEs have their ifmap: as it is loaded, or, where its values are compressed,
+        when the last rows are written and read."""
         if not self.design.compressed:
             return self.load.ended
         before = self.design.load_latency_cycles - 1

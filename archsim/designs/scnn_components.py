@@ -313,8 +313,10 @@ def _halo(design: Scnn) -> Components:
 
 
 def _exchange(design: Scnn) -> Components:
-    """IARAM and OARAM in each other's place: a choice of two at every pin of both.  Where values are
-    compressed, with all that packs and unpacks them."""
+    """IARAM and OARAM in each other's place: a choice of two at every pin of both.
+
+    Where values are compressed, with all that packs and unpacks them.
+    """
     from archsim.designs.scnn_stream_components import stream_logic
 
     if design.compressed:

@@ -62,9 +62,7 @@ def value_bits(design: Scnn, memory: BovedaStream, tensor: AnyIntArray) -> int:
     return int(widths.sum(dtype=np.int64))
 
 
-def why_not(
-    design: Scnn, memory: BovedaStream, name: str, lists: Lists, pes: int
-) -> str | None:
+def why_not(design: Scnn, memory: BovedaStream, name: str, lists: Lists, pes: int) -> str | None:
     """The size of the memory `name` ("iaram_bytes") that would hold the lists, as a refusal; None
     if it holds them."""
     given = getattr(design, name)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from archsim.codecs.zero_run import Lists
 from archsim.core.problem import Problem
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
-from archsim.codecs.zero_run import Lists
 from archsim.numbers import AnyIntArray, ceil_div
 from archsim.sparse.lists import fit_fifo, ifmap_lists, ofmap_lists, vectors_by_pe
 from archsim.sparse.mapping import Mapping, largest_group, map_plane, refuse_accumulators

@@ -120,7 +120,9 @@ def test_the_model_is_the_stepped_one_and_its_contents_are_the_codec_s(case: Cas
         ifmap, ofmap = contents_of(oracle)
         for pe, content in zip(oracle.pes, ifmap, strict=True):
             assert content.rows == codec_rows(case.design, list(pe.lists.values()))
-        written = [sum(len(column) for own in some for column in own.rows) for some in (ifmap, ofmap)]
+        written = [
+            sum(len(column) for own in some for column in own.rows) for some in (ifmap, ofmap)
+        ]
         totals["iaram_row_write"] += written[0]
         totals["iaram_row_read"] += written[0] * len(oracle.groups)
         totals["oaram_row_write"] += written[1]
@@ -201,9 +203,7 @@ def narrow_operands(bits: int) -> Operands:
 def test_narrow_values_need_fewer_strips() -> None:
     operands = narrow_operands(3)
     design = replace(COMPRESSED, iaram_bytes=300, bank_entries=32)
-    compressed, plain = (
-        layer_timing(one, CONV, operands) for one in (design, plainly(design))
-    )
+    compressed, plain = (layer_timing(one, CONV, operands) for one in (design, plainly(design)))
     assert compressed.strips < plain.strips
     assert compressed.ifmap_bits < plain.ifmap_bits
     assert compressed.weight_bits < plain.weight_bits
@@ -298,9 +298,7 @@ def test_an_ofmap_stays_that_would_not_plainly() -> None:
     design = replace(COMPRESSED, iaram_bytes=375, oaram_bytes=375, bank_entries=64)
     ofmap = layer_timing(design, first, operands[0]).ofmap.astype(np.int16)
     operands.append(replace(operands_of(CONV, (0.9, 0.6), seed=4, bits=8), ifmap=ofmap))
-    found, plain = (
-        chain_timing(one, (first, CONV), operands) for one in (design, plainly(design))
-    )
+    found, plain = (chain_timing(one, (first, CONV), operands) for one in (design, plainly(design)))
     assert [one.ofmap_bits == 0 for one in found] == [True, False]
     assert [one.ofmap_bits == 0 for one in plain] == [False, False]
     assert found[1].actions["iaram_row_write"] == found[0].actions["oaram_row_read"] == 0

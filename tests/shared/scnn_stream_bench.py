@@ -178,7 +178,9 @@ def random_lists(
         own: Vector = []
         for _ in range(design.ifmap_lanes):
             value = int(rng.integers(-limit, limit))
-            own.append((value * (rng.random() < 0.7), int(rng.integers(2**design.index_bits)), None))
+            own.append(
+                (value * (rng.random() < 0.7), int(rng.integers(2**design.index_bits)), None)
+            )
         lists[-1].append(own)
         if rng.random() < 0.4:
             lists.append([])
