@@ -18,7 +18,7 @@ def row_actions(passes: Sequence[PassTiming]) -> dict[str, int]:
     """
     if not any(one.stored for one in passes):
         return {}
-    totals = dict.fromkeys(ROW_ACTIONS, 0)
+    totals: dict[str, int] = dict.fromkeys(ROW_ACTIONS, 0)
     for one in passes:
         assert one.stored
         ifmap, ofmap = (stored.all_rows for stored in one.stored)

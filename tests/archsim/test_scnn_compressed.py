@@ -1,28 +1,31 @@
-"""Compressed IARAM and OARAM in the model: contents bit by bit, capacity, latencies, faults."""
+"""Compressed IARAM and OARAM in the model: contents bit by bit, capacity, latencies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
-from faulty_module import Fault, faulty_module
 from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
-from scnn_cases import Case, designs, differences, layers, operands_of, services
-from scnn_oracle import Oracle
-from scnn_passes import BiasedOracle, Shape, chained
-from scnn_streams import Content, codec_rows, contents_of
+from scnn_cases import Case, differences, operands_of, services
+from scnn_passes import BiasedOracle
+from scnn_stream_cases import (
+    COMPRESSED,
+    POINT,
+    chain_agrees,
+    check_content,
+    compressed_cases,
+    plainly,
+    point_operands,
+    with_rows,
+)
+from scnn_streams import codec_rows, contents_of
 
 from archsim.designs.registry import design_from_record, design_record, with_settings
 from archsim.designs.scnn import SCNN_ISCA17, Scnn
 from archsim.errors import InputError
 from archsim.simulate import simulate
-from archsim.sparse import stream_rows, timing
 from archsim.sparse.chain import chain_timing
 from archsim.sparse.layer import layer_passes, layer_timing
 from archsim.sparse.stream_actions import ROW_ACTIONS
@@ -30,69 +33,6 @@ from archsim.sparse.words import LayerRun, PassWords, pass_words
 from archsim.stream_memory import BovedaStream, PlainStream
 from workloads.layers import Conv2d, Network
 from workloads.operands import Operands
-
-COMPRESSED = Scnn(
-    grid_rows=2, grid_columns=2, activation_memory=BovedaStream(group=2), bank_entries=16,
-    iaram_bytes=400, oaram_bytes=400,
-)  # fmt: skip
-
-
-def plainly(design: Scnn) -> Scnn:
-    return replace(design, activation_memory=PlainStream())
-
-
-@st.composite
-def compressed_designs(draw: st.DrawFn) -> Scnn:
-    group = draw(st.integers(1, 3))
-    memory = BovedaStream(group=group, expansion=draw(st.integers(1, 4)))
-    return replace(
-        draw(designs()),
-        operand_bits=draw(st.sampled_from([4, 8, 16])),
-        ifmap_lanes=group * draw(st.integers(1, 3)),
-        iaram_bytes=draw(st.sampled_from([80, 200, 2000])),
-        oaram_bytes=draw(st.sampled_from([80, 200, 2000])),
-        activation_memory=memory,
-    )
-
-
-@st.composite
-def compressed_cases(draw: st.DrawFn) -> Case:
-    design, layer, seed = draw(compressed_designs()), draw(layers()), draw(st.integers(0, 10**6))
-    density = st.sampled_from([0.0, 0.1, 0.3, 0.8, 1.0])
-    bits = min(design.intake.source_bits, 6)
-    operands = operands_of(layer, (draw(density), draw(density)), seed, bits)
-    narrow = operands.ifmap >> draw(st.integers(0, bits - 1))
-    return Case(
-        design=design,
-        layer=layer,
-        operands=replace(operands, ifmap=narrow, shift=max(0, operands.shift - 3)),
-        seed=seed,
-        gap=draw(st.sampled_from([0, 0, 3])),
-    )
-
-
-def check_content(design: Scnn, one: Any, oracle: Oracle) -> None:
-    """What the model counts is what lies in every PE's memories, and fits."""
-    assert one.stored
-    rows = (design.iaram_vectors, design.oaram_vectors)
-    entries = (design.iaram_entries, design.oaram_entries)
-    for found, contents, most, room in zip(
-        one.stored, contents_of(oracle), rows, entries, strict=True
-    ):
-        assert found.rows.tolist() == [[len(column) for column in own.rows] for own in contents]
-        assert found.vectors.tolist() == [len(own.entries) for own in contents]
-        assert found.rows.max() <= most
-        assert found.vectors.max() <= room
-        assert found.bits(design, design.compressed) == sum(_bits(design, own) for own in contents)
-
-
-def _bits(design: Scnn, content: Content) -> int:
-    field = design.operand_bits.bit_length() - 1
-    rows = sum(len(row) for column in content.rows for row in column) * design.operand_bits
-    return rows + sum(
-        field * len(widths) + design.index_bits * len(indices) + 1
-        for widths, indices, _ in content.entries
-    )
 
 
 def runs_of(case: Case) -> list[PassWords] | None:
@@ -131,25 +71,6 @@ def test_the_model_is_the_stepped_one_and_its_contents_are_the_codec_s(case: Cas
 
 
 # capacity
-
-POINT = Conv2d(name="p", channels=24, filters=1, ifmap_height=1, ifmap_width=1, kernel_height=1,
-               kernel_width=1)  # fmt: skip
-"""One PE, a vector a channel, of one value."""
-SINGLE = Scnn(
-    grid_rows=1, grid_columns=1, operand_bits=8, ifmap_lanes=2, oaram_bytes=64,
-    activation_memory=BovedaStream(group=2),
-)  # fmt: skip
-
-
-def point_operands(values: list[int]) -> Operands:
-    drawn = operands_of(POINT, (1.0, 1.0), 1)
-    return replace(drawn, ifmap=np.array(values, np.int16).reshape(1, -1, 1, 1))
-
-
-def with_rows(rows: int, expansion: int = 2) -> Scnn:
-    """24 bits a vector: 3 bytes a row."""
-    memory = replace(SINGLE.activation_memory, expansion=expansion)
-    return replace(SINGLE, iaram_bytes=3 * rows, activation_memory=memory)
 
 
 def test_a_content_that_just_fits_and_one_bit_more() -> None:
@@ -268,27 +189,6 @@ def test_only_constants_change() -> None:
     assert compressed.compute_cycles == plain.compute_cycles
 
 
-FIRST = Shape(plane=(3, 5), channels=2, filters=3, kernel=(2, 3), pad=(1, 1), has_bias=True)
-SECOND = Shape(plane=(4, 5), channels=3, filters=4, kernel=(3, 3), pad=(1, 1), has_bias=True)
-THIRD = Shape(plane=(4, 5), channels=4, filters=2, relu=True)
-CHAIN = (FIRST, SECOND, THIRD)
-
-
-def chain_agrees(module: ModuleType = timing) -> bool:
-    """Model and oracle of a chain whose first ofmap stays."""
-    for one in pass_words(COMPRESSED, chained(COMPRESSED, CHAIN, (True, False), seed=6)):
-        oracle = BiasedOracle(COMPRESSED, one, {})
-        found = module.pass_timing(COMPRESSED, one.strip.mapping, one.strip.operands)
-        if differences(found, oracle.run()):
-            return False
-        check_content(COMPRESSED, found, oracle)
-    return True
-
-
-def test_a_chain_agrees() -> None:
-    assert chain_agrees()
-
-
 def test_an_ofmap_stays_that_would_not_plainly() -> None:
     first = replace(CONV, filters=6)
     operands = [narrow_operands(3)]
@@ -303,6 +203,10 @@ def test_an_ofmap_stays_that_would_not_plainly() -> None:
     assert [one.ofmap_bits == 0 for one in plain] == [False, False]
     assert found[1].actions["iaram_row_write"] == found[0].actions["oaram_row_read"] == 0
     assert found[1].actions["iaram_row_read"] > 0
+
+
+def test_a_chain_agrees() -> None:
+    assert chain_agrees()
 
 
 # the field of a design
@@ -341,86 +245,3 @@ def test_what_it_may_not_be(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as raised:
         with_settings(SCNN_ISCA17, given_)
     assert message in str(raised.value)
-
-
-# faults of the model
-
-TIMING_FAULTS: dict[str, Fault] = {
-    "the first group without its latency": ("start += design.load_latency_cycles", "start += 0"),
-    "the first group a cycle early": (
-        "start += design.load_latency_cycles if",
-        "start += design.load_latency_cycles - 1 if",
-    ),
-    "the first group a cycle late": (
-        "start += design.load_latency_cycles if",
-        "start += design.load_latency_cycles + 1 if",
-    ),
-    "what has stayed is waited for": ("if offered else 0", "if True else 0"),
-    "the ofmap a cycle early": (
-        "free + design.ofmap_latency_cycles",
-        "free + design.ofmap_latency_cycles - 1",
-    ),
-    "the ofmap a cycle late": (
-        "free + design.ofmap_latency_cycles",
-        "free + design.ofmap_latency_cycles + 1",
-    ),
-    "the ofmap as of a plain memory": ("free + design.ofmap_latency_cycles", "free + 3"),
-    "what stays as of a plain memory": ("else design.exchange_cycles", "else 2 + 4"),
-}
-
-
-@pytest.mark.parametrize("name", TIMING_FAULTS)
-def test_a_wrong_latency_is_caught(name: str, tmp_path: Path) -> None:
-    assert not chain_agrees(faulty_module(timing, tmp_path, TIMING_FAULTS[name]))
-
-
-ROW_FAULTS: dict[str, Fault] = {
-    "a row begun is forgotten": ("rows=-(-sums // design.operand_bits)", "rows=sums // 16"),
-    "a row too many": ("rows=-(-sums // design.operand_bits)", "rows=sums // 16 + 1"),
-    "PEs share a memory": ("starts[:-1], axis=0", "starts[:-1] * 0, axis=0"),
-    "zeros take bits": (
-        "form.numbers, (0, len(widths)), widths)\n    starts",
-        "(*form.numbers[:3], 0), (0, len(widths)), widths)\n    starts",
-    ),
-    "a group is as wide as its first lane": (
-        "(lists.lanes, columns), form.numbers, (0",
-        "(lists.lanes, columns), (1, *form.numbers[1:]), (0",
-    ),
-    "no sign": ("form.numbers, (0, len(widths)), widths)\n    starts",
-                "(*form.numbers[:2], 0, 1), (0, len(widths)), widths)\n    starts"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ROW_FAULTS)
-def test_rows_counted_wrong_are_caught(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copy = faulty_module(stream_rows, tmp_path, ROW_FAULTS[name])
-    monkeypatch.setattr(timing, "stored_lists", copy.stored_lists)
-    with pytest.raises(AssertionError):
-        assert chain_agrees()
-
-
-FIT_FAULTS: dict[str, tuple[Fault, Callable[[], Any]]] = {
-    "a row more than there is": (
-        ("rows <= held", "rows <= held + 1"),
-        lambda: layer_timing(with_rows(12), POINT, point_operands([8, 7] + [4, -4] * 11)),
-    ),
-    "entries not counted": (
-        ("and vectors <= memory.entries(held)", ""),
-        lambda: layer_timing(with_rows(11), POINT, point_operands([1, *[0] * 23])),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FIT_FAULTS)
-def test_a_wrong_capacity_is_caught(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from archsim.sparse import strips
-
-    fault, refused = FIT_FAULTS[name]
-    with pytest.raises(InputError):
-        refused()
-    monkeypatch.setattr(strips, "why_not", faulty_module(stream_rows, tmp_path, fault).why_not)
-    refused()

@@ -1,4 +1,4 @@
-"""Compressed IARAM and OARAM in RTL: the suite, the memories alone, chains, and faults."""
+"""Compressed IARAM and OARAM in RTL: the suite, chains, and faults."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from amaranth.hdl import Module
 from faults import Patch
-from scnn_bench import caught, event_differences
+from scnn_bench import caught
 from scnn_faults import placed, rewritten
 from scnn_passes import OracleCase, Shape, chained, oracle_answer, random_run, with_gaps
-from scnn_stream_bench import StreamBench, random_lists
 
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
@@ -28,10 +27,9 @@ from rtl.core import (
     stream_packer,
     stream_unpacker,
 )
-from rtl.core.scnn_stream_memories import StreamMemories
 from rtl.emit import emit
 from rtl.hierarchy import place
-from rtl.scnn import COUNTS, counts_of
+from rtl.scnn import COUNTS
 from rtl.sparse_conformance import SparseCase
 from rtl.suite import DesignConformance
 from rtl.toolchain import lint
@@ -110,60 +108,6 @@ def test_some_cases_do_not_fit_plainly() -> None:
         except InputError:
             beyond += 1
     assert beyond >= 2
-
-
-# the memories alone
-
-ALONE = (
-    ONE,
-    replace(ONE, ifmap_lanes=3, activation_memory=BovedaStream(group=1), operand_bits=4),
-    replace(ONE, ifmap_lanes=4, activation_memory=BovedaStream(group=2, expansion=3),
-            operand_bits=16),
-)  # fmt: skip
-LENGTHS = (1, 2, 3, 4, 5, 8, 13, 20)
-
-
-def wrong_alone(design: Scnn, often: float, lengths: tuple[int, ...] = LENGTHS) -> list[str]:
-    """What the memories alone do wrong, with contents of many lengths in both."""
-    rng = np.random.default_rng(5)
-    wrong: list[str] = []
-    for exchanged in (0, 1):
-        contents: list[Any] = []
-        for vectors in lengths:
-            for name in ("ifmap", "ofmap"):
-                width = int(rng.integers(1, design.operand_bits))
-                contents.append((name, random_lists(design, rng, vectors, width), often))
-        bench = StreamBench(design=design, seed=8, exchanged=exchanged)
-        wrong += bench.run(contents)
-    return wrong
-
-
-@pytest.mark.parametrize("often", [1.0, 0.5])
-@pytest.mark.parametrize("design", ALONE, ids=["8 bits", "4 bits", "16 bits"])
-def test_a_vector_a_cycle_is_always_there(design: Scnn, often: float) -> None:
-    """Read across the end of the content again and again, without a cycle of waiting; every word
-    of every SRAM is the codec's."""
-    assert wrong_alone(design, often) == []
-
-
-@pytest.mark.parametrize("channels", [1, 2, 3, 4, 9])
-def test_short_contents_in_a_core(channels: int) -> None:
-    """Every PE does in every cycle what the oracle's does: lists of weights of one vector, groups of
-    one filter, blocks that are skipped."""
-    shape = Shape(plane=(1, 2), channels=channels, filters=5)
-    design = replace(PAIR, filter_group=1, banks=8)
-    run = random_run(design, shape, seed=4, density=(0.9, 1.0))
-    ifmap = run.operands.ifmap.copy()
-    ifmap[:, 1:2] = 0
-    run = replace(run, operands=replace(run.operands, ifmap=ifmap))
-    assert event_differences(SparseCase(design=design, runs=(run,))) == []
-
-
-def test_plain_memories_are_refused() -> None:
-    plain = replace(ONE, activation_memory=PlainStream())
-    with pytest.raises(InputError, match="activation_memory must compress values, not be plain"):
-        StreamMemories(design=plain)
-    assert counts_of(plain) == COUNTS
 
 
 # chains

@@ -1,4 +1,4 @@
-"""A PE's compressed memories alone: contents written as they come, read a vector a cycle or less."""
+"""A PE's compressed memories alone: contents written as they come, a vector read a cycle."""
 
 from __future__ import annotations
 
