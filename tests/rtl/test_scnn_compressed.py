@@ -48,7 +48,7 @@ class TestScnnCompressed(DesignConformance):
     designs = (PAIR,)
     amaranth_cases = 5
     verilator_cases = 40
-    cocotb_cases = 1
+    cocotb_cases = 0
 
     def random_design(self, draw: Draw) -> Scnn:
         group = draw.whole(1, 2)
@@ -81,6 +81,7 @@ class TestScnnCompressedAtLength(TestScnnCompressed):
     )
     amaranth_cases = 60
     verilator_cases = 400
+    cocotb_cases = 2
     seed = 2
 
 

@@ -178,9 +178,10 @@ def random_lists(
         own: Vector = []
         for _ in range(design.ifmap_lanes):
             value = int(rng.integers(-limit, limit))
-            own.append(
-                (value * (rng.random() < 0.7), int(rng.integers(2**design.index_bits)), None)
-            )
+            if width == design.operand_bits and rng.random() < 0.2:
+                value = -(2 ** (width - 1))
+            index = int(rng.integers(2**design.index_bits))
+            own.append((value * (rng.random() < 0.7), index, None))
         lists[-1].append(own)
         if rng.random() < 0.4:
             lists.append([])
