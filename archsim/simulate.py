@@ -236,6 +236,7 @@ def _by_data(design: Design, layer: Conv2d | MatMul, operands: Any) -> LayerResu
         tiles=len(timing.passes),
         folds=sum(len(one.starts) for one in timing.passes),
         operands=operands.scheme,
+        stored=timing.stored,
         per_pe=pe_cycles(timing),
         ofmap=timing.ofmap,
     )

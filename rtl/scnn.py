@@ -35,7 +35,14 @@ COUNTS = (
     "weight_write",
     "oaram_read",
 )
+ROW_COUNTS = ("iaram_row_write", "iaram_row_read", "oaram_row_write", "oaram_row_read")
+"""Where memories compress values."""
 NEIGHBOURS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
+
+
+def counts_of(design: Scnn) -> tuple[str, ...]:
+    """Events that the core counts."""
+    return COUNTS + (ROW_COUNTS if design.compressed else ())
 
 
 def core_members(design: Scnn) -> dict[str, Any]:
@@ -53,7 +60,7 @@ def core_members(design: Scnn) -> dict[str, Any]:
         "weight": In(stream.Signature(vector_layout(design, design.weight_lanes))),
         "bias": In(stream.Signature(design.accumulator_bits)),
         "ofmap": Out(stream.Signature(activations)),
-        **{f"count_{name}": Out(COUNTER_BITS) for name in COUNTS},
+        **{f"count_{name}": Out(COUNTER_BITS) for name in counts_of(design)},
     }
 
 
@@ -168,10 +175,23 @@ class ScnnCore(wiring.Component):
         ]
         wiring.connect(m, wiring.flipped(self.bias), self.biases.word)
 
+    def _loaded(self, m: Module) -> Value:
+        """Whether the PEs have their ifmap: as it is loaded, or, where its values are compressed,
+        when the last rows are written and read."""
+        if not self.design.compressed:
+            return self.load.ended
+        before = self.design.load_latency_cycles - 1
+        flush = place(m, "flush_delay", Delay, bits=1, cycles=before)
+        loaded = place(m, "loaded_delay", Delay, bits=1, cycles=1)
+        m.d.comb += [flush.i.eq(self.load.ended), loaded.i.eq(flush.o)]
+        for pe in self.pes.values():
+            m.d.comb += pe.flush.eq(flush.o | self.control.flush)
+        return loaded.o
+
     def _groups(self, m: Module) -> None:
         control, sequencer, biases = self.control, self.sequencer, self.biases
         m.d.comb += [
-            control.loaded.eq(self.load.ended | self.exchange.o),
+            control.loaded.eq(self._loaded(m) | self.exchange.o),
             control.done.eq(_all(pe.done for pe in self.pes.values())),
             control.biased.eq(biases.biased),
             control.drain_ready.eq(sequencer.ready),
@@ -232,7 +252,7 @@ class ScnnCore(wiring.Component):
 
     def _counters(self, m: Module) -> None:
         own = {"weight_write": self.decoder.cross, "oaram_read": self.unload.cross}
-        for name in COUNTS:
+        for name in counts_of(self.design):
             event = own.get(name)
             if event is None:
                 event = sum((pe.events[name] for pe in self.pes.values()), C(0, 1))

@@ -113,6 +113,9 @@ def random_operands(
         axis = 2 if isinstance(layer, MatMul) else 1
         silent = draw.rng.random(ifmap.shape[axis]) < 0.5
         np.moveaxis(ifmap, axis, 0)[silent] = 0
+    if design.compressed and draw.chance(0.5):  # a value here and there is wide
+        narrow = draw.rng.random(ifmap.shape) < 0.9
+        ifmap = np.where(narrow, ifmap >> draw.whole(1, bits - 1), ifmap)
     return replace(drawn[1], ifmap=ifmap)
 
 

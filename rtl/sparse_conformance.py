@@ -14,7 +14,7 @@ from archsim.sparse.answer import SparseAnswer, sparse_answer
 from archsim.sparse.scnn_command import scnn_ports
 from archsim.sparse.words import LayerRun, PassWords, pass_words
 from rtl.conformance import Case
-from rtl.scnn import COUNTS
+from rtl.scnn import counts_of
 
 SETTLING_CYCLES = 20
 
@@ -47,7 +47,7 @@ class SparseCase(Case):
 
     @property
     def counters(self) -> tuple[str, ...]:
-        return COUNTS
+        return counts_of(self.design)
 
     @property
     def tail_cycles(self) -> int:

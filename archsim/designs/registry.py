@@ -19,9 +19,11 @@ from archsim.core.design import Design
 from archsim.designs.systolic import Systolic
 from archsim.errors import InputError, nearest
 from archsim.memory import OffChip, Plain
+from archsim.stream_memory import BovedaStream, PlainStream
 
 _PARTS: dict[str, dict[str, type]] = {
     "Scratchpad": {"plain": Plain, "boveda": Boveda},
+    "StreamMemory": {"plain": PlainStream, "boveda": BovedaStream},
     "OffChip": {"": OffChip},
 }
 """Types of fields that are records of their own, and the kinds that may stand there."""

@@ -17,6 +17,7 @@ from archsim.core.design import Design
 from archsim.core.integer_numerics import IntegerIntake
 from archsim.errors import require, require_positive, require_rate
 from archsim.memory import OffChip
+from archsim.stream_memory import BovedaStream, PlainStream, StreamMemory
 
 if TYPE_CHECKING:
     from energy_models.component import Component
@@ -32,6 +33,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 FIFTY_BYTES = OffChip(bytes_per_cycle=50.0)
+PLAIN = PlainStream()
 
 WIDEST_ACCUMULATOR = 62
 """Bits, so that a sum and its bias stay within 64."""
@@ -61,6 +63,8 @@ class Scnn(Design):
     row and column of that simulator (model only).
     barrier: PEs wait for each other after every "group" of filters, or every "channel" of each.
     sparsity: which operands are compressed; the other one is stored with its zeros.
+    activation_memory: how IARAM and OARAM store vectors (`archsim.stream_memory`); both, since they
+    change places.
     """
 
     grid_rows: int = 8
@@ -81,6 +85,7 @@ class Scnn(Design):
     bank_hash: BankHash = "linear"
     barrier: Barrier = "group"
     sparsity: Sparsity = "both"
+    activation_memory: StreamMemory = PLAIN
     clock_hz: float = 1e9
     off_chip: OffChip = FIFTY_BYTES
 
@@ -114,6 +119,7 @@ class Scnn(Design):
                 f"{name} must hold a vector of {self.ifmap_vector_bits} bits, "
                 f"not {getattr(self, name)} bytes",
             )
+        self.activation_memory.check_vector(self.ifmap_lanes, self.operand_bits)
 
     @property
     def intake(self) -> IntegerIntake:
@@ -178,13 +184,29 @@ class Scnn(Design):
 
     @property
     def iaram_vectors(self) -> int:
-        """Vectors that the IARAM of a PE holds; their flags lie beside."""
+        """Vectors that the IARAM of a PE holds, whatever their values; their flags lie beside."""
         return 8 * self.iaram_bytes // self.ifmap_vector_bits
 
     @property
     def oaram_vectors(self) -> int:
-        """Vectors that the OARAM of a PE holds."""
+        """Vectors that the OARAM of a PE holds, whatever their values."""
         return 8 * self.oaram_bytes // self.ifmap_vector_bits
+
+    @property
+    def compressed(self) -> BovedaStream | None:
+        """The kind of IARAM and OARAM if it compresses values."""
+        memory = self.activation_memory
+        return memory if isinstance(memory, BovedaStream) else None
+
+    @property
+    def iaram_entries(self) -> int:
+        """The most vectors in the IARAM of a PE: those of narrow values, if it compresses them."""
+        return self.activation_memory.entries(self.iaram_vectors)
+
+    @property
+    def oaram_entries(self) -> int:
+        """The most vectors in the OARAM of a PE."""
+        return self.activation_memory.entries(self.oaram_vectors)
 
     @property
     def accumulators(self) -> int:
@@ -194,8 +216,13 @@ class Scnn(Design):
     @property
     def ofmap_latency_cycles(self) -> int:
         """From the end of the last drain to the first vector of the ofmap: requantise, compress,
-        OARAM."""
-        return 3
+        OARAM, and what that takes to be read."""
+        return 3 + self.activation_memory.latency_cycles
+
+    @property
+    def load_latency_cycles(self) -> int:
+        """From the cycle behind the last ifmap vector to the first group."""
+        return self.activation_memory.latency_cycles
 
     @property
     def exchange_cycles(self) -> int:

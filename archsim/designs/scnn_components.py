@@ -96,6 +96,17 @@ def _words(
     )
 
 
+def _memory(design: Scnn, name: str) -> Components:
+    """The IARAM or OARAM: a vector a word, or values, widths and what else is in a vector apart."""
+    from archsim.designs.scnn_stream_components import stream_words
+
+    if design.compressed:
+        parts = stream_words(design, design.compressed, name)
+        return tuple(one for part in parts for one in _words(design, *part))
+    shape = (1, design.word_bits("ifmap"), getattr(design, f"{name}_vectors"))
+    return _words(design, name, shape, {f"{name}_read": 1.0}, {f"{name}_write": 1.0})
+
+
 def _positions(name: str, lanes: int, count: int, events: Events) -> Components:
     """Positions in a list from its indices, lane behind lane; the last one is kept."""
     busy = times(events, lanes)
@@ -136,13 +147,7 @@ def _activations(design: Scnn) -> Components:
     step: Events = {"iaram_read": 1.0}
     each, number = times(step, lanes), pes * lanes
     return (
-        *_words(
-            design,
-            "iaram",
-            (1, design.word_bits("ifmap"), design.iaram_vectors),
-            step,
-            {"iaram_write": 1.0},
-        ),
+        *_memory(design, "iaram"),
         *_positions(name, lanes, pes, step),
         *adders(name, PLACE_BITS - 1, 2 * number, times(each, 2)),
         *_addresses(name, PLACE_BITS - 1, address_bits(design), (number, each)),
@@ -321,7 +326,14 @@ def _halo(design: Scnn) -> Components:
 
 
 def _exchange(design: Scnn) -> Components:
-    """IARAM and OARAM in each other's place: a choice of two at every pin of both."""
+    """IARAM and OARAM in each other's place: a choice of two at every pin of both.
+
+    Where values are compressed, with all that packs and unpacks them.
+    """
+    from archsim.designs.scnn_stream_components import stream_logic
+
+    if design.compressed:
+        return stream_logic(design, design.compressed, _memory_address_bits(design))
     name, bits, pes = "memories", design.word_bits("ifmap"), design.pes
     address = _memory_address_bits(design)
     reads: Events = {"iaram_read": 1.0, "oaram_read": 1.0}
@@ -335,7 +347,7 @@ def _exchange(design: Scnn) -> Components:
 
 def _memory_address_bits(design: Scnn) -> int:
     """Of a vector in the larger of IARAM and OARAM, and of the place behind it."""
-    return core.address_bits(max(design.iaram_vectors, design.oaram_vectors) + 1)
+    return core.address_bits(max(design.iaram_entries, design.oaram_entries) + 1)
 
 
 def _output(design: Scnn) -> Components:
@@ -355,18 +367,15 @@ def _output(design: Scnn) -> Components:
         *held_registers(name, bits if lanes > 1 else 0, pes, left),
         *held_registers(name, bits, pes, left),
         *selectors(name, bits, pes, left),
-        *_words(
-            design,
-            "oaram",
-            (1, design.word_bits("ofmap"), design.oaram_vectors),
-            {"oaram_read": 1.0},
-            {"oaram_write": 1.0},
-        ),
+        *_memory(design, "oaram"),
     )
 
 
 def scnn_state_bits(design: Scnn) -> int:
     """Flip-flops of control, in all PEs and outside of them."""
+    from archsim.designs.scnn_stream_components import CORE_STATE_BITS as STREAM_STATE_BITS
+    from archsim.designs.scnn_stream_components import stream_state_bits
+
     lane = (design.ifmap_lanes - 1).bit_length()
     pe = (
         PE_STATE_BITS + 5 * _pointer_bits(design) + 5 * _memory_address_bits(design)
@@ -377,4 +386,7 @@ def scnn_state_bits(design: Scnn) -> int:
     command = LAYER_BITS + AXIS_BITS * (design.grid_rows + design.grid_columns)
     clearing = design.bank_entries.bit_length()
     clearing += (design.bank_entries - 1).bit_length()  # after a reset, and of a half
+    if design.compressed:
+        pe += stream_state_bits(_memory_address_bits(design))
+        command += STREAM_STATE_BITS
     return design.pes * pe + CORE_STATE_BITS + queue + command + clearing + design.bank_queue

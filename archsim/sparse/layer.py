@@ -22,6 +22,7 @@ from archsim.errors import InputError
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.sparse.fold import folded
 from archsim.sparse.pooling import check_pool, join_pooled, pooled_values
+from archsim.sparse.stream_actions import row_actions, stored_bits
 from archsim.sparse.strips import Strip, strips_of
 from archsim.sparse.timing import PassTiming, Services, pass_timing
 from workloads.layers import Conv2d, MatMul
@@ -94,6 +95,12 @@ class ScnnTiming:
         """Compressed, as it leaves."""
         return sum(one.ofmap_bits for one in self.passes)
 
+    @property
+    def stored(self) -> dict[str, int]:
+        """Bits that ifmap and ofmap take of memories that compress values, and those that they
+        would take plainly, of all passes; nothing if they do not."""
+        return stored_bits(self.design, self.passes)
+
     def per_pe(self, name: str) -> IntArray:
         """A figure of `PeFigures` over all passes, [grid rows, grid columns]; 0 where unused."""
         return per_pe(self.design, self.passes, name)
@@ -125,6 +132,7 @@ def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
     set to 0, where it is not.  copy_sum: sent to a neighbour, and kept; window_read: sums that are
     read for windows; cleared: sums set to 0 behind the drains of pooled passes.
     skip: blocks without activations.
+    Memories that compress values have more (`archsim.sparse.stream_actions.row_actions`).
     """
     totals = {
         name: int(per_pe(design, passes, name).sum())
@@ -155,6 +163,7 @@ def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
             one.groups * one.used_pes * design.accumulators for one in maps if one.pooled
         ),
         "skip": totals["skip"],
+        **row_actions(passes),
     }
 
 

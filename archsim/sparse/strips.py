@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from archsim.codecs.zero_run import Lists
 from archsim.core.problem import Problem
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
@@ -19,6 +20,7 @@ from archsim.numbers import AnyIntArray, ceil_div
 from archsim.sparse.lists import fit_fifo, ifmap_lists, ofmap_lists, vectors_by_pe
 from archsim.sparse.mapping import Mapping, largest_group, map_plane, refuse_accumulators
 from archsim.sparse.pooling import Window, windows_of
+from archsim.sparse.stream_rows import value_bits, why_not
 from archsim.sparse.timing import PassOperands
 from workloads.pooling import MaxPool
 
@@ -118,15 +120,19 @@ def _fewest(design: Scnn, plane: _Plane) -> int:
     """A number of strips below which the values alone do not fit."""
     seen = plane.all_seen
     lanes = design.pes * design.ifmap_lanes
-    dense = design.sparsity == "weights"
+    dense, memory = design.sparsity == "weights", design.compressed
     least = 1
-    for tensor, vectors in (
+    for tensor, rows in (
         (plane.ifmap, design.iaram_vectors if seen else 0),
         (plane.ofmap, design.oaram_vectors),
     ):
+        if not rows:
+            continue
         values = tensor.size if dense else int((tensor != 0).sum())
-        if vectors:
-            least = max(least, ceil_div(values, lanes * vectors))
+        least = max(least, ceil_div(values, lanes * design.activation_memory.entries(rows)))
+        if memory:
+            bits = value_bits(design, memory, tensor)
+            least = max(least, ceil_div(bits, lanes * rows * design.operand_bits))
     return min(least, plane.outputs)
 
 
@@ -156,21 +162,24 @@ def _strip(design: Scnn, plane: _Plane, outputs: range) -> Strip:
         rows, columns = outputs, range(plane.ofmap.shape[1])
     mapping = _mapping(design, map_plane(design, problem, 1, windows), plane.weight)
     lists = ifmap_lists(design, mapping, ifmap), ofmap_lists(design, mapping, ofmap)
-    needed = int(vectors_by_pe(lists[0], mapping.used_pes).max())
-    _require_fit(design, "iaram_bytes", needed, design.iaram_vectors)
-    kept = len(lists[1]) // mapping.filters
-    needed = int(vectors_by_pe(lists[1], kept).max())
-    _require_fit(design, "oaram_bytes", needed, design.oaram_vectors)
+    _require_fit(design, "iaram_bytes", lists[0], mapping.used_pes)
+    _require_fit(design, "oaram_bytes", lists[1], len(lists[1]) // mapping.filters)
     operands = PassOperands(ifmap=lists[0], weight=plane.weight, ofmap=lists[1])
     return Strip(problem=problem, rows=rows, columns=columns, mapping=mapping, operands=operands)
 
 
-def _require_fit(design: Scnn, name: str, needed: int, held: int) -> None:
-    if needed > held:
+def _require_fit(design: Scnn, name: str, lists: Lists, pes: int) -> None:
+    if design.compressed:
+        reason = why_not(design, design.compressed, name, lists, pes)
+        if reason:
+            raise _TooLargeError(reason)
+        return
+    needed, given = int(vectors_by_pe(lists, pes).max()), getattr(design, name)
+    if needed > 8 * given // design.ifmap_vector_bits:
         least = ceil_div(needed * design.ifmap_vector_bits, 8)
         raise _TooLargeError(
             f"{name} must be at least {least} ({needed} vectors in a PE, for the smallest strip of "
-            f"the plane), not {getattr(design, name)}"
+            f"the plane), not {given}"
         )
 
 

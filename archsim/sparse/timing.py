@@ -22,6 +22,7 @@ from archsim.sparse.addresses import (
 )
 from archsim.sparse.lists import weight_lists
 from archsim.sparse.mapping import Mapping
+from archsim.sparse.stream_rows import StoredLists, stored_lists
 from archsim.timing import Service, crossings
 
 FREE = Service()
@@ -101,6 +102,7 @@ class PassTiming:
     ofmap_bits: int
     oaram_writes: int
     written: int
+    stored: tuple[StoredLists, StoredLists] | None = None
 
     @property
     def cycles(self) -> int:
@@ -200,6 +202,7 @@ def pass_timing(
     pe_ends = np.zeros((groups, mapping.used_pes), np.int64)
     crossed: list[IntArray] = []
     free, start = 0, int(loaded[-1]) + 1 if offered else design.exchange_cycles
+    start += design.load_latency_cycles if offered else 0
     for group in range(groups):
         starts[group] = start
         pe_ends[group], cycles = run.run_group(group, start)
@@ -229,6 +232,20 @@ def pass_timing(
         ofmap_bits=0 if mapping.keep_ofmap else operands.ofmap.bits(design.operand_bits),
         oaram_writes=operands.ofmap.vectors,
         written=written,
+        stored=_stored(design, mapping, operands),
+    )
+
+
+def _stored(
+    design: Scnn, mapping: Mapping, operands: PassOperands
+) -> tuple[StoredLists, StoredLists] | None:
+    memory = design.compressed
+    if not memory:
+        return None
+    owning = len(operands.ofmap) // mapping.filters
+    return (
+        stored_lists(design, memory, operands.ifmap, mapping.used_pes),
+        stored_lists(design, memory, operands.ofmap, owning),
     )
 
 

@@ -33,7 +33,8 @@ class Activations(wiring.Component):
     -------
     layer, row, column: the command; store: of the memory (`rtl.core.scnn_memories`), of `depth`
     vectors at most; clear: a layer begins; write, i: a vector from the port; step:
-    to the next vector; restart, with step: to the first one; o, and empty: it is the whole list of
+    to the next vector; restart, with step: to the first one (a memory that compresses values knows
+    by itself where it ends); o, and empty: it is the whole list of
     a channel and phase without values.
     """
 
@@ -51,7 +52,7 @@ class Activations(wiring.Component):
 
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
-        self.depth = max(design.iaram_vectors, design.oaram_vectors)
+        self.depth = max(design.iaram_entries, design.oaram_entries)
         self.word_layout = vector_layout(design, design.ifmap_lanes)
         super().__init__(
             {
@@ -89,25 +90,35 @@ class Activations(wiring.Component):
 
     def _memory(self, m: Module) -> data.View:
         word = Signal(self.word_layout)
-        written, reading, next_reading = (
-            Signal(address_bits(self.depth + 1), name=name)
-            for name in ("written", "reading", "next_reading")
-        )
+        written = Signal(address_bits(self.depth + 1))
         store: Any = self.store
         m.d.comb += [
             store.write.eq(self.write),
             store.write_address.eq(written),
             store.write_data.eq(self.i.as_value()),
-            store.read_address.eq(next_reading),
             word.as_value().eq(store.read_data),
-            next_reading.eq(Mux(self.step, Mux(self.restart, 0, reading + 1), reading)),
         ]
-        m.d.sync += reading.eq(next_reading)
+        if self.design.compressed:
+            m.d.comb += [store.append.eq(1), store.count.eq(written), store.step.eq(self.step)]
+        else:
+            self._read(m)
         with m.If(self.clear):
             m.d.sync += written.eq(0)
         with m.Elif(self.write):
             m.d.sync += written.eq(written + 1)
         return word
+
+    def _read(self, m: Module) -> None:
+        """The address of the vector that the PE stands at in the next cycle."""
+        reading, next_reading = (
+            Signal(address_bits(self.depth + 1), name=name) for name in ("reading", "next_reading")
+        )
+        store: Any = self.store
+        m.d.comb += [
+            store.read_address.eq(next_reading),
+            next_reading.eq(Mux(self.step, Mux(self.restart, 0, reading + 1), reading)),
+        ]
+        m.d.sync += reading.eq(next_reading)
 
     def _bases(self, m: Module, last: Value) -> tuple[Signal, Signal]:
         """Count the phases; returns the bases of the rows and columns of this one."""

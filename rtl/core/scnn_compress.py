@@ -41,7 +41,7 @@ class Compressor(wiring.Component):
         self.design = design
         self.lanes = design.ifmap_lanes
         self.word_layout = vector_layout(design, self.lanes)
-        self.depth = max(design.iaram_vectors, design.oaram_vectors)
+        self.depth = max(design.iaram_entries, design.oaram_entries)
         self.address_bits = address_bits(self.depth + 1)
         super().__init__(
             {
@@ -79,25 +79,40 @@ class Compressor(wiring.Component):
         with m.If(self.ends | self.clear):
             m.d.sync += [run.eq(0), lane.eq(0), vector.eq(0), kept.eq(0)]
             m.d.sync += [at.eq(Mux(self.clear, 0, after)), kept_at.eq(Mux(self.clear, 0, after))]
-        self._memory(
+        self._write(
             m, Mux(self.ends, Cat(kept, 1), Cat(grown, 0)), Mux(self.ends, kept_at, at), full
         )
+        if self.design.compressed:  # a vector that is already there keeps its values
+            store: Any = self.store
+            m.d.comb += [
+                store.append.eq(full | (kept_at == at)),
+                store.count.eq(at),
+                store.step.eq(self.step),
+            ]
+        else:
+            self._read(m)
         return m
 
     def _element(self, run: Signal) -> Value:
         return Cat(self.value, run)
 
-    def _memory(self, m: Module, word: Value, at: Value, full: Signal) -> None:
-        reading, next_reading = (
-            Signal(self.address_bits, name=name) for name in ("reading", "next_reading")
-        )
+    def _write(self, m: Module, word: Value, at: Value, full: Signal) -> None:
         store: Any = self.store
         m.d.comb += [
             store.write.eq(full | self.ends),
             store.write_address.eq(at),
             store.write_data.eq(word),
-            store.read_address.eq(next_reading),
             self.o.as_value().eq(store.read_data),
+        ]
+
+    def _read(self, m: Module) -> None:
+        """The address of the vector that leaves in the next cycle."""
+        reading, next_reading = (
+            Signal(self.address_bits, name=name) for name in ("reading", "next_reading")
+        )
+        store: Any = self.store
+        m.d.comb += [
+            store.read_address.eq(next_reading),
             next_reading.eq(Mux(self.clear, 0, reading + self.step)),
         ]
         m.d.sync += reading.eq(next_reading)

@@ -27,7 +27,8 @@ class GroupControl(wiring.Component):
     has stayed and its memory is in place; done: all PEs wait; go, half: begin a group in the next
     cycle, in this half; biased: all bias words of the next group to be drained are here;
     drain_ready, drain_ended, drain, filters: of the sequencer; finished: all drains have ended,
-    `design.ofmap_latency_cycles` − 1 cycles ago.
+    `design.ofmap_latency_cycles` − 1 cycles ago; flush, where memories compress values: the
+    cycle before.
     """
 
     layer: data.View
@@ -42,16 +43,19 @@ class GroupControl(wiring.Component):
     drain: Signal
     filters: Signal
     finished: Signal
+    flush: Signal
 
     def __init__(self, *, design: Scnn) -> None:
         self.latency = design.pipeline_latency_cycles
         self.ofmap_latency = design.ofmap_latency_cycles
+        self.flushes = design.compressed is not None
         taken = ("start", "loaded", "done", "biased", "drain_ready", "drain_ended")
         super().__init__(
             {
                 "layer": In(layer_layout()),
                 **{name: In(1) for name in taken},
                 **{name: Out(1) for name in ("go", "half", "drain", "finished")},
+                **({"flush": Out(1)} if self.flushes else {}),
                 "filters": Out(10),
             }
         )
@@ -67,7 +71,8 @@ class GroupControl(wiring.Component):
         halves = place(m, "halves", Credits, initial=HALVES, limit=HALVES)
         summed = place(m, "summed", Credits, initial=0, limit=HALVES)
         line = place(m, "summed_delay", Delay, bits=1, cycles=self.latency - 2)
-        last = place(m, "finished_delay", Delay, bits=1, cycles=self.ofmap_latency)
+        behind = 1 if self.flushes else self.ofmap_latency
+        last = place(m, "finished_delay", Delay, bits=1, cycles=behind)
         m.d.comb += [
             barrier.eq(computing & self.done),
             self.go.eq(self.loaded | ((barrier | waiting) & more & halves.available)),
@@ -78,9 +83,14 @@ class GroupControl(wiring.Component):
             self.drain.eq(summed.available & self.drain_ready & self.biased),
             summed.take.eq(self.drain),
             self.filters.eq(Mux(drained + 1 == layer.groups, layer.filters_last, layer.filters)),
-            last.i.eq(self.drain_ended & (ended + 1 == layer.groups)),
             self.finished.eq(last.o),
         ]
+        over = self.drain_ended & (ended + 1 == layer.groups)
+        if self.flushes:
+            flush = place(m, "flush_delay", Delay, bits=1, cycles=self.ofmap_latency - 1)
+            m.d.comb += [flush.i.eq(over), self.flush.eq(flush.o)]
+            over = flush.o
+        m.d.comb += last.i.eq(over)
         m.d.sync += [
             computing.eq(self.go | (computing & ~barrier)),
             waiting.eq((barrier | waiting) & ~self.go & more),

@@ -1,5 +1,7 @@
 """A PE of SCNN: compressed activations times broadcast weights, into banked accumulators."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -17,6 +19,7 @@ from rtl.core.scnn_halo import HaloPort, link_layout
 from rtl.core.scnn_layouts import axis_layout, layer_layout, vector_layout, weight_layout
 from rtl.core.scnn_memories import ActivationMemories
 from rtl.core.scnn_pool import WindowMaximum
+from rtl.core.scnn_stream_memories import StreamMemories, row_event_fields
 from rtl.hierarchy import place
 
 REQUANTIZE_CYCLES = 2
@@ -40,8 +43,15 @@ def events_layout(design: Scnn) -> data.StructLayout:
             "copy_sum": 1,
             "window_read": 1,
             "product": products.bit_length(),
+            **row_fields(design),
         }
     )
+
+
+def row_fields(design: Scnn) -> dict[str, int]:
+    """Rows of values, where memories compress them."""
+    memory = design.compressed
+    return row_event_fields(design.ifmap_lanes // memory.group) if memory else {}
 
 
 class ScnnPe(wiring.Component):
@@ -52,15 +62,16 @@ class ScnnPe(wiring.Component):
     all its weights are here.  After the group's last block the PE waits for `go`.
     Meanwhile the other half of the accumulators is drained: `HaloPort`, requantise (2 cycles),
     `WindowMaximum`, `Compressor`; and cleared, in a pooled layer.  Vectors of both ends are in
-    `ActivationMemories`.  Latencies: `docs/contracts/scnn.md`.
+    `ActivationMemories`, or, where they are compressed, in `StreamMemories`.  Latencies:
+    `docs/contracts/scnn.md`.
 
     Members
     -------
     layer, row, column: the command; enable: the PE is used; start: a layer begins; exchanged: IARAM
     and OARAM are in each other's place; ifmap_write, ifmap: a vector of its lists; weight_write,
     weight, room: of the broadcast; go, half: begin a group, with these accumulators, in the next
-    cycle; done: the PE waits; step, bias, clear: of the
-    drain, bias a cycle after its step; link, from_<side>: to and from the neighbours; unload,
+    cycle; done: the PE waits; step, bias, clear: of the drain, bias a cycle after its step; flush:
+    of `StreamMemories`, where they are; link, from_<side>: to and from the neighbours; unload,
     ofmap: to the next vector of its outputs, and the one that it stands at; events: for counters.
     """
 
@@ -83,6 +94,7 @@ class ScnnPe(wiring.Component):
     clear: data.View
     link: data.View
     unload: Signal
+    flush: Signal
     ofmap: data.View
     events: data.View
 
@@ -96,6 +108,7 @@ class ScnnPe(wiring.Component):
                 "row": In(axis_layout()),
                 "column": In(axis_layout()),
                 **{name: In(1) for name in (*strobes, "unload")},
+                **({"flush": In(1)} if design.compressed else {}),
                 "ifmap": In(vector),
                 "weight": In(weight_layout(design)),
                 "room": Out(1),
@@ -114,7 +127,8 @@ class ScnnPe(wiring.Component):
         m = Module()
         design = {"design": self.design}
         self.fifo = place(m, "fifo", WeightFifo, **design)
-        self.memories = place(m, "memories", ActivationMemories, **design)
+        memories = StreamMemories if self.design.compressed else ActivationMemories
+        self.memories = place(m, "memories", memories, **design)
         self.activations = place(m, "activations", Activations, **design)
         self.arbiter = place(m, "arbiter", Arbiter, **design)
         self.banks = place(m, "banks", AccumulatorBanks, **design)
@@ -139,6 +153,17 @@ class ScnnPe(wiring.Component):
             activations.write.eq(self.ifmap_write),
             activations.i.eq(self.ifmap),
         ]
+        if self.design.compressed:
+            m.d.comb += [
+                self.memories.start.eq(self.start),
+                self.memories.go.eq(self.go),
+                self.memories.flush.eq(self.flush),
+                *(self.events[name].eq(count) for name, count in self._rows(self.memories)),
+            ]
+
+    def _rows(self, memories: Any) -> Any:
+        """What the memories count."""
+        return ((name, memories.events[name]) for name in row_fields(self.design))
 
     def _walk(self, m: Module) -> None:
         """Where the PE stands in its group's blocks."""

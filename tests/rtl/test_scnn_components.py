@@ -11,6 +11,7 @@ from netlists import USED, Components, Netlist, registers
 
 from archsim.designs.core_components import WORDS
 from archsim.designs.scnn import Scnn
+from archsim.stream_memory import BovedaStream
 from energy_models.component import Component
 from energy_models.technology import load_technology
 from rtl.emit import emit
@@ -40,6 +41,15 @@ DESIGNS = {
     "a sum a bank": replace(SMALL, bank_entries=1),
     "a sum a bank, no queue": replace(SMALL, bank_entries=1, bank_queue=1),
     "a bank": replace(SMALL, banks=1, bank_queue=4, filter_group=1, operand_bits=16),
+    "compressed": replace(SMALL, activation_memory=BovedaStream(group=2)),
+    "compressed, odd sizes": replace(
+        SMALL, grid_columns=2, ifmap_lanes=3, index_bits=3, iaram_bytes=100, oaram_bytes=64,
+        activation_memory=BovedaStream(group=1, expansion=3),
+    ),
+    "compressed, macros": replace(
+        SMALL, ifmap_lanes=4, operand_bits=16, iaram_bytes=4000, oaram_bytes=6000,
+        activation_memory=BovedaStream(group=4, expansion=1),
+    ),
 }  # fmt: skip
 
 UNITS = {
@@ -137,6 +147,30 @@ def test_wrong_components_are_not_the_netlist(
             fault(DESIGNS[which].components, name, kind),
             netlist_of(which, folders(which)),
         )
+
+
+COMPRESSED_FAULTS = [
+    ("compressed", without, "unpack", "register"),
+    ("compressed", narrower, "pack", "register"),
+    ("compressed", narrower, "control", "control"),
+    ("compressed", narrower, "iaram.marks" + WORDS, "register"),
+    ("compressed", without, "oaram.widths" + WORDS, "register"),
+    ("compressed, macros", without, "iaram" + WORDS, "sram"),
+    ("compressed, macros", narrower, "oaram.marks" + WORDS, "sram"),
+]
+
+
+@pytest.mark.parametrize(("which", "fault", "name", "kind"), COMPRESSED_FAULTS)
+def test_wrong_components_of_compressed_memories_are_not_the_netlist(
+    which: str,
+    fault: Callable[[Components, str, str], Components],
+    name: str,
+    kind: str,
+    folders: Callable[[str], Path],
+) -> None:
+    wrong = fault(DESIGNS[which].components, name, kind)
+    with pytest.raises(AssertionError):
+        check_is_netlist(DESIGNS[which], wrong, netlist_of(which, folders(which)))
 
 
 @pytest.mark.parametrize(

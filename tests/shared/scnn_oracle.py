@@ -22,6 +22,12 @@ Array = npt.NDArray[Any]
 LATENCY = 3
 """From the cycle after a pair's last to the one in which its sums can be read, with no queue."""
 
+WRITTEN = 3
+"""From the end of the last drain to the one in which the last list can be read."""
+
+SETTLED = 4
+"""More, and behind the last ifmap vector, where values are compressed."""
+
 FIGURES = ("busy", "wait", "skip", "barrier", "drain", "conflict", "pairs", "products", "outside",
            "ifmap_reads", "halo_sums", "copy_sums", "window_reads")  # fmt: skip
 
@@ -140,7 +146,9 @@ class Oracle(Outputs):
         self.cycle, self.answers = 0, {name: [] for name in
             ("starts", "ends", "drain_starts", "drained", "pe_ends", "weight_cycles")}  # fmt: skip
         self.ifmap_cycles = list(self.port("ifmap", 0 if self.ifmap_kept else len(loads), 1))
-        self.group, self.started = 0, [2 if self.ifmap_kept else self.ifmap_cycles[-1] + 1]
+        self.settling = SETTLED if self.design.compressed else 0
+        loaded = 2 if self.ifmap_kept else self.ifmap_cycles[-1] + 1 + self.settling
+        self.group, self.started = 0, [loaded]
         self.vectors = [v for stream in self.streams for v in stream]
         self.done_at: list[int | None] = [None] * len(self.pes)
         self.draining: Iterator[None] | None = None
@@ -403,7 +411,7 @@ class Oracle(Outputs):
                 )
             assert not any(any(half.values()) for half in pe.sums), "sums are left"
         bits = design.operand_bits + design.index_bits
-        first = self.finished[-1] + design.ofmap_latency_cycles
+        first = self.finished[-1] + WRITTEN + self.settling
         left = list(self.port("ofmap", 0 if self.keep_ofmap else len(stored), first))
         return {
             **self.answers,
