@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from archsim.sparse import dense_actions, scnn_command
 from archsim.sparse.dense import DCNN, Dcnn
 from archsim.sparse.dense_actions import Zeros, dcnn_actions
 from archsim.sparse.layer import layer_timing
+from archsim.stream_memory import BovedaStream
+from energy_models.component import Component
 from energy_models.pricing import price
 from energy_models.technology import load_technology
 from workloads.layers import Conv2d, Network
@@ -127,6 +130,60 @@ def check_events(components: Components, counts: Mapping[str, float]) -> None:
     assert found["off_chip.dram.dram.read"] == 8 * sum(
         counts[f"{port}_bytes"] for port in ("ifmap", "weight", "bias")
     )
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    design=designs(), layer=layers(), density=st.sampled_from([0.1, 1.0]), group=whole(1, 3),
+    lanes=whole(1, 2), bits=st.sampled_from([8, 16]),
+)  # fmt: skip
+def test_compressed_memories_do_what_is_counted(
+    design: Scnn, layer: Conv2d, density: float, group: int, lanes: int, bits: int
+) -> None:
+    """A price for each; of rows as many are read and written as the actions say."""
+    memory = BovedaStream(group=group)
+    design = replace(design, activation_memory=memory, ifmap_lanes=group * lanes, operand_bits=bits)
+    counts = run(design, layer, drawn(layer, density, 1))
+    check_not_more_than_cycles(design.components, counts)
+    check_events(design.components, counts)
+    check_row_events(design.components, counts)
+    for technology in ("16nm", "180nm"):
+        assert (price_design(design, technology).area_um2 >= 0).all()
+
+
+def check_row_events(components: Components, counts: Mapping[str, float]) -> None:
+    """Of memories that are macros."""
+    found = happened(tuple(one for one in components if one.kind == "sram"), counts)
+    for name, ram in product(("read", "write"), ("iaram", "oaram")):
+        for part, action in (("", f"{ram}_row_{name}"), (".marks", f"{ram}_{name}")):
+            assert found.get(f"{ram}{part}.words.sram.{name}", counts[action]) == counts[action]
+
+
+ROW_FAULTS: dict[str, tuple[str, str]] = {
+    "rows are read with every vector": ("iaram_row_read", "iaram_read"),
+    "rows of the ofmap are written with every vector": ("oaram_row_write", "oaram_write"),
+    "entries are read with every row": ("iaram_read", "iaram_row_read"),
+}
+
+
+@pytest.mark.parametrize("fault", ROW_FAULTS)
+def test_wrong_events_of_rows_are_caught(fault: str) -> None:
+    design = replace(SCNN_ISCA17, activation_memory=BovedaStream())
+    counts = run(design, CONV, drawn(CONV, 0.4, 1))
+    check_row_events(design.components, counts)
+    named, instead = ROW_FAULTS[fault]
+    wrong = tuple(_renamed(one, named, instead) for one in design.components)
+    with pytest.raises(AssertionError):
+        check_row_events(wrong, counts)
+
+
+def _renamed(component: Component, named: str, instead: str) -> Component:
+    """With every event of one action at another."""
+    actions = {
+        action: {instead if name == named else name: number for name, number in events.items()}
+        for action, events in component.actions.items()
+    }
+    return replace(component, actions=actions)
 
 
 CONV = Conv2d(
