@@ -113,6 +113,10 @@ def per_pe(design: Scnn, passes: Sequence[PassTiming], name: str) -> IntArray:
     return total
 
 
+SUMMED = ("pairs", "products", "conflict", "skip", "ifmap_reads", "halo_sums", "copy_sums",
+          "window_reads")  # fmt: skip
+
+
 def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
     """Counted events of passes.
 
@@ -126,13 +130,7 @@ def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
     read for windows; cleared: sums set to 0 behind the drains of pooled passes.
     skip: blocks without activations.
     """
-    totals = {
-        name: int(per_pe(design, passes, name).sum())
-        for name in (
-            "pairs", "products", "conflict", "skip", "ifmap_reads", "halo_sums", "copy_sums",
-            "window_reads",
-        )
-    }  # fmt: skip
+    totals = {name: int(per_pe(design, passes, name).sum()) for name in SUMMED}
     maps = [one.mapping for one in passes]
     return {
         "pair": totals["pairs"],
