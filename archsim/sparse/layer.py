@@ -120,6 +120,10 @@ def per_pe(design: Scnn, passes: Sequence[PassTiming], name: str) -> IntArray:
     return total
 
 
+SUMMED = ("pairs", "products", "conflict", "skip", "ifmap_reads", "halo_sums", "copy_sums",
+          "window_reads")  # fmt: skip
+
+
 def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
     """Counted events of passes.
 
@@ -134,13 +138,7 @@ def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
     skip: blocks without activations.
     Memories that compress values have more (`archsim.sparse.stream_actions.row_actions`).
     """
-    totals = {
-        name: int(per_pe(design, passes, name).sum())
-        for name in (
-            "pairs", "products", "conflict", "skip", "ifmap_reads", "halo_sums", "copy_sums",
-            "window_reads",
-        )
-    }  # fmt: skip
+    totals = {name: int(per_pe(design, passes, name).sum()) for name in SUMMED}
     maps = [one.mapping for one in passes]
     return {
         "pair": totals["pairs"],

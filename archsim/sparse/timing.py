@@ -210,9 +210,7 @@ def pass_timing(
         ends[group] = pe_ends[group].max()
         drain_starts[group] = max(ends[group] + design.pipeline_latency_cycles, free)
         start = max(int(ends[group]), free) + 1
-        spent = mapping.halo_cycles(group) + mapping.copy_cycles(group)
-        spent += mapping.output_cycles(group)
-        drained[group] = free = int(drain_starts[group]) + spent
+        drained[group] = free = int(drain_starts[group]) + _drain_cycles(mapping, group)
     waited = (np.append(starts[1:], ends[-1])[:, None] - pe_ends).sum(axis=0)
     leaving = 0 if mapping.keep_ofmap else operands.ofmap.vectors
     written = free + design.ofmap_latency_cycles
@@ -247,6 +245,11 @@ def _stored(
         stored_lists(design, memory, operands.ifmap, mapping.used_pes),
         stored_lists(design, memory, operands.ofmap, owning),
     )
+
+
+def _drain_cycles(mapping: Mapping, group: int) -> int:
+    moved = mapping.halo_cycles(group) + mapping.copy_cycles(group)
+    return moved + mapping.output_cycles(group)
 
 
 def _crossings(vectors: int, earliest: int, service: Service) -> IntArray:

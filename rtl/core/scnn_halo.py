@@ -148,18 +148,26 @@ class HaloPort(wiring.Component):
                 valid.eq((before | beyond) & (step.along < column.own_count)),
             ]
         with m.Else():
-            in_row, in_column = (
-                Signal(signed(OFFSET_BITS + 2), name=f"in_{axis}") for axis in ("row", "column")
-            )
+            place, seen = self._window_place(m)
             m.d.comb += [
-                in_row.eq(row.window_first + step.row),
-                in_column.eq(column.window_first + step.column),
-                at_row.eq(in_row),
-                at_column.eq(in_column),
+                at_row.eq(place[0]),
+                at_column.eq(place[1]),
                 given.eq((step.along < row.give_count) & (step.depth < column.give_count)),
-                valid.eq(given & _within(in_row, row.reach) & _within(in_column, column.reach)),
+                valid.eq(given & seen),
             ]
         return _place(at_row, at_column), valid
+
+    def _window_place(self, m: Module) -> tuple[tuple[Value, Value], Value]:
+        """(row, column) in the own region of a window's place, and whether it is in the region: in
+        padding it is not."""
+        found: list[Value] = []
+        seen: list[Value] = []
+        for name, axis in (("row", self.row), ("column", self.column)):
+            at = Signal(signed(OFFSET_BITS + 2), name=f"in_{name}")
+            m.d.comb += at.eq(axis.window_first + self.step[name])
+            found.append(at)
+            seen.append(_within(at, axis.reach))
+        return (found[0], found[1]), seen[0] & seen[1]
 
     def _received_place(self, m: Module) -> Value:
         """(row, column) in the own region of what comes.
@@ -201,7 +209,7 @@ class HaloPort(wiring.Component):
         return (index << self.layer.filter_bits) + self.step.filter
 
 
-def _within(place: Signal, count: Value) -> Value:
+def _within(place: Value, count: Value) -> Value:
     return (place >= 0) & (place < count)
 
 

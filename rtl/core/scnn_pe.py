@@ -222,7 +222,7 @@ class ScnnPe(wiring.Component):
             m.d.comb += banks.i.weights[lane].eq(fifo.word.lanes[lane].value)
 
     def _drain(self, m: Module) -> None:
-        design, banks, clear = self.design, self.banks, self.clear
+        design, banks = self.design, self.banks
         halo = place(m, "halo", HaloPort, design=design)
         widths = {"accumulator_bits": design.accumulator_bits, "operand_bits": design.operand_bits}
         requantize = place(m, "requantize", Requantize, **widths)
@@ -258,8 +258,13 @@ class ScnnPe(wiring.Component):
             compress.step.eq(self.unload),
             self.ofmap.eq(compress.o),
         ]
+        self._clear(m)
+
+    def _clear(self, m: Module) -> None:
+        """An entry of all banks: after a reset of both halves, behind a drain of its half."""
+        banks, clear = self.banks, self.clear
         with m.If(clear.valid | self.step.clears):
-            low = (design.banks - 1).bit_length()
+            low = (self.design.banks - 1).bit_length()
             m.d.comb += [
                 banks.drain.clear.eq(clear.valid),
                 banks.drain.erase.eq(self.step.clears),

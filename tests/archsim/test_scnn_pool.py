@@ -1,29 +1,22 @@
-"""Max pooling in the sparse core: model and stepped oracle, values, chains, and faults."""
+"""Max pooling in the sparse core: model and stepped oracle, values, chains."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from faulty_module import faulty_module
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from scnn_cases import Case, agrees, answers, cases, differences, operands_of, services, words_of
-from scnn_oracle import Oracle
-from scnn_outputs import Outputs
+from scnn_cases import Case, answers, cases, differences, operands_of, services, words_of
 
 from archsim.core.problem import problem_of
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
-from archsim.sparse import timing
 from archsim.sparse.chain import can_stay, chain_timing
 from archsim.sparse.layer import layer_passes, layer_timing, layer_values, plan_layer
-from archsim.sparse.mapping import Mapping, map_plane
+from archsim.sparse.mapping import map_plane
 from archsim.sparse.pooling import windows_of
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
@@ -273,139 +266,3 @@ def test_pools_are_of_every_layer() -> None:
     layers, behind = CHAINS["VGG"]
     with pytest.raises(InputError, match="pools must be of each of 4 layers, not of 3"):
         chain_timing(FOUR, layers, chain_operands(layers, behind), pools=behind[:3])
-
-
-# faults
-
-FEW = [
-    (SMALL, CONV, THREE),
-    (replace(SMALL, bank_entries=16), CONV, PADDED),
-    (Scnn(grid_rows=3, grid_columns=2, filter_group=3), CONV, replace(TWO, window=(3, 2))),
-]
-
-
-@pytest.fixture(scope="module")
-def few() -> list[tuple[Case, Any]]:
-    found = [
-        Case(design=design, layer=layer, operands=operands_of(layer, (0.5, 0.6), seed=2), seed=2,
-             gap=gap, pool=pool)
-        for gap, (design, layer, pool) in enumerate(FEW)
-    ]  # fmt: skip
-    return [(case, answers(case)) for case in found]
-
-
-def test_the_untouched_model_agrees(few: list[tuple[Case, Any]]) -> None:
-    assert all(agrees(case, known) for case, known in few)
-
-
-def _output(self: Any, group: int, *, less: int = 0, window: int | None = None) -> int:
-    taps = self.rows.window.size * self.columns.window.size if window is None else window
-    each = self.rows.give * self.output_pitch * taps + 1
-    return self.group_filters(group) * each + self.clear_cycles - less
-
-
-MAPPING_FAULTS: dict[str, tuple[str, Callable[..., int]]] = {
-    "copies forgotten": ("copy_cycles", lambda self, group: 0),
-    "copies in a cycle each": (
-        "copy_cycles",
-        lambda self, group, _plain=Mapping.copy_cycles: _plain(self, group) // 2,
-    ),
-    "copies of rows across own columns only": (
-        "copy_cycles",
-        lambda self, group: (
-            2
-            * self.group_filters(group)
-            * (
-                self.rows.most_owned * sum(self.columns.most_copies)
-                + sum(self.rows.most_copies) * self.columns.most_owned
-            )
-        ),
-    ),
-    "the clear forgotten": (
-        "output_cycles",
-        lambda self, group: _output(self, group, less=self.clear_cycles),
-    ),
-    "the clear a cycle short": ("output_cycles", lambda self, group: _output(self, group, less=1)),
-    "windows read once": ("output_cycles", lambda self, group: _output(self, group, window=1)),
-    "a row of a window missed": (
-        "output_cycles",
-        lambda self, group: _output(
-            self,
-            group,
-            window=self.columns.window.size * (self.rows.window.size - 1),
-        ),
-    ),
-    "reads of padding counted": (
-        "window_reads",
-        lambda self, pe: (
-            len(self.rows.given(self.place(pe)[0]))
-            * len(self.columns.given(self.place(pe)[1]))
-            * self.rows.window.size
-            * self.columns.window.size
-        ),
-    ),
-    "copies counted as they are cycled": (
-        "copy_sums",
-        lambda self, pe: self.copy_cycles(0) // 2 // self.group_filters(0),
-    ),
-}
-
-
-@pytest.mark.parametrize("name", MAPPING_FAULTS)
-def test_faults_of_the_mapping_are_caught(
-    name: str, few: list[tuple[Case, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    method, instead = MAPPING_FAULTS[name]
-    monkeypatch.setattr(Mapping, method, instead)
-    assert not all(agrees(case, known) for case, known in few)
-
-
-FAULTS = {
-    "copies not in the drain": ("mapping.copy_cycles(group)", "0"),
-    "the output a cycle early": (
-        "mapping.output_cycles(group)\n",
-        "mapping.output_cycles(group) - 1\n",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", FAULTS)
-def test_faults_of_the_timing_are_caught(
-    name: str, few: list[tuple[Case, Any]], tmp_path: Path
-) -> None:
-    faulty = faulty_module(timing, tmp_path, FAULTS[name])
-    assert not all(agrees(case, known, faulty) for case, known in few)
-
-
-def _zeroed(self: Oracle, sums: Counter[Any], where: Any) -> int:
-    return sums.pop(where, 0)
-
-
-def _no_copy(self: Oracle, group: int, down: int, right: int) -> None:
-    return
-
-
-def _zero_padding(self: Outputs, value: int, filter_: int) -> int:
-    return max(_requantised(self, value, filter_), 0)
-
-
-_requantised = Outputs.requantised
-
-VALUE_FAULTS: dict[str, tuple[type, str, Any]] = {
-    "a copy zeroes the sum": (Oracle, "kept", _zeroed),
-    "nothing is copied": (Oracle, "copy", _no_copy),
-    "padding counts as zero": (Outputs, "requantised", _zero_padding),
-}
-
-
-@pytest.mark.parametrize("name", VALUE_FAULTS)
-def test_faults_of_the_values_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Put into the stepped core, whose values the model's are compared with."""
-    kind, method, instead = VALUE_FAULTS[name]
-    monkeypatch.setattr(kind, method, instead)
-    case = Case(design=SMALL, layer=CONV, operands=operands_of(CONV, (0.5, 0.6), seed=2), seed=2,
-                gap=0, pool=PADDED)  # fmt: skip
-    known = answers(case)
-    assert known is not None
-    values = layer_values(case.design, CONV, case.operands, PADDED)[0].transpose(1, 2, 0)
-    assert not (known[1][0]["ofmap"] == values).all()

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scnn_copies import Copies
 from scnn_lists import Pe, Vector, Window, ceil, make_list, power, side_of, words
 from scnn_outputs import Outputs
 
@@ -32,7 +33,7 @@ FIGURES = ("busy", "wait", "skip", "barrier", "drain", "conflict", "pairs", "pro
            "ifmap_reads", "halo_sums", "copy_sums", "window_reads")  # fmt: skip
 
 
-class Oracle(Outputs):
+class Oracle(Copies, Outputs):
     """Steps one image and conv group: ifmap [H, W, C], weight [K, R, S, C], bias [K].
 
     gaps: by port ("ifmap", "weight", "ofmap"), idle cycles before each vector; none if left out.
@@ -338,46 +339,6 @@ class Oracle(Outputs):
             for entry in range(self.design.bank_entries):
                 self.left = self.design.bank_entries - 1 - entry
                 yield
-
-    def copy_cycles(self, group: int) -> Iterator[None]:
-        """What windows need of a neighbour: columns of own rows, then rows of all they hold."""
-        filters, rows, columns = len(self.groups[group]), self.rows, self.columns
-        for by in (-1, 1):
-            for _ in range(filters * rows.most_owned() * columns.most_copied(-by)):
-                yield
-                yield
-            self.copy(group, 0, by)
-        for by in (-1, 1):
-            for _ in range(filters * rows.most_copied(-by) * columns.most_held()):
-                yield
-                yield
-            self.copy(group, by, 0)
-
-    def copy(self, group: int, down: int, right: int) -> None:
-        """Own sums to the neighbour there, in whose windows they are."""
-        moved: list[tuple[Counter[Any], Any, int]] = []
-        for pe in self.pes:
-            there = pe.row + down, pe.column + right
-            if not (0 <= there[0] < self.rows.pes and 0 <= there[1] < self.columns.pes):
-                continue
-            rows, columns = self.rows.owned(pe.row), self.columns.held(pe.column)
-            if right:
-                columns = self.columns.copied(there[1], -right)
-            else:
-                rows = self.rows.copied(there[0], -down)
-            to = self.pes[there[0] * self.columns.pes + there[1]].sums[group % 2]
-            for p in rows:
-                for q in columns:
-                    for k in range(len(self.groups[group])):
-                        moved.append((to, (p, q, k), self.kept(pe.sums[group % 2], (p, q, k))))
-                        pe.figures["copy_sums"] += 1
-        for sums, where, value in moved:
-            assert not sums[where], "a copy is added to a sum"
-            sums[where] += value
-
-    def kept(self, sums: Counter[Any], where: Any) -> int:
-        """A sum that is read, and stays."""
-        return sums[where]
 
     def send(self, group: int, down: int, right: int) -> None:
         """Sums that a neighbour owns, to it; the neighbour's row or column of PEs."""
