@@ -54,7 +54,8 @@ class LayerResult:
     [rows, columns] by what it did (`archsim.plots.pe_maps`), of machines whose PEs differ.
     stored: of every compressed memory that values were given for, the bits that the operand's tiles
     (of a sparse machine its lists) take of it, widths and directory included, and those that they
-    would take plainly (<operand>_stored_bits, <operand>_plain_bits).  ofmap: integers of a core of integers, numbers of one of floats.
+    would take plainly (<operand>_stored_bits, <operand>_plain_bits).  ofmap: integers of a core of
+    integers, numbers of one of floats.
     """
 
     name: str
