@@ -53,8 +53,9 @@ class LayerResult:
     that a sparse machine did multiply; None where it is every MAC.  per_pe: cycles of each PE
     [rows, columns] by what it did (`archsim.plots.pe_maps`), of machines whose PEs differ.
     stored: of every compressed memory that values were given for, the bits that the operand's tiles
-    take of it, directory included, and those that they would take plainly (<operand>_stored_bits,
-    <operand>_plain_bits).  ofmap: integers of a core of integers, numbers of one of floats.
+    (of a sparse machine its lists) take of it, widths and directory included, and those that they
+    would take plainly (<operand>_stored_bits, <operand>_plain_bits).  ofmap: integers of a core of
+    integers, numbers of one of floats.
     """
 
     name: str

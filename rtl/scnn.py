@@ -12,6 +12,7 @@ from archsim.designs.scnn import Scnn
 from archsim.errors import require
 from archsim.ports import Port
 from archsim.sparse.scnn_command import AXIS_FIELDS, LAYER_FIELDS, scnn_ports
+from archsim.sparse.stream_actions import ROW_ACTIONS
 from rtl.core.delay import Delay
 from rtl.core.scnn_bias import BiasQueue
 from rtl.core.scnn_control import GroupControl
@@ -35,14 +36,12 @@ COUNTS = (
     "weight_write",
     "oaram_read",
 )
-ROW_COUNTS = ("iaram_row_write", "iaram_row_read", "oaram_row_write", "oaram_row_read")
-"""Where memories compress values."""
 NEIGHBOURS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 
 
 def counts_of(design: Scnn) -> tuple[str, ...]:
     """Events that the core counts."""
-    return COUNTS + (ROW_COUNTS if design.compressed else ())
+    return COUNTS + (ROW_ACTIONS if design.compressed else ())
 
 
 def core_members(design: Scnn) -> dict[str, Any]:

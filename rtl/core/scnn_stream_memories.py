@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.designs.scnn import Scnn
 from archsim.errors import require
+from archsim.sparse.stream_actions import ROW_ACTIONS
 from rtl.core.delay import Delay
 from rtl.core.scnn_layouts import vector_layout
 from rtl.core.sram import Sram, address_bits
@@ -42,8 +43,7 @@ def stream_signature(design: Scnn) -> wiring.Signature:
 
 def row_event_fields(columns: int) -> dict[str, int]:
     """Rows that are written, and that are used up, in a cycle, of which memory: bits of each."""
-    names = ("iaram_row_write", "oaram_row_write", "iaram_row_read", "oaram_row_read")
-    return dict.fromkeys(names, (2 * columns).bit_length())
+    return dict.fromkeys(ROW_ACTIONS, (2 * columns).bit_length())
 
 
 class StreamMemories(wiring.Component):

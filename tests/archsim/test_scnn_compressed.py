@@ -22,12 +22,16 @@ from scnn_stream_cases import (
 )
 from scnn_streams import codec_rows, contents_of
 
+from archsim.core import layout
+from archsim.core.problem import problem_of
 from archsim.designs.registry import design_from_record, design_record, with_settings
 from archsim.designs.scnn import SCNN_ISCA17, Scnn
 from archsim.errors import InputError
+from archsim.numbers import ceil_div
 from archsim.simulate import simulate
+from archsim.sparse import strips
 from archsim.sparse.chain import chain_timing
-from archsim.sparse.layer import layer_passes, layer_timing
+from archsim.sparse.layer import layer_passes, layer_timing, layer_values
 from archsim.sparse.stream_actions import ROW_ACTIONS
 from archsim.sparse.words import LayerRun, PassWords, pass_words
 from archsim.stream_memory import BovedaStream, PlainStream
@@ -143,32 +147,30 @@ def test_results_say_what_is_stored() -> None:
     assert layer.record()["ofmap_stored_bits"] == timed.stored["ofmap_stored_bits"]
 
 
-def test_the_fewest_strips_are_tried() -> None:
-    """One strip fewer does not fit: the number to begin with is not too high."""
-    for bits in (2, 4, 8):
-        operands = narrow_operands(bits)
-        found = layer_passes(COMPRESSED, CONV, operands)[0]
-        sizes = [len(strip.rows) for strip in found]
-        for rows in range(sizes[0] + 1, CONV.ofmap_height + 1):
-            whole = replace(COMPRESSED, iaram_bytes=10**6, oaram_bytes=10**6)
-            assert not _fits(whole, operands, rows)
+@pytest.mark.parametrize("iaram_bytes", [200, 280, 400, 560])
+def test_the_fewest_strips_are_tried(iaram_bytes: int) -> None:
+    """Fewer strips do not fit: the number to begin with is not too high."""
+    design = replace(COMPRESSED, iaram_bytes=iaram_bytes, oaram_bytes=2 * iaram_bytes)
+    design = replace(design, bank_entries=64)
+    for bits in (2, 3, 4, 8):
+        operands = replace(narrow_operands(bits), shift=12)
+        found = layer_passes(design, CONV, operands)[0]
+        for number in range(1, len(found)):
+            assert not _fits(design, operands, ceil_div(CONV.ofmap_height, number))
 
 
-def _fits(whole: Scnn, operands: Operands, rows: int) -> bool:
-    """Whether strips of so many rows fit the small memories."""
-    from archsim.core import layout
-    from archsim.core.problem import problem_of
-    from archsim.sparse import strips
-
+def _fits(design: Scnn, operands: Operands, rows: int) -> bool:
+    """Whether strips of so many rows fit."""
     problem = problem_of(CONV)
+    ofmap = layer_values(design, CONV, operands)
     plane = strips._Plane(  # pyright: ignore[reportPrivateUsage]
         problem=problem,
         ifmap=layout.split_ifmap(CONV, problem, operands.ifmap)[0, 0],
         weight=layout.split_weight(CONV, problem, operands.weight)[0],
-        ofmap=np.moveaxis(layer_timing(whole, CONV, operands).ofmap[0], 0, -1),
+        ofmap=np.moveaxis(ofmap[0], 0, -1),
     )
     try:
-        list(strips._strips(COMPRESSED, plane, rows))  # pyright: ignore[reportPrivateUsage]
+        list(strips._strips(design, plane, rows))  # pyright: ignore[reportPrivateUsage]
     except InputError:
         return False
     return True
