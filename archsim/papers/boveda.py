@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from archsim.papers import boveda_scnn_machine
 from archsim.papers.boveda_footprint import chosen
 from archsim.papers.boveda_machines import ACCUMULATOR_KIBIBYTES, MACHINES, sweep
 from archsim.papers.boveda_rows import (
@@ -23,6 +24,7 @@ from archsim.papers.boveda_rows import (
 )
 from archsim.papers.boveda_schemes import schemes
 from archsim.papers.boveda_scnn import Index, Words
+from archsim.papers.boveda_scnn_machine import SPARSE_MACHINES
 from archsim.papers.boveda_tensors import NAMES, TITLES, WORDS, Name, densities
 from archsim.papers.figures import (
     Comparison,
@@ -77,6 +79,9 @@ def compare(progress: Progress = silent) -> LayerComparison:
     rows += sparse_rows(sparse)
     for machine in MACHINES:
         rows += machine_rows(machine, sweep(machine, progress=progress))
+    for machine in SPARSE_MACHINES:
+        points = boveda_scnn_machine.sweep(machine, progress=progress)
+        rows += boveda_scnn_machine.machine_rows(machine, points)
     return LayerComparison(
         paper="boveda",
         title=str(read_paper("boveda")["title"]),
@@ -180,8 +185,14 @@ def notes() -> tuple[str, ...]:
         "are of a word's lanes: channels of activations (16, or 32 in two groups), but of weights "
         "the filters that the array's columns work at. Energy (45 nm) is with as many bytes of "
         "rows and the directory beside them; it is left out where a memory is so shallow that the "
-        "energy model has flip-flops in its place. Compressed IARAM and OARAM of SCNN are not "
-        "simulated.",
+        "energy model has flip-flops in its place.",
+        "Note 7. SCNN's IARAM and OARAM, of the size that the row gives in each PE, with as many "
+        "bytes of rows, and entries beside for twice the vectors (docs/contracts/"
+        "compressed-stream.md). Values have 8 bits, since products of 16 would not fit the "
+        "accumulators; in containers of 16 that alone halves them, in containers of 8 only what "
+        "values leave is saved. Traffic falls where a plane is cut into fewer strips, each of "
+        "which loads the weights anew. Energy of memories is with what packs and unpacks, and "
+        "that is clocked in every cycle.",
     )
 
 

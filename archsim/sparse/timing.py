@@ -201,8 +201,7 @@ def pass_timing(
     starts, ends, drain_starts, drained = np.zeros((4, groups), np.int64)
     pe_ends = np.zeros((groups, mapping.used_pes), np.int64)
     crossed: list[IntArray] = []
-    free, start = 0, int(loaded[-1]) + 1 if offered else design.exchange_cycles
-    start += design.load_latency_cycles if offered else 0
+    free, start = 0, _first_start(design, loaded)
     for group in range(groups):
         starts[group] = start
         pe_ends[group], cycles = run.run_group(group, start)
@@ -232,6 +231,13 @@ def pass_timing(
         written=written,
         stored=_stored(design, mapping, operands),
     )
+
+
+def _first_start(design: Scnn, loaded: IntArray) -> int:
+    """S(0), from the crossings of the ifmap: none if it has stayed."""
+    if not len(loaded):
+        return design.exchange_cycles
+    return int(loaded[-1]) + 1 + design.load_latency_cycles
 
 
 def _stored(

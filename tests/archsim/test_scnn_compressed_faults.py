@@ -20,16 +20,19 @@ def test_the_untouched_model_agrees() -> None:
 
 
 TIMING_FAULTS: dict[str, Fault] = {
-    "the first group without its latency": ("start += design.load_latency_cycles", "start += 0"),
+    "the first group without its latency": ("+ 1 + design.load_latency_cycles", "+ 1"),
     "the first group a cycle early": (
-        "start += design.load_latency_cycles if",
-        "start += design.load_latency_cycles - 1 if",
+        "+ 1 + design.load_latency_cycles",
+        "+ design.load_latency_cycles",
     ),
     "the first group a cycle late": (
-        "start += design.load_latency_cycles if",
-        "start += design.load_latency_cycles + 1 if",
+        "+ 1 + design.load_latency_cycles",
+        "+ 2 + design.load_latency_cycles",
     ),
-    "what has stayed is waited for": ("if offered else 0", "if True else 0"),
+    "what has stayed is waited for": (
+        "return design.exchange_cycles",
+        "return design.exchange_cycles + design.load_latency_cycles",
+    ),
     "the ofmap a cycle early": (
         "free + design.ofmap_latency_cycles",
         "free + design.ofmap_latency_cycles - 1",
@@ -39,7 +42,10 @@ TIMING_FAULTS: dict[str, Fault] = {
         "free + design.ofmap_latency_cycles + 1",
     ),
     "the ofmap as of a plain memory": ("free + design.ofmap_latency_cycles", "free + 3"),
-    "what stays as of a plain memory": ("else design.exchange_cycles", "else 2 + 4"),
+    "what stays is written as in a plain memory": (
+        "free + design.ofmap_latency_cycles",
+        "free + 3 if mapping.keep_ofmap else free + 7",
+    ),
 }
 
 
