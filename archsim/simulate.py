@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -28,12 +29,13 @@ Source = Callable[["Conv2d | MatMul"], Any]
 """Gives the operands of a layer: `workloads.operands.Operands`, or the design's own."""
 
 
-def simulate(
+def simulate(  # noqa: PLR0913
     design: Design,
     network: Network,
     *,
     operands: Source | Mapping[str, Any] | None = None,
     tilings: Mapping[str, Tiling] | None = None,
+    chain: bool = False,
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> NetworkResult:
@@ -43,23 +45,20 @@ def simulate(
     (`workloads.operands`), or to what the design's numerics makes of them, and every
     `LayerResult.ofmap` holds the layer's output, [N, K, P, Q] or [b, M, N].
     tilings: by layer name, where the automatic one is not wanted.
-    Raises `InputError` for a layer that fits in no tiling, and for operands that are not of the
-    layer's shapes or do not fit the design's widths.
+    chain: of a sparse machine, ofmaps stay for the next layer where they can, and are pooled in
+    the PEs where the network says so (`archsim.sparse_simulation`).
+    Raises `InputError` for a layer that fits in no tiling, for operands that are not of the
+    layer's shapes or do not fit the design's widths, and for tilings or a chain on a machine that
+    has none.
     """
-    known: dict[tuple[Problem, Tiling | None], LayerResult] = {}
     results: list[LayerResult] = []
     check_tiling_names(network, tilings or {})
+    matrix, pooled = _machine(design, network, operands, tilings or {}, chain=chain)
     for layer in network.layers:
         if isinstance(layer, VectorWork):
-            results.append(_vector(design, layer))
+            results.append(_vector(design, layer, inside=layer.name in pooled))
         else:
-            values = None if operands is None else operands_of(operands, layer)
-            if isinstance(design, CoreDesign):
-                given = (tilings or {}).get(layer.name)
-                results.append(_on_core(design, layer, given, values, known))
-            else:
-                require(not tilings, f"tilings are for cores walked by tiles, not {design.kind}")
-                results.append(_by_data(design, layer, values))
+            results.append(matrix(layer))
         if progress is not None:
             progress(len(results), len(network.layers), layer.name)
     return NetworkResult(
@@ -75,6 +74,33 @@ def simulate(
     )
 
 
+def _machine(
+    design: Design,
+    network: Network,
+    operands: Source | Mapping[str, Any] | None,
+    tilings: Mapping[str, Tiling],
+    *,
+    chain: bool,
+) -> tuple[Callable[[Conv2d | MatMul], LayerResult], frozenset[str]]:
+    """What gives the result of a layer; names of poolings that are done within."""
+
+    def values(layer: Conv2d | MatMul) -> Any:
+        return None if operands is None else operands_of(operands, layer)
+
+    if isinstance(design, CoreDesign):
+        require(not chain, f"ofmaps stay in sparse machines, not in {design.kind}")
+        known: dict[tuple[Problem, Tiling | None], LayerResult] = {}
+        run = partial(_on_core, design, known)
+        return lambda layer: run(layer, tilings.get(layer.name), values(layer)), frozenset()
+    from archsim.designs.scnn import Scnn
+    from archsim.sparse_simulation import SparseNetwork
+
+    assert isinstance(design, Scnn)
+    require(not tilings, f"tilings are for cores walked by tiles, not {design.kind}")
+    found = SparseNetwork(design, network, values, chain=chain)
+    return found.result, found.pooled
+
+
 def check_tiling_names(network: Network, tilings: Mapping[str, Tiling]) -> None:
     """Raise `InputError` for tilings of layers that the array does not compute."""
     known = [layer.name for layer in network.matrix_layers]
@@ -85,13 +111,14 @@ def check_tiling_names(network: Network, tilings: Mapping[str, Tiling]) -> None:
             )
 
 
-def _vector(design: Design, layer: VectorWork) -> LayerResult:
+def _vector(design: Design, layer: VectorWork, *, inside: bool) -> LayerResult:
+    """inside: the machine does it while it computes the layer before."""
     return LayerResult(
         name=layer.name,
         kind=layer.operator,
         macs=0,
         macs_per_cycle=design.macs_per_cycle,
-        vector_operations=layer.operations,
+        vector_operations=0 if inside else layer.operations,
     )
 
 
@@ -107,10 +134,10 @@ def operands_of(operands: Source | Mapping[str, Any], layer: Conv2d | MatMul) ->
 
 def _on_core(
     design: CoreDesign,
+    known: dict[tuple[Problem, Tiling | None], LayerResult],
     layer: Conv2d | MatMul,
     tiling: Tiling | None,
     operands: Any,
-    known: dict[tuple[Problem, Tiling | None], LayerResult],
 ) -> LayerResult:
     """A layer's result; layers of one shape, and one tiling, are timed once."""
     from dataclasses import replace
@@ -207,38 +234,6 @@ def _time_tiles(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) -> L
         tiles=figures[summary.TILES],
         folds=figures[summary.FOLDS],
         tiling=tiling,
-    )
-
-
-def _by_data(design: Design, layer: Conv2d | MatMul, operands: Any) -> LayerResult:
-    """A layer of a machine whose cycles depend on the values."""
-    from archsim.designs.scnn import Scnn
-    from archsim.sparse.accounting import bytes_of, pe_cycles, where_of
-    from archsim.sparse.layer import layer_timing
-
-    assert isinstance(design, Scnn)
-    if operands is None:
-        raise InputError(
-            f"{layer.name}: the cycles of {design.kind} depend on the operands; give some"
-        )
-    timing = layer_timing(design, layer, operands)
-    return LayerResult(
-        name=layer.name,
-        kind="matmul" if isinstance(layer, MatMul) else "conv2d",
-        macs=layer.macs,
-        products=timing.products,
-        macs_per_cycle=design.macs_per_cycle,
-        cycles=timing.cycles,
-        serial_cycles=timing.cycles,
-        where=where_of(timing),
-        bytes_moved=bytes_of(timing, operands),
-        actions=Actions(timing.actions),
-        tiles=len(timing.passes),
-        folds=sum(len(one.starts) for one in timing.passes),
-        operands=operands.scheme,
-        stored=timing.stored,
-        per_pe=pe_cycles(timing),
-        ofmap=timing.ofmap,
     )
 
 

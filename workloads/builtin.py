@@ -52,7 +52,12 @@ def builtin(name: str, *, parameters: Mapping[str, int] | None = None) -> Networ
     blocks = {key: _keep(text, filled) for key, text in blocks.items()}
     builder = Builder(shape=shape, blocks=blocks, where=f"networks/{name}.toml")
     builder.read(data["layers"], filled)
-    return Network(name=name, layers=tuple(builder.layers), source=data["source"])
+    return Network(
+        name=name,
+        layers=tuple(builder.layers),
+        source=data["source"],
+        feeds=builder.feeds(),
+    )
 
 
 def published(name: str) -> tuple[Mapping[str, Any], ...]:

@@ -16,6 +16,7 @@ from functools import cached_property
 
 from workloads.checks import not_negative, positive
 from workloads.errors import WorkloadError
+from workloads.pooling import Feed
 from workloads.tensor_bytes import TensorBytes
 
 
@@ -203,13 +204,15 @@ class Network:
     """Layers in the order in which they are computed.
 
     `source` says where the shapes come from; `skipped` lists the operators left out on demand,
-    each as "node: operator". Raises WorkloadError if two layers share a name.
+    each as "node: operator". `feeds` says which convolution's ofmap is another one's ifmap, where
+    that is known. Raises WorkloadError if two layers share a name.
     """
 
     name: str
     layers: tuple[Layer, ...]
     source: str
     skipped: tuple[str, ...] = ()
+    feeds: tuple[Feed, ...] = ()
 
     def __post_init__(self) -> None:
         twice = _first_repeated(layer.name for layer in self.layers)

@@ -25,11 +25,13 @@ sum or product: 4*{width}, 1+{patches}. A SHAPE is numbers joined by commas.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from workloads.errors import WorkloadError
-from workloads.layers import Layer
-from workloads.notation_operators import Shape, make_layers
+from workloads.layers import Conv2d, Layer
+from workloads.notation_operators import Shape, make_layers, pool_of
+from workloads.pooling import Feed, MaxPool
 
 _RANGE = re.compile(r"(\d+)\.\.(\d+)")
 
@@ -44,6 +46,22 @@ class Builder:
         self._blocks = blocks
         self._tensors: dict[str, Shape] = {"input": shape}
         self._current = "input"
+        self._aliases: dict[str, str] = {}
+        self._reads: list[tuple[str, str]] = []
+        self._pools: dict[str, tuple[str, MaxPool]] = {}
+
+    def feeds(self) -> tuple[Feed, ...]:
+        """Which convolution's ofmap is another one's ifmap, in the order of the lines."""
+        convolutions = {layer.name for layer in self.layers if isinstance(layer, Conv2d)}
+        readers = Counter(source for source, _ in self._reads)
+        found: list[Feed] = []
+        for tensor, target in self._reads:
+            source, pool = self._pools.get(tensor, (tensor, None))
+            alone = readers[tensor] == readers[source] == 1
+            if alone and {source, target} <= convolutions:
+                name = tensor if pool else ""
+                found.append(Feed(source=source, target=target, pool=pool, pool_layer=name))
+        return tuple(found)
 
     def read(self, text: str, values: Mapping[str, str | int]) -> None:
         """Add the layers of `text`, with each {key} replaced by its value.
@@ -85,6 +103,7 @@ class Builder:
         self._current = source
         self.read(self._blocks[block], values)
         self._tensors[name] = self._tensors[self._current]
+        self._aliases[name] = self._real(self._current)
         self._current = name
 
     def _shape(self, tensor: str) -> Shape:
@@ -92,10 +111,19 @@ class Builder:
             raise WorkloadError(f"no tensor is named {tensor!r} before this line")
         return self._tensors[tensor]
 
+    def _real(self, tensor: str) -> str:
+        """The tensor that a block's name stands for."""
+        return self._aliases.get(tensor, tensor)
+
     def _make(self, name: str, operator: str, arguments: list[str], inputs: list[str]) -> Shape:
         shapes = [self._shape(tensor) for tensor in inputs]
         layers, result = make_layers(name, operator, arguments, shapes)
         self.layers += layers
+        sources = [self._real(tensor) for tensor in inputs]
+        self._reads += [(source, name) for source in sources]
+        pool = pool_of(operator, arguments)
+        if pool is not None:
+            self._pools[name] = sources[0], pool
         return result
 
 

@@ -8,6 +8,7 @@ from math import prod
 
 from workloads.errors import WorkloadError
 from workloads.layers import Conv2d, Layer, MatMul
+from workloads.pooling import MaxPool
 from workloads.recurrent import Recurrence, recurrent_layers
 from workloads.vector_work import (
     PER_OUTPUT,
@@ -35,6 +36,19 @@ def make_layers(name: str, operator: str, arguments: list[str], shapes: list[Sha
     if operator in _OPERATORS:
         return _OPERATORS[operator](name, shapes[0], arguments)
     return _vector_operator(name, shapes[0], [operator])
+
+
+def pool_of(operator: str, arguments: list[str]) -> MaxPool | None:
+    """The pooling that a line's words say; None if they say none."""
+    if operator != "maxpool":
+        return None
+    kernel, stride, pad = _window(arguments)
+    return MaxPool(
+        window=(kernel[0], kernel[1]),
+        stride=(stride, stride),
+        pad=(pad, pad),
+        ceil="ceil" in arguments,
+    )
 
 
 def number(text: str) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workloads.errors import WorkloadError
+from workloads.feeds import onnx_feeds
 from workloads.layers import Layer, Network
 from workloads.onnx_graph import Graph
 from workloads.onnx_model import check_model, fix_dimensions, infer_shapes, load_model
@@ -65,6 +66,7 @@ def import_onnx(
         layers=tuple(layer for _, layers in traced.steps for layer in layers),
         source=f"{where} (graph {graph_name}{f', made by {producer}' if producer else ''})",
         skipped=traced.skipped,
+        feeds=onnx_feeds(traced.graph, traced.steps),
     )
 
 

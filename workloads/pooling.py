@@ -66,6 +66,17 @@ class MaxPool:
         return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class Feed:
+    """The ofmap of the layer `source`, pooled by `pool` if there is one, is all of the ifmap of
+    `target`, and nothing else reads either.  pool_layer: the pooling's name among the layers."""
+
+    source: str
+    target: str
+    pool: MaxPool | None = None
+    pool_layer: str = ""
+
+
 def max_pool(ofmap: npt.NDArray[Integer], pool: MaxPool) -> npt.NDArray[Integer]:
     """ofmap [..., P, Q, K] pooled to [..., U, V, K].  Raises WorkloadError as `MaxPool.pooled`."""
     plane = ofmap.shape[-3], ofmap.shape[-2]
@@ -82,4 +93,4 @@ def _seen(pool: MaxPool, axis: int, number: int, size: int) -> slice:
     return slice(max(first, 0), min(first + pool.window[axis], size))
 
 
-__all__ = ["MaxPool", "max_pool"]
+__all__ = ["Feed", "MaxPool", "max_pool"]

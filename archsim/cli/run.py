@@ -102,6 +102,14 @@ def run(  # noqa: PLR0913
     dim: Dimensions = None,
     skip_unsupported: SkipUnsupported = False,
     tiling: TilingFile = None,
+    chain: Annotated[
+        bool,
+        typer.Option(
+            "--chain",
+            help="Ofmaps stay in a sparse machine for the next layer where they can, and are "
+            "pooled there.",
+        ),
+    ] = False,
     technology: Annotated[
         str | None,
         typer.Option(
@@ -174,6 +182,7 @@ def run(  # noqa: PLR0913
             chosen,
             work.network,
             operands=values,
+            chain=chain,
             tilings=tilings,
             seed=seed,
             progress=lambda done, total, _: bar.update(

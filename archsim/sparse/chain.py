@@ -23,6 +23,9 @@ from archsim.sparse.timing import Services
 from workloads.operands import Operands
 from workloads.pooling import MaxPool
 
+Step = tuple[Layer, Operands, MaxPool | None]
+"""A layer with its operands and the pooling behind it."""
+
 
 def chain_timing(
     design: Scnn,
@@ -48,22 +51,38 @@ def chain_timing(
         len(behind) == len(layers),
         f"pools must be of each of {len(layers)} layers, not of {len(behind)}",
     )
-    here, found = design, list[LayerPlan]()
-    for layer, own, pool in zip(layers, operands, behind, strict=True):
-        kept = _kept_plan(here, found[-1], (layer, own, pool)) if found else None
-        here = exchanged(here) if kept else design
-        plan = kept or plan_layer(design, layer, own, pool)
+    found: list[LayerPlan] = []
+    for plan in _linked(design, [*zip(layers, operands, behind, strict=True)]):
         if found:
-            require_follows(found[-1], layer, own)
-        if kept:
-            found[-1], plan = link(found[-1], kept)
+            require_follows(found[-1], plan.layer, operands[len(found)])
         found.append(plan)
     return tuple(planned_timing(design, plan, services) for plan in found)
 
 
-def _kept_plan(
-    here: Scnn, before: LayerPlan, step: tuple[Layer, Operands, MaxPool | None]
-) -> LayerPlan | None:
+def resident_timing(design: Scnn, steps: Sequence[Step]) -> tuple[ScnnTiming, ...]:
+    """As `chain_timing`, where operands were not made one from the other.
+
+    Where an ofmap stays, the ifmap that is given for the next layer stands for it: cycles, actions
+    and bytes are those of a machine in which it were the ofmap.  What a drain takes depends on no
+    value.  Raises InputError as `archsim.sparse.layer.plan_layer`.
+    """
+    return tuple(planned_timing(design, plan) for plan in _linked(design, steps))
+
+
+def _linked(design: Scnn, steps: Sequence[Step]) -> list[LayerPlan]:
+    """Plans of layers of which each feeds the next, linked where an ofmap can stay."""
+    here, found = design, list[LayerPlan]()
+    for step in steps:
+        kept = _kept_plan(here, found[-1], step) if found else None
+        here = exchanged(here) if kept else design
+        plan = kept or plan_layer(design, *step)
+        if kept:
+            found[-1], plan = link(found[-1], kept)
+        found.append(plan)
+    return found
+
+
+def _kept_plan(here: Scnn, before: LayerPlan, step: Step) -> LayerPlan | None:
     """The layer with IARAM and OARAM in each other's place, if the ofmap before can stay."""
     try:
         plan = plan_layer(exchanged(here), *step)
@@ -150,10 +169,12 @@ def _only(plan: LayerPlan) -> Strip:
 
 
 __all__ = [
+    "Step",
     "can_stay",
     "chain_timing",
     "exchanged",
     "link",
     "plans_can_stay",
     "require_follows",
+    "resident_timing",
 ]
