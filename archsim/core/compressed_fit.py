@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from archsim.codecs.boveda_format import BovedaFormat
+from archsim.codecs.boveda_format import BovedaFormat, Bytes
 from archsim.codecs.boveda_kernels import measure
 from archsim.compressed_memory import Boveda
 from archsim.core import commands as cmd
@@ -54,15 +54,18 @@ _FEWER = {"ifmap": "pixels or channels", "weight": "filters or channels"}
 class StoredTiles:
     """What the distinct tiles of an operand take of a compressed memory.
 
-    places: a command row of each tile.  words [tiles].  rows [tiles, columns]: of each group
-    column.  word_bits, container_bits: of a word and of a lane of it.
+    places: a command row of each tile.  tile_of: of every tile of the walk, which of these it
+    reads.  words [tiles].  rows [tiles, columns]: of each group column.  widths [words, columns]:
+    of all tiles' groups.  word_bits, container_bits: of a word and of a lane of it.
     """
 
     name: str
     memory: Boveda
     places: IntArray
+    tile_of: IntArray
     words: IntArray
     rows: IntArray
+    widths: Bytes
     word_bits: int
     container_bits: int
 
@@ -102,18 +105,23 @@ class StoredTiles:
         )
 
 
-def word_rows(words: IntegerArray, memory: Boveda, form: BovedaFormat) -> IntArray:
-    """Rows that a tile's words [words, lanes] take of every group column: [columns].
-
-    Σ over units of ⌈Σ w / B⌉, w the widths of the column's groups in the unit.
-    """
+def word_widths(words: IntegerArray, form: BovedaFormat) -> Bytes:
+    """Widths [words, columns] of the groups of words [words, lanes]."""
     count, lanes = words.shape
     columns = lanes // form.group
     widths = np.empty(count * columns, np.uint8)
     values = np.ascontiguousarray(words, form.value_type).reshape(-1)
     measure(values, (lanes, columns), form.numbers, (0, len(widths)), widths)
-    starts: IntArray = np.arange(0, count, memory.unit_words, dtype=np.int64)
-    sums = np.add.reduceat(widths.reshape(count, columns), starts, axis=0, dtype=np.int64)
+    return widths.reshape(count, columns)
+
+
+def word_rows(widths: Bytes, memory: Boveda, form: BovedaFormat) -> IntArray:
+    """Rows that a tile's words of widths [words, columns] take of every group column: [columns].
+
+    Σ over units of ⌈Σ w / B⌉, w the widths of the column's groups in the unit.
+    """
+    starts: IntArray = np.arange(0, len(widths), memory.unit_words, dtype=np.int64)
+    sums = np.add.reduceat(widths, starts, axis=0, dtype=np.int64)
     return (-(-sums // form.container_bits)).sum(axis=0)
 
 
@@ -125,21 +133,22 @@ def stored_tiles(
     found: dict[str, StoredTiles] = {}
     for name, memory in design.compressed_memories.items():
         port = next(one for one in design.data_ports if one.name == name)
-        places = tiles[np.unique(tiles[:, _PLACES[name]], axis=0, return_index=True)[1]]
+        _, chosen, tile_of = np.unique(
+            tiles[:, _PLACES[name]], axis=0, return_index=True, return_inverse=True
+        )
+        places = tiles[chosen]
         form = BovedaFormat(
             group=memory.group, container_bits=port.lane_bits[0], signed=port.lane_signed[0]
         )
-        rows: list[IntArray] = []
-        counts: list[int] = []
-        for words in _tile_words(design, name, places, arrays):
-            counts.append(len(words))
-            rows.append(word_rows(words, memory, form))
+        widths = [word_widths(words, form) for words in _tile_words(design, name, places, arrays)]
         found[name] = StoredTiles(
             name=name,
             memory=memory,
             places=places,
-            words=np.array(counts, np.int64),
-            rows=np.stack(rows),
+            tile_of=tile_of.reshape(-1),
+            words=np.array([len(one) for one in widths], np.int64),
+            rows=np.stack([word_rows(one, memory, form) for one in widths]),
+            widths=np.concatenate(widths),
             word_bits=port.bits,
             container_bits=port.lane_bits[0],
         )

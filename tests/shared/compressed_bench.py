@@ -10,7 +10,7 @@ from amaranth.sim import Simulator
 
 from archsim.codecs.boveda_format import BovedaFormat
 from archsim.compressed_memory import Boveda
-from archsim.core.compressed_fit import word_rows
+from archsim.core.compressed_fit import word_rows, word_widths
 from rtl.cases import Draw
 from rtl.core.compressed_scratchpad import CompressedScratchpad
 
@@ -36,7 +36,10 @@ class Store:
         """Whether a tile of these words does."""
         form = BovedaFormat(group=self.memory.group, container_bits=self.bits, signed=self.signed)
         deep = len(words) <= self.memory.depth(self.lanes * self.bits)
-        return deep and int(word_rows(words, self.memory, form).max()) <= self.rows
+        return deep and self._most_rows(words, form) <= self.rows
+
+    def _most_rows(self, words: Words, form: BovedaFormat) -> int:
+        return int(word_rows(word_widths(words, form), self.memory, form).max())
 
     def pack(self, word: Sequence[int]) -> int:
         """Lanes as one integer."""
@@ -115,8 +118,9 @@ def steps_of(draw: Draw, store: Store, tiles: int) -> list[Step]:
         for cycle, number in enumerate(reads, first):
             later = _later(draw, store, number, len(words))
             step = at(cycle)
-            step.inputs.update(read_half=half, read_address=number)
+            step.inputs.update(read=1, read_half=half, read_address=number)
             if store.straddles:
+                step.inputs["read"] = (1 << store.lanes) - 1
                 step.inputs["read_next"] = sum(bit << lane for lane, bit in enumerate(later))
             picked = [words[number + bit, lane] for lane, bit in enumerate(later)]
             at(cycle + store.memory.read_latency_cycles).expected = store.pack(picked)
@@ -145,7 +149,7 @@ def differences(store: Store, steps: list[Step]) -> int:
         signed=store.signed,
         straddles=store.straddles,
     )
-    names = ["write", "write_half", "write_address", "write_last", "write_data", "read_half"]
+    names = ["write", "write_half", "write_address", "write_last", "write_data", "read", "read_half"]
     names += ["read_address", *(["read_next"] if store.straddles else [])]
     wrong = 0
 
