@@ -8,7 +8,7 @@ have are scaled down by the excess, until all fit; at the latest with as many wo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,7 @@ from archsim.compressed_memory import Boveda
 from archsim.core import commands as cmd
 from archsim.core import layout
 from archsim.core import machine as mc
+from archsim.core.compressed_kernels import Places, place_words
 from archsim.core.core_design import CoreDesign
 from archsim.core.numerics import IntegerArray
 from archsim.core.problem import Problem, Tiling
@@ -55,8 +56,8 @@ class StoredTiles:
     """What the distinct tiles of an operand take of a compressed memory.
 
     places: a command row of each tile.  tile_of: of every tile of the walk, which of these it
-    reads.  words [tiles].  rows [tiles, columns]: of each group column.  widths [words, columns]:
-    of all tiles' groups.  word_bits, container_bits: of a word and of a lane of it.
+    reads.  words [tiles].  rows [tiles, columns]: of each group column.  placed: of all words
+    (`archsim.core.compressed_kernels.Places`).  word_bits, container_bits: of a word and of a lane of it.
     """
 
     name: str
@@ -65,7 +66,7 @@ class StoredTiles:
     tile_of: IntArray
     words: IntArray
     rows: IntArray
-    widths: Bytes
+    placed: Places
     word_bits: int
     container_bits: int
 
@@ -115,14 +116,17 @@ def word_widths(words: IntegerArray, form: BovedaFormat) -> Bytes:
     return widths.reshape(count, columns)
 
 
-def word_rows(widths: Bytes, memory: Boveda, form: BovedaFormat) -> IntArray:
-    """Rows that a tile's words of widths [words, columns] take of every group column: [columns].
-
-    Σ over units of ⌈Σ w / B⌉, w the widths of the column's groups in the unit.
-    """
-    starts: IntArray = np.arange(0, len(widths), memory.unit_words, dtype=np.int64)
-    sums = np.add.reduceat(widths, starts, axis=0, dtype=np.int64)
-    return (-(-sums // form.container_bits)).sum(axis=0)
+def place_tiles(
+    tiles: Iterable[IntegerArray], memory: Boveda, form: BovedaFormat
+) -> tuple[Places, IntArray]:
+    """Where the words [words, lanes] of tiles lie, and the rows that they take [tiles, columns]."""
+    widths = [word_widths(words, form) for words in tiles]
+    starts = np.cumsum([0, *(len(one) for one in widths)])
+    joined = np.concatenate(widths)
+    places = np.empty(joined.shape[::-1], np.int32)
+    rows = np.empty((len(widths), joined.shape[1]), np.int64)
+    place_words(joined, starts, (memory.unit_words, form.container_bits), places, rows)
+    return (starts, places), rows
 
 
 def stored_tiles(
@@ -140,15 +144,15 @@ def stored_tiles(
         form = BovedaFormat(
             group=memory.group, container_bits=port.lane_bits[0], signed=port.lane_signed[0]
         )
-        widths = [word_widths(words, form) for words in _tile_words(design, name, places, arrays)]
+        placed, rows = place_tiles(_tile_words(design, name, places, arrays), memory, form)
         found[name] = StoredTiles(
             name=name,
             memory=memory,
             places=places,
             tile_of=tile_of.reshape(-1),
-            words=np.array([len(one) for one in widths], np.int64),
-            rows=np.stack([word_rows(one, memory, form) for one in widths]),
-            widths=np.concatenate(widths),
+            words=np.diff(placed[0]),
+            rows=rows,
+            placed=placed,
             word_bits=port.bits,
             container_bits=port.lane_bits[0],
         )

@@ -9,28 +9,34 @@ A tag names the row that a bank's output holds, −1 for none: a tile begins wit
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from archsim.codecs.boveda_format import Bytes
 from archsim.core import commands as cmd
 from archsim.core.kernel import inlined, kernel
 from archsim.numbers import IntArray
 
-Places = tuple[IntArray, IntArray]
+Narrow = npt.NDArray[np.int32]
+
+Places = tuple[IntArray, Narrow]
 """First word of each tile, and one more; places [columns, words]."""
 
 Shape = tuple[int, int, int]
-"""Lanes of a word, lanes of a group, words of a unit."""
+"""log2 of the lanes of a word, lanes of a group, log2 of the words of a unit."""
 
-Held = tuple[IntArray, IntArray, IntArray, IntArray, IntArray]
+Held = tuple[Narrow, Narrow, IntArray, IntArray, IntArray]
 """Tags of rows [2, lanes] and the first rows read, of entries [2] and the first ones; counts [2]
 of rows and entries read."""
 
 
 @kernel
-def place_words(widths: Bytes, starts: IntArray, form: tuple[int, int], places: IntArray) -> None:
-    """Places [columns, words] of words of widths [words, columns].
+def place_words(
+    widths: Bytes, starts: IntArray, form: tuple[int, int], places: Narrow, rows: IntArray
+) -> None:
+    """Places [columns, words] of words of widths [words, columns], and rows [tiles, columns].
 
-    starts: the first word of each tile, and one more.  form: (U, B).
+    starts: the first word of each tile, and one more.  form: (U, B).  A tile takes, of a column,
+    Σ over units of ⌈Σ w / B⌉ rows, w the widths of the column's groups in the unit.
     """
     unit_words, bits = form
     for tile in range(len(starts) - 1):
@@ -44,33 +50,35 @@ def place_words(widths: Bytes, starts: IntArray, form: tuple[int, int], places: 
                 at = end
                 if end >= bits:
                     row, at = row + 1, end - bits
+            rows[tile, column] = row + (at > 0)
 
 
 @inlined
 def _read_row(held: Held, row: int, begin: int, end: int) -> None:
     """A row is wanted in the lanes from `begin` to before `end`."""
-    tags, first, _, _, counts = held
-    bank, count = row & 1, 0
+    tags, first, counts = held[0][row & 1], held[1][row & 1], held[4]
+    count, wanted = np.int32(0), np.int32(row)
     for lane in range(begin, end):
-        count += tags[bank, lane] != row
-        first[bank, lane] = row if first[bank, lane] < 0 else first[bank, lane]
-        tags[bank, lane] = row
+        count += np.int32(tags[lane] != wanted)
+        first[lane] = wanted if first[lane] < 0 else first[lane]
+        tags[lane] = wanted
     counts[0] += count
 
 
 @inlined
 def _read_elements(
-    held: Held, places: IntArray, shape: Shape, begin: int, end: int, origin: int
+    held: Held, places: Narrow, shape: Shape, begin: int, end: int, origin: int
 ) -> None:
     """Elements of a tile from `begin` to before `end`, at most a word's lanes; origin: its words.
 
     Word ⌊a / lanes⌋ holds element a in lane a mod lanes.
     """
-    lanes, group, unit_words = shape
+    lane_bits, group, unit_bits = shape
     _, _, units, first_units, counts = held
-    word, lane, left = begin // lanes, begin % lanes, end - begin
+    lanes, word, left = 1 << lane_bits, begin >> lane_bits, end - begin
+    lane = begin & (lanes - 1)
     while left > 0:
-        unit = word // unit_words
+        unit = word >> unit_bits
         if units[unit & 1] != unit:
             counts[1] += 1
             units[unit & 1] = unit
@@ -78,14 +86,14 @@ def _read_elements(
                 first_units[unit & 1] = unit
         last = min(lane + left, lanes)
         left -= last - lane
+        column = lane // group if lane else 0
         while lane < last:
-            column = lane // group
             stop = min((column + 1) * group, last)
             place = places[column, origin + word]
             _read_row(held, place >> 1, lane, stop)
             if place & 1:
                 _read_row(held, (place >> 1) + 1, lane, stop)
-            lane = stop
+            lane, column = stop, column + 1
         word, lane = word + 1, 0
 
 
@@ -93,7 +101,7 @@ def _read_elements(
 def _read_fold(
     held: Held,
     row: IntArray,
-    places: tuple[IntArray, int],
+    places: tuple[Narrow, int],
     shape: Shape,
     pixels: tuple[int, int],
     fold: tuple[int, int, int, int],
@@ -104,21 +112,22 @@ def _read_fold(
     the chunk and how many.  What lies in the padding is not read.
     """
     tap, run, chunk, elements = fold
-    for pixel in range(pixels[0], pixels[1]):
-        down, across = divmod(pixel, row[cmd.PIXEL_COLUMNS])
+    down, across = divmod(pixels[0], row[cmd.PIXEL_COLUMNS])
+    for _ in range(pixels[0], pixels[1]):
         at_row = row[cmd.ROW_START] + down * row[cmd.ROW_STRIDE] + tap * row[cmd.TAP_ROWS]
-        if at_row < 0 or at_row >= row[cmd.HEIGHT]:
-            continue
         inside = row[cmd.ELEMENT_START] + across * row[cmd.COLUMN_STEP] + run + chunk
         begin, end = max(inside, 0), min(inside + elements, row[cmd.PITCH])
-        base = at_row * row[cmd.PITCH]
-        if begin < end:
+        if 0 <= at_row < row[cmd.HEIGHT] and begin < end:
+            base = at_row * row[cmd.PITCH]
             _read_elements(held, places[0], shape, base + begin, base + end, places[1])
+        across += 1
+        if across == row[cmd.PIXEL_COLUMNS]:
+            down, across = down + 1, 0
 
 
 @kernel
 def _walk_tile(
-    held: Held, row: IntArray, places: tuple[IntArray, int], shape: Shape, loops: tuple[int, int]
+    held: Held, row: IntArray, places: tuple[Narrow, int], shape: Shape, loops: tuple[int, int]
 ) -> None:
     """for block: for tap: for run: for chunk: for pixel; loops: pixels of a block, a chunk."""
     block, chunk = loops
@@ -142,7 +151,7 @@ def walk_ifmap(
     reads one row less wherever that is what it begins with.
     """
     starts, places = placed
-    tags, first = np.empty((2, shape[0]), np.int64), np.empty((2, shape[0]), np.int64)
+    tags, first = np.empty((2, 1 << shape[0]), np.int32), np.empty((2, 1 << shape[0]), np.int32)
     units, first_units, counts = np.empty(2, np.int64), np.empty(2, np.int64), np.empty(2, np.int64)
     held = (tags, first, units, first_units, counts)
     for tile in range(len(rows)):

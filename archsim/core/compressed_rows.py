@@ -17,7 +17,7 @@ from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core.actions import ROW_ACTIONS
 from archsim.core.compressed_fit import StoredTiles
-from archsim.core.compressed_kernels import place_words, walk_ifmap, walk_weights
+from archsim.core.compressed_kernels import walk_ifmap, walk_weights
 from archsim.core.core_design import CoreDesign
 from archsim.numbers import IntArray
 
@@ -63,14 +63,6 @@ def row_bounds(design: CoreDesign, reads: dict[str, float]) -> dict[str, float]:
     return bounds
 
 
-def _placed(stored: StoredTiles) -> tuple[IntArray, IntArray]:
-    """First word of every distinct tile, and 2 · row + spill of every word [columns, words]."""
-    starts = np.concatenate(([0], np.cumsum(stored.words)))
-    places = np.empty(stored.widths.shape[::-1], np.int64)
-    place_words(stored.widths, starts, (stored.memory.unit_words, stored.container_bits), places)
-    return starts, places
-
-
 def _written(tiles: IntArray, flag: int, stored: StoredTiles) -> int:
     """Rows of group columns that all loads write."""
     loads = stored.tile_of[tiles[:, flag] == 1]
@@ -81,17 +73,16 @@ def _ifmap(design: CoreDesign, tiles: IntArray, stored: StoredTiles) -> RowCount
     """Each distinct tile is walked once; loads and the walks of each multiply."""
     machine, memory = design.machine, stored.memory
     lanes = stored.rows.shape[1] * memory.group
+    shape = (lanes.bit_length() - 1, memory.group, memory.unit_words.bit_length() - 1)
     stationary = machine[mc.DATAFLOW] == mc.INPUT_STATIONARY
     blocks = {
         mc.WEIGHT_STATIONARY: int(tiles[:, cmd.PIXELS].max()),
         mc.OUTPUT_STATIONARY: int(machine[mc.ROWS]),
         mc.INPUT_STATIONARY: int(machine[mc.COLUMNS]),
     }
-    starts, places = _placed(stored)
     found = np.zeros((len(stored.places), 4), np.int64)
-    shape = (lanes, memory.group, memory.unit_words)
     loops = (blocks[int(machine[mc.DATAFLOW])], int(machine[mc.CHUNK]))
-    walk_ifmap(stored.places, (starts, places), shape, loops, found)
+    walk_ifmap(stored.places, stored.placed, shape, loops, found)
     passes = np.ones(len(tiles), np.int64) if stationary else tiles[:, cmd.FILTER_STEPS]
     loads = np.flatnonzero(tiles[:, cmd.LOAD_IFMAP])
     again = np.add.reduceat(passes, loads) - 1
@@ -113,9 +104,8 @@ def _weights(design: CoreDesign, tiles: IntArray, stored: StoredTiles) -> RowCou
         mc.OUTPUT_STATIONARY: (tiles[:, cmd.FILTER_STEPS], -(-pixels // int(machine[mc.ROWS]))),
         mc.INPUT_STATIONARY: (ones, -(-pixels // int(machine[mc.COLUMNS]))),
     }[int(machine[mc.DATAFLOW])]
-    starts, places = _placed(stored)
     uses = np.stack([stored.tile_of, tiles[:, cmd.LOAD_WEIGHT], steps, repeats], axis=1)
-    row_read, entry_read = walk_weights(uses, (starts, places), stored.memory.unit_words)
+    row_read, entry_read = walk_weights(uses, stored.placed, stored.memory.unit_words)
     return RowCounts(
         row_read=row_read,
         row_write=_written(tiles, cmd.LOAD_WEIGHT, stored),

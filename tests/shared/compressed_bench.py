@@ -10,7 +10,7 @@ from amaranth.sim import Simulator
 
 from archsim.codecs.boveda_format import BovedaFormat
 from archsim.compressed_memory import Boveda
-from archsim.core.compressed_fit import word_rows, word_widths
+from archsim.core.compressed_fit import place_tiles
 from rtl.cases import Draw
 from rtl.core.compressed_scratchpad import CompressedScratchpad
 
@@ -36,10 +36,7 @@ class Store:
         """Whether a tile of these words does."""
         form = BovedaFormat(group=self.memory.group, container_bits=self.bits, signed=self.signed)
         deep = len(words) <= self.memory.depth(self.lanes * self.bits)
-        return deep and self._most_rows(words, form) <= self.rows
-
-    def _most_rows(self, words: Words, form: BovedaFormat) -> int:
-        return int(word_rows(word_widths(words, form), self.memory, form).max())
+        return deep and int(place_tiles([words], self.memory, form)[1].max()) <= self.rows
 
     def pack(self, word: Sequence[int]) -> int:
         """Lanes as one integer."""
