@@ -20,7 +20,7 @@ from archsim.compressed_memory import Boveda
 from archsim.core import commands as cmd
 from archsim.core import layout
 from archsim.core import machine as mc
-from archsim.core.compressed_kernels import Places, place_words
+from archsim.core.compressed_kernels import ONES, Places, measure_whole, place_words
 from archsim.core.core_design import CoreDesign
 from archsim.core.numerics import IntegerArray
 from archsim.core.problem import Problem, Tiling
@@ -112,6 +112,10 @@ def word_widths(words: IntegerArray, form: BovedaFormat) -> Bytes:
     columns = lanes // form.group
     widths = np.empty(count * columns, np.uint8)
     values = np.ascontiguousarray(words, form.value_type).reshape(-1)
+    if form.group * values.itemsize % 8 == 0:
+        lane = ONES[values.itemsize], 8 * values.itemsize
+        measure_whole(values.view(np.uint64), form.numbers, lane, widths)
+        return widths.reshape(count, columns)
     measure(values, (lanes, columns), form.numbers, (0, len(widths)), widths)
     return widths.reshape(count, columns)
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.codecs.boveda_format import Bytes
+from archsim.codecs.boveda_kernels import Form, group_width
 from archsim.core import commands as cmd
 from archsim.core.kernel import inlined, kernel
 from archsim.numbers import IntArray
@@ -27,6 +28,36 @@ Shape = tuple[int, int, int]
 Held = tuple[Narrow, Narrow, IntArray, IntArray, IntArray]
 """Tags of rows [2, lanes] and the first rows read, of entries [2] and the first ones; counts [2]
 of rows and entries read."""
+
+
+ONES = {1: np.uint64(0x0101010101010101), 2: np.uint64(0x0001000100010001)}
+"""The lowest bit of each value in 64 bits, by bytes of a value."""
+
+
+@kernel
+def measure_whole(
+    packed: npt.NDArray[np.uint64], form: Form, lane: tuple[np.uint64, int], widths: Bytes
+) -> None:
+    """Widths of groups that fill 64 bits, some values at a time; as `boveda_kernels.measure`.
+
+    packed [groups · words of a group].  lane: `ONES` of the values, and their bits.
+    """
+    ones, bits = lane
+    top, mask = np.uint64(bits - 1), np.uint64((1 << bits) - 1)
+    size = len(packed) // len(widths)
+    for group in range(len(widths)):
+        union = np.uint64(0)
+        for at in range(group * size, (group + 1) * size):
+            values = packed[at]
+            if form[2]:
+                negative = (values >> top) & ones
+                values = (values ^ (negative * mask)) + negative
+            union |= values
+        union |= union >> np.uint64(32)
+        union |= union >> np.uint64(16)
+        if bits == 8:
+            union |= union >> np.uint64(8)
+        widths[group] = group_width(np.int64(union & mask), form)
 
 
 @kernel
@@ -207,4 +238,4 @@ def walk_weights(uses: IntArray, placed: Places, unit_words: int) -> tuple[int, 
     return rows_read, entries_read
 
 
-__all__ = ["place_words", "walk_ifmap", "walk_weights"]
+__all__ = ["ONES", "Places", "measure_whole", "place_words", "walk_ifmap", "walk_weights"]
