@@ -1,6 +1,6 @@
 """A double-buffered bank that reads a word only when its output does not hold it already."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -61,11 +61,7 @@ class HeldBank(wiring.Component):
         m = Module()
         holds, half = Signal(), Signal(reset_less=True)
         address = Signal.like(self.read_address, name="held_address", reset_less=True)
-        same = Signal()
-        m.d.comb += [
-            same.eq(holds & (half == self.read_half) & (address == self.read_address)),
-            self.reads.eq(self.wanted & ~same),
-        ]
+        m.d.comb += self.reads.eq(self.wanted & ~self._is_held(holds, half, address))
         outputs: list[Signal] = []
         for number in range(2):
             store = place(m, f"half_{number}", HeldSram, bits=self.bits, depth=self.depth)
@@ -83,3 +79,7 @@ class HeldBank(wiring.Component):
         with m.If(self.forget & (self.write_half == Mux(self.reads, self.read_half, half))):
             m.d.sync += holds.eq(0)
         return m
+
+    def _is_held(self, holds: Value, half: Value, address: Value) -> Value:
+        """Whether the tag is that of the word to read."""
+        return holds & (half == self.read_half) & (address == self.read_address)
