@@ -76,10 +76,14 @@ class HeldBank(wiring.Component):
         m.d.comb += self.read_data.eq(Mux(half, outputs[1], outputs[0]))
         with m.If(self.reads):
             m.d.sync += [holds.eq(1), half.eq(self.read_half), address.eq(self.read_address)]
-        with m.If(self.forget & (self.write_half == Mux(self.reads, self.read_half, half))):
+        with m.If(self._is_forgotten(Mux(self.reads, self.read_half, half))):
             m.d.sync += holds.eq(0)
         return m
 
     def _is_held(self, holds: Value, half: Value, address: Value) -> Value:
         """Whether the tag is that of the word to read."""
         return holds & (half == self.read_half) & (address == self.read_address)
+
+    def _is_forgotten(self, half: Value) -> Value:
+        """Whether the half of which the output holds a word from the next cycle on has others."""
+        return self.forget & (self.write_half == half)
