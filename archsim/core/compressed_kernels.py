@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.codecs.boveda_format import Bytes
-from archsim.codecs.boveda_kernels import Form, group_width
+from archsim.codecs.boveda_kernels import Form, group_width, wide
 from archsim.core import commands as cmd
 from archsim.core.kernel import inlined, kernel
 from archsim.numbers import IntArray
@@ -57,7 +57,7 @@ def measure_whole(
         union |= union >> np.uint64(16)
         if bits == 8:
             union |= union >> np.uint64(8)
-        widths[group] = group_width(np.int64(union & mask), form)
+        widths[group] = group_width(wide(union & mask), form)
 
 
 @kernel

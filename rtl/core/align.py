@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from archsim.compressed_memory import Boveda
 from archsim.memory import Plain, Scratchpad
 from rtl.core.delay import Delay
 from rtl.core.scratchpad import Words, scratchpad
@@ -69,7 +70,7 @@ class AlignedBanks(wiring.Component):
 
     def _more(self) -> dict[str, Any]:
         """Ports beside those of plain banks."""
-        if isinstance(self.memory, Plain):
+        if not isinstance(self.memory, Boveda):
             return {}
         from rtl.core.compressed_scratchpad import counts
 

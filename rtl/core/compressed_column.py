@@ -195,9 +195,7 @@ class CompressedColumn(wiring.Component):
         bank = bank_bits(self.rows)
         rows: list[Any] = []
         for odd in range(2):
-            store = place(
-                m, f"rows_{number}_{odd}", HeldBank, bits=size, depth=-(-self.rows // 2)
-            )
+            store = place(m, f"rows_{number}_{odd}", HeldBank, bits=size, depth=-(-self.rows // 2))
             data = writer.data.word_select(odd, self.group * self.container_bits)
             m.d.comb += [
                 store.write.eq(writer.write[odd]),

@@ -13,7 +13,6 @@ from rtl.core.delay import Delay
 from rtl.core.sram import address_bits
 from rtl.hierarchy import place
 
-
 COUNTED = ("row_reads", "row_writes", "entry_reads")
 """What a scratchpad counts, and a core adds up."""
 

@@ -69,7 +69,9 @@ class Core(wiring.Component):
             )
             for port in design.ports
         }
-        super().__init__({**ports, **{f"count_{name}": Out(COUNTER_BITS) for name in design.actions}})
+        super().__init__(
+            {**ports, **{f"count_{name}": Out(COUNTER_BITS) for name in design.actions}}
+        )
 
     @property
     def ports(self) -> tuple[Port, ...]:

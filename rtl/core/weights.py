@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from archsim.compressed_memory import Boveda
 from archsim.memory import Plain, Scratchpad
 from rtl.core.scratchpad import Words, scratchpad
 
@@ -64,7 +65,7 @@ class WeightReader(wiring.Component):
         )
 
     def _counts(self) -> dict[str, Any]:
-        if isinstance(self.memory, Plain):
+        if not isinstance(self.memory, Boveda):
             return {}
         from rtl.core.compressed_scratchpad import counts
 

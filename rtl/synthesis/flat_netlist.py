@@ -48,7 +48,10 @@ class Instance:
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """A behavioural memory, the module `sram` or `held_sram`; nets of each port, least significant bit first."""
+    """A behavioural memory, the module `sram` or `held_sram`.
+
+    Nets of each port, least significant bit first.
+    """
 
     depth: int
     transparent: bool

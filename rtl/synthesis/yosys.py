@@ -1,8 +1,8 @@
 """Verilog to cells of a library: the yosys passes, and what they leave as plain data.
 
 Each module of the hierarchy is mapped on its own and once, however often it is used. Memories
-(instances of `sram` and `held_sram`) stay black boxes.  The order is yosys' own (`synth`), with multipliers as
-Booth trees, which are the smallest and the fastest to map.
+(instances of `sram` and `held_sram`) stay black boxes.  The order is yosys' own (`synth`), with
+multipliers as Booth trees, which are the smallest and the fastest to map.
 """
 
 from __future__ import annotations

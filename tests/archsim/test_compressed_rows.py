@@ -105,9 +105,7 @@ def _changed(name: str, change: Any) -> Any:
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
         kernel = getattr(compressed_rows, name)
-        monkeypatch.setattr(
-            compressed_rows, name, lambda *arguments: change(kernel, *arguments)
-        )
+        monkeypatch.setattr(compressed_rows, name, lambda *arguments: change(kernel, *arguments))
 
     return patch
 

@@ -38,9 +38,7 @@ def _replaced(kind: type, method: str, change: Any) -> Patch:
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
         plain = getattr(kind, method)
-        monkeypatch.setattr(
-            kind, method, lambda self, *arguments: change(plain, self, *arguments)
-        )
+        monkeypatch.setattr(kind, method, lambda self, *arguments: change(plain, self, *arguments))
 
     return patch
 
@@ -114,13 +112,12 @@ FAULTS: dict[str, Patch] = {
         lambda self, holds, half, address: holds & (address == self.read_address)
     ),
     "a row is taken for its neighbour": _held(
-        lambda self, holds, half, address: holds
-        & (half == self.read_half)
-        & (address[1:] == self.read_address[1:])
+        lambda self, holds, half, address: (
+            holds & (half == self.read_half) & (address[1:] == self.read_address[1:])
+        )
     ),
     "held before anything was read": _held(
-        lambda self, holds, half, address: (half == self.read_half)
-        & (address == self.read_address)
+        lambda self, holds, half, address: (half == self.read_half) & (address == self.read_address)
     ),
     "read although held": _held(lambda *_: Const(0, 1)),
     "read although nobody asks": seen_input(HeldBank, "wanted", lambda *_: Const(1, 1)),
@@ -169,16 +166,12 @@ CORE_FAULTS: dict[str, Patch] = {
 
 
 @pytest.mark.parametrize("name", CORE_FAULTS)
-def test_a_fault_in_what_is_asked_for_is_caught(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_in_what_is_asked_for_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     CORE_FAULTS[name](monkeypatch)
     plain = Plain(capacity_bytes=48)
     assert any(
         caught(
-            Systolic(
-                rows=3, columns=2, dataflow=one, ifmap_memory=MEMORY, weight_memory=plain
-            ),
+            Systolic(rows=3, columns=2, dataflow=one, ifmap_memory=MEMORY, weight_memory=plain),
             4,
         )
         for one in DATAFLOWS

@@ -171,7 +171,15 @@ def differences(store: Store, steps: list[Step]) -> int:
         signed=store.signed,
         straddles=store.straddles,
     )
-    names = ["write", "write_half", "write_address", "write_last", "write_data", "read", "read_half"]
+    names = [
+        "write",
+        "write_half",
+        "write_address",
+        "write_last",
+        "write_data",
+        "read",
+        "read_half",
+    ]
     names += ["read_address", *(["read_next"] if store.straddles else [])]
     wrong = 0
     counted = dict.fromkeys(COUNTED, 0)

@@ -49,9 +49,12 @@ def _replayed(
             tile = Tile(words[at : at + row[size]], store)
             at += row[size]
             written += tile.rows * (store.memory.group if name == "ifmap" else 1)
-        vectors = _vectors(design, row, store.lanes) if name == "ifmap" else _words(design, row)
-        for wanted in vectors:
-            banks.read(tile, wanted if name == "ifmap" else [(i, wanted) for i in range(store.lanes)])
+        if name == "ifmap":
+            for vector in _vectors(design, row, store.lanes):
+                banks.read(tile, vector)
+        else:
+            for word in _words(design, row):
+                banks.read(tile, [(lane, word) for lane in range(store.lanes)])
     assert at == len(words)
     return {
         f"{name}_row_read": banks.counts["row_reads"],
