@@ -57,7 +57,8 @@ class StoredTiles:
 
     places: a command row of each tile.  tile_of: of every tile of the walk, which of these it
     reads.  words [tiles].  rows [tiles, columns]: of each group column.  placed: of all words
-    (`archsim.core.compressed_kernels.Places`).  word_bits, container_bits: of a word and of a lane of it.
+    (`archsim.core.compressed_kernels.Places`).  word_bits, container_bits: of a word and of a lane
+    of it.
     """
 
     name: str
