@@ -10,8 +10,7 @@ import numpy as np
 from archsim.core import commands as cmd
 from archsim.core import schedule as sc
 from archsim.core.actions import count_actions
-from archsim.core.compressed_fit import stored_tiles
-from archsim.core.compressed_rows import row_actions
+from archsim.core.compressed_rows import stored_actions
 from archsim.core.core_design import CoreDesign
 from archsim.core.layer_command import describe
 from archsim.core.numerics import TiledLayer
@@ -134,14 +133,11 @@ def answer(
         name: ready[name] if service.latency_cycles else np.zeros(len(ready[name]), np.int64)
         for name, service in zip(PORTS, services, strict=True)
     }
-    actions = count_actions(tiles, design.machine)
-    if design.compressed_memories:
-        found = stored_tiles(design, problem, tiling, numerics.stored(layer, taken))
-        actions |= row_actions(design, tiles, found)
     return Answer(
         tiles=tiles,
         plan=plan,
         transfers=crossed,
-        actions=actions,
+        actions=count_actions(tiles, design.machine)
+        | stored_actions(design, layer, (problem, tiling, tiles), taken),
         earliest=earliest,
     )

@@ -10,16 +10,19 @@ one of the same tile.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core.actions import ROW_ACTIONS
-from archsim.core.compressed_fit import StoredTiles
+from archsim.core.compressed_fit import StoredTiles, stored_tiles
 from archsim.core.compressed_kernels import walk_ifmap, walk_weights
 from archsim.core.core_design import CoreDesign
+from archsim.core.problem import Problem, Tiling
 from archsim.numbers import IntArray
+from workloads.layers import Conv2d, MatMul
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,23 @@ def row_actions(
         count = _ifmap if name == "ifmap" else _weights
         counts |= count(design, tiles, stored).actions(name)
     return counts
+
+
+def stored_actions(
+    design: CoreDesign,
+    layer: Conv2d | MatMul,
+    tiled: tuple[Problem, Tiling, IntArray],
+    operands: Any,
+) -> dict[str, int]:
+    """`row_actions` of operands that the design's numerics has taken; none without such memories.
+
+    tiled: the layer's problem, tiling and walk.
+    """
+    if not design.compressed_memories:
+        return {}
+    problem, tiling, tiles = tiled
+    arrays = design.numerics.stored(layer, operands)
+    return row_actions(design, tiles, stored_tiles(design, problem, tiling, arrays))
 
 
 def row_bounds(design: CoreDesign, reads: dict[str, float]) -> dict[str, float]:
@@ -113,4 +133,4 @@ def _weights(design: CoreDesign, tiles: IntArray, stored: StoredTiles) -> RowCou
     )
 
 
-__all__ = ["RowCounts", "row_actions", "row_bounds"]
+__all__ = ["RowCounts", "row_actions", "row_bounds", "stored_actions"]

@@ -177,21 +177,19 @@ class CompressedColumn(wiring.Component):
         number: int,
     ) -> list[Value]:
         """Its two banks of rows, and its unpacking; returns which banks are read."""
-        lanes = self.group // self.pieces
-        size = lanes * self.container_bits
         (row, p, w), spill = words[0], spills[0]
         if self.straddles:
             takes = self.later[number]
             row, p, w = (Mux(takes, b, a) for a, b in zip(*words, strict=True))
             spill = Mux(takes, spills[1], spills[0])
-        unpack = place(
-            m,
-            f"unpack_{number}",
-            Unpack,
-            group=lanes,
-            container_bits=self.container_bits,
-            signed=self.signed,
-        )
+        rows = self._rows(m, writer, (row, spill), number)
+        self._unpack(m, rows, (row, p, w), number)
+        return [store.reads for store in rows]
+
+    def _rows(self, m: Module, writer: Any, at: tuple[Value, Value], number: int) -> list[Any]:
+        """The even and the odd bank of a piece, read at a row and, if it spills, at the next."""
+        row, spill = at
+        size = self.group // self.pieces * self.container_bits
         bank = bank_bits(self.rows)
         rows: list[Any] = []
         for odd in range(2):
@@ -208,6 +206,22 @@ class CompressedColumn(wiring.Component):
                 store.read_address.eq((row + (1 - odd))[1:]),
             ]
             rows.append(store)
+        return rows
+
+    def _unpack(
+        self, m: Module, rows: list[Any], word: tuple[Value, Value, Value], number: int
+    ) -> None:
+        """The values of a piece, from what its banks show a cycle later."""
+        row, p, w = word
+        lanes = self.group // self.pieces
+        unpack = place(
+            m,
+            f"unpack_{number}",
+            Unpack,
+            group=lanes,
+            container_bits=self.container_bits,
+            signed=self.signed,
+        )
         starts_odd = Signal(name=f"odd_{number}", reset_less=True)
         pointer = Signal.like(unpack.p, name=f"pointer_{number}", reset_less=True)
         width = Signal.like(unpack.w, name=f"width_{number}", reset_less=True)
@@ -215,7 +229,7 @@ class CompressedColumn(wiring.Component):
             starts_odd.eq(row[0]),
             pointer.eq(p),
             width.eq(w),
-            self.o.word_select(number, size).eq(unpack.values),
+            self.o.word_select(number, lanes * self.container_bits).eq(unpack.values),
         ]
         m.d.comb += [
             unpack.current.eq(Mux(starts_odd, rows[1].read_data, rows[0].read_data)),
@@ -223,4 +237,3 @@ class CompressedColumn(wiring.Component):
             unpack.p.eq(pointer),
             unpack.w.eq(width),
         ]
-        return [store.reads for store in rows]

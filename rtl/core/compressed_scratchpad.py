@@ -87,8 +87,7 @@ class CompressedScratchpad(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        group, index_bits = self.memory.group, self.index_bits
-        words = self.memory.unit_words
+        index_bits = self.index_bits
         write = Cat(self.write, self.write_half, self.write_last, self.write_address)
         written = self._late(m, "written", write, self.memory.write_latency_cycles)
         index_in, unit = written[3 : 3 + index_bits], written[3 + index_bits :]
@@ -98,25 +97,13 @@ class CompressedScratchpad(wiring.Component):
         wanted = self._late(m, "wanted", self.read, 2)
         later = self._late(m, "later", self.read_next, 2) if self.straddles else None
         entries = self._entries()
-        columns: list[Any] = []
-        for number in range(self.lanes // group):
-            column = place(
-                m,
-                f"column_{number}",
-                CompressedColumn,
-                shape=(group, self.bits, self.signed),
-                unit_words=words,
-                rows=self.rows,
-                units=self.units,
-                straddles=self.straddles,
-            )
-            size = group * self.bits
+        columns = self._columns(m)
+        for number, column in enumerate(columns):
             m.d.comb += [
-                column.values.eq(self.write_data.word_select(number, size)),
                 column.valid.eq(written[0]),
                 column.half_in.eq(written[1]),
                 column.tile_ends.eq(written[2]),
-                column.ends.eq(written[2] | (index_in == words - 1)),
+                column.ends.eq(written[2] | (index_in == self.memory.unit_words - 1)),
                 column.index_in.eq(index_in),
                 column.unit.eq(unit),
                 column.read_unit.eq(self.read_address[index_bits:]),
@@ -124,18 +111,40 @@ class CompressedScratchpad(wiring.Component):
                 column.entries.eq(entries),
                 column.index.eq(located[1 : 1 + index_bits]),
                 column.half.eq(half),
-                column.wanted.eq(wanted.word_select(number, group) if self.straddles else wanted),
-                self.read_data.word_select(number, size).eq(column.o),
+                column.wanted.eq(
+                    wanted if later is None else wanted.word_select(number, self.memory.group)
+                ),
             ]
             if later is not None:
                 m.d.comb += [
                     column.odd.eq(located[1 + index_bits]),
-                    column.later.eq(later.word_select(number, group)),
+                    column.later.eq(later.word_select(number, self.memory.group)),
                 ]
-            columns.append(column)
         for name in COUNTED:
             m.d.sync += getattr(self, name).eq(sum_of([getattr(one, name) for one in columns]))
         return m
+
+    def _columns(self, m: Module) -> list[Any]:
+        """A column for every group of the lanes."""
+        group, size = self.memory.group, self.memory.group * self.bits
+        columns: list[Any] = []
+        for number in range(self.lanes // group):
+            column = place(
+                m,
+                f"column_{number}",
+                CompressedColumn,
+                shape=(group, self.bits, self.signed),
+                unit_words=self.memory.unit_words,
+                rows=self.rows,
+                units=self.units,
+                straddles=self.straddles,
+            )
+            m.d.comb += [
+                column.values.eq(self.write_data.word_select(number, size)),
+                self.read_data.word_select(number, size).eq(column.o),
+            ]
+            columns.append(column)
+        return columns
 
     def _entries(self) -> Value:
         """Whether the entry of the word's unit is wanted, and, of two, that of the next unit."""

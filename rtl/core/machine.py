@@ -171,10 +171,6 @@ class Core(wiring.Component):
                 self._waiting(m, "ifmap", "address", asked)
             )
         ]
-        if "ifmap" in design.compressed_memories:
-            reads = Signal(name="ifmap_reads")
-            m.d.sync += reads.eq(pixel_walk.issue)
-            m.d.comb += banks.read.eq(reads)
         values = design.words_are_values
         self.weights = place(
             m,
@@ -187,6 +183,11 @@ class Core(wiring.Component):
         self._walk_weights(m)
 
     def _connect_writes(self, m: Module) -> None:
+        """Loaders to scratchpads; and a compressed one is told when it is read."""
+        if "ifmap" in self.design.compressed_memories:
+            reads = Signal(name="ifmap_reads")
+            m.d.sync += reads.eq(self.pixel_walk.issue)
+            m.d.comb += self.banks.read.eq(reads)
         for name, memory in (("ifmap", self.banks), ("weight", self.weights)):
             loader = self.loaders[name]
             m.d.comb += [

@@ -114,31 +114,38 @@ def steps_of(draw: Draw, store: Store, tiles: int) -> list[Step]:
                 write_data=store.pack(word),
             )
             now += 1
-        first = max(now + store.memory.write_latency_cycles, free[0] + 1, free[1] + 1)
-        reads = [draw.whole(0, len(words) - 1) for _ in range(draw.whole(1, 2 * len(words)))]
-        if draw.chance(0.5):
-            reads.sort()
-        cycle = first - 1
-        for number in reads:
+        cycle = max(now + store.memory.write_latency_cycles - 1, *free)
+        for number in _order(draw, len(words)):
             cycle += 1
             while draw.chance(0.1):
                 at(cycle).inputs.update(_idle(draw, store, len(words)))
                 cycle += 1
-            later = _later(draw, store, number, len(words))
-            wanted = _wanted(draw, store)
-            inputs = {"read": 1, "read_half": half, "read_address": number}
-            if store.straddles:
-                inputs["read"] = sum(bit << lane for lane, bit in enumerate(wanted))
-                inputs["read_next"] = sum(bit << lane for lane, bit in enumerate(later))
-            at(cycle).inputs.update(inputs)
-            picked = [words[number + bit, lane] for lane, bit in enumerate(later)]
+            inputs, expected, mask = _read(draw, store, words, number)
+            at(cycle).inputs.update(inputs, read_half=half)
             seen = at(cycle + store.memory.read_latency_cycles)
-            seen.expected, seen.mask = store.pack(picked), store.pack([-bit for bit in wanted])
+            seen.expected, seen.mask = expected, mask
         # the last address is presented in this cycle, in which a write may come already
         free[half] = cycle
         if draw.chance(0.7):
             now = max(now, free[half])
     return [steps.get(cycle, Step({})) for cycle in range(max(steps) + 1)]
+
+
+def _order(draw: Draw, words: int) -> list[int]:
+    """Numbers of words to read: any, or rising."""
+    reads = [draw.whole(0, words - 1) for _ in range(draw.whole(1, 2 * words))]
+    return sorted(reads) if draw.chance(0.5) else reads
+
+
+def _read(draw: Draw, store: Store, words: Words, number: int) -> tuple[dict[str, int], int, int]:
+    """The inputs that read a word in some lanes, what is to be seen, and where."""
+    later, wanted = _later(draw, store, number, len(words)), _wanted(draw, store)
+    inputs = {"read": 1, "read_address": number}
+    if store.straddles:
+        inputs["read"] = sum(bit << lane for lane, bit in enumerate(wanted))
+        inputs["read_next"] = sum(bit << lane for lane, bit in enumerate(later))
+    picked = [words[number + bit, lane] for lane, bit in enumerate(later)]
+    return inputs, store.pack(picked), store.pack([-bit for bit in wanted])
 
 
 def _later(draw: Draw, store: Store, number: int, words: int) -> list[int]:
