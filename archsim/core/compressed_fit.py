@@ -142,9 +142,10 @@ def stored_tiles(
     found: dict[str, StoredTiles] = {}
     for name, memory in design.compressed_memories.items():
         port = next(one for one in design.data_ports if one.name == name)
-        _, chosen, tile_of = np.unique(
-            tiles[:, _PLACES[name]], axis=0, return_index=True, return_inverse=True
-        )
+        key = np.zeros(len(tiles), np.int64)
+        for axis in _PLACES[name]:
+            key = key * (tiles[:, axis].max() + 1) + tiles[:, axis]
+        _, chosen, tile_of = np.unique(key, return_index=True, return_inverse=True)
         places = tiles[chosen]
         form = BovedaFormat(
             group=memory.group, container_bits=port.lane_bits[0], signed=port.lane_signed[0]
@@ -154,7 +155,7 @@ def stored_tiles(
             name=name,
             memory=memory,
             places=places,
-            tile_of=tile_of.reshape(-1),
+            tile_of=tile_of,
             words=np.diff(placed[0]),
             rows=rows,
             placed=placed,
