@@ -42,15 +42,41 @@ GROUPS: Mapping[str, str] = {
 STATIC = "leakage"
 
 
-def action_counts(layer: LayerResult) -> dict[str, float]:
-    """Everything of a layer that components are priced by."""
+def action_counts(layer: LayerResult, design: Design | None = None) -> dict[str, float]:
+    """Everything of a layer that components are priced by.
+
+    design: whose compressed memories are charged with the most rows that may be read and written,
+    where the layer had no operands to count them from.
+    """
     moved = {f"{name}_bytes": float(count) for name, count in layer.bytes_moved.items()}
-    return {
+    counts = {
         **{name: float(count) for name, count in layer.actions.items()},
         **moved,
         "mac": float(layer.macs),
         "cycle": float(layer.cycles),
     }
+    return _most_rows(layer, design, counts) | counts
+
+
+def _most_rows(
+    layer: LayerResult, design: Design | None, counts: dict[str, float]
+) -> dict[str, float]:
+    from archsim.core.core_design import CoreDesign
+
+    if not isinstance(design, CoreDesign) or _rows_are_counted(layer, design):
+        return {}
+    from archsim.core.compressed_rows import row_bounds
+
+    return row_bounds(design, counts)
+
+
+def _rows_are_counted(layer: LayerResult, design: Design) -> bool:
+    """Whether all that the design counts of compressed memories is known of the layer."""
+    from archsim.core.core_design import CoreDesign
+
+    return not isinstance(design, CoreDesign) or all(
+        name in layer.actions for name in design.actions
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +85,8 @@ class EnergyAccount:
 
     dynamic, static: [layers, components]; in pJ, or dynamic in `unit` "MAC" and static 0 where the
     technology is a table of relative costs.  Vector work has no hardware in the design and is not
-    in the account.
+    in the account.  bounded: layers whose reads and writes of compressed memories are not counted,
+    for want of operands, but are the most that there can be.
     """
 
     design_name: str
@@ -71,6 +98,7 @@ class EnergyAccount:
     price_list: PriceList
     dynamic: FloatArray
     static: FloatArray
+    bounded: tuple[str, ...] = ()
 
     @property
     def technology(self) -> Technology:
@@ -229,6 +257,7 @@ class EnergyAccount:
                 "power_w": self.power_w,
                 "layers": frame_layers,
                 "missing": list(self.missing),
+                **({"bounded": list(self.bounded)} if self.bounded else {}),
                 "prices": [_price_record(one, self.unit) for one in self._prices],
             },
             "area": None if areas is None else {"total_um2": self.area_um2, "by_component": areas},
@@ -285,6 +314,7 @@ def account(
         macs=tuple(layer.macs for layer in layers),
         clock_hz=result.clock_hz,
         price_list=price_list,
-        dynamic=price_list.energy([action_counts(layer) for layer in layers]),
+        dynamic=price_list.energy([action_counts(layer, design) for layer in layers]),
         static=np.zeros_like(static) if relative else static,
+        bounded=tuple(one.name for one in layers if not _rows_are_counted(one, design)),
     )

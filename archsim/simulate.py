@@ -20,7 +20,7 @@ from archsim.version import VERSION
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
 
 if TYPE_CHECKING:
-    pass
+    from archsim.core.compressed_fit import StoredTiles
 
 Progress = Callable[[int, int, str], None]
 """Called with layers done, layers in all, and the name of the layer just done."""
@@ -142,19 +142,17 @@ def _on_core(
     """A layer's result; layers of one shape, and one tiling, are timed once."""
     from dataclasses import replace
 
-    problem, stored = design.numerics.problem(layer), dict[str, int]()
+    problem = design.numerics.problem(layer)
     taken = None if operands is None else design.numerics.take(layer, operands)
+    kind = "matmul" if isinstance(layer, MatMul) else "conv2d"
     if taken is not None and design.compressed_memories:
-        tiling, stored = _plan_stored(design, layer, tiling, taken)
-        key = (problem, tiling)
-        if key not in known:
-            known[key] = _time_tiles(design, layer, tiling)
+        timed = _on_compressed(design, layer, tiling, taken, known)
     else:
         key = (problem, tiling)
         if key not in known:
             known[key] = time_layer(design, layer, tiling)
-    kind = "matmul" if isinstance(layer, MatMul) else "conv2d"
-    timed = replace(known[key], name=layer.name, kind=kind, macs=layer.macs, stored=stored)
+        timed = known[key]
+    timed = replace(timed, name=layer.name, kind=kind, macs=layer.macs)
     if taken is None:
         return timed
     assert timed.tiling is not None
@@ -162,19 +160,41 @@ def _on_core(
     return replace(timed, ofmap=ofmap, operands=taken.scheme)
 
 
+def _on_compressed(
+    design: CoreDesign,
+    layer: Conv2d | MatMul,
+    tiling: Tiling | None,
+    taken: Any,
+    known: dict[tuple[Problem, Tiling | None], LayerResult],
+) -> LayerResult:
+    """Timed as ever in the tiling for its values, with what these take of compressed memories."""
+    from dataclasses import replace
+
+    from archsim.core.compressed_rows import row_actions
+    from archsim.core.walk import walk
+
+    problem = design.numerics.problem(layer)
+    tiling, found = _plan_stored(design, layer, tiling, taken)
+    key = (problem, tiling)
+    if key not in known:
+        known[key] = _time_tiles(design, layer, tiling)
+    stored = {f"{name}_stored_bits": one.stored_bits for name, one in found.items()}
+    stored |= {f"{name}_plain_bits": one.plain_bits for name, one in found.items()}
+    tiles = walk(problem.vector(), tiling.vector(), design.machine)
+    actions = Actions({**known[key].actions, **row_actions(design, tiles, found)})
+    return replace(known[key], actions=actions, stored=stored)
+
+
 def _plan_stored(
     design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None, taken: Any
-) -> tuple[Tiling, dict[str, int]]:
-    """The tiling for these operands, and the bits that their tiles take, compressed and plainly."""
+) -> tuple[Tiling, dict[str, StoredTiles]]:
+    """The tiling for these operands, and what their tiles take of every compressed memory."""
     from archsim.core.compressed_fit import check_fit, fit_tiling
 
     problem, arrays = design.numerics.problem(layer), design.numerics.stored(layer, taken)
     if tiling is None:
-        tiling, found = fit_tiling(layer.name, design, problem, arrays)
-    else:
-        found = check_fit(layer.name, design, problem, tiling, arrays)
-    stored = {f"{name}_stored_bits": one.stored_bits for name, one in found.items()}
-    return tiling, stored | {f"{name}_plain_bits": one.plain_bits for name, one in found.items()}
+        return fit_tiling(layer.name, design, problem, arrays)
+    return tiling, check_fit(layer.name, design, problem, tiling, arrays)
 
 
 def plan_tiling(

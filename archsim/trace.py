@@ -10,6 +10,7 @@ import numpy as np
 from archsim.core import commands as cmd
 from archsim.core import schedule as sc
 from archsim.core.actions import count_actions
+from archsim.core.compressed_rows import stored_actions
 from archsim.core.core_design import CoreDesign
 from archsim.core.layer_command import describe
 from archsim.core.numerics import TiledLayer
@@ -136,6 +137,7 @@ def answer(
         tiles=tiles,
         plan=plan,
         transfers=crossed,
-        actions=count_actions(tiles, design.machine),
+        actions=count_actions(tiles, design.machine)
+        | stored_actions(design, layer, (problem, tiling, tiles), taken),
         earliest=earliest,
     )

@@ -49,10 +49,10 @@ def place(
 ) -> FpgaReport:
     """Resources and clock of a unit: a component, or Verilog text whose top module is `top`.
 
-    Memories (the module `sram`) become block RAM, but for small ones, which yosys puts into
-    look-up tables; both keep what `rtl.core.sram` promises of a read in the cycle of a write, with
-    registers and comparators where the chip does not.  Multipliers become the chip's, or if they
-    are more than it has, all of them look-up tables.
+    Memories (the modules `sram` and `held_sram`) become block RAM, but for small ones, which yosys
+    puts into look-up tables; both keep what `rtl.core.sram` promises of a read in the cycle of a
+    write, with registers and comparators where the chip does not.  Multipliers become the chip's,
+    or if they are more than it has, all of them look-up tables.
     target: ECP5 85k at 100 MHz if none. name: for the report. logs: a new folder for `LOGS`.
     An answer is kept under all that it depends on, and found again unless `use_cache` is false.
     Raises `InputError` for a unit that does not fit, `ToolchainError` for a tool that is missing

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from archsim.core.actions import ACTIONS
 from archsim.core.core_design import CoreDesign
 from archsim.core.problem import Tiling
 from archsim.numbers import IntArray
@@ -44,7 +43,7 @@ class TileCase(Case):
 
     @property
     def counters(self) -> tuple[str, ...]:
-        return tuple(ACTIONS)
+        return self.design.actions
 
     @property
     def tail_cycles(self) -> int:

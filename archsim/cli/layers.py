@@ -161,6 +161,11 @@ def energy_lines(energy: EnergyAccount) -> list[str]:
     chosen = energy.technology
     lines.append(f"technology {chosen.name}: {chosen.title}")
     lines += [f"left out: {text}" for text in energy.missing_reasons]
+    if energy.bounded:
+        lines.append(
+            f"an upper bound: rows of compressed memories in {len(energy.bounded)} of "
+            f"{len(energy.layers)} layers, which had no operands to count them from"
+        )
     return lines
 
 

@@ -7,6 +7,13 @@ accumulator_read, accumulator_write     rows of partial sums, reads for the outp
 array_step                              moving words that enter the array (all PEs busy)
 stationary_step                         stationary words that enter the array
 ofmap_write                             words that leave through the ofmap port
+
+Of a compressed memory, where the operands are known (`archsim.core.compressed_rows`), with
+<operand> in front:
+
+row_read, row_write                     banks of rows read and written: two for each group column
+                                        of weights, two for each lane of the ifmap
+entry_read                              banks of directories read
 """
 
 from __future__ import annotations
@@ -27,6 +34,9 @@ ACTIONS = (
     "stationary_step",
     "ofmap_write",
 )
+
+ROW_ACTIONS = ("row_read", "row_write", "entry_read")
+"""Of a compressed memory, behind the operand's name."""
 
 
 def _folds(tiles: IntArray, machine: IntArray) -> dict[str, IntArray]:

@@ -8,18 +8,19 @@ have are scaled down by the excess, until all fit; at the latest with as many wo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from archsim.codecs.boveda_format import BovedaFormat
+from archsim.codecs.boveda_format import BovedaFormat, Bytes
 from archsim.codecs.boveda_kernels import measure
 from archsim.compressed_memory import Boveda
 from archsim.core import commands as cmd
 from archsim.core import layout
 from archsim.core import machine as mc
+from archsim.core.compressed_kernels import ONES, Places, measure_whole, place_words
 from archsim.core.core_design import CoreDesign
 from archsim.core.numerics import IntegerArray
 from archsim.core.problem import Problem, Tiling
@@ -54,15 +55,19 @@ _FEWER = {"ifmap": "pixels or channels", "weight": "filters or channels"}
 class StoredTiles:
     """What the distinct tiles of an operand take of a compressed memory.
 
-    places: a command row of each tile.  words [tiles].  rows [tiles, columns]: of each group
-    column.  word_bits, container_bits: of a word and of a lane of it.
+    places: a command row of each tile.  tile_of: of every tile of the walk, which of these it
+    reads.  words [tiles].  rows [tiles, columns]: of each group column.  placed: of all words
+    (`archsim.core.compressed_kernels.Places`).  word_bits, container_bits: of a word and of a lane
+    of it.
     """
 
     name: str
     memory: Boveda
     places: IntArray
+    tile_of: IntArray
     words: IntArray
     rows: IntArray
+    placed: Places
     word_bits: int
     container_bits: int
 
@@ -102,19 +107,31 @@ class StoredTiles:
         )
 
 
-def word_rows(words: IntegerArray, memory: Boveda, form: BovedaFormat) -> IntArray:
-    """Rows that a tile's words [words, lanes] take of every group column: [columns].
-
-    Σ over units of ⌈Σ w / B⌉, w the widths of the column's groups in the unit.
-    """
+def word_widths(words: IntegerArray, form: BovedaFormat) -> Bytes:
+    """Widths [words, columns] of the groups of words [words, lanes]."""
     count, lanes = words.shape
     columns = lanes // form.group
     widths = np.empty(count * columns, np.uint8)
     values = np.ascontiguousarray(words, form.value_type).reshape(-1)
+    if form.group * values.itemsize % 8 == 0:
+        lane = ONES[values.itemsize], 8 * values.itemsize
+        measure_whole(values.view(np.uint64), form.numbers, lane, widths)
+        return widths.reshape(count, columns)
     measure(values, (lanes, columns), form.numbers, (0, len(widths)), widths)
-    starts: IntArray = np.arange(0, count, memory.unit_words, dtype=np.int64)
-    sums = np.add.reduceat(widths.reshape(count, columns), starts, axis=0, dtype=np.int64)
-    return (-(-sums // form.container_bits)).sum(axis=0)
+    return widths.reshape(count, columns)
+
+
+def place_tiles(
+    tiles: Iterable[IntegerArray], memory: Boveda, form: BovedaFormat
+) -> tuple[Places, IntArray]:
+    """Where the words [words, lanes] of tiles lie, and the rows that they take [tiles, columns]."""
+    widths = [word_widths(words, form) for words in tiles]
+    starts = np.cumsum([0, *(len(one) for one in widths)])
+    joined = np.concatenate(widths)
+    places = np.empty(joined.shape[::-1], np.int32)
+    rows = np.empty((len(widths), joined.shape[1]), np.int64)
+    place_words(joined, starts, (memory.unit_words, form.container_bits), places, rows)
+    return (starts, places), rows
 
 
 def stored_tiles(
@@ -125,21 +142,23 @@ def stored_tiles(
     found: dict[str, StoredTiles] = {}
     for name, memory in design.compressed_memories.items():
         port = next(one for one in design.data_ports if one.name == name)
-        places = tiles[np.unique(tiles[:, _PLACES[name]], axis=0, return_index=True)[1]]
+        key = np.zeros(len(tiles), np.int64)
+        for axis in _PLACES[name]:
+            key = key * (tiles[:, axis].max() + 1) + tiles[:, axis]
+        _, chosen, tile_of = np.unique(key, return_index=True, return_inverse=True)
+        places = tiles[chosen]
         form = BovedaFormat(
             group=memory.group, container_bits=port.lane_bits[0], signed=port.lane_signed[0]
         )
-        rows: list[IntArray] = []
-        counts: list[int] = []
-        for words in _tile_words(design, name, places, arrays):
-            counts.append(len(words))
-            rows.append(word_rows(words, memory, form))
+        placed, rows = place_tiles(_tile_words(design, name, places, arrays), memory, form)
         found[name] = StoredTiles(
             name=name,
             memory=memory,
             places=places,
-            words=np.array(counts, np.int64),
-            rows=np.stack(rows),
+            tile_of=tile_of,
+            words=np.diff(placed[0]),
+            rows=rows,
+            placed=placed,
             word_bits=port.bits,
             container_bits=port.lane_bits[0],
         )

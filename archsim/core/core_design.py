@@ -17,6 +17,7 @@ import numpy as np
 
 from archsim.compressed_memory import Boveda
 from archsim.core import machine as mc
+from archsim.core.actions import ACTIONS, ROW_ACTIONS
 from archsim.core.design import Design
 from archsim.core.layer_command import LAYER_FIELDS
 from archsim.core.numerics import Numerics
@@ -113,6 +114,12 @@ class CoreDesign(Design):
         """The compressed scratchpads of operands, by operand."""
         memories = {name: self.memory(name) for name in ("ifmap", "weight")}
         return {name: one for name, one in memories.items() if isinstance(one, Boveda)}
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """What its performance counters count (`archsim.core.actions`)."""
+        rows = (f"{name}_{what}" for name in self.compressed_memories for what in ROW_ACTIONS)
+        return (*ACTIONS, *rows)
 
     def depth(self, name: str) -> int:
         """Words that can be addressed in one half of a scratchpad."""

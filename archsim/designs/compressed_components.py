@@ -1,10 +1,10 @@
 """A compressed scratchpad as components: rows, directories, and what packs and unpacks.
 
 Every flip-flop and every memory is that of the RTL (`rtl/core/compressed_column.py`), counted in
-the netlist by a test.  Events, from the counted reads and writes of words: a read reads one entry
-of every directory bank and a row of both banks of rows, the spill or not, as the RTL does; a write
-is charged with one row, which is exact for the widest values and more than happens for others, and
-with 1 / U of an entry.
+the netlist by a test.  Events: banks of rows and directories are read, and rows written, as often
+as counted from the values (`archsim.core.compressed_rows`), or at most if there were none
+(`archsim.energy`); what places and unpacks works with every read of a word, and an entry is written
+with every U-th word.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from archsim.compressed_memory import Boveda
 from archsim.designs.core_components import (
+    NARROWEST,
     Components,
     Events,
     adders,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from archsim.core.core_design import CoreDesign
 
 WINDOW_ADDRESS_BITS = 28
+COUNTER_BITS = 48
 
 
 class _Shape:
@@ -46,6 +48,9 @@ class _Shape:
         self.code = self.bits.bit_length() - 1
         self.read: Events = {f"{name}_read": 1.0}
         self.write: Events = {f"{name}_write": 1.0}
+        self.row_read: Events = {f"{name}_row_read": 1.0}
+        self.row_write: Events = {f"{name}_row_write": 1.0}
+        self.entry_read: Events = {f"{name}_entry_read": 1.0}
 
     @property
     def address(self) -> int:
@@ -56,7 +61,14 @@ class _Shape:
 def compressed_memory(design: CoreDesign, name: str, memory_: Boveda) -> Components:
     """The scratchpad of "ifmap" or "weight"."""
     shape = _Shape(design, name, memory_)
-    return (*_memories(shape), *_packing(shape), *_places(shape), *_unpacking(shape))
+    return (
+        *_memories(shape),
+        *_held(shape),
+        *_packing(shape),
+        *_places(shape),
+        *_unpacking(shape),
+        *_counts(shape),
+    )
 
 
 def _memories(shape: _Shape) -> Components:
@@ -69,27 +81,53 @@ def _memories(shape: _Shape) -> Components:
         *memory(
             f"{shape.name}.memory",
             (4 * shape.pieces, lanes, shape.bits, depth),
-            times(shape.read, 2.0 * shape.pieces),
-            times(shape.write, float(shape.pieces)),
+            shape.row_read,
+            shape.row_write,
         ),
         *selectors(
             f"{shape.name}.memory",
             shape.bits,
             2 * shape.lanes,
-            times(shape.read, 2.0 * shape.lanes),
+            times(shape.row_read, float(lanes)),
         ),
         *memory(
             f"{shape.name}.directory",
             (2 * shape.banks * shape.columns, 1, shape.entry, units),
-            times(shape.read, float(shape.banks * shape.columns)),
+            shape.entry_read,
             unit_ends,
         ),
         *selectors(
-            f"{shape.name}.directory",
-            shape.entry,
-            shape.banks * shape.columns,
-            times(shape.read, float(shape.banks * shape.columns)),
+            f"{shape.name}.directory", shape.entry, shape.banks * shape.columns, shape.entry_read
         ),
+    )
+
+
+def _held(shape: _Shape) -> Components:
+    """Which row and which entry every bank's output holds, and whether it is the wanted one."""
+    name, rows, entries = f"{shape.name}.held", 2 * shape.pieces, shape.banks * shape.columns
+    row = address_bits(-(-shape.rows // 2)) + 2
+    entry = address_bits(-(-shape.units // shape.banks)) + 2
+    words = shape.columns * (2 if shape.straddles else 1)
+    levels = (shape.lanes - 1).bit_length() if shape.straddles else 0
+    return (
+        *registers(name, row, rows, shape.row_read),
+        *registers(name, entry, entries, shape.entry_read),
+        *adders(name, row, rows, times(shape.read, float(rows))),
+        *adders(name, entry, entries, times(shape.read, float(entries))),
+        *adders(name, shape.code + 1, words, times(shape.read, float(words))),
+        *selectors(name, shape.lanes, levels, times(shape.read, float(levels))),
+    )
+
+
+def _counts(shape: _Shape) -> Components:
+    """What counts rows and entries: sums of a cycle, and the counters."""
+    name, rows = f"{shape.name}.count", 2 * shape.pieces
+    entries = shape.banks * shape.columns
+    sums = 2 * rows.bit_length() + entries.bit_length()
+    return (
+        *adders(name, NARROWEST["adder"], shape.pieces, times(shape.read, float(shape.pieces))),
+        *registers(name, sums, 1, shape.read),
+        *registers(name, COUNTER_BITS, 3, {}),
     )
 
 
@@ -123,15 +161,13 @@ def _places(shape: _Shape) -> Components:
     found = row + 2 * shape.code + 1
     words = 2 if shape.straddles else 1
     address = shape.address
-    late = 2 * (3 + address) + 1 + address + 2 + (2 * shape.lanes if shape.straddles else 0)
-    halves = shape.banks * columns + 2 * shape.pieces
+    late = 2 * (3 + address) + 1 + address + 2 + (4 * shape.lanes + 1 if shape.straddles else 2)
     return (
         *selectors(name, shape.code, columns * unit_words * words, times(each, unit_words * words)),
         *adders(name, sum_bits, columns * unit_words, times(each, float(unit_words))),
         *adders(name, row, columns * words, times(each, float(words))),
         *registers(name, found, columns * words, times(each, float(words))),
         *registers(name, late, 1, shape.read),
-        *registers(name, halves, 1, shape.read),
     )
 
 

@@ -83,7 +83,7 @@ def network_memory_traffic(result: NetworkResult) -> tuple[MemoryTraffic, ...]:
     totals: dict[str, float] = {}
     for layer in result.layers:
         if layer.cycles:
-            for name, count in action_counts(layer).items():
+            for name, count in action_counts(layer, design).items():
                 totals[name] = totals.get(name, 0.0) + count
     return memory_traffic(design.components, totals) if totals else ()
 

@@ -1,11 +1,13 @@
 """The ifmap scratchpad's banks: a vector of lanes read at any element address."""
 
 from dataclasses import replace
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from archsim.compressed_memory import Boveda
 from archsim.memory import Plain, Scratchpad
 from rtl.core.delay import Delay
 from rtl.core.scratchpad import Words, scratchpad
@@ -25,7 +27,8 @@ class AlignedBanks(wiring.Component):
     write, write_half, write_address, write_data: a row of all banks, from the loader; write_last:
     it is the tile's last; read_half: the half that is read; address: of lane 0, which may lie
     outside the tile if low > 0; low, high:
-    the lanes that count; o: the vector.
+    the lanes that count; o: the vector.  Of a compressed memory also read: a vector is read in this
+    cycle; and its counts (`rtl.core.compressed_scratchpad`).
     """
 
     write: Signal
@@ -38,6 +41,10 @@ class AlignedBanks(wiring.Component):
     low: Signal
     high: Signal
     o: Signal
+    read: Signal
+    row_reads: Signal
+    row_writes: Signal
+    entry_reads: Signal
 
     def __init__(self, *, memory: Scratchpad, words: Words) -> None:
         self.memory = memory
@@ -57,8 +64,17 @@ class AlignedBanks(wiring.Component):
                 "low": In(range(lanes + 1)),
                 "high": In(range(lanes + 1)),
                 "o": Out(lanes * bits),
+                **self._more(),
             }
         )
+
+    def _more(self) -> dict[str, Any]:
+        """Ports beside those of plain banks."""
+        if not isinstance(self.memory, Boveda):
+            return {}
+        from rtl.core.compressed_scratchpad import counts
+
+        return {"read": In(1), **counts(self.memory, self.lanes, straddles=True)}
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -125,5 +141,19 @@ class AlignedBanks(wiring.Component):
             store.read_half.eq(self.read_half),
             store.read_address.eq(row[: len(store.read_address)]),
             store.read_next.eq(Cat(borrows)),
+            store.read.eq(self._read_lanes()),
+            self.row_reads.eq(store.row_reads),
+            self.row_writes.eq(store.row_writes),
+            self.entry_reads.eq(store.entry_reads),
         ]
         return [store.read_data.word_select(lane, self.bits) for lane in range(self.lanes)]
+
+    def _read_lanes(self) -> Value:
+        """Which banks hold an element that counts: lane j's is bank (address + j) mod lanes."""
+        mask: list[Value] = [
+            self.read & (lane >= self.low) & (lane < self.high) for lane in range(self.lanes)
+        ]
+        for bit in range((self.lanes - 1).bit_length()):
+            step, shifts = 1 << bit, self.address[bit]
+            mask = [Mux(shifts, mask[bank - step], mask[bank]) for bank in range(self.lanes)]
+        return Cat(mask)

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.boveda_shift import Unpack
-from rtl.core.compressed_place import WordPlace
+from rtl.core.compressed_place import WordPlace, sum_of
 from rtl.core.compressed_writer import ColumnWriter, bank_bits, entry_bits, index_bits
-from rtl.core.scratchpad import PlainScratchpad
+from rtl.core.held_bank import HeldBank
 from rtl.core.sram import address_bits
 from rtl.hierarchy import place
 
@@ -21,13 +21,20 @@ class CompressedColumn(wiring.Component):
     as rows lie in an even and an odd bank.  Latency: 4 cycles from read_unit (directory, place,
     rows, unpacking), 2 from values to the write.  Throughput: a read and a write a cycle.  Never
     stalls.
+    A *piece* is lanes that always take the same word: the group, or with `straddles` a lane.  It
+    has two banks of rows.  A bank is read if the piece is wanted, has bits in it (row r; row r + 1
+    if p + w > B), and the bank's output does not hold the row (`HeldBank`); a directory's bank, if
+    its entry is wanted and not held.
 
     Members
     -------
     values: lanes of B bits; 2 cycles later, of the same word: valid, index_in, ends, tile_ends (see
-    `ColumnWriter`), unit: its number, half_in.  read_unit: a unit; read_half: of which half; a
+    `ColumnWriter`), unit: its number, half_in.  read_unit: a unit; read_half: of which half;
+    entries: whether its entry is wanted, and with `straddles` that of the unit behind; a
     cycle later index: the word in the unit, odd: whether the unit's number is; 2 cycles later
-    half: as read_half, and later: which lanes take the word behind.  o: the group.
+    half: as read_half, wanted: a bit a piece, and later: which lanes take the word behind.
+    o: the group, in the wanted pieces.  Counts of this cycle: row_reads: banks of rows read;
+    row_writes: written; entry_reads: banks of the directory read.
     """
 
     values: Signal
@@ -42,8 +49,13 @@ class CompressedColumn(wiring.Component):
     index: Signal
     odd: Signal
     half: Signal
+    entries: Signal
+    wanted: Signal
     later: Signal
     o: Signal
+    row_reads: Signal
+    row_writes: Signal
+    entry_reads: Signal
 
     def __init__(
         self,
@@ -58,6 +70,7 @@ class CompressedColumn(wiring.Component):
         self.rows = rows
         self.units = units
         self.straddles = straddles
+        self.pieces = self.group if straddles else 1
         self.sizes = {"container_bits": self.container_bits, "unit_words": unit_words, "rows": rows}
         unit_bits = address_bits(units)
         lanes = self.group * self.container_bits
@@ -74,8 +87,13 @@ class CompressedColumn(wiring.Component):
                 "read_half": In(1),
                 "index": In(index_bits(unit_words)),
                 "half": In(1),
+                "entries": In(2 if straddles else 1),
+                "wanted": In(self.pieces),
                 **({"odd": In(1), "later": In(self.group)} if straddles else {}),
                 "o": Out(lanes),
+                "row_reads": Out(range(2 * self.pieces + 1)),
+                "row_writes": Out(range(2 * self.pieces + 1)),
+                "entry_reads": Out(range(3 if straddles else 2)),
             }
         )
 
@@ -97,9 +115,14 @@ class CompressedColumn(wiring.Component):
         words = [self._held(m, where, "")]
         if self.straddles:
             words.append(self._held(m, where, "next_"))
-        pieces = self.group if self.straddles else 1
-        for piece in range(pieces):
-            self._piece(m, writer, words, (piece, self.group // pieces))
+        spills = [p + w > self.container_bits for _, p, w in words]
+        reads: list[Value] = []
+        for piece in range(self.pieces):
+            reads += self._piece(m, writer, words, spills, piece)
+        m.d.comb += [
+            self.row_reads.eq(sum_of(reads)),
+            self.row_writes.eq((writer.write[0] + writer.write[1]) * self.pieces),
+        ]
         return m
 
     def _directory(self, m: Module, writer: Any, where: Any) -> None:
@@ -109,19 +132,25 @@ class CompressedColumn(wiring.Component):
         depth, number = -(-self.units // banks), self.read_unit
         behind = (number + 1)[: len(number)]
         reads: list[Any] = []
+        counted: list[Value] = []
         for bank in range(banks):
-            store = place(m, f"directory_{bank}", PlainScratchpad, bits=bits, depth=depth)
+            store = place(m, f"directory_{bank}", HeldBank, bits=bits, depth=depth)
             mine = self.unit[0] == bank if banks == 2 else 1
             address = number if banks == 1 else (number, behind)[bank == 0][1:]
+            behind_here = number[0] ^ bank if banks == 2 else 0
             m.d.comb += [
                 store.write.eq(self.valid & self.ends & mine),
                 store.write_half.eq(self.half_in),
                 store.write_address.eq(self.unit[banks - 1 :]),
                 store.write_data.eq(writer.entry),
+                store.forget.eq(self.valid & self.tile_ends),
+                store.wanted.eq(Mux(behind_here, self.entries[-1], self.entries[0])),
                 store.read_half.eq(self.read_half),
                 store.read_address.eq(address),
             ]
             reads.append(store.read_data)
+            counted.append(store.reads)
+        m.d.comb += self.entry_reads.eq(sum_of(counted))
         if banks == 1:
             m.d.comb += where.entry.eq(reads[0])
             return
@@ -144,15 +173,47 @@ class CompressedColumn(wiring.Component):
         m: Module,
         writer: Any,
         words: list[tuple[Signal, Signal, Signal]],
-        part: tuple[int, int],
-    ) -> None:
-        """Lanes that always take the same word: their two banks of rows, and their unpacking."""
-        number, lanes = part
-        size = lanes * self.container_bits
-        row, p, w = words[0]
+        spills: list[Value],
+        number: int,
+    ) -> list[Value]:
+        """Its two banks of rows, and its unpacking; returns which banks are read."""
+        (row, p, w), spill = words[0], spills[0]
         if self.straddles:
             takes = self.later[number]
             row, p, w = (Mux(takes, b, a) for a, b in zip(*words, strict=True))
+            spill = Mux(takes, spills[1], spills[0])
+        rows = self._rows(m, writer, (row, spill), number)
+        self._unpack(m, rows, (row, p, w), number)
+        return [store.reads for store in rows]
+
+    def _rows(self, m: Module, writer: Any, at: tuple[Value, Value], number: int) -> list[Any]:
+        """The even and the odd bank of a piece, read at a row and, if it spills, at the next."""
+        row, spill = at
+        size = self.group // self.pieces * self.container_bits
+        bank = bank_bits(self.rows)
+        rows: list[Any] = []
+        for odd in range(2):
+            store = place(m, f"rows_{number}_{odd}", HeldBank, bits=size, depth=-(-self.rows // 2))
+            data = writer.data.word_select(odd, self.group * self.container_bits)
+            m.d.comb += [
+                store.write.eq(writer.write[odd]),
+                store.write_half.eq(self.half_in),
+                store.write_address.eq(writer.address.word_select(odd, bank)),
+                store.write_data.eq(data.word_select(number, size)),
+                store.forget.eq(self.valid & self.tile_ends),
+                store.wanted.eq(self.wanted[number] & ((row[0] == odd) | spill)),
+                store.read_half.eq(self.half),
+                store.read_address.eq((row + (1 - odd))[1:]),
+            ]
+            rows.append(store)
+        return rows
+
+    def _unpack(
+        self, m: Module, rows: list[Any], word: tuple[Value, Value, Value], number: int
+    ) -> None:
+        """The values of a piece, from what its banks show a cycle later."""
+        row, p, w = word
+        lanes = self.group // self.pieces
         unpack = place(
             m,
             f"unpack_{number}",
@@ -161,22 +222,6 @@ class CompressedColumn(wiring.Component):
             container_bits=self.container_bits,
             signed=self.signed,
         )
-        bank = bank_bits(self.rows)
-        rows: list[Any] = []
-        for odd in range(2):
-            store = place(
-                m, f"rows_{number}_{odd}", PlainScratchpad, bits=size, depth=-(-self.rows // 2)
-            )
-            data = writer.data.word_select(odd, self.group * self.container_bits)
-            m.d.comb += [
-                store.write.eq(writer.write[odd]),
-                store.write_half.eq(self.half_in),
-                store.write_address.eq(writer.address.word_select(odd, bank)),
-                store.write_data.eq(data.word_select(number, size)),
-                store.read_half.eq(self.half),
-                store.read_address.eq((row + (1 - odd))[1:]),
-            ]
-            rows.append(store.read_data)
         starts_odd = Signal(name=f"odd_{number}", reset_less=True)
         pointer = Signal.like(unpack.p, name=f"pointer_{number}", reset_less=True)
         width = Signal.like(unpack.w, name=f"width_{number}", reset_less=True)
@@ -184,11 +229,11 @@ class CompressedColumn(wiring.Component):
             starts_odd.eq(row[0]),
             pointer.eq(p),
             width.eq(w),
-            self.o.word_select(number, size).eq(unpack.values),
+            self.o.word_select(number, lanes * self.container_bits).eq(unpack.values),
         ]
         m.d.comb += [
-            unpack.current.eq(Mux(starts_odd, rows[1], rows[0])),
-            unpack.following.eq(Mux(starts_odd, rows[0], rows[1])),
+            unpack.current.eq(Mux(starts_odd, rows[1].read_data, rows[0].read_data)),
+            unpack.following.eq(Mux(starts_odd, rows[0].read_data, rows[1].read_data)),
             unpack.p.eq(pointer),
             unpack.w.eq(width),
         ]

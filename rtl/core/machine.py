@@ -7,7 +7,6 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.core.actions import ACTIONS
 from archsim.ports import Port
 from rtl.core.accumulators import Accumulators
 from rtl.core.align import AlignedBanks
@@ -70,7 +69,9 @@ class Core(wiring.Component):
             )
             for port in design.ports
         }
-        super().__init__({**ports, **{f"count_{name}": Out(COUNTER_BITS) for name in ACTIONS}})
+        super().__init__(
+            {**ports, **{f"count_{name}": Out(COUNTER_BITS) for name in design.actions}}
+        )
 
     @property
     def ports(self) -> tuple[Port, ...]:
@@ -182,6 +183,11 @@ class Core(wiring.Component):
         self._walk_weights(m)
 
     def _connect_writes(self, m: Module) -> None:
+        """Loaders to scratchpads; and a compressed one is told when it is read."""
+        if "ifmap" in self.design.compressed_memories:
+            reads = Signal(name="ifmap_reads")
+            m.d.sync += reads.eq(self.pixel_walk.issue)
+            m.d.comb += self.banks.read.eq(reads)
         for name, memory in (("ifmap", self.banks), ("weight", self.weights)):
             loader = self.loaders[name]
             m.d.comb += [
@@ -376,6 +382,11 @@ class Core(wiring.Component):
             "stationary_step": self.load_walk.issue if self.decoupled else 0,
             "ofmap_write": self.ofmap.valid & self.ofmap.ready,
         }
+        for name in self.design.compressed_memories:
+            store = {"ifmap": self.banks, "weight": self.weights}[name]
+            events[f"{name}_row_read"] = store.row_reads
+            events[f"{name}_row_write"] = store.row_writes
+            events[f"{name}_entry_read"] = store.entry_reads
         for name, event in events.items():
             counter = getattr(self, f"count_{name}")
             m.d.sync += counter.eq(counter + event)

@@ -78,7 +78,7 @@ def scratchpad(
 ) -> Any:
     """Add a scratchpad of that kind to `m`; returns what has the ports of `PlainScratchpad`.
 
-    A compressed one also has `write_last`, and with `straddles` `read_next`
+    A compressed one also has `write_last`, `read`, counts, and with `straddles` `read_next`
     (`rtl.core.compressed_scratchpad`).
     """
     if isinstance(kind, Plain):

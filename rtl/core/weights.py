@@ -1,9 +1,12 @@
 """The weight scratchpad and the addresses of its walk."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from archsim.compressed_memory import Boveda
 from archsim.memory import Plain, Scratchpad
 from rtl.core.scratchpad import Words, scratchpad
 
@@ -21,7 +24,7 @@ class WeightReader(wiring.Component):
     tile's last; read: this issue uses a word; read_half: of which half; restart: behind this issue
     the walk goes back to the step's start; keep: the word behind this issue's is the next step's
     start; tile_end: the tile ends with this
-    issue; o: the word.
+    issue; o: the word.  Of a compressed memory also its counts (`rtl.core.compressed_scratchpad`).
     """
 
     write: Signal
@@ -35,6 +38,9 @@ class WeightReader(wiring.Component):
     keep: Signal
     tile_end: Signal
     o: Signal
+    row_reads: Signal
+    row_writes: Signal
+    entry_reads: Signal
 
     def __init__(self, *, memory: Scratchpad, words: Words) -> None:
         self.memory = memory
@@ -54,8 +60,16 @@ class WeightReader(wiring.Component):
                 "keep": In(1),
                 "tile_end": In(1),
                 "o": Out(bits),
+                **self._counts(),
             }
         )
+
+    def _counts(self) -> dict[str, Any]:
+        if not isinstance(self.memory, Boveda):
+            return {}
+        from rtl.core.compressed_scratchpad import counts
+
+        return counts(self.memory, self.words.lanes, straddles=False)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -74,7 +88,13 @@ class WeightReader(wiring.Component):
             store.read_half.eq(half),
         ]
         if not isinstance(self.memory, Plain):
-            m.d.comb += store.write_last.eq(self.write_last)
+            m.d.comb += [
+                store.write_last.eq(self.write_last),
+                store.read.eq(valid[0]),
+                self.row_reads.eq(store.row_reads),
+                self.row_writes.eq(store.row_writes),
+                self.entry_reads.eq(store.entry_reads),
+            ]
         m.d.sync += [
             address.eq(at),
             half.eq(self.read_half),

@@ -18,7 +18,7 @@ CONTROL = "control and other"
 BUFFERS = "fan-out buffers"
 """The class of the buffers which `add_buffers` adds."""
 
-MEMORY = "sram"
+MEMORIES = ("sram", "held_sram")
 """The module of every memory."""
 
 
@@ -109,7 +109,7 @@ def modules_of(mapped: Mapped, library: CellLibrary, top: str) -> dict[str, Modu
             instances = {
                 one: cell["type"]
                 for one, cell in cells.items()
-                if cell["type"] in whole and cell["type"] != MEMORY
+                if cell["type"] in whole and cell["type"] not in MEMORIES
             }
             classes = _classes(split, name, library)
             classes[BUFFERS] = _area(
@@ -120,7 +120,7 @@ def modules_of(mapped: Mapped, library: CellLibrary, top: str) -> dict[str, Modu
                 own=_area(cells, library),
                 instances=instances,
                 memories={
-                    one: _memory(cell) for one, cell in cells.items() if cell["type"] == MEMORY
+                    one: _memory(cell) for one, cell in cells.items() if cell["type"] in MEMORIES
                 },
                 classes={one: area for one, area in classes.items() if area.cells},
             )

@@ -48,7 +48,10 @@ class Instance:
 
 @dataclass(frozen=True, kw_only=True)
 class Memory:
-    """A behavioural memory, the module `sram`; nets of each port, least significant bit first."""
+    """A behavioural memory, the module `sram` or `held_sram`.
+
+    Nets of each port, least significant bit first.
+    """
 
     depth: int
     transparent: bool
@@ -122,9 +125,9 @@ class _Flattening:
 
     def _instance(self, cell: Any, path: str, bound: dict[str, tuple[int, ...]]) -> None:
         kind = cell["type"]
-        if kind == "sram":
+        if kind in ("sram", "held_sram"):
             parameters = {name: int(value, 2) for name, value in cell["parameters"].items()}
-            transparent = bool(parameters["TRANSPARENT"])
+            transparent = bool(parameters.get("TRANSPARENT", 0))
             self.memories.append(
                 Memory(depth=parameters["DEPTH"], transparent=transparent, ports=bound)
             )

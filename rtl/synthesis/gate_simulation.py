@@ -83,11 +83,13 @@ class _MemoryState:
         self.shown = self.words[0].copy()
 
     def sample(self, values: Bits) -> None:
-        """Read and write as the module `sram` does; beyond the depth, words are 0."""
+        """Read and write as `sram` and `held_sram` do; beyond the depth, words are 0."""
         reading = self._address(values, "read_address")
         data = values[self.ports["write_data"]]
         writing = self._address(values, "write_address") if values[self.ports["write"][0]] else -1
-        if reading >= len(self.words):
+        if "read" in self.ports and not values[self.ports["read"][0]]:
+            pass
+        elif reading >= len(self.words):
             self.shown = np.zeros_like(data)
         elif self.transparent and reading == writing:
             self.shown = data

@@ -34,7 +34,8 @@ set_false_path -from [get_ports rst]
 report_checks -path_delay max -format full_clock -digits 6 -no_line_splits
 """
 
-_MEMORY = re.compile(r"^  sram #\((.*?)\) (\S+) \(", re.MULTILINE | re.DOTALL)
+_MEMORY = re.compile(r"^  (held_)?sram #\((.*?)\) (\S+) \(", re.MULTILINE | re.DOTALL)
+_Size = tuple[int, int, int, str]
 _SIZE = re.compile(r"\.(\w+)\(32'd(\d+)\)")
 _POINT = re.compile(r"^ *(-?[\d.]+) +-?[\d.]+ [v^] (\S+) \((\S+)\)$", re.MULTILINE)
 _ARRIVAL = re.compile(r"^ *(-?[\d.]+) +data arrival time$", re.MULTILINE)
@@ -115,34 +116,35 @@ def critical_path(netlist: str, folder: Path, *, top: str = "top") -> CriticalPa
     return _parsed(report)
 
 
-def _without_parameters(netlist: str) -> tuple[str, set[tuple[int, int, int]]]:
+def _without_parameters(netlist: str) -> tuple[str, set[_Size]]:
     """The netlist with one module name a memory size, as OpenSTA reads no parameters.
 
-    Also returns the sizes: bits, words, and bits of an address.
+    Also returns the sizes: bits, words, bits of an address, and "held_" where the read port has an
+    enable.
     """
-    sizes: set[tuple[int, int, int]] = set()
+    sizes: set[_Size] = set()
 
     def renamed(match: re.Match[str]) -> str:
-        parameters = {name: int(value) for name, value in _SIZE.findall(match[1])}
-        bits, depth = parameters["BITS"], parameters["DEPTH"]
-        sizes.add((bits, depth, parameters["ADDRESS_BITS"]))
-        return f"  {_memory_name(bits, depth)} {match[2]} ("
+        parameters = {name: int(value) for name, value in _SIZE.findall(match[2])}
+        bits, depth, held = parameters["BITS"], parameters["DEPTH"], match[1] or ""
+        sizes.add((bits, depth, parameters["ADDRESS_BITS"], held))
+        return f"  {_memory_name(bits, depth, held)} {match[3]} ("
 
     return _MEMORY.sub(renamed, netlist), sizes
 
 
-def _memory_name(bits: int, depth: int) -> str:
-    return f"sram_{bits}x{depth}"
+def _memory_name(bits: int, depth: int, held: str) -> str:
+    return f"{held}sram_{bits}x{depth}"
 
 
-def _memory_library(sizes: Iterable[tuple[int, int, int]]) -> str:
+def _memory_library(sizes: Iterable[_Size]) -> str:
     """Liberty of memories that take no time."""
     cells = [_memory_cell(*size) for size in sorted(sizes)]
     return "".join([_LIBRARY, *cells, "}\n"])
 
 
-def _memory_cell(bits: int, depth: int, address: int) -> str:
-    name = _memory_name(bits, depth)
+def _memory_cell(bits: int, depth: int, address: int, held: str) -> str:
+    name = _memory_name(bits, depth, held)
     zero = '(scalar) { values ("0"); }'
     setup = (
         'timing () { related_pin : "clk"; timing_type : setup_rising; '
@@ -160,6 +162,7 @@ def _memory_cell(bits: int, depth: int, address: int) -> str:
     pins = [
         "    pin (clk) { direction : input; clock : true; capacitance : 0; }",
         f"    pin (write) {{ direction : input; capacitance : 0; {setup} }}",
+        *([f"    pin (read) {{ direction : input; capacitance : 0; {setup} }}"] if held else []),
         f"    bus (read_data) {{ bus_type : {name}_{bits}; direction : output; {access} }}",
     ]
     for pin, width in (("write_data", bits), ("write_address", address), ("read_address", address)):

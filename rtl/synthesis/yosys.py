@@ -1,8 +1,8 @@
 """Verilog to cells of a library: the yosys passes, and what they leave as plain data.
 
 Each module of the hierarchy is mapped on its own and once, however often it is used. Memories
-(instances of `sram`) stay black boxes.  The order is yosys' own (`synth`), with multipliers as
-Booth trees, which are the smallest and the fastest to map.
+(instances of `sram` and `held_sram`) stay black boxes.  The order is yosys' own (`synth`), with
+multipliers as Booth trees, which are the smallest and the fastest to map.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _passes(name: str, library: CellLibrary, top: str) -> list[str]:
     dont_use = "".join(f" -dont_use {cell}" for cell in unused)
     return [
         f"libcache -scl -dir {name}.cache",
-        *("read_verilog design.v", "blackbox sram", f"hierarchy -check -top {top}"),
+        *("read_verilog design.v", "blackbox *sram", f"hierarchy -check -top {top}"),
         *_COARSE,
         *(_split() if name == "split" else ()),
         "ls",

@@ -14,7 +14,7 @@ from archsim.compressed_memory import Boveda
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core import schedule as sc
-from archsim.core.compressed_fit import fit_tiling, stored_tiles, word_rows
+from archsim.core.compressed_fit import fit_tiling, place_tiles, stored_tiles
 from archsim.core.core_design import CoreDesign
 from archsim.core.problem import Tiling
 from archsim.core.walk import walk
@@ -120,7 +120,7 @@ def test_rows_are_those_of_the_codec(
     words = rng.integers(low, high, (count, 2 * group)) >> rng.integers(0, bits, (count, 1))
     form = BovedaFormat(group=group, container_bits=bits, signed=signed)
     memory = Boveda(capacity_bytes=1 << 16, group=group, unit_words=unit)
-    counted = word_rows(words, memory, form)
+    counted = place_tiles([words], memory, form)[1][0]
     for column in range(2):
         lanes = words[:, column * group : (column + 1) * group]
         units = [lanes[at : at + unit] for at in range(0, count, unit)]

@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from amaranth.sim import Simulator
+from compressed_counts import expected_counts
 
 from archsim.codecs.boveda_format import BovedaFormat
 from archsim.compressed_memory import Boveda
-from archsim.core.compressed_fit import word_rows
+from archsim.core.compressed_fit import place_tiles
 from rtl.cases import Draw
-from rtl.core.compressed_scratchpad import CompressedScratchpad
+from rtl.core.compressed_scratchpad import COUNTED, CompressedScratchpad
 
 Words = npt.NDArray[np.int64]
+SETTLING = 8
+"""Cycles behind the last step in which reads and writes are still counted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +39,7 @@ class Store:
         """Whether a tile of these words does."""
         form = BovedaFormat(group=self.memory.group, container_bits=self.bits, signed=self.signed)
         deep = len(words) <= self.memory.depth(self.lanes * self.bits)
-        return deep and int(word_rows(words, self.memory, form).max()) <= self.rows
+        return deep and int(place_tiles([words], self.memory, form)[1].max()) <= self.rows
 
     def pack(self, word: Sequence[int]) -> int:
         """Lanes as one integer."""
@@ -79,10 +82,11 @@ def random_tile(draw: Draw, store: Store) -> Words:
 
 @dataclass
 class Step:
-    """The inputs of a cycle, and what must be at the output of it."""
+    """The inputs of a cycle, and what must be at the output of it, where `mask` has ones."""
 
     inputs: dict[str, int]
-    expected: int | None = None
+    expected: int = 0
+    mask: int = 0
 
 
 def steps_of(draw: Draw, store: Store, tiles: int) -> list[Step]:
@@ -96,7 +100,7 @@ def steps_of(draw: Draw, store: Store, tiles: int) -> list[Step]:
     def at(cycle: int) -> Step:
         return steps.setdefault(cycle, Step({}))
 
-    free, now = [0, 0], 0
+    free, now = [-1, -1], 0
     for _ in range(tiles):
         words, half = random_tile(draw, store), draw.whole(0, 1)
         now = max(now, free[half])
@@ -110,22 +114,38 @@ def steps_of(draw: Draw, store: Store, tiles: int) -> list[Step]:
                 write_data=store.pack(word),
             )
             now += 1
-        first = max(now + store.memory.write_latency_cycles, free[0], free[1])
-        reads = [draw.whole(0, len(words) - 1) for _ in range(draw.whole(1, 2 * len(words)))]
-        for cycle, number in enumerate(reads, first):
-            later = _later(draw, store, number, len(words))
-            step = at(cycle)
-            step.inputs.update(read_half=half, read_address=number)
-            if store.straddles:
-                step.inputs["read_next"] = sum(bit << lane for lane, bit in enumerate(later))
-            picked = [words[number + bit, lane] for lane, bit in enumerate(later)]
-            at(cycle + store.memory.read_latency_cycles).expected = store.pack(picked)
+        cycle = max(now + store.memory.write_latency_cycles - 1, *free)
+        for number in _order(draw, len(words)):
+            cycle += 1
+            while draw.chance(0.1):
+                at(cycle).inputs.update(_idle(draw, store, len(words)))
+                cycle += 1
+            inputs, expected, mask = _read(draw, store, words, number)
+            at(cycle).inputs.update(inputs, read_half=half)
+            seen = at(cycle + store.memory.read_latency_cycles)
+            seen.expected, seen.mask = expected, mask
         # the last address is presented in this cycle, in which a write may come already
-        free[half] = first + len(reads) - 1
-        free[1 - half] = max(free[1 - half], 0)
+        free[half] = cycle
         if draw.chance(0.7):
             now = max(now, free[half])
     return [steps.get(cycle, Step({})) for cycle in range(max(steps) + 1)]
+
+
+def _order(draw: Draw, words: int) -> list[int]:
+    """Numbers of words to read: any, or rising."""
+    reads = [draw.whole(0, words - 1) for _ in range(draw.whole(1, 2 * words))]
+    return sorted(reads) if draw.chance(0.5) else reads
+
+
+def _read(draw: Draw, store: Store, words: Words, number: int) -> tuple[dict[str, int], int, int]:
+    """The inputs that read a word in some lanes, what is to be seen, and where."""
+    later, wanted = _later(draw, store, number, len(words)), _wanted(draw, store)
+    inputs = {"read": 1, "read_address": number}
+    if store.straddles:
+        inputs["read"] = sum(bit << lane for lane, bit in enumerate(wanted))
+        inputs["read_next"] = sum(bit << lane for lane, bit in enumerate(later))
+    picked = [words[number + bit, lane] for lane, bit in enumerate(later)]
+    return inputs, store.pack(picked), store.pack([-bit for bit in wanted])
 
 
 def _later(draw: Draw, store: Store, number: int, words: int) -> list[int]:
@@ -136,8 +156,21 @@ def _later(draw: Draw, store: Store, number: int, words: int) -> list[int]:
     return [int(lane < offset) for lane in range(store.lanes)]
 
 
+def _wanted(draw: Draw, store: Store) -> list[int]:
+    """Which lanes are read: all, or some of a vector's."""
+    if not store.straddles or draw.chance(0.5):
+        return [1] * store.lanes
+    return [int(draw.chance(0.5)) for _ in range(store.lanes)]
+
+
+def _idle(draw: Draw, store: Store, words: int) -> dict[str, int]:
+    """Addresses that nobody reads."""
+    idle = {"read": 0, "read_half": draw.whole(0, 1), "read_address": draw.whole(0, words - 1)}
+    return idle | ({"read_next": draw.whole(0, 1)} if store.straddles else {})
+
+
 def differences(store: Store, steps: list[Step]) -> int:
-    """Cycles in which the scratchpad's word is not the expected one."""
+    """Cycles in which the scratchpad's word is not the expected one, and counts that are wrong."""
     dut = CompressedScratchpad(
         memory=store.memory,
         lanes=store.lanes,
@@ -145,20 +178,33 @@ def differences(store: Store, steps: list[Step]) -> int:
         signed=store.signed,
         straddles=store.straddles,
     )
-    names = ["write", "write_half", "write_address", "write_last", "write_data", "read_half"]
+    names = [
+        "write",
+        "write_half",
+        "write_address",
+        "write_last",
+        "write_data",
+        "read",
+        "read_half",
+    ]
     names += ["read_address", *(["read_next"] if store.straddles else [])]
     wrong = 0
+    counted = dict.fromkeys(COUNTED, 0)
 
     async def bench(ctx: Any) -> None:
         nonlocal wrong
-        for step in steps:
+        for step in [*steps, *[Step({})] * SETTLING]:
             for name in names:
                 ctx.set(getattr(dut, name), step.inputs.get(name, 0))
-            _, _, seen = await ctx.tick().sample(dut.read_data)
-            wrong += step.expected is not None and seen != step.expected
+            _, _, seen, *counts = await ctx.tick().sample(dut.read_data, *counters)
+            wrong += (seen & step.mask) != (step.expected & step.mask)
+            for name, count in zip(COUNTED, counts, strict=True):
+                counted[name] += count
 
+    counters = [getattr(dut, name) for name in COUNTED]
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
-    return wrong
+    expected = expected_counts(store, [step.inputs for step in steps])
+    return wrong + sum(counted[name] != expected[name] for name in COUNTED)
