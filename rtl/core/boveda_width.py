@@ -4,11 +4,14 @@ The format is in docs/contracts/boveda.md.  Two combinational halves with a regi
 `rtl.core.boveda_compressor`: magnitudes with their OR, and the leading one of that OR.
 """
 
+from typing import Any
+
 from amaranth.hdl import C, Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.errors import require
+from rtl.hierarchy import place
 
 CONTAINER_BITS = (4, 8, 16)
 
@@ -135,3 +138,30 @@ class GroupWidth(wiring.Component):
     def _width(self, leading: int) -> int:
         """w of a group whose leading one has that index."""
         return max(leading + 1 + self.signed, 2 if self.zero_width else 1)
+
+
+def measured(
+    m: Module, values: Value, *, zero_width: bool = False, **size: Any
+) -> tuple[Signal, Signal]:
+    """Width and codes of a group, two registers behind its values: magnitudes, width.
+
+    size: of `Magnitudes`.
+    """
+    magnitudes = place(m, "measure", Magnitudes, **size)
+    width = place(m, "narrow", GroupWidth, **size, zero_width=zero_width)
+    held = Signal.like(magnitudes.magnitudes, reset_less=True, name="magnitudes_held")
+    ones = Signal.like(magnitudes.ones, reset_less=True, name="ones_held")
+    w = Signal.like(width.w, reset_less=True, name="width_held")
+    codes = Signal.like(width.codes, reset_less=True, name="codes_held")
+    m.d.comb += [
+        magnitudes.values.eq(values),
+        width.magnitudes.eq(held),
+        width.ones.eq(ones),
+    ]
+    m.d.sync += [
+        held.eq(magnitudes.magnitudes),
+        ones.eq(magnitudes.ones),
+        w.eq(width.w),
+        codes.eq(width.codes),
+    ]
+    return w, codes

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.boveda_shift import ShiftIn
-from rtl.core.boveda_width import GroupWidth, Magnitudes
+from rtl.core.boveda_width import measured
 from rtl.core.sram import address_bits
 from rtl.hierarchy import place
 
@@ -76,25 +76,7 @@ class ColumnWriter(wiring.Component):
 
     def _measure(self, m: Module) -> tuple[Signal, Signal]:
         """Width and codes, two registers behind the values."""
-        signs = {**self.size, "signed": self.signed}
-        magnitudes = place(m, "measure", Magnitudes, **signs)
-        width = place(m, "narrow", GroupWidth, **signs)
-        held = Signal.like(magnitudes.magnitudes, reset_less=True, name="magnitudes_held")
-        ones = Signal.like(magnitudes.ones, reset_less=True, name="ones_held")
-        w = Signal.like(width.w, reset_less=True, name="width_held")
-        codes = Signal.like(width.codes, reset_less=True, name="codes_held")
-        m.d.comb += [
-            magnitudes.values.eq(self.values),
-            width.magnitudes.eq(held),
-            width.ones.eq(ones),
-        ]
-        m.d.sync += [
-            held.eq(magnitudes.magnitudes),
-            ones.eq(magnitudes.ones),
-            w.eq(width.w),
-            codes.eq(width.codes),
-        ]
-        return w, codes
+        return measured(m, self.values, zero_width=False, **self.size, signed=self.signed)
 
     def _shift(self, m: Module, w: Signal, codes: Signal) -> tuple[Value, Value, Signal]:
         """The row of this group with those before it, the next row, and p + w."""

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.boveda_shift import ShiftIn
-from rtl.core.boveda_width import GroupWidth, Magnitudes
+from rtl.core.boveda_width import measured
 from rtl.core.sram import address_bits
 from rtl.hierarchy import place
 
@@ -76,22 +76,4 @@ class StreamPacker(wiring.Component):
 
     def _measure(self, m: Module) -> tuple[Signal, Signal]:
         """Width and codes, two registers behind the values."""
-        signs = {**self.size, "signed": True}
-        magnitudes = place(m, "measure", Magnitudes, **signs)
-        width = place(m, "narrow", GroupWidth, **signs, zero_width=True)
-        held = Signal.like(magnitudes.magnitudes, reset_less=True, name="magnitudes_held")
-        ones = Signal.like(magnitudes.ones, reset_less=True, name="ones_held")
-        w = Signal.like(width.w, reset_less=True, name="width_held")
-        codes = Signal.like(width.codes, reset_less=True, name="codes_held")
-        m.d.comb += [
-            magnitudes.values.eq(self.values),
-            width.magnitudes.eq(held),
-            width.ones.eq(ones),
-        ]
-        m.d.sync += [
-            held.eq(magnitudes.magnitudes),
-            ones.eq(magnitudes.ones),
-            w.eq(width.w),
-            codes.eq(width.codes),
-        ]
-        return w, codes
+        return measured(m, self.values, zero_width=True, **self.size, signed=True)
