@@ -221,7 +221,7 @@ def _add(
     """Add all that lies below one instance of a module."""
     for cell in modules[name]["cells"].values():
         kind = cell["type"]
-        if kind == "sram":
+        if kind in ("sram", "held_sram"):
             sizes = (cell["parameters"][key] for key in ("BITS", "DEPTH"))
             total["memories"].append([int(size, 2) for size in sizes])
         elif kind in library.cells:
