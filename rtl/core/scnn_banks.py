@@ -1,10 +1,11 @@
 """The accumulators of a PE: multipliers, a crossbar, and banks in two halves."""
 
-from amaranth.hdl import Array, C, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.designs.scnn import Scnn
+from rtl.core.one_hot import chosen
 from rtl.core.scnn_layouts import accumulator_address_bits, bank_bits
 from rtl.core.scnn_queue import ProductQueue, queued_layout
 from rtl.core.sram import Sram
@@ -146,17 +147,17 @@ class AccumulatorBank(wiring.Component):
         return queue.o
 
     def _arrival(self, m: Module, number: int) -> data.View:
-        """What comes to a place of the queue: one product at most."""
+        """What comes to a place of the queue: one product at most, for the arbiter sends no two."""
         found: data.View = Signal(queued_layout(self.design), name=f"arrival_{number}")
-        m.d.comb += found.half.eq(self.i.half)
+        choices: list[tuple[Value, Value]] = []
         for lane in range(len(self.i.addresses)):
             address = self.i.addresses[lane]
-            with m.If(self.i.places[lane][number] & self._here(address)):
-                m.d.comb += [
-                    found.valid.eq(1),
-                    found.entry.eq(address[self.low :]),
-                    found.value.eq(self.i.values[lane]),
-                ]
+            comes = self.i.places[lane][number] & self._here(address)
+            choices.append((comes, Cat(C(1, 1), self.i.values[lane], address[self.low :])))
+        m.d.comb += [
+            Cat(found.valid, found.value, found.entry).eq(chosen(choices)),
+            found.half.eq(self.i.half & found.valid),
+        ]
         return found
 
     def _here(self, address: Value) -> Value:

@@ -1,13 +1,12 @@
 """A PE's part of a drain: its addresses, the links to its neighbours, and its own outputs."""
 
-from typing import Any
-
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.designs.scnn import Scnn
 from archsim.sparse.scnn_command import COORDINATE_BITS
+from rtl.core.one_hot import chosen
 from rtl.core.scnn_banks import drain_layout
 from rtl.core.scnn_copies import received_place, sent_place
 from rtl.core.scnn_drain import SIDES, step_layout
@@ -196,11 +195,7 @@ class HaloPort(wiring.Component):
     def _received(self, m: Module) -> Value:
         """The sum that comes: what goes to the left comes from the right."""
         ports: dict[str, data.View] = {side: getattr(self, f"from_{side}") for side in SIDES}
-        link: Any = Signal(link_layout(self.design), name="received")
-        for side in SIDES:
-            with m.If(self.step[side]):
-                m.d.comb += link.eq(ports[OPPOSITE[side]])
-        return Value.cast(link)
+        return chosen([(self.step[side], ports[OPPOSITE[side]].as_value()) for side in SIDES])
 
     def _address(self, m: Module, place: Value) -> Value:
         row, column = place[:COORDINATE_BITS], place[COORDINATE_BITS:]

@@ -1,6 +1,6 @@
 """The queue before a bank of accumulators."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -59,7 +59,10 @@ class ProductQueue(wiring.Component):
             waits = Signal(layout, name=f"waits_{number}", reset_less=True)
             m.d.sync += waits.eq(there[number + 1])
             m.d.comb += [
-                there[number].eq(Mux(held[number], waits.as_value(), self.i[number].as_value())),
+                there[number].eq(
+                    (waits.as_value() & held[number].replicate(layout.size))
+                    | self.i[number].as_value()
+                ),
                 there[number].valid.eq(held[number] | self.i[number].valid),
             ]
         m.d.comb += [

@@ -1,0 +1,25 @@
+"""A choice by strobes of which at most one is 1."""
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
+
+from amaranth.hdl import C, Value
+
+
+def chosen(choices: Sequence[tuple[Value, Value]]) -> Value:
+    """The value whose strobe is 1; 0 if none is.
+
+    choices: (strobe, value), one at least; all values have the same width.  AND-OR: each value
+    masked by its strobe, all of them ORed by a balanced tree.  Combinational; ⌈log2(n)⌉ + 1 gates
+    of two inputs deep, n AND and n − 1 OR a bit.  If two strobes are 1, it is the OR of both.
+    """
+    return any_of([value & strobe.replicate(len(value)) for strobe, value in choices])
+
+
+def any_of(words: Sequence[Value]) -> Value:
+    """OR of words, one at least, by a balanced tree."""
+    level = list(words)
+    while len(level) > 1:
+        level = [reduce(or_, level[at : at + 2]) for at in range(0, len(level), 2)]
+    return level[0] if level else C(0, 1)
