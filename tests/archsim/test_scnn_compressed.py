@@ -168,6 +168,7 @@ def _fits(design: Scnn, operands: Operands, rows: int) -> bool:
         ifmap=layout.split_ifmap(CONV, problem, operands.ifmap)[0, 0],
         weight=layout.split_weight(CONV, problem, operands.weight)[0],
         ofmap=np.moveaxis(ofmap[0], 0, -1),
+        windows=None,
     )
     try:
         list(strips._strips(design, plane, rows))  # pyright: ignore[reportPrivateUsage]
