@@ -31,6 +31,7 @@ from archsim.designs.core_components import (
     shifters,
     times,
 )
+from archsim.designs.one_hot_components import one_hot
 
 if TYPE_CHECKING:
     from archsim.designs.scnn import Scnn
@@ -246,18 +247,16 @@ def _entry_bits(design: Scnn) -> int:
 
 
 def _crossbar(design: Scnn) -> Components:
-    """To every place of every bank's queue any product; then the queues."""
+    """To every place of every bank's queue any product, by AND-OR; then the queues."""
     name, pes, lanes, queue = "crossbar", design.pes, _lanes(design), design.bank_queue
     bits = design.accumulator_bits + _entry_bits(design)
     banks, bank_bits = pes * design.banks, (design.banks - 1).bit_length()
     product: Events = {"product": 1.0}
     waiting = core.address_bits(design.bank_entries) + design.accumulator_bits + 2
-    coded = (lanes - 1).bit_length() * max(lanes // 2 - 1, 0)  # one of the lanes as a number
-    gates = lanes + lanes - 1 + coded
     return (
         *selectors(name, 1, banks * lanes * bank_bits, times(product, bank_bits)),
-        *selectors(name, 1, banks * queue * gates, times(product, gates / lanes)),
-        *_wide_selectors(name, (bits, lanes), banks * queue, product),
+        *selectors(name, 1, banks * queue * lanes, product),  # strobes, ORed: whether one comes
+        *one_hot(name, (bits, lanes), banks * queue, product),
         *registers("queues", waiting + 1, banks * (queue - 1), {}),
         *selectors("queues", waiting, banks * (queue - 1), product if queue > 1 else {}),
     )
@@ -320,7 +319,7 @@ def _halo(design: Scnn) -> Components:
         *adders(name, bits, pes, placed),
         *registers(name, bits, pes, placed),
         *registers(name, total + 6, pes, sent),
-        *_wide_selectors(name, (total, 4), pes, sent),
+        *one_hot(name, (total, 4), pes, sent),
         *adders(name, total, pes, sent),
     )
 

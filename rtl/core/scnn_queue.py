@@ -23,15 +23,16 @@ def queued_layout(design: Scnn) -> data.StructLayout:
 class ProductQueue(wiring.Component):
     """Q places, of which `o` is the first: one product leaves a cycle, and all behind it move up.
 
-    In every place is either what has waited there or what comes in this cycle.  Products come to
-    the places behind those that wait, without a gap, so they leave in the order of their places.
+    In every place is either what has waited there or what comes in this cycle, so both are ORed.
+    Products come to the places behind those that wait, without a gap, so they leave in the order of
+    their places.
     Latency: what comes to place n leaves n cycles later, 0 if the queue is empty.  Throughput: up
     to Q products in, one out a cycle.  Never stalls: `occupied` says how many places are taken.
 
     Members
     -------
-    i: what comes to each place, Q of them; o: what leaves, if its `valid` is 1; occupied: bit n is
-    1 if more than n products wait in the next cycle, Q − 1 bits.
+    i: what comes to each place, Q of them, all 0 if nothing does; o: what leaves, if its `valid` is
+    1; occupied: bit n is 1 if more than n products wait in the next cycle, Q − 1 bits.
     """
 
     i: data.View

@@ -167,6 +167,10 @@ def _in_arbiter(*fault: str) -> Patch:
     return _rewritten(scnn_pe, scnn_arbiter, "Arbiter", *fault)
 
 
+def _in_banks(*fault: str) -> Patch:
+    return _rewritten(scnn_pe, scnn_banks, "AccumulatorBanks", *fault)
+
+
 def _never(_: bool) -> bool:
     return False
 
@@ -268,6 +272,24 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
             "waits.eq(there[number + 1])",
             "waits.eq(there[number + 1]), waits.entry[0].eq(0)",
         ),
+    ),
+    "a half without a product is ORed to what waits": (
+        QUEUES,
+        _in_banks("self.i.half & found.valid", "self.i.half"),
+    ),
+    "what comes is not ORed to what waits": (
+        QUEUES,
+        _in_queue("| self.i[number].as_value()", ""),
+    ),
+    "products of all banks are ORed": (
+        QUEUES_OF_BANKS,
+        _in_banks(
+            "self.i.places[lane][number] & self._here(address)", "self.i.places[lane][number]"
+        ),
+    ),
+    "products of all places are ORed": (
+        QUEUES,
+        _in_banks("self.i.places[lane][number]", "self.i.places[lane].any()"),
     ),
     "what waits is not counted": (
         QUEUES,
