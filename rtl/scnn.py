@@ -49,7 +49,12 @@ def core_members(design: Scnn) -> dict[str, Any]:
 
     Raises `InputError` for variants of the design that only the model has.
     """
-    for name, only in (("bank_hash", "linear"), ("barrier", "group"), ("sparsity", "both")):
+    for name, only in (
+        ("bank_hash", "linear"),
+        ("barrier", "group"),
+        ("group_rule", "accumulators"),
+        ("sparsity", "both"),
+    ):
         value = getattr(design, name)
         require(value == only, f"{name} must be {only} in the RTL of scnn, not {value}")
     activations = vector_layout(design, design.ifmap_lanes)

@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 BankHash = Literal["linear", "dnnsim"]
 Barrier = Literal["group", "channel"]
+GroupRule = Literal["accumulators", "dnnsim"]
 Sparsity = Literal["both", "weights", "activations"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "bank_hash": ("linear", "dnnsim"),
     "barrier": ("group", "channel"),
+    "group_rule": ("accumulators", "dnnsim"),
     "sparsity": ("both", "weights", "activations"),
 }
 
@@ -62,6 +64,8 @@ class Scnn(Design):
     bank_hash: which bank a sum is in.  "linear": the address mod A; "dnnsim": the hash of filter,
     row and column of that simulator (model only).
     barrier: PEs wait for each other after every "group" of filters, or every "channel" of each.
+    group_rule: how many filters are a group.  "accumulators": the most, up to `filter_group`, whose
+    sums fit; "dnnsim": by the inputs of a PE's tile, as that simulator has it (model only).
     sparsity: which operands are compressed; the other one is stored with its zeros.
     activation_memory: how IARAM and OARAM store vectors (`archsim.stream_memory`); both, since they
     change places.
@@ -84,6 +88,7 @@ class Scnn(Design):
     bank_queue: int = 4
     bank_hash: BankHash = "linear"
     barrier: Barrier = "group"
+    group_rule: GroupRule = "accumulators"
     sparsity: Sparsity = "both"
     activation_memory: StreamMemory = PLAIN
     clock_hz: float = 1e9
@@ -255,3 +260,16 @@ SCNN_4PE = Scnn(
 """The paper's other extreme of granularity: the same 1024 multipliers in 4 PEs of 16 × 16.  Chosen
 here: A = 2 · F · I banks as in the PE that is published, so that all accumulators hold what they do
 there; 16 times the IARAM and OARAM of each; 50 FIFO vectors."""
+
+SCNN_DNNSIM = Scnn(
+    bank_entries=192,
+    weight_fifo_vectors=1 << 16,
+    bank_queue=1,
+    bank_hash="dnnsim",
+    barrier="channel",
+    group_rule="dnnsim",
+)
+"""How DNNsim (github.com/isakedo/DNNsim, SCNN.cpp) counts SCNN's cycles: a barrier after each input
+channel, no queues, its hash of banks, 6144 sums in a PE and its rule for how many filters they are
+of, and FIFOs that are never full.  Its halos, one after the other, and its having no broadcast and
+no output are not here: those stay ours.  Model only."""

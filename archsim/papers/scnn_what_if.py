@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from archsim.designs.scnn import SCNN_ISCA17, Scnn
+from archsim.designs.scnn import SCNN_DNNSIM, SCNN_ISCA17, Scnn
 from archsim.papers.scnn_layers import SparseLayer, Tally, measure, sampled, total
 from workloads.sparse import MEASURED_CLUSTERING
 
@@ -66,6 +66,7 @@ WHAT_IFS = (
     WhatIf(name="no bank conflicts", design=replace(SCNN_ISCA17, **_NO_CONFLICTS)),
     WhatIf(name=f"memories of {MEMORIES}×", large=True),
     WhatIf(name="pairs alone", bare=True),
+    WhatIf(name="as DNNsim counts", design=SCNN_DNNSIM),
     WhatIf(name="all", clustering=MEASURED_CLUSTERING, large=True, bare=True),
 )
 

@@ -222,7 +222,12 @@ def _dirty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("bank_hash", "dnnsim"), ("barrier", "channel"), ("sparsity", "weights")],
+    [
+        ("bank_hash", "dnnsim"),
+        ("barrier", "channel"),
+        ("group_rule", "dnnsim"),
+        ("sparsity", "weights"),
+    ],
 )
 def test_variants_of_the_model_alone_are_refused(field: str, value: str) -> None:
     with pytest.raises(InputError, match=f"{field} must be .* in the RTL of scnn, not {value}"):
