@@ -7,10 +7,10 @@ Variants that only the model has (another hash, barrier or stored operand) have 
 What is taken for granted: memories are read only when an action reads them, and a word of a memory
 that is built of registers (accumulators, as a rule) is clocked only when it is written, as in a
 register file with gated words; all other registers are clocked in every cycle.  A gate of two
-inputs with another behind it is priced as a selector of one bit.  A product that is not sent costs
-nothing, nor does what toggles at inputs of the crossbar that are not selected.  A queue moves its
-products up without a cost but the clock's, and the FIFO's queue of list ends is taken to be written
-with every vector.
+inputs is priced as a third of a selector of one bit in crossbar and queues; in the operand stage it
+is one with another behind it.  A product that is not sent costs nothing, nor does what toggles at
+inputs of the crossbar that are not selected.  A queue moves its products up without a cost but the
+clock's, and the FIFO's queue of list ends is taken to be written with every vector.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from archsim.designs.core_components import (
     shifters,
     times,
 )
-from archsim.designs.one_hot_components import one_hot
+from archsim.designs.one_hot_components import gates, one_hot
 
 if TYPE_CHECKING:
     from archsim.designs.scnn import Scnn
@@ -253,12 +253,14 @@ def _crossbar(design: Scnn) -> Components:
     banks, bank_bits = pes * design.banks, (design.banks - 1).bit_length()
     product: Events = {"product": 1.0}
     waiting = core.address_bits(design.bank_entries) + design.accumulator_bits + 2
+    moved: Events = times(product, 2 * waiting if queue > 1 else 0)
     return (
-        *selectors(name, 1, banks * lanes * bank_bits, times(product, bank_bits)),
-        *selectors(name, 1, banks * queue * lanes, product),  # strobes, ORed: whether one comes
+        *gates(name, banks * lanes * max(bank_bits - 1, 0), times(product, max(bank_bits - 1, 0))),
+        *one_hot(name, (1, lanes), banks * queue, product),  # strobes, and whether one is 1
+        *gates(name, banks * queue, product),  # the half
         *one_hot(name, (bits, lanes), banks * queue, product),
         *registers("queues", waiting + 1, banks * (queue - 1), {}),
-        *selectors("queues", waiting, banks * (queue - 1), product if queue > 1 else {}),
+        *gates("queues", 2 * waiting * banks * (queue - 1), moved),
     )
 
 

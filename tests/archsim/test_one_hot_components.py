@@ -1,66 +1,55 @@
-"""Choices by strobes as components: gates counted one by one, and what a word passes."""
+"""Choices by strobes as components: gates counted one by one, and how many a word passes."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archsim.designs.core_components import Components
-from archsim.designs.one_hot_components import WAYS, one_hot, or_pairs
-from energy_models.technology import load_technology
+from archsim.designs import one_hot_components
+from archsim.designs.core_components import Components, selectors
+from archsim.designs.one_hot_components import one_hot
 
 whole = st.integers
 
 
-def ored(words: list[int]) -> tuple[int, int]:
-    """OR gates of a tree over words that lie so many gates deep, and the depth of its root."""
+def ored(depths: list[int]) -> tuple[int, int]:
+    """OR gates of a tree over words that lie so many gates deep, and how deep its root is."""
     gates = 0
-    while len(words) > 1:
-        gates += len(words) // 2
-        words = [max(words[at : at + 2]) + (at + 1 < len(words)) for at in range(0, len(words), 2)]
-    return gates, words[0]
+    while len(depths) > 1:
+        gates += len(depths) // 2
+        depths = [
+            max(depths[at : at + 2]) + (at + 1 < len(depths)) for at in range(0, len(depths), 2)
+        ]
+    return gates, depths[0]
 
 
-def ways_of(components: Components) -> int:
-    """AND gates a bit: those of multiplexers of up to four ways."""
-    return sum(one.count * one.attributes["ways"] for one in components)
+def size_and_events(components: Components) -> tuple[int, float]:
+    """Two-way multiplexers of one bit, and how many of them select with an action."""
+    bits = [(one.attributes["bits"], one.actions["select"]["go"]) for one in components]
+    return sum(one.count * size for one, (size, _) in zip(components, bits, strict=True)), sum(
+        size * events for size, events in bits
+    )
 
 
-@given(ways=whole(1, 300), bits=whole(1, 128), count=whole(1, 9))
-def test_every_way_has_a_gate_and_words_are_ored(ways: int, bits: int, count: int) -> None:
-    alone = ways % WAYS == 1
-    words = -(-ways // WAYS)
-    found = one_hot("x", (bits, ways), count, {"go": 1.0})
-    pairs, passed = or_pairs(words, alone=alone)
-    choices = tuple(one for one in found if one.attributes["ways"] > 2 or ways % WAYS == 2)
-    gates, depth = ored([0] * words)
-    assert pairs == (gates + alone + 1) // 2
-    assert passed == (depth + alone + 1) // 2
-    assert all(one.attributes["bits"] == bits for one in found)
-    extra = 2 * count * pairs if ways % WAYS == 2 else 0
-    assert ways_of(choices) == count * (ways - alone) + extra
-    assert sum(one.count for one in found) == count * (words - alone + pairs)
+def check(ways: int, bits: int, count: int) -> None:
+    made, passed = size_and_events(one_hot("x", (bits, ways), count, {"go": 2.0}))
+    gates, depth = ored([0] * ways)
+    assert 0 <= 3 * made - count * bits * (ways + gates) < 3
+    assert 3 * passed == pytest.approx(2 * bits * (1 + depth))
 
 
-@given(ways=whole(1, 40), bits=whole(1, 40))
-def test_a_word_passes_one_choice_and_the_ors(ways: int, bits: int) -> None:
-    found = one_hot("x", (bits, ways), 3, {"go": 2.0})
-    _, passed = or_pairs(-(-ways // WAYS), alone=ways % WAYS == 1)
-    events = sum(one.actions["select"]["go"] for one in found)
-    share = 1 - (ways % WAYS == 1) / ways
-    assert events == pytest.approx(2 * (share + passed))
+@given(ways=whole(1, 300), bits=whole(1, 200), count=whole(1, 9))
+def test_every_way_has_an_and_and_all_are_ored(ways: int, bits: int, count: int) -> None:
+    check(ways, bits, count)
 
 
-@pytest.mark.parametrize("technology", ["180nm", "130nm"])
-def test_more_ways_are_more_area(technology: str) -> None:
-    prices = load_technology(technology)
+@given(bits=whole(1, 100))
+def test_of_two_ways_it_is_a_multiplexer(bits: int) -> None:
+    made, _ = size_and_events(one_hot("x", (bits, 2), 1, {"go": 1.0}))
+    assert made == size_and_events(selectors("x", bits, 1, {"go": 1.0}))[0]
 
-    def area(ways: int) -> float:
-        found = [prices.area_um2(one) for one in one_hot("x", (24, ways), 1, {"go": 1.0})]
-        return sum(
-            one.count * figure.value
-            for one, figure in zip(one_hot("x", (24, ways), 1, {"go": 1.0}), found, strict=True)
-            if figure is not None
-        )
 
-    areas = [area(ways) for ways in (1, 2, 4, 8, 16, 32)]
-    assert areas == sorted(areas) and areas[0] > 0
+@pytest.mark.parametrize("size", [2, 4])
+def test_a_wrong_gate_is_caught(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_hot_components, "SELECTOR_GATES", size)
+    with pytest.raises(AssertionError):
+        check(16, 29, 4)
