@@ -98,9 +98,9 @@ NOTES = (
     f"alone with clustered zeros and memories of {MEMORIES} times the size, so that fewer planes "
     "are cut into strips (of conv1_2's whole plane, though, a PE has sums for one filter at a "
     "time). 'As DNNsim counts' has that simulator's barrier after each channel, hash of banks, "
-    "6144 sums, rule of Kc and no queues; broadcast, halos and output stay ours. What needs another "
-    "core or other zeros is ours times a ratio measured on one of 16 of a layer's filters, at "
-    "least 32. The sweep is of such samples of the modules 3a, 4e and 5a.",
+    "6144 sums, rule of Kc and no queues; broadcast, halos and output stay ours. What needs "
+    "another core or other zeros is ours times a ratio measured on one of 16 of a layer's filters, "
+    "at least 32. The sweep is of such samples of the modules 3a, 4e and 5a.",
     "Note 7. The paper's own inconsistencies: 64 PEs have 7.9 mm² in Table 4 and about 7.4 in the "
     "introduction; the rule that sets Kc is not published (8 is quoted for one layer, and is the "
     "most here); nine layers of VGG-16 do not fit its memories, but how they are cut is not said. "
