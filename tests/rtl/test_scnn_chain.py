@@ -234,11 +234,14 @@ def test_a_fault_in_the_rtl_is_caught(name: str, monkeypatch: pytest.MonkeyPatch
 
 FAULTS = {
     "the first group a cycle early": (
-        "else design.exchange_cycles",
-        "else design.exchange_cycles - 1",
+        "return design.exchange_cycles",
+        "return design.exchange_cycles - 1",
     ),
     "an ifmap that has stayed is loaded": ("offered = 0 if mapping.ifmap_kept else", "offered ="),
-    "it takes two cycles more": ("else design.exchange_cycles", "else design.exchange_cycles + 2"),
+    "it takes two cycles more": (
+        "return design.exchange_cycles",
+        "return design.exchange_cycles + 2",
+    ),
     "an ofmap that stays leaves": ("leaving = 0 if mapping.keep_ofmap else", "leaving ="),
     "the next command a cycle early": (
         "written=written",
