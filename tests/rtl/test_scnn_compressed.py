@@ -20,6 +20,7 @@ from archsim.stream_memory import BovedaStream, PlainStream
 from rtl import scnn
 from rtl.cases import Draw, random_case
 from rtl.core import (
+    boveda_width,
     scnn_compress,
     scnn_control,
     scnn_pe,
@@ -261,7 +262,7 @@ MUTATIONS: dict[str, tuple[Layers, Patch]] = {
         in_packer("self.code.eq(Mux(w == 0, 0, w - 1))", "self.code.eq(Mux(w == 0, 0, w - 2))"),
     ),
     "the pointer one bit short": (GROUPS, in_packer("total.eq(p + w)", "total.eq(p + w - 1)")),
-    "zeros take bits": (RELU, placed(stream_packer, "narrow", zero_width=_never)),
+    "zeros take bits": (RELU, placed(boveda_width, "narrow", zero_width=_never)),
     "bits of the next row dropped": (
         GROUPS,
         in_packer("begun.eq(Mux(full, high, low))", "begun.eq(Mux(full, 0, low))"),
