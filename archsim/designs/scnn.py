@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from archsim.core.design import Design
 from archsim.core.integer_numerics import IntegerIntake
-from archsim.errors import require, require_positive, require_rate
+from archsim.errors import require, require_positive, require_rate, require_whole
 from archsim.memory import OffChip
 from archsim.stream_memory import BovedaStream, PlainStream, StreamMemory
 
@@ -58,6 +58,8 @@ class Scnn(Design):
     halves of a bank.  weight_fifo_vectors: D, vectors of weights that a PE's FIFO holds.
     filter_group: the most filters whose sums are in the accumulators at a time.  iaram_bytes,
     oaram_bytes: values and indices of the compressed ifmap and ofmap in a PE.
+    strip_rows: the most rows of the ofmap (pooled ones, where the layer is pooled; columns, of a
+    plane of one row) in a pass; 0: as many as fit, which is the fewest passes.
     index_bits: of the run of zeros before a value.
     bank_queue: Q, places of each bank's queue of products; 1: none, a pair waits until all its
     products are at their banks.  Not published.
@@ -79,6 +81,7 @@ class Scnn(Design):
     bank_entries: int = 32
     weight_fifo_vectors: int = 50
     filter_group: int = 8
+    strip_rows: int = 0
     iaram_bytes: int = 10240
     oaram_bytes: int = 10240
     operand_bits: int = 16
@@ -103,6 +106,7 @@ class Scnn(Design):
             "accumulator_bits", "multiplier_bits", "index_bits", "bank_queue",
         )  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
+        require_whole(0, "not be negative", strip_rows=self.strip_rows)
         require_rate(clock_hz=self.clock_hz)
         for name, known in CHOICES.items():
             value = getattr(self, name)

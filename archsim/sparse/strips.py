@@ -87,7 +87,7 @@ def strips_of(
     operands: tuple[AnyIntArray, AnyIntArray, AnyIntArray],
     pool: MaxPool | None = None,
 ) -> tuple[Strip, ...]:
-    """The fewest strips that fit, for one image and conv group.
+    """The fewest strips that fit, of at most `strip_rows`, for one image and conv group.
 
     operands: ifmap [H, W, C], weight [K, R, S, C], ofmap [P, Q, K], or [U, V, K] where the layer is
     pooled.  Raises InputError where not
@@ -100,7 +100,8 @@ def strips_of(
     plane = _Plane(problem=one, ifmap=ifmap, weight=weight, ofmap=ofmap, windows=windows)
     tried = 0
     refusal = InputError("a plane must have outputs")
-    for number in range(_fewest(design, plane), plane.outputs + 1):
+    wanted = ceil_div(plane.outputs, design.strip_rows or plane.outputs)
+    for number in range(max(_fewest(design, plane), wanted), plane.outputs + 1):
         size = ceil_div(plane.outputs, number)
         if size == tried:
             continue

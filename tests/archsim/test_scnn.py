@@ -113,6 +113,19 @@ def test_a_plane_that_does_not_fit_is_cut_into_the_fewest_strips() -> None:
     assert max(per_strip) <= 4 * tight.iaram_vectors * (tight.ifmap_vector_bits + 1)
 
 
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 1000])
+def test_strips_have_no_more_rows_than_asked(rows: int) -> None:
+    operands = operands_of(CONV, (0.9, 0.5), seed=1)
+    asked = replace(SMALL, strip_rows=rows)
+    sizes = [len(strip.rows) for strip in layer_passes(asked, CONV, operands)[0]]
+    assert sum(sizes) == CONV.ofmap_height
+    assert max(sizes) <= rows
+    assert len(sizes) == -(-CONV.ofmap_height // min(rows, CONV.ofmap_height))
+    assert (layer_values(asked, CONV, operands) == layer_values(SMALL, CONV, operands)).all()
+    with pytest.raises(InputError, match=r"^strip_rows must not be negative, not -1$"):
+        replace(SMALL, strip_rows=-1)
+
+
 def test_a_row_of_pixels_is_cut_into_columns() -> None:
     layer = MatMul(name="m", m=24, n=3, k=20)
     operands = synthetic(layer, bits=8, seed=1)

@@ -82,6 +82,7 @@ def designs(draw: st.DrawFn) -> Scnn:
         index_bits=whole(1, 4), bank_hash=draw(st.sampled_from(["linear", "dnnsim"])),
         barrier=draw(st.sampled_from(["group", "channel"])),
         sparsity=draw(st.sampled_from(["both", "both", "weights", "activations"])),
+        strip_rows=draw(st.sampled_from([0, 0, 0, 1, 2, 5])),
     )  # fmt: skip
 
 
