@@ -7,7 +7,7 @@ import numpy as np
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError, require
 from archsim.numbers import IntArray
-from archsim.sparse.answer import SparseAnswer, sparse_answer
+from archsim.sparse.answer import SparseAnswer
 from archsim.sparse.layer import layer_values
 from archsim.sparse.words import LayerRun, PassWords, pass_words, word_counts
 from rtl.cases import Draw
@@ -234,9 +234,8 @@ def random_sparse_case(seed: int, number: int, design: Scnn, longest_words: int)
     """Case `number` of a seed, on a design, of at most so many words: a layer, or more
     (`random_runs`).
 
-    Where biases would come so late that a drain waits for them, which the model does not time,
-    their port never waits.  Raises `InputError` where no layer around the size of the grid fits,
-    and for a core that simulators take too long for.
+    Raises `InputError` where no layer around the size of the grid fits, and for a core that
+    simulators take too long for.
     """
     refuse_large(design)
     for attempt in range(ATTEMPTS):
@@ -250,17 +249,8 @@ def random_sparse_case(seed: int, number: int, design: Scnn, longest_words: int)
         except InputError:
             continue
         if free.cycles <= MOST_CYCLES:
-            return _with_stalls(draw, case, free)
+            return replace(case, idle=random_idle(draw, case.passes, free))
     raise InputError(
         f"no random layer of case {number} fits the design: its memories are too small for layers "
         f"around the size of its grid; larger ones can be verified"
     )
-
-
-def _with_stalls(draw: Draw, case: SparseCase, free: SparseAnswer) -> SparseCase:
-    idle = random_idle(draw, case.passes, free)
-    try:
-        sparse_answer(case.design, case.passes, idle)
-    except InputError:
-        idle["bias"] = np.zeros_like(idle["bias"])
-    return replace(case, idle=idle)

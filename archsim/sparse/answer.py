@@ -19,7 +19,6 @@ from archsim.designs.scnn import Scnn
 from archsim.errors import require
 from archsim.numbers import IntArray
 from archsim.ports import Transfers
-from archsim.sparse.biases import bias_crossings
 from archsim.sparse.layer import counted
 from archsim.sparse.timing import PassTiming, Services, pass_timing
 from archsim.sparse.words import PORTS, PassWords
@@ -76,8 +75,7 @@ def sparse_answer(
     ready_cycle: the first in which the core takes a command (after a reset, behind
     `bank_entries` cycles); later ones are taken behind the last ofmap vector of the pass before, or
     behind its last write where the ofmap stays.
-    Raises `InputError` for gaps of another number than there are words, and for biases that hold a
-    drain back (`archsim.sparse.biases`).
+    Raises `InputError` for gaps of another number than there are words.
     """
     waits = _by_pass(passes, gaps or {})
     placed: list[_Placed] = []
@@ -120,13 +118,13 @@ def _by_pass(
 
 def _place(design: Scnn, one: PassWords, waits: Mapping[str, IntArray], begin: int) -> _Placed:
     """A pass whose command crosses in cycle `begin`."""
-    served = {port: Service(gaps=waits[port]) for port in ("ifmap", "weight", "ofmap")}
+    served = {port: Service(gaps=waits[port]) for port in DATA_PORTS}
     timing = pass_timing(design, one.strip.mapping, one.strip.operands, Services(**served))
     own = {
         "command": np.zeros(1, np.int64),
         "ifmap": timing.ifmap_cycles,
         "weight": timing.weight_cycles,
-        "bias": bias_crossings(design, timing, waits["bias"]),
+        "bias": timing.bias_cycles,
         "ofmap": timing.ofmap_cycles,
     }
     earliest = {port: np.zeros(len(waits[port]), np.int64) for port in PORTS}

@@ -1,8 +1,9 @@
-"""When bias words cross into a sparse core, after a pass has been timed (docs/contracts/scnn.md).
+"""Bias words of a pass: when they cross, and when a drain finds them (docs/contracts/scnn.md).
 
 The queue holds 2 · `filter_group` words, so that those of two groups are there.  Word n is given
 back when the list of filter n is ended: DS(g) + HALO(g) + COPY(g) + (k + 1) · the cycles of a list
-(`Mapping.list_cycles`) for the k-th filter of group g.
+(`Mapping.list_cycles`) for the k-th filter of group g.  Those that group g waits for are of groups
+before g − 1, so their times are known when it is drained.
 """
 
 from __future__ import annotations
@@ -10,48 +11,49 @@ from __future__ import annotations
 import numpy as np
 
 from archsim.designs.scnn import Scnn
-from archsim.errors import InputError
 from archsim.numbers import IntArray
-from archsim.sparse.timing import PassTiming
+from archsim.sparse.mapping import Mapping
+from archsim.timing import Service
 
 TAKEN_CYCLES = 2
 """From the crossing of a group's last word to the first cycle in which its drain may start."""
 
 
-def bias_crossings(design: Scnn, timing: PassTiming, gaps: IntArray) -> IntArray:
-    """The cycle in which each bias word crosses, counted from the pass's command: [filters].
+class BiasPort:
+    """The words of a pass, group by group: `ready`, then `release`, of each.
 
-    gaps [filters], or [0] where the layer has no biases: idle cycles of the port before each word.
-    Word n crosses at
+    cycles [words]: in which they have crossed.  Word n crosses at
 
-        max(1, crossing before + 1 + gaps[n], word n − 2 · filter_group given back)
-
-    A pass is timed without its biases (`pass_timing`), as they are early enough unless a port of
-    many gaps or a group of next to no work makes a drain wait for them.  Raises `InputError` then.
+        max(1 + latency, crossing before + S[n], word n − 2 · `filter_group` given back)
     """
-    depth = 2 * design.filter_group
-    given_back, groups = _given_back(timing)
-    cycles = np.zeros(len(gaps), np.int64)
-    before = -1
-    for n, gap in enumerate(gaps.tolist()):
-        room = int(given_back[n - depth]) if n >= depth else 0
-        before = max(1, before + 1 + gap, room)
-        cycles[n] = before
-    late = np.flatnonzero(cycles + TAKEN_CYCLES > timing.drain_starts[groups[: len(cycles)]])
-    if len(late):
-        n = int(late[0])
-        raise InputError(
-            f"the bias of filter {n} crosses in cycle {cycles[n]}, so late that the drain of its "
-            f"group, from cycle {timing.drain_starts[groups[n]]}, would wait for it, which the "
-            f"model does not time; the port must offer it {TAKEN_CYCLES} cycles before"
-        )
-    return cycles
+
+    def __init__(self, design: Scnn, mapping: Mapping, service: Service, words: int) -> None:
+        self._mapping, self._depth = mapping, 2 * design.filter_group
+        self._intervals = np.diff(service.finish_times(words), prepend=0)
+        self._first = 1 + service.latency_cycles
+        self._given_back: list[int] = []
+        self._crossed: list[int] = []
+
+    @property
+    def cycles(self) -> IntArray:
+        return np.array(self._crossed, np.int64)
+
+    def ready(self, group: int) -> int:
+        """The first cycle in which a group may be drained; 0 without biases."""
+        after = group * self._mapping.group_size + self._mapping.group_filters(group)
+        for n in range(len(self._crossed), min(after, len(self._intervals))):
+            before = self._crossed[-1] if n else -1
+            room = self._given_back[n - self._depth] if n >= self._depth else 0
+            self._crossed.append(max(self._first, before + int(self._intervals[n]), room))
+        return self._crossed[-1] + TAKEN_CYCLES if self._crossed else 0
+
+    def release(self, group: int, drain_start: int) -> None:
+        """The words of a group, which is drained from a cycle on."""
+        mapping = self._mapping
+        begin = drain_start + mapping.move_cycles(group)
+        self._given_back += [
+            begin + (k + 1) * mapping.list_cycles for k in range(mapping.group_filters(group))
+        ]
 
 
-def _given_back(timing: PassTiming) -> tuple[IntArray, IntArray]:
-    """Of every filter: the cycle in which its word's place is free, and its group."""
-    mapping = timing.mapping
-    groups, number = np.divmod(np.arange(mapping.filters), mapping.group_size)
-    moves = np.array([mapping.move_cycles(group) for group in range(mapping.groups)], np.int64)
-    each = mapping.list_cycles
-    return timing.drain_starts[groups] + moves[groups] + (number + 1) * each, groups
+__all__ = ["TAKEN_CYCLES", "BiasPort"]

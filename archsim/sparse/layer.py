@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -186,7 +186,12 @@ def layer_passes(
 
     Raises InputError as `layer_timing`.
     """
-    return _passes(design, layer, _tensors(design, layer, operands, pool), pool)
+    return _passes(design, _as_run(layer, operands), _tensors(design, layer, operands, pool), pool)
+
+
+def _as_run(layer: Layer, operands: Operands) -> Layer:
+    """The layer with biases if there are some."""
+    return replace(layer, bias=operands.bias is not None)
 
 
 def _passes(
@@ -234,7 +239,7 @@ def plan_layer(
     problem = problem_of(layer)
     tensors = _tensors(design, layer, operands, pool)
     try:
-        passes = _passes(design, layer, tensors, pool)
+        passes = _passes(design, _as_run(layer, operands), tensors, pool)
     except InputError:
         if not (isinstance(layer, MatMul) and layer.shared_weight):
             raise
@@ -276,7 +281,7 @@ def _folded_passes(
         weight = layout.split_weight(part.layer, problem, part.operands.weight)
         after = first + problem.filters
         own = ofmap[:, None, None, None, first:after]
-        found += _passes(design, part.layer, (ifmap, weight, own))
+        found += _passes(design, _as_run(part.layer, part.operands), (ifmap, weight, own))
         first = after
     return tuple(strip for strips in found for strip in strips)
 

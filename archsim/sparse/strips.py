@@ -165,7 +165,12 @@ def _strip(design: Scnn, plane: _Plane, outputs: range) -> Strip:
     lists = ifmap_lists(design, mapping, ifmap), ofmap_lists(design, mapping, ofmap)
     _require_fit(design, "iaram_bytes", lists[0], mapping.used_pes)
     _require_fit(design, "oaram_bytes", lists[1], len(lists[1]) // mapping.filters)
-    operands = PassOperands(ifmap=lists[0], weight=plane.weight, ofmap=lists[1])
+    operands = PassOperands(
+        ifmap=lists[0],
+        weight=plane.weight,
+        ofmap=lists[1],
+        has_bias=bool(problem.has_bias),
+    )
     return Strip(problem=problem, rows=rows, columns=columns, mapping=mapping, operands=operands)
 
 

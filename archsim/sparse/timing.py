@@ -20,6 +20,7 @@ from archsim.sparse.addresses import (
     bank_table,
     weight_operand,
 )
+from archsim.sparse.biases import BiasPort
 from archsim.sparse.lists import weight_lists
 from archsim.sparse.mapping import Mapping
 from archsim.sparse.stream_rows import StoredLists, stored_lists
@@ -33,20 +34,23 @@ LONG_AGO = -1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Services:
-    """The memory side of the three ports of data; a vector a cycle by default."""
+    """The memory side of the ports of data; a vector, or bias, a cycle by default."""
 
     ifmap: Service = field(default_factory=lambda: FREE)
     weight: Service = field(default_factory=lambda: FREE)
     ofmap: Service = field(default_factory=lambda: FREE)
+    bias: Service = field(default_factory=lambda: FREE)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PassOperands:
-    """What one pass computes with: lists of the ifmap and of the ofmap, weight [K, R, S, C]."""
+    """What one pass computes with: lists of the ifmap and of the ofmap, weight [K, R, S, C]; a bias
+    for each filter, or none."""
 
     ifmap: Lists
     weight: AnyIntArray
     ofmap: Lists
+    has_bias: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,10 +85,10 @@ class PassTiming:
     """One image, conv group and strip.
 
     By group of filters [groups]: starts S, ends B (the last PE), drain_starts DS, drained.
-    pe_ends [groups, PEs]: E.  ifmap_cycles, weight_cycles, ofmap_cycles: in which each vector
-    crosses its port; none do of an ifmap or ofmap that stays.  weight_bits, ifmap_bits, ofmap_bits:
-    that cross.  oaram_writes: vectors of the ofmap.  written: the first cycle in which the last of
-    them can be read.
+    pe_ends [groups, PEs]: E.  ifmap_cycles, weight_cycles, ofmap_cycles, bias_cycles: in which each
+    word crosses its port; none do of an ifmap or ofmap that stays.  weight_bits, ifmap_bits,
+    ofmap_bits: that cross.  oaram_writes: vectors of the ofmap.  written: the first cycle in which
+    the last of them can be read.
     """
 
     mapping: Mapping
@@ -97,6 +101,7 @@ class PassTiming:
     ifmap_cycles: IntArray
     weight_cycles: IntArray
     ofmap_cycles: IntArray
+    bias_cycles: IntArray
     weight_bits: int
     ifmap_bits: int
     ofmap_bits: int
@@ -201,13 +206,17 @@ def pass_timing(
     starts, ends, drain_starts, drained = np.zeros((4, groups), np.int64)
     pe_ends = np.zeros((groups, mapping.used_pes), np.int64)
     crossed: list[IntArray] = []
+    words = mapping.filters if operands.has_bias else 0
+    biases = BiasPort(design, mapping, services.bias, words)
     free, start = 0, _first_start(design, loaded)
     for group in range(groups):
         starts[group] = start
         pe_ends[group], cycles = run.run_group(group, start)
         crossed.append(cycles)
         ends[group] = pe_ends[group].max()
-        drain_starts[group] = max(ends[group] + design.pipeline_latency_cycles, free)
+        emptied = int(ends[group]) + design.pipeline_latency_cycles
+        drain_starts[group] = max(emptied, free, biases.ready(group))
+        biases.release(group, int(drain_starts[group]))
         start = max(int(ends[group]), free) + 1
         drained[group] = free = int(drain_starts[group]) + _drain_cycles(mapping, group)
     waited = (np.append(starts[1:], ends[-1])[:, None] - pe_ends).sum(axis=0)
@@ -224,6 +233,7 @@ def pass_timing(
         ifmap_cycles=loaded,
         weight_cycles=np.concatenate(crossed),
         ofmap_cycles=_crossings(leaving, written, services.ofmap),
+        bias_cycles=biases.cycles,
         weight_bits=run.weight_bits,
         ifmap_bits=0 if mapping.ifmap_kept else operands.ifmap.bits(design.operand_bits),
         ofmap_bits=0 if mapping.keep_ofmap else operands.ofmap.bits(design.operand_bits),

@@ -128,14 +128,15 @@ def test_layers_follow_one_another() -> None:
     assert_equal(simulated(late))
 
 
-def test_late_biases_hold_the_drain_back() -> None:
-    """The RTL waits as the oracle does; the model refuses to time it."""
+@pytest.mark.parametrize("gap", [5, 20, 90])
+def test_late_biases_hold_the_drain_back(gap: int) -> None:
+    """RTL, oracle and model wait alike."""
     plain = case_of(ONE, (replace(SQUARE, filters=8),), seed=3)
-    late = by_the_oracle(replace(plain, idle={"bias": np.full(8, 90)}))
-    assert late.answer().cycles > plain.answer().cycles
+    late = replace(plain, idle={"bias": np.full(8, gap)})
+    slower = late.answer().cycles > plain.answer().cycles
+    assert slower or gap < 90
     assert_equal(simulated(late))
-    with pytest.raises(InputError, match="the bias of filter 1 crosses in cycle 181, so late that"):
-        replace(plain, idle=late.idle).answer()
+    assert_equal(simulated(by_the_oracle(late)))
 
 
 def test_gaps_are_for_every_word() -> None:

@@ -173,7 +173,10 @@ def agrees(
     strips = [strip for some in known[0] for strip in some]
     return all(
         not differences(
-            module.pass_timing(case.design, strip.mapping, strip.operands, services(case)), oracle
+            module.pass_timing(
+                case.design, strip.mapping, replace(strip.operands, has_bias=False), services(case)
+            ),
+            oracle,
         )
         for strip, oracle in zip(strips, known[1], strict=True)
     )
