@@ -129,7 +129,7 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
         "design.pipeline_latency_cycles",
         "design.pipeline_latency_cycles - 1",
     ),
-    "two drains at once": (timing, "design.pipeline_latency_cycles, free)", "0, 0)"),
+    "two drains at once": (timing, "max(emptied, free, ", "max(0, 0, "),
     "a halo forgotten": (timing, "mapping.halo_cycles(group) + ", ""),
     "the ofmap a cycle early": (
         timing,
