@@ -24,7 +24,7 @@ OperandsOf = Callable[[Layer], Any]
 
 
 class SparseNetwork:
-    """The results of a network's layers, in any order; those of a chain are made together.
+    """The results of a network's layers, asked for in its order; a chain is run with its first.
 
     pooled: names of poolings that the PEs do.  Raises InputError as
     `archsim.sparse.layer.layer_timing`, and for a layer without operands.

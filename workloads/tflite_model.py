@@ -42,6 +42,7 @@ OPERATOR_FIELDS = {
 """The table of an operator's options."""
 
 NAMES = {"CONV_2D": "conv", "DEPTHWISE_CONV_2D": "depthwise"}
+"""Of convolutions."""
 
 NO_PADS: Pads = (0, 0, 0, 0)
 
@@ -76,6 +77,7 @@ class _Reader:
         self._pads: dict[int, tuple[int, Pads]] = {}
         self._names: dict[int, str] = {}
         self._counts: dict[str, int] = {}
+        self._readers = self._kinds_of_readers()
 
     def model(self, name: str) -> onnx.ModelProto:
         """All operators, in the file's order."""
@@ -126,6 +128,15 @@ class _Reader:
         if len(shape) != 4:
             return shape
         return (shape[0], shape[3], *shape[1:3])
+
+    def _kinds_of_readers(self) -> dict[int, set[str]]:
+        """The operators that read each tensor."""
+        found: dict[int, set[str]] = {}
+        for number in range(self._graph.OperatorsLength()):
+            operator = self._graph.Operators(number)
+            for tensor in operator.InputsAsNumpy():
+                found.setdefault(int(tensor), set()).add(self._operator_name(operator))
+        return found
 
     def _call(self, kind: str, output: int) -> None:
         """Name what an operator makes after its kind: conv1, conv2, depthwise1."""
@@ -208,21 +219,14 @@ class _Reader:
     def pad(self, _: Any, inputs: list[int], output: int) -> None:
         """Into the convolutions that read it, or, of channels, as it is."""
         (before_n, after_n), rows, columns, channels = self.constant(inputs[1]).tolist()
-        if not (before_n or after_n or any(channels)) and self._read_by_convolutions(output):
+        readers = self._readers.get(output, set[str]())
+        if not (before_n or after_n or any(channels)) and readers <= set(NAMES):
             self._pads[output] = inputs[0], (rows[0], columns[0], rows[1], columns[1])
             return
         sides = ((before_n, after_n), channels, rows, columns)
         sizes = np.array([side[end] for end in range(2) for side in sides], np.int64)
         kept = self._keep(f"{self._name(output)}/pads", sizes)
         self._add("Pad", [self._name(inputs[0]), kept], self._name(output))
-
-    def _read_by_convolutions(self, tensor: int) -> bool:
-        readers = [
-            self._operator_name(one)
-            for one in map(self._graph.Operators, range(self._graph.OperatorsLength()))
-            if tensor in one.InputsAsNumpy()
-        ]
-        return all(reader in ("CONV_2D", "DEPTHWISE_CONV_2D") for reader in readers)
 
     def convolution(self, options: Any, inputs: list[int], output: int) -> None:
         """Filters [K, R, S, C]; of a depthwise one [1, R, S, K]."""

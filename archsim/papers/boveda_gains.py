@@ -76,9 +76,9 @@ def gains(steps: Sequence[Step]) -> list[Gain]:
         enough = size_for(traffic, moved) if moved < WORTH * before else None
         found.append(
             Gain(
-                off_chip=_change(value_at(traffic, size), moved),
-                cycles=_change(value_at(cycles, size), taken),
-                size=None if enough is None else _change(enough, size),
+                off_chip=change(value_at(traffic, size), moved),
+                cycles=change(value_at(cycles, size), taken),
+                size=None if enough is None else change(enough, size),
                 memories=_energy(step.compressed.memories_pj, step.plain.memories_pj),
                 total=_energy(step.compressed.total_pj, step.plain.total_pj),
             )
@@ -88,11 +88,12 @@ def gains(steps: Sequence[Step]) -> list[Gain]:
 
 
 def _energy(new: float | None, old: float | None) -> float | None:
-    return None if new is None or old is None else _change(new, old)
+    return None if new is None or old is None else change(new, old)
 
 
-def _change(new: float, old: float) -> float:
+def change(new: float, old: float) -> float:
+    """In per cent; negative is less."""
     return 100 * (new / old - 1)
 
 
-__all__ = ["Curve", "Gain", "curve", "gains", "size_for", "value_at"]
+__all__ = ["Curve", "Gain", "change", "curve", "gains", "size_for", "value_at"]

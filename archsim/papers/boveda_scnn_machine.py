@@ -16,7 +16,8 @@ from functools import cache
 from archsim.designs.scnn import SCNN_ISCA17, Scnn
 from archsim.energy import account
 from archsim.errors import InputError
-from archsim.papers.boveda_tensors import densities
+from archsim.papers.boveda_gains import change
+from archsim.papers.boveda_tensors import pruned_squeezenet
 from archsim.papers.figures import Figure, Progress, Row, silent
 from archsim.simulate import simulate
 from archsim.stream_memory import BovedaStream
@@ -24,7 +25,7 @@ from workloads.layers import Network
 from workloads.onnx_import import import_onnx
 from workloads.operands import Operands, from_onnx
 from workloads.packaged import packaged
-from workloads.sparse import NETWORK, prune_model
+from workloads.sparse import NETWORK
 
 KIBIBYTES = (4, 5, 6, 8, 10, 16, 32)
 """Of IARAM and of OARAM, in each PE."""
@@ -85,12 +86,9 @@ def with_memories(design: Scnn, kibibytes: int, *, compressed: bool = False) -> 
 
 @cache
 def _workload() -> tuple[Network, Mapping[str, Operands]]:
-    known = packaged(NETWORK)
-    model = known.model()
-    names = [node.name for node in model.graph.node if node.op_type == "Conv"]
-    kept = {name: densities()["others"] for name in names} | {names[0]: densities()["first"]}
-    model = prune_model(model, kept)
-    return import_onnx(model), from_onnx(model, known.input(0), bits=VALUE_BITS)
+    model = pruned_squeezenet()
+    feeds = packaged(NETWORK).input(0)
+    return import_onnx(model), from_onnx(model, feeds, bits=VALUE_BITS)
 
 
 def _run(design: Scnn, network: Network, operands: Mapping[str, Operands]) -> SparsePoint:
@@ -123,9 +121,9 @@ def machine_rows(machine: str, points: Mapping[Key, SparsePoint]) -> Iterator[Ro
         ours, plain = points[size, True], points[beside, False]
         remark = (
             f"{plain.off_chip_bytes / 1e6:.2f} MB plainly; passes {plain.passes} → {ours.passes}; "
-            f"cycles {_change(ours.cycles, plain.cycles):+.1f} %; energy of memories "
-            f"{_change(ours.memories_pj, plain.memories_pj):+.0f} %, of all "
-            f"{_change(ours.total_pj, plain.total_pj):+.1f} %"
+            f"cycles {change(ours.cycles, plain.cycles):+.1f} %; energy of memories "
+            f"{change(ours.memories_pj, plain.memories_pj):+.0f} %, of all "
+            f"{change(ours.total_pj, plain.total_pj):+.1f} %"
         )
         if beside != size:
             remark = f"plain ones of this size are refused, so beside {beside} KiB: {remark}"
@@ -140,10 +138,6 @@ def machine_rows(machine: str, points: Mapping[Key, SparsePoint]) -> Iterator[Ro
             source="ours: simulated",
         )
         yield figure.row(100 * ours.off_chip_bytes / plain.off_chip_bytes, remark)
-
-
-def _change(new: float, old: float) -> float:
-    return 100 * (new / old - 1)
 
 
 __all__ = ["KIBIBYTES", "SPARSE_MACHINES", "SparsePoint", "machine_rows", "sweep", "with_memories"]

@@ -68,6 +68,14 @@ def densities() -> Mapping[str, float]:
     return read_paper("boveda")["pruning"]
 
 
+def pruned_squeezenet() -> Any:
+    """The ONNX model of the packaged SqueezeNet, its weights pruned to `densities`."""
+    model: Any = packaged(NETWORK).model()
+    names = [node.name for node in model.graph.node if node.op_type == "Conv"]
+    kept = {name: densities()["others"] for name in names} | {names[0]: densities()["first"]}
+    return prune_model(model, kept)
+
+
 def _photograph(pruned: bool) -> tuple[RealTensor, ...]:
     from workloads.onnx_import import trace
     from workloads.onnx_model import dims_of_inputs
@@ -75,11 +83,7 @@ def _photograph(pruned: bool) -> tuple[RealTensor, ...]:
     from workloads.onnx_runtime import capture
 
     known, feeds = packaged(NETWORK), packaged(NETWORK).input(0)
-    model: Any = known.model()
-    if pruned:
-        names = [node.name for node in model.graph.node if node.op_type == "Conv"]
-        kept = {name: densities()["others"] for name in names} | {names[0]: densities()["first"]}
-        model = prune_model(model, kept)
+    model: Any = pruned_squeezenet() if pruned else known.model()
     traced = trace(model, dims=dims_of_inputs(model, feeds))
     steps = [(node, layers[0]) for node, layers in traced.steps if node.op_type == "Conv"]
     needed = [name for node, _ in steps for name in node.input]

@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.held_sram import HeldSram
-from rtl.core.sram import address_bits
+from rtl.core.sram import halves_ports
 from rtl.hierarchy import place
 
 
@@ -41,18 +41,11 @@ class HeldBank(wiring.Component):
     def __init__(self, *, bits: int, depth: int) -> None:
         self.bits = bits
         self.depth = depth
-        address = address_bits(depth)
         super().__init__(
             {
-                "write": In(1),
-                "write_half": In(1),
-                "write_address": In(address),
-                "write_data": In(bits),
+                **halves_ports(bits=bits, depth=depth),
                 "forget": In(1),
                 "wanted": In(1),
-                "read_half": In(1),
-                "read_address": In(address),
-                "read_data": Out(bits),
                 "reads": Out(1),
             }
         )

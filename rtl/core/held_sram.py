@@ -2,9 +2,9 @@
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import memory, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In
 
-from rtl.core.sram import address_bits
+from rtl.core.sram import Sram, size_parameters
 from rtl.hierarchy import VerilogModule
 
 SOURCE = """\
@@ -50,17 +50,7 @@ class HeldSram(wiring.Component):
     @staticmethod
     def ports(*, bits: int, depth: int) -> wiring.Signature:
         """The ports; those of the Verilog module beside its clock."""
-        address = address_bits(depth)
-        return wiring.Signature(
-            {
-                "write": In(1),
-                "write_address": In(address),
-                "write_data": In(bits),
-                "read": In(1),
-                "read_address": In(address),
-                "read_data": Out(bits),
-            }
-        )
+        return wiring.Signature({**Sram.ports(bits=bits, depth=depth).members, "read": In(1)})
 
     @classmethod
     def verilog(cls, *, bits: int, depth: int) -> VerilogModule:
@@ -69,11 +59,7 @@ class HeldSram(wiring.Component):
             name="held_sram",
             source=SOURCE,
             signature=cls.ports(bits=bits, depth=depth),
-            parameters={
-                "BITS": bits,
-                "DEPTH": max(depth, 2),
-                "ADDRESS_BITS": address_bits(depth),
-            },
+            parameters=size_parameters(bits=bits, depth=depth),
         )
 
     def __init__(self, *, bits: int, depth: int) -> None:

@@ -5,12 +5,11 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from archsim.compressed_memory import Boveda
 from archsim.errors import InputError
 from archsim.memory import Plain, Scratchpad
-from rtl.core.sram import Sram, address_bits
+from rtl.core.sram import Sram, halves_ports
 from rtl.hierarchy import place
 
 
@@ -32,18 +31,7 @@ class PlainScratchpad(wiring.Component):
     def __init__(self, *, bits: int, depth: int) -> None:
         self.bits = bits
         self.depth = depth
-        address = address_bits(depth)
-        super().__init__(
-            {
-                "write": In(1),
-                "write_half": In(1),
-                "write_address": In(address),
-                "write_data": In(bits),
-                "read_half": In(1),
-                "read_address": In(address),
-                "read_data": Out(bits),
-            }
-        )
+        super().__init__(halves_ports(bits=bits, depth=depth))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

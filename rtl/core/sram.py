@@ -1,5 +1,7 @@
 """The one memory primitive of all designs: one read port, one write port, one clock."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
@@ -38,6 +40,25 @@ def address_bits(depth: int) -> int:
     return max((depth - 1).bit_length(), 1)
 
 
+def halves_ports(*, bits: int, depth: int) -> dict[str, Any]:
+    """Ports of two halves of `depth` words, one of which is written and one read."""
+    address = address_bits(depth)
+    return {
+        "write": In(1),
+        "write_half": In(1),
+        "write_address": In(address),
+        "write_data": In(bits),
+        "read_half": In(1),
+        "read_address": In(address),
+        "read_data": Out(bits),
+    }
+
+
+def size_parameters(*, bits: int, depth: int) -> dict[str, int]:
+    """Parameters of a memory's Verilog module; it has two words at least."""
+    return {"BITS": bits, "DEPTH": max(depth, 2), "ADDRESS_BITS": address_bits(depth)}
+
+
 class Sram(wiring.Component):
     """read_data[t + 1] = words[read_address[t]].
 
@@ -73,9 +94,7 @@ class Sram(wiring.Component):
             source=SOURCE,
             signature=cls.ports(bits=bits, depth=depth),
             parameters={
-                "BITS": bits,
-                "DEPTH": max(depth, 2),
-                "ADDRESS_BITS": address_bits(depth),
+                **size_parameters(bits=bits, depth=depth),
                 "TRANSPARENT": int(transparent),
             },
         )

@@ -10,7 +10,7 @@ import pytest
 from amaranth.hdl import Module
 from faults import Patch
 from scnn_bench import caught
-from scnn_faults import placed, rewritten
+from scnn_faults import in_packer, in_unpacker, placed, rewritten
 from scnn_passes import OracleCase, Shape, chained, oracle_answer, random_run, with_gaps
 
 from archsim.designs.scnn import Scnn
@@ -25,8 +25,6 @@ from rtl.core import (
     scnn_control,
     scnn_pe,
     scnn_stream_memories,
-    stream_packer,
-    stream_unpacker,
 )
 from rtl.emit import emit
 from rtl.hierarchy import place
@@ -205,14 +203,6 @@ def placed_all(module: ModuleType, changes: dict[str, dict[str, Callable[[Any], 
 
 def in_memories(*fault: str) -> Patch:
     return rewritten(scnn_pe, scnn_stream_memories, "StreamMemories", *fault)
-
-
-def in_packer(*fault: str) -> Patch:
-    return rewritten(scnn_stream_memories, stream_packer, "StreamPacker", *fault)
-
-
-def in_unpacker(*fault: str) -> Patch:
-    return rewritten(scnn_stream_memories, stream_unpacker, "StreamUnpacker", *fault)
 
 
 def in_compressor(*fault: str) -> Patch:

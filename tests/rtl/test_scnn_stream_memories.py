@@ -8,14 +8,14 @@ import pytest
 import scnn_stream_bench
 from faults import Patch
 from scnn_bench import event_differences
-from scnn_faults import rewritten
+from scnn_faults import in_packer, in_unpacker, rewritten
 from scnn_passes import Shape, random_run
 from scnn_stream_bench import StreamBench, random_lists
 
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
 from archsim.stream_memory import BovedaStream, PlainStream
-from rtl.core import scnn_stream_memories, stream_packer, stream_unpacker
+from rtl.core import scnn_stream_memories
 from rtl.core.scnn_stream_memories import StreamMemories
 from rtl.scnn import COUNTS, counts_of
 from rtl.sparse_conformance import SparseCase
@@ -83,30 +83,20 @@ def test_plain_memories_are_refused() -> None:
 # faults, which the memories alone show
 
 
-def _in_packer(*fault: str) -> Patch:
-    return rewritten(scnn_stream_memories, stream_packer, "StreamPacker", *fault)
-
-
-def _in_unpacker(*fault: str) -> Patch:
-    return rewritten(scnn_stream_memories, stream_unpacker, "StreamUnpacker", *fault)
-
-
 def _in_memories(*fault: str) -> Patch:
     return rewritten(scnn_stream_bench, scnn_stream_memories, "StreamMemories", *fault)
 
 
 MUTATIONS: dict[str, Patch] = {
-    "the widest groups take no bits": _in_unpacker("end.eq(p + w),", "end.eq(p + (w & 7)),"),
-    "a bit of the row before is left": _in_packer(
-        "begun.eq(Mux(full, high, low))", "begun.eq(low)"
-    ),
-    "the pointer not reset at the restart": _in_unpacker(
+    "the widest groups take no bits": in_unpacker("end.eq(p + w),", "end.eq(p + (w & 7)),"),
+    "a bit of the row before is left": in_packer("begun.eq(Mux(full, high, low))", "begun.eq(low)"),
+    "the pointer not reset at the restart": in_unpacker(
         "next_p.eq(Mux(restarts, 0,", "next_p.eq(Mux(self.rewind, 0,"
     ),
-    "the row not reset at the restart": _in_unpacker(
+    "the row not reset at the restart": in_unpacker(
         "next_row.eq(Mux(restarts, 0,", "next_row.eq(Mux(self.rewind, 0,"
     ),
-    "the even row is the odd one": _in_unpacker(
+    "the even row is the odd one": in_unpacker(
         "self.even_address.eq((next_row + 1)[1:])", "self.even_address.eq(next_row[1:])"
     ),
     "flags of the vector behind": _in_memories("marks.eq(found[1])", "marks.eq(0)"),

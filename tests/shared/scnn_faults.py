@@ -12,6 +12,7 @@ from amaranth.hdl import Cat, Module
 from faults import Patch, seen_input
 from faulty_module import faulty_module
 
+from rtl.core import scnn_stream_memories, stream_packer, stream_unpacker
 from rtl.hierarchy import place
 
 
@@ -51,4 +52,14 @@ def rewritten(user: Any, module: Any, kind: str, *fault: str) -> Patch:
     return patch
 
 
-__all__ = ["field", "placed", "rewritten"]
+def in_packer(*fault: str) -> Patch:
+    """What packs values into rows."""
+    return rewritten(scnn_stream_memories, stream_packer, "StreamPacker", *fault)
+
+
+def in_unpacker(*fault: str) -> Patch:
+    """What takes them out."""
+    return rewritten(scnn_stream_memories, stream_unpacker, "StreamUnpacker", *fault)
+
+
+__all__ = ["field", "in_packer", "in_unpacker", "placed", "rewritten"]
