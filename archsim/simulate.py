@@ -21,6 +21,7 @@ from workloads.layers import Conv2d, MatMul, Network, VectorWork
 
 if TYPE_CHECKING:
     from archsim.core.compressed_fit import StoredTiles
+    from archsim.core.numerics import IntegerArray
 
 Progress = Callable[[int, int, str], None]
 """Called with layers done, layers in all, and the name of the layer just done."""
@@ -145,8 +146,10 @@ def _on_core(
     problem = design.numerics.problem(layer)
     taken = None if operands is None else design.numerics.take(layer, operands)
     kind = "matmul" if isinstance(layer, MatMul) else "conv2d"
+    stored = None
     if taken is not None and design.compressed_memories:
-        timed = _on_compressed(design, layer, tiling, taken, known)
+        stored = design.numerics.stored(layer, taken)
+        timed = _on_compressed(design, layer, tiling, stored, known)
     else:
         key = (problem, tiling)
         if key not in known:
@@ -156,7 +159,7 @@ def _on_core(
     if taken is None:
         return timed
     assert timed.tiling is not None
-    ofmap = design.numerics.ofmap(layer, timed.tiling, taken)
+    ofmap = design.numerics.ofmap(layer, timed.tiling, taken, stored)
     return replace(timed, ofmap=ofmap, operands=taken.scheme)
 
 
@@ -164,7 +167,7 @@ def _on_compressed(
     design: CoreDesign,
     layer: Conv2d | MatMul,
     tiling: Tiling | None,
-    taken: Any,
+    arrays: tuple[IntegerArray, IntegerArray],
     known: dict[tuple[Problem, Tiling | None], LayerResult],
 ) -> LayerResult:
     """Timed as ever in the tiling for its values, with what these take of compressed memories."""
@@ -174,7 +177,7 @@ def _on_compressed(
     from archsim.core.walk import walk
 
     problem = design.numerics.problem(layer)
-    tiling, found = _plan_stored(design, layer, tiling, taken)
+    tiling, found = _plan_stored(design, layer, tiling, arrays)
     key = (problem, tiling)
     if key not in known:
         known[key] = _time_tiles(design, layer, tiling)
@@ -186,12 +189,15 @@ def _on_compressed(
 
 
 def _plan_stored(
-    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None, taken: Any
+    design: CoreDesign,
+    layer: Conv2d | MatMul,
+    tiling: Tiling | None,
+    arrays: tuple[IntegerArray, IntegerArray],
 ) -> tuple[Tiling, dict[str, StoredTiles]]:
     """The tiling for these operands, and what their tiles take of every compressed memory."""
     from archsim.core.compressed_fit import check_fit, fit_tiling
 
-    problem, arrays = design.numerics.problem(layer), design.numerics.stored(layer, taken)
+    problem = design.numerics.problem(layer)
     if tiling is None:
         return fit_tiling(layer.name, design, problem, arrays)
     return tiling, check_fit(layer.name, design, problem, tiling, arrays)
@@ -207,7 +213,8 @@ def plan_tiling(
     """
     if operands is not None and design.compressed_memories:
         taken = design.numerics.take(layer, operands)
-        return _plan_stored(design, layer, tiling, taken)[0]
+        arrays = design.numerics.stored(layer, taken)
+        return _plan_stored(design, layer, tiling, arrays)[0]
     from archsim.core.tiling import best_tiling, check_tiling, why_nothing_fits
 
     problem = design.numerics.problem(layer)

@@ -15,6 +15,8 @@ linear    the most over the least processor time a value that `footprint`, `enco
           take for 1, 4, 16 and 64 million values; 1 is linear
 resnet50  seconds for `footprint` and `encode` of all weights and activations of ResNet-50, drawn
           beforehand, 8 bits
+simulate  the time of `simulate` of ResNet-50 with values and compressed ifmap and weight memories
+          over the same with plain ones of the same capacity, on cloud-128 and edge-16: the slower
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from typing import Any
 from rows import measured, parsed, parser_of
 from speed import ONE_THREAD
 
-MEASUREMENTS = ("rates", "packbits", "linear", "resnet50")
+MEASUREMENTS = ("rates", "packbits", "linear", "resnet50", "simulate")
 
 MILLION = 1 << 20
 SIZES = (MILLION, 4 * MILLION, 16 * MILLION, 64 * MILLION)
@@ -187,13 +189,64 @@ def resnet50(repeats: int) -> Any:
     )
 
 
+def simulations(repeats: int) -> Any:
+    """With values, on two designs, with compressed memories and without."""
+    from dataclasses import replace
+
+    from speed_measurements import in_turns, matrix_network
+    from speed_report import Row, seconds_of
+
+    from archsim import CLOUD_128, EDGE_16, simulate
+    from archsim.compressed_memory import Boveda
+    from archsim.core.numerics import Drawing
+
+    network = matrix_network()
+    details: dict[str, Any] = {}
+    ratios: dict[str, float] = {}
+    for plain in (CLOUD_128, EDGE_16):
+        compressed = replace(
+            plain,
+            ifmap_memory=Boveda(capacity_bytes=plain.ifmap_memory.capacity_bytes),
+            weight_memory=Boveda(capacity_bytes=plain.weight_memory.capacity_bytes),
+        )
+        drawing = Drawing(distribution="normal")
+        operands = {
+            layer.name: plain.numerics.synthetic(layer, drawing) for layer in network.matrix_layers
+        }
+        without, with_it = in_turns(
+            repeats,
+            lambda design=plain, given=operands: simulate(design, network, operands=given),
+            lambda design=compressed, given=operands: simulate(design, network, operands=given),
+        )
+        name = f"{plain.kind}_{plain.rows}"
+        ratios[name] = statistics.median(with_it) / statistics.median(without)
+        details |= {f"{name}_plain": seconds_of(without), f"{name}_boveda": seconds_of(with_it)}
+        details[f"{name}_ratio"] = ratios[name]
+    return Row(
+        name="simulate",
+        what="ResNet-50 with values and compressed memories over plain ones, one core",
+        measured=max(ratios.values()),
+        unit="× as long",
+        target=1.2,
+        better="lower",
+        details=details,
+        note="8-bit operands of a normal distribution, drawn beforehand; the slower of two designs",
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 if a target is not met."""
     known = tuple(MEASUREMENTS)
     parser = parser_of("Measure the speed of the codecs.", known, repeats=7)
     options = parsed(parser, known, arguments)
     os.environ.update(ONE_THREAD)
-    measure = {"rates": rates, "packbits": packbits, "linear": linear, "resnet50": resnet50}
+    measure = {
+        "rates": rates,
+        "packbits": packbits,
+        "linear": linear,
+        "resnet50": resnet50,
+        "simulate": simulations,
+    }
     return measured(
         options, {name: partial(call, options.repeats) for name, call in measure.items()}
     )

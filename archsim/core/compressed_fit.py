@@ -8,24 +8,22 @@ have are scaled down by the excess, until all fit; at the latest with as many wo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from archsim.codecs.boveda_format import BovedaFormat, Bytes
-from archsim.codecs.boveda_kernels import measure
 from archsim.compressed_memory import Boveda
 from archsim.core import commands as cmd
-from archsim.core import layout
 from archsim.core import machine as mc
-from archsim.core.compressed_kernels import ONES, Places, measure_whole, place_words
+from archsim.core.compressed_kernels import Places, Stored, fill_directory, place_words
+from archsim.core.compressed_widths import tile_widths
 from archsim.core.core_design import CoreDesign
 from archsim.core.numerics import IntegerArray
 from archsim.core.problem import Problem, Tiling
 from archsim.core.tiling import best_tiling, check_tiling, why_nothing_fits
-from archsim.core.walk import walk
+from archsim.core.walk import operand_tiles, walk
 from archsim.errors import InputError
 from archsim.numbers import IntArray
 
@@ -56,20 +54,59 @@ class StoredTiles:
     """What the distinct tiles of an operand take of a compressed memory.
 
     places: a command row of each tile.  tile_of: of every tile of the walk, which of these it
-    reads.  words [tiles].  rows [tiles, columns]: of each group column.  placed: of all words
-    (`archsim.core.compressed_kernels.Places`).  word_bits, container_bits: of a word and of a lane
-    of it.
+    reads.  starts: the first word of each tile, and one more.  widths [words, columns]: of the
+    groups of each word.  word_bits, container_bits: of a word and of a lane of it.
     """
 
     name: str
     memory: Boveda
     places: IntArray
     tile_of: IntArray
-    words: IntArray
-    rows: IntArray
-    placed: Places
+    starts: IntArray
+    widths: Bytes
     word_bits: int
     container_bits: int
+
+    @property
+    def form(self) -> tuple[int, int]:
+        """(log2 U, log2 B), for the kernels."""
+        return self.memory.unit_words.bit_length() - 1, self.container_bits.bit_length() - 1
+
+    @property
+    def stored(self) -> Stored:
+        """For the kernels."""
+        return self.starts, self.widths
+
+    @cached_property
+    def words(self) -> IntArray:
+        """Of each tile."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def _counted(self) -> tuple[IntArray, IntArray]:
+        columns = self.widths.shape[1]
+        units = int((-(-self.words // self.memory.unit_words)).sum())
+        directory = np.empty((units, columns), np.int64)
+        rows = np.empty((len(self.places), columns), np.int64)
+        fill_directory(self.stored, self.form, directory, rows)
+        return directory, rows
+
+    @property
+    def directory(self) -> IntArray:
+        """First rows of the units of all tiles, of each group column: [units, columns]."""
+        return self._counted[0]
+
+    @property
+    def rows(self) -> IntArray:
+        """Of each group column of each tile: [tiles, columns]."""
+        return self._counted[1]
+
+    @cached_property
+    def placed(self) -> Places:
+        """Where all words lie."""
+        places = np.empty(self.widths.shape[::-1], np.int32)
+        place_words(self.stored, self.form, places)
+        return self.starts, places
 
     @cached_property
     def fullest(self) -> int:
@@ -89,8 +126,7 @@ class StoredTiles:
     @property
     def stored_bits(self) -> int:
         """Rows of all tiles, and their directories."""
-        columns = self.rows.shape[1]
-        units = int((-(-self.words // self.memory.unit_words)).sum())
+        units, columns = self.directory.shape
         entry = self.memory.entry_bits(self.word_bits, self.container_bits)
         return int(self.rows.sum()) * (self.word_bits // columns) + units * columns * entry
 
@@ -107,75 +143,36 @@ class StoredTiles:
         )
 
 
-def word_widths(words: IntegerArray, form: BovedaFormat) -> Bytes:
-    """Widths [words, columns] of the groups of words [words, lanes]."""
-    count, lanes = words.shape
-    columns = lanes // form.group
-    widths = np.empty(count * columns, np.uint8)
-    values = np.ascontiguousarray(words, form.value_type).reshape(-1)
-    if form.group * values.itemsize % 8 == 0:
-        lane = ONES[values.itemsize], 8 * values.itemsize
-        measure_whole(values.view(np.uint64), form.numbers, lane, widths)
-        return widths.reshape(count, columns)
-    measure(values, (lanes, columns), form.numbers, (0, len(widths)), widths)
-    return widths.reshape(count, columns)
-
-
-def place_tiles(
-    tiles: Iterable[IntegerArray], memory: Boveda, form: BovedaFormat
-) -> tuple[Places, IntArray]:
-    """Where the words [words, lanes] of tiles lie, and the rows that they take [tiles, columns]."""
-    widths = [word_widths(words, form) for words in tiles]
-    starts = np.cumsum([0, *(len(one) for one in widths)])
-    joined = np.concatenate(widths)
-    places = np.empty(joined.shape[::-1], np.int32)
-    rows = np.empty((len(widths), joined.shape[1]), np.int64)
-    place_words(joined, starts, (memory.unit_words, form.container_bits), places, rows)
-    return (starts, places), rows
-
-
 def stored_tiles(
     design: CoreDesign, problem: Problem, tiling: Tiling, arrays: tuple[IntegerArray, IntegerArray]
 ) -> dict[str, StoredTiles]:
     """Of each compressed memory, what every distinct tile of its operand takes."""
-    tiles = walk(problem.vector(), tiling.vector(), design.machine)
+    vectors = problem.vector(), tiling.vector()
+    tiles, read = walk(*vectors, design.machine), operand_tiles(*vectors)
+    moving = bool(design.machine[mc.DATAFLOW] == mc.INPUT_STATIONARY)
     found: dict[str, StoredTiles] = {}
     for name, memory in design.compressed_memories.items():
         port = next(one for one in design.data_ports if one.name == name)
-        key = np.zeros(len(tiles), np.int64)
-        for axis in _PLACES[name]:
-            key = key * (tiles[:, axis].max() + 1) + tiles[:, axis]
-        _, chosen, tile_of = np.unique(key, return_index=True, return_inverse=True)
+        tile_of = read[name == "weight"]
+        chosen = np.empty(int(tile_of.max()) + 1, np.int64)
+        chosen[tile_of[::-1]] = np.arange(len(tiles))[::-1]  # the first that reads it
         places = tiles[chosen]
         form = BovedaFormat(
             group=memory.group, container_bits=port.lane_bits[0], signed=port.lane_signed[0]
         )
-        placed, rows = place_tiles(_tile_words(design, name, places, arrays), memory, form)
+        operand = arrays[0] if name == "ifmap" else arrays[1]
+        starts, widths = tile_widths(name, places, operand, port.lanes, form, moving=moving)
         found[name] = StoredTiles(
             name=name,
             memory=memory,
             places=places,
             tile_of=tile_of,
-            words=np.diff(placed[0]),
-            rows=rows,
-            placed=placed,
+            starts=starts,
+            widths=widths,
             word_bits=port.bits,
             container_bits=port.lane_bits[0],
         )
     return found
-
-
-def _tile_words(
-    design: CoreDesign, name: str, places: IntArray, arrays: tuple[IntegerArray, IntegerArray]
-) -> Iterator[IntegerArray]:
-    """The words of each tile, as the port carries them."""
-    lanes = next(port.lanes for port in design.data_ports if port.name == name)
-    moving = bool(design.machine[mc.DATAFLOW] == mc.INPUT_STATIONARY)
-    for row in places:
-        if name == "ifmap":
-            yield layout.ifmap_words(row, arrays[0], lanes)
-        else:
-            yield layout.weight_words(row, arrays[1], lanes, moving=moving)
 
 
 def check_fit(
@@ -203,10 +200,7 @@ def fit_tiling(
     Tiles may at first have as many words as would fit at the mean rows a word of the tiling that
     suits any values.  Raises `InputError` if nothing fits.
     """
-    memories = design.compressed_memories
-    sizes = {
-        one: (memories[one].rows(design.word_bits(one)), design.depth(one)) for one in memories
-    }
+    sizes = {one: (design.sure_depth(one), design.depth(one)) for one in design.compressed_memories}
     words = {one: deepest for one, (_, deepest) in sizes.items()}
     sure = _best(problem, design.machine)
     counted: dict[Tiling | None, dict[str, StoredTiles]] = {}
@@ -218,7 +212,7 @@ def fit_tiling(
             words[one] = min(max(rows * int(stored.words.sum()) // taken, rows), deepest)
     while True:
         machine = _machine(design, words)
-        tiling = _best(problem, machine)
+        tiling = sure if np.array_equal(machine, design.machine) else _best(problem, machine)
         if tiling is None:
             raise why_nothing_fits(name, problem, machine)
         found = counted.get(tiling) or stored_tiles(design, problem, tiling, arrays)

@@ -93,7 +93,11 @@ def _ifmap(design: CoreDesign, tiles: IntArray, stored: StoredTiles) -> RowCount
     """Each distinct tile is walked once; loads and the walks of each multiply."""
     machine, memory = design.machine, stored.memory
     lanes = stored.rows.shape[1] * memory.group
-    shape = (lanes.bit_length() - 1, memory.group, memory.unit_words.bit_length() - 1)
+    shape = (
+        lanes.bit_length() - 1,
+        memory.group.bit_length() - 1,
+        memory.unit_words.bit_length() - 1,
+    )
     stationary = machine[mc.DATAFLOW] == mc.INPUT_STATIONARY
     blocks = {
         mc.WEIGHT_STATIONARY: int(tiles[:, cmd.PIXELS].max()),
@@ -125,7 +129,7 @@ def _weights(design: CoreDesign, tiles: IntArray, stored: StoredTiles) -> RowCou
         mc.INPUT_STATIONARY: (ones, -(-pixels // int(machine[mc.COLUMNS]))),
     }[int(machine[mc.DATAFLOW])]
     uses = np.stack([stored.tile_of, tiles[:, cmd.LOAD_WEIGHT], steps, repeats], axis=1)
-    row_read, entry_read = walk_weights(uses, stored.placed, stored.memory.unit_words)
+    row_read, entry_read = walk_weights(uses, stored.stored, stored.directory, stored.form)
     return RowCounts(
         row_read=row_read,
         row_write=_written(tiles, cmd.LOAD_WEIGHT, stored),

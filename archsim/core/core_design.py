@@ -109,7 +109,7 @@ class CoreDesign(Design):
             "accumulator": self.accumulator_memory,
         }[name]
 
-    @property
+    @cached_property
     def compressed_memories(self) -> dict[str, Boveda]:
         """The compressed scratchpads of operands, by operand."""
         memories = {name: self.memory(name) for name in ("ifmap", "weight")}

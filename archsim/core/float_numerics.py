@@ -141,16 +141,15 @@ class FloatNumerics:
         )
 
     def _patterns(
-        self, layer: Conv2d | MatMul, problem: Problem, tiling: Tiling, operands: FloatOperands
+        self,
+        layer: Conv2d | MatMul,
+        tiling: Tiling,
+        operands: FloatOperands,
+        stored: tuple[IntArray, IntArray],
     ) -> IntArray:
         """Patterns of the ofmap [images, groups, P, Q, K]."""
-        sums = float_sums(
-            problem,
-            layout.split_ifmap(layer, problem, operands.ifmap),
-            layout.split_weight(layer, problem, operands.weight),
-            self.dot,
-            tiling.channels,
-        )
+        problem = self.problem(layer)
+        sums = float_sums(problem, *stored, self.dot, tiling.channels)
         bias: IntArray | int = 0
         if operands.bias is not None:
             split = layout.split_bias(layer, problem, operands.bias)
@@ -158,12 +157,16 @@ class FloatNumerics:
         return self.output.compute(sums, bias, bool(problem.relu))
 
     def ofmap(
-        self, layer: Conv2d | MatMul, tiling: Tiling, operands: FloatOperands
+        self,
+        layer: Conv2d | MatMul,
+        tiling: Tiling,
+        operands: FloatOperands,
+        stored: tuple[IntArray, IntArray] | None = None,
     ) -> npt.NDArray[np.float32]:
         """What the core computes, as numbers, in the layer's shape; sums follow the tiling."""
-        problem = self.problem(layer)
-        patterns = self._patterns(layer, problem, tiling, operands)
-        joined = layout.join_ofmap(layer, problem, patterns)
+        stored = stored or self.stored(layer, operands)
+        patterns = self._patterns(layer, tiling, operands, stored)
+        joined = layout.join_ofmap(layer, self.problem(layer), patterns)
         return self.output.ofmap.decode(joined).astype(np.float32)
 
     def words(self, tiled: TiledLayer, operands: FloatOperands) -> dict[str, IntArray]:
@@ -173,12 +176,11 @@ class FloatNumerics:
         an infinity passed by.
         """
         layer, problem, tiles = tiled.layer, tiled.problem, tiled.tiles
-        ifmap = layout.split_ifmap(layer, problem, operands.ifmap)
-        weight = layout.split_weight(layer, problem, operands.weight)
+        ifmap, weight = self.stored(layer, operands)
         bias = np.zeros((problem.groups, problem.filters), np.int64)
         if operands.bias is not None:
             bias = layout.split_bias(layer, problem, operands.bias)
-        ofmap = self._patterns(layer, problem, tiled.tiling, operands)
+        ofmap = self._patterns(layer, tiled.tiling, operands, (ifmap, weight))
         idle = self._idle(tiled, ifmap)
         columns = self.columns
         lanes = bit_ceil(self.dot.length), columns, columns

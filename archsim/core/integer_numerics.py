@@ -17,7 +17,8 @@ from archsim.numbers import AnyIntArray, IntArray
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
 
-Split = tuple[AnyIntArray, AnyIntArray, IntArray | None]
+Stored = tuple[AnyIntArray, AnyIntArray]
+Bias = IntArray | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,39 +78,46 @@ class IntegerNumerics(IntegerIntake):
         """Multiplier and shift of the layer."""
         return operands.multiplier, operands.shift
 
-    def stored(self, layer: Conv2d | MatMul, operands: Operands) -> tuple[AnyIntArray, AnyIntArray]:
+    def stored(self, layer: Conv2d | MatMul, operands: Operands) -> Stored:
         """Ifmap and weights, split as in `layout`."""
-        return self._split(layer, self.problem(layer), operands)[:2]
-
-    def _split(self, layer: Conv2d | MatMul, problem: Problem, operands: Operands) -> Split:
-        bias = None
-        if operands.bias is not None:
-            bias = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
+        problem = self.problem(layer)
         return (
             layout.split_ifmap(layer, problem, operands.ifmap),
             layout.split_weight(layer, problem, operands.weight),
-            bias,
         )
 
-    def _compute(self, problem: Problem, split: Split, operands: Operands) -> IntArray:
+    def _bias(self, layer: Conv2d | MatMul, problem: Problem, bias: AnyIntArray | None) -> Bias:
+        return None if bias is None else layout.split_bias(layer, problem, bias.astype(np.int64))
+
+    def _compute(
+        self, problem: Problem, split: tuple[AnyIntArray, AnyIntArray, Bias], operands: Operands
+    ) -> IntArray:
         widths = (self.operand_bits, self.accumulator_bits)
         return compute(problem, split, self.scaling(operands), widths)
 
-    def ofmap(self, layer: Conv2d | MatMul, tiling: Tiling, operands: Operands) -> IntArray:
+    def ofmap(
+        self,
+        layer: Conv2d | MatMul,
+        tiling: Tiling,
+        operands: Operands,
+        stored: Stored | None = None,
+    ) -> IntArray:
         """The integers that the core computes; sums wrap, so the tiling does not matter."""
         problem = self.problem(layer)
-        split = self._split(layer, problem, operands)
+        bias = self._bias(layer, problem, operands.bias)
+        split = (*(stored or self.stored(layer, operands)), bias)
         return layout.join_ofmap(layer, problem, self._compute(problem, split, operands))
 
     def words(self, tiled: TiledLayer, operands: Operands) -> dict[str, IntArray]:
         """The words of the four ports of data."""
         problem, tiles = tiled.problem, tiled.tiles
-        split = self._split(tiled.layer, problem, operands)
-        ifmap, weight = split[0].astype(np.int64), split[1].astype(np.int64)
-        bias = np.zeros((problem.groups, problem.filters), np.int64)
-        if split[2] is not None:
-            bias = split[2]
-        ofmap = self._compute(problem, split, operands)
+        stored, given = (
+            self.stored(tiled.layer, operands),
+            self._bias(tiled.layer, problem, operands.bias),
+        )
+        ifmap, weight = stored[0].astype(np.int64), stored[1].astype(np.int64)
+        bias = np.zeros((problem.groups, problem.filters), np.int64) if given is None else given
+        ofmap = self._compute(problem, (*stored, given), operands)
         padding = None
         if self.columns_are_pixels:
             nothing = np.zeros((problem.groups, problem.filters), np.int64)

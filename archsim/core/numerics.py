@@ -83,6 +83,15 @@ class Numerics(Intake, Protocol):
         """
         ...
 
-    def ofmap(self, layer: Conv2d | MatMul, tiling: Tiling, operands: Any) -> Any:
-        """What the core computes for a layer: an array [N, K, P, Q] or [b, M, N]."""
+    def ofmap(
+        self,
+        layer: Conv2d | MatMul,
+        tiling: Tiling,
+        operands: Any,
+        stored: tuple[IntegerArray, IntegerArray] | None = None,
+    ) -> Any:
+        """What the core computes for a layer: an array [N, K, P, Q] or [b, M, N].
+
+        stored: what `stored` answered, where it has been asked already.
+        """
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
@@ -47,13 +48,16 @@ class Problem:
 
     def vector(self) -> IntArray:
         """The fields in order, for the kernels."""
-        return np.array([getattr(self, entry.name) for entry in fields(self)], np.int64)
+        return np.array(_FIELDS(self), np.int64)
 
     @property
     def macs(self) -> int:
         """Multiply-accumulates, those on padding included."""
         pixels = self.images * self.groups * self.out_height * self.out_width
         return pixels * self.filters * self.channels * self.kernel_height * self.kernel_width
+
+
+_FIELDS = attrgetter(*(entry.name for entry in fields(Problem)))
 
 
 def problem_of(layer: Conv2d | MatMul) -> Problem:

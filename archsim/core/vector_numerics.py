@@ -123,7 +123,13 @@ class VectorNumerics:
         bias = layout.split_bias(layer, problem, operands.bias)
         return bias, layout.split_bias(layer, problem, operands.multiplier)
 
-    def ofmap(self, layer: Conv2d | MatMul, tiling: Tiling, operands: VectorOperands) -> IntArray:
+    def ofmap(
+        self,
+        layer: Conv2d | MatMul,
+        tiling: Tiling,
+        operands: VectorOperands,
+        stored: None = None,
+    ) -> IntArray:
         """Value times scale, exact, in the layer's shape, units of `ofmap_coarse`.
 
         Collectors begin anew with every channel tile, so that what saturates follows the tiling.

@@ -143,22 +143,50 @@ def _mark_loads(tiles: IntArray) -> None:
 
 
 @kernel
+def _position(
+    at: int, problem: IntArray, tiling: IntArray, counts: tuple[int, int, int, int]
+) -> tuple[int, int, int, int]:
+    """Of a tile of the walk: its group, pixel tile (of all images), filter and channel tile."""
+    n_rows, n_columns, n_filters, n_channels = counts
+    pixel_tiles = problem[pb.IMAGES] * n_rows * n_columns
+    step, channel = divmod(at, n_channels)
+    if tiling[pb.T_FILTERS_OUTER] == 0:
+        outer, filter_tile = divmod(step, n_filters)
+        group, pixel = divmod(outer, pixel_tiles)
+    else:
+        outer, pixel = divmod(step, pixel_tiles)
+        group, filter_tile = divmod(outer, n_filters)
+    return group, pixel, filter_tile, channel
+
+
+@kernel
+def operand_tiles(problem: IntArray, tiling: IntArray) -> tuple[IntArray, IntArray]:
+    """The number of the ifmap tile, and of the weight tile, that each tile of the walk reads.
+
+    Numbers of distinct tiles from 0 on.
+    """
+    counts = tile_counts(problem, tiling)
+    n_rows, n_columns, n_filters, n_channels = counts
+    pixel_tiles = problem[pb.IMAGES] * n_rows * n_columns
+    total = problem[pb.GROUPS] * pixel_tiles * n_filters * n_channels
+    ifmap, weight = np.empty(total, np.int64), np.empty(total, np.int64)
+    for at in range(total):
+        group, pixel, filter_tile, channel = _position(at, problem, tiling, counts)
+        ifmap[at] = (group * pixel_tiles + pixel) * n_channels + channel
+        weight[at] = (group * n_filters + filter_tile) * n_channels + channel
+    return ifmap, weight
+
+
+@kernel
 def walk(problem: IntArray, tiling: IntArray, machine: IntArray) -> IntArray:
     """All tiles of a layer, in order: [tiles, WALK_COLUMNS]; MULTIPLIER and SHIFT are left 0."""
-    n_rows, n_columns, n_filters, n_channels = tile_counts(problem, tiling)
+    counts = tile_counts(problem, tiling)
+    n_rows, n_columns, n_filters, n_channels = counts
     pixel_tiles = problem[pb.IMAGES] * n_rows * n_columns
     total = problem[pb.GROUPS] * pixel_tiles * n_filters * n_channels
     tiles = np.zeros((total, cmd.WALK_COLUMNS), np.int64)
-    inner = n_filters if tiling[pb.T_FILTERS_OUTER] == 0 else pixel_tiles
     for at in range(total):
-        step, channel = divmod(at, n_channels)
-        outer, position = divmod(step, inner)
-        if tiling[pb.T_FILTERS_OUTER] == 0:
-            group, pixel = divmod(outer, pixel_tiles)
-            filter_tile = position
-        else:
-            group, filter_tile = divmod(outer, n_filters)
-            pixel = position
+        group, pixel, filter_tile, channel = _position(at, problem, tiling, counts)
         row = tiles[at]
         row[cmd.TILE_GROUP] = group
         row[cmd.TILE_IMAGE] = pixel // (n_rows * n_columns)

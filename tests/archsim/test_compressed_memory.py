@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compressed_tiles import tile_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from archsim.compressed_memory import Boveda
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core import schedule as sc
-from archsim.core.compressed_fit import fit_tiling, place_tiles, stored_tiles
+from archsim.core.compressed_fit import fit_tiling, stored_tiles
 from archsim.core.core_design import CoreDesign
 from archsim.core.problem import Tiling
 from archsim.core.walk import walk
@@ -119,8 +120,7 @@ def test_rows_are_those_of_the_codec(
     low, high = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
     words = rng.integers(low, high, (count, 2 * group)) >> rng.integers(0, bits, (count, 1))
     form = BovedaFormat(group=group, container_bits=bits, signed=signed)
-    memory = Boveda(capacity_bytes=1 << 16, group=group, unit_words=unit)
-    counted = place_tiles([words], memory, form)[1][0]
+    counted = tile_of(words, form, unit).rows[0]
     for column in range(2):
         lanes = words[:, column * group : (column + 1) * group]
         units = [lanes[at : at + unit] for at in range(0, count, unit)]

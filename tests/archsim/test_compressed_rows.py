@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from compressed_designs import random_design, with_compressed
+from compressed_tiles import tile_of
 from compressed_walks import plain_row_actions
 from tensorcore_designs import random_design as random_tensor_core
 
@@ -15,7 +16,7 @@ from archsim.codecs.boveda_kernels import measure
 from archsim.compressed_memory import Boveda
 from archsim.core import compressed_rows
 from archsim.core.actions import ROW_ACTIONS
-from archsim.core.compressed_fit import place_tiles, stored_tiles, word_widths
+from archsim.core.compressed_fit import stored_tiles
 from archsim.core.compressed_rows import row_actions, row_bounds
 from archsim.core.numerics import Drawing
 from archsim.core.problem import Tiling
@@ -126,10 +127,10 @@ def _never_spilt(placed: Any) -> Any:
 
 
 def _uses(column: int, value: int) -> Any:
-    def change(kernel: Any, uses: Any, placed: Any, unit_words: int) -> Any:
+    def change(kernel: Any, uses: Any, *rest: Any) -> Any:
         other = uses.copy()
         other[:, column] = value
-        return kernel(other, placed, unit_words)
+        return kernel(other, *rest)
 
     return change
 
@@ -152,8 +153,13 @@ FAULTS: dict[str, Any] = {
             rows, placed, (*shape[:2], 0), loops, found
         ),
     ),
-    "no weight spills": _changed(
-        "walk_weights", lambda kernel, uses, placed, unit: kernel(uses, _never_spilt(placed), unit)
+    "weights a bit narrower": _changed(
+        "walk_weights",
+        lambda kernel, uses, stored, *rest: kernel(uses, (stored[0], stored[1] - 1), *rest),
+    ),
+    "units of weights begin in row 0": _changed(
+        "walk_weights",
+        lambda kernel, uses, stored, directory, form: kernel(uses, stored, directory * 0, form),
     ),
     "weights are never read again": _changed("walk_weights", _uses(3, 1)),
     "every weight tile is loaded": _changed("walk_weights", _uses(1, 1)),
@@ -183,18 +189,17 @@ def test_widths_many_values_at_a_time(bits: int, signed: bool) -> None:
         one_by_one = np.empty(180, np.uint8)
         values = words.astype(form.value_type).reshape(-1)
         measure(values, (3 * group, 3), form.numbers, (0, 180), one_by_one)
-        assert np.array_equal(word_widths(words, form).reshape(-1), one_by_one)
+        assert np.array_equal(tile_of(words, form).widths.reshape(-1), one_by_one)
 
 
 def test_rows_by_hand() -> None:
     """Words of 3 bits in units of 4: rows 0, 0, 0 and 1 (bits 6 to 8), 1; then row 2."""
-    memory = Boveda(capacity_bytes=1024, group=2, unit_words=4)
     form = BovedaFormat(group=2, container_bits=8, signed=True)
     words = np.full((5, 2), 3)
-    (starts, places), rows = place_tiles([words], memory, form)
-    assert starts.tolist() == [0, 5]
-    assert places.tolist() == [[0, 0, 1, 2, 4]]
-    assert rows.tolist() == [[3]]
+    stored = tile_of(words, form, unit_words=4)
+    assert stored.words.tolist() == [5]
+    assert stored.placed[1].tolist() == [[0, 0, 1, 2, 4]]
+    assert stored.rows.tolist() == [[3]]
 
 
 BOTH = Systolic(

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from amaranth.sim import Simulator
-from compressed_counts import expected_counts
+from compressed_counts import Tile, expected_counts, rows_of
 
-from archsim.codecs.boveda_format import BovedaFormat
 from archsim.compressed_memory import Boveda
-from archsim.core.compressed_fit import place_tiles
 from rtl.cases import Draw
 from rtl.core.compressed_scratchpad import COUNTED, CompressedScratchpad
 
@@ -37,9 +35,9 @@ class Store:
 
     def fits(self, words: Words) -> bool:
         """Whether a tile of these words does."""
-        form = BovedaFormat(group=self.memory.group, container_bits=self.bits, signed=self.signed)
         deep = len(words) <= self.memory.depth(self.lanes * self.bits)
-        return deep and int(place_tiles([words], self.memory, form)[1].max()) <= self.rows
+        taken = map(rows_of, Tile(words.tolist(), self).columns)
+        return deep and max(taken) <= self.rows
 
     def pack(self, word: Sequence[int]) -> int:
         """Lanes as one integer."""

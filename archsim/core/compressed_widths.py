@@ -1,0 +1,212 @@
+"""Widths of the groups in the words of tiles, measured in the operands as they lie.
+
+The words themselves are those of `archsim.core.layout`; only their widths are wanted here, so
+weights, of which a word takes lanes from as many filters, need not be transposed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from archsim.codecs.boveda_format import BovedaFormat, Bytes, Values
+from archsim.codecs.boveda_kernels import Form, group_width, measure, wide
+from archsim.core import commands as cmd
+from archsim.core.kernel import kernel
+from archsim.core.numerics import IntegerArray
+from archsim.numbers import IntArray
+
+Tiles = tuple[IntArray, IntArray]
+"""A command row of each tile; the first word of each, and one more."""
+
+Operand = tuple[Values, tuple[int, int, int, int, int]]
+"""An operand split as in `archsim.core.layout`, flat, and its shape."""
+
+Word = tuple[int, Form]
+"""Lanes of a word, and how they are stored."""
+
+Packed = npt.NDArray[np.uint64]
+
+Scratch = tuple[Values, Packed, tuple[np.uint64, int]]
+"""Words of a tile, densely: as values, and the same bytes 64 bits at a time, with `_lane`."""
+
+_ONES = {1: np.uint64(0x0101010101010101), 2: np.uint64(0x0001000100010001)}
+
+
+def _lane(values: npt.DTypeLike) -> tuple[np.uint64, int]:
+    """The lowest bit of each value in 64 bits, and the bits of a value."""
+    size = np.dtype(values).itemsize
+    return _ONES[size], 8 * size
+
+
+@kernel
+def _measure_whole(packed: Packed, form: Form, lane: tuple[np.uint64, int], widths: Bytes) -> None:
+    """Widths of groups that fill 64 bits, some values at a time; as `boveda_kernels.measure`.
+
+    packed [groups · words of a group].
+    """
+    ones, bits = lane
+    top, mask = np.uint64(bits - 1), np.uint64((1 << bits) - 1)
+    size = len(packed) // len(widths)
+    for group in range(len(widths)):
+        union = np.uint64(0)
+        for at in range(group * size, (group + 1) * size):
+            values = packed[at]
+            if form[2]:
+                negative = (values >> top) & ones
+                values = (values ^ (negative * mask)) + negative
+            union |= values
+        union |= union >> np.uint64(32)
+        union |= union >> np.uint64(16)
+        if bits == 8:
+            union |= union >> np.uint64(8)
+        widths[group] = group_width(wide(union & mask), form)
+
+
+@kernel
+def _measure_words(scratch: Scratch, word: Word, widths: Bytes) -> None:
+    """Widths [words · columns] of the first words of the scratch."""
+    (values, packed, lane), (lanes, form) = scratch, word
+    size = form[0] * (lane[1] // 8)
+    if size % 8 == 0:
+        _measure_whole(packed[: len(widths) * size // 8], form, lane, widths)
+    else:
+        measure(values, (lanes, lanes // form[0]), form, (0, len(widths)), widths)
+
+
+@kernel
+def _copy(source: Values, target: Values) -> None:
+    """Slices, of which compilers know that no index is negative, make vectors."""
+    for at in range(len(source)):
+        target[at] = source[at]
+
+
+@kernel
+def _measure_ifmap(
+    tiles: Tiles, operand: Operand, word: Word, scratch: Scratch, widths: Bytes
+) -> None:
+    """Widths [words · columns] of regions of an ifmap: rows, columns, channels, densely."""
+    (rows, starts), (values, shape), (lanes, form) = tiles, operand, word
+    target, columns = scratch[0], lanes // form[0]
+    for tile in range(len(rows)):
+        row = rows[tile]
+        channels, at = row[cmd.TILE_CHANNELS], 0
+        pixels, run = row[cmd.PITCH] // channels, channels
+        if channels == shape[4]:
+            pixels, run = 1, row[cmd.PITCH]
+        plane = row[cmd.TILE_IMAGE] * shape[1] + row[cmd.TILE_GROUP]
+        for down in range(row[cmd.HEIGHT]):
+            line = (plane * shape[2] + row[cmd.IFMAP_ROW] + down) * shape[3]
+            for across in range(pixels):
+                pixel = line + row[cmd.IFMAP_COLUMN] + across
+                source = pixel * shape[4] + row[cmd.TILE_CHANNEL]
+                _copy(values[source : source + run], target[at : at + run])
+                at += run
+        target[at : (starts[tile + 1] - starts[tile]) * lanes] = 0
+        found = widths[starts[tile] * columns : starts[tile + 1] * columns]
+        _measure_words(scratch, word, found)
+
+
+@kernel
+def _gather_union(
+    values: Values, lines: tuple[int, int, int], elements: tuple[int, int], union: Values
+) -> None:
+    """The bitwise or of the magnitudes of some lines, element by element.
+
+    lines: the first one, the one behind the last, and their length.  elements: first, and how many.
+    """
+    first, last, length = lines
+    begin, count = elements
+    found = union[:count]
+    found[:] = 0
+    for line in range(first, last):
+        run = values[line * length + begin : line * length + begin + count]
+        for element in range(count):
+            found[element] |= abs(run[element])
+
+
+@kernel
+def _measure_filters(
+    tiles: Tiles, operand: Operand, word: Word, union: Values, widths: Bytes
+) -> None:
+    """Widths [words · columns] of weights of which a word takes one of each filter.
+
+    union: unsigned, as long as a filter.
+    """
+    (rows, starts), (values, shape), (lanes, form) = tiles, operand, word
+    columns, taps = lanes // form[0], shape[2] * shape[3]
+    length = taps * shape[4]
+    for tile in range(len(rows)):
+        row = rows[tile]
+        channels, end = row[cmd.TILE_CHANNELS], row[cmd.TILE_FILTER] + row[cmd.TILE_FILTERS]
+        runs, count = taps, channels
+        if channels == shape[4]:
+            runs, count = 1, length
+        at, line = starts[tile], row[cmd.TILE_GROUP] * shape[1]
+        for block in range(row[cmd.TILE_FILTER], end, lanes):
+            for column in range(columns):
+                low = min(block + column * form[0], end)
+                lines = (line + low, line + min(low + form[0], end), length)
+                for run in range(runs):
+                    _gather_union(
+                        values, lines, (run * shape[4] + row[cmd.TILE_CHANNEL], count), union
+                    )
+                    place = (at + run * count) * columns + column
+                    for element in range(count):
+                        width = group_width(wide(union[element]), form)
+                        widths[place + element * columns] = width
+            at += runs * count
+
+
+@kernel
+def _measure_runs(
+    tiles: Tiles, operand: Operand, word: Word, scratch: Scratch, widths: Bytes
+) -> None:
+    """Widths [words · columns] of weights that enter the rows: chunks of runs, of each filter."""
+    (rows, starts), (values, shape), (lanes, form) = tiles, operand, word
+    target, columns = scratch[0], lanes // form[0]
+    for tile in range(len(rows)):
+        row = rows[tile]
+        channels, filters = row[cmd.TILE_CHANNELS], row[cmd.TILE_FILTERS]
+        length = row[cmd.RUN_LENGTH]
+        chunks = (length + lanes - 1) // lanes
+        target[: (starts[tile + 1] - starts[tile]) * lanes] = 0
+        for line in range(filters):
+            source = row[cmd.TILE_GROUP] * shape[1] + row[cmd.TILE_FILTER] + line
+            source = source * shape[2] * shape[3] * shape[4] + row[cmd.TILE_CHANNEL]
+            for element in range(shape[2] * shape[3] * channels):
+                run, place = divmod(element, length)
+                at = (run * chunks + place // lanes) * filters + line
+                tap, channel = divmod(element, channels)
+                target[at * lanes + place % lanes] = values[source + tap * shape[4] + channel]
+        found = widths[starts[tile] * columns : starts[tile + 1] * columns]
+        _measure_words(scratch, word, found)
+
+
+def tile_widths(
+    name: str, tiles: IntArray, operand: IntegerArray, lanes: int, form: BovedaFormat, moving: bool
+) -> tuple[IntArray, Bytes]:
+    """First word of each tile, and one more; widths [words, columns] of all their words.
+
+    tiles: a command row of each.  operand: ifmap or weight, as name says, split as in
+    `archsim.core.layout`.  moving: weights enter the rows of the array (`layout.weight_words`).
+    """
+    words = tiles[:, cmd.IFMAP_WORDS if name == "ifmap" else cmd.WEIGHT_WORDS]
+    starts = np.concatenate([[0], np.cumsum(words)])
+    widths = np.empty(int(starts[-1]) * (lanes // form.group), np.uint8)
+    values = np.ascontiguousarray(operand, form.value_type)
+    outer, middle, height, width, channels = values.shape
+    held = (values.reshape(-1), (outer, middle, height, width, channels))
+    placed, word = (tiles, starts), (lanes, form.numbers)
+    if name == "weight" and not moving:
+        union = np.empty(height * width * channels, f"uint{8 * values.itemsize}")
+        _measure_filters(placed, held, word, union, widths)
+    else:
+        packed = np.empty(-(-int(words.max()) * lanes * values.itemsize // 8), np.uint64)
+        scratch = packed.view(values.dtype), packed, _lane(values.dtype)
+        measure_tiles = _measure_runs if name == "weight" else _measure_ifmap
+        measure_tiles(placed, held, word, scratch, widths)
+    return starts, widths.reshape(-1, lanes // form.group)
+
+
+__all__ = ["tile_widths"]

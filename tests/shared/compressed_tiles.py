@@ -1,0 +1,38 @@
+"""Words as the only tile of a compressed ifmap."""
+
+from typing import Any
+
+import numpy as np
+
+from archsim.codecs.boveda_format import BovedaFormat
+from archsim.compressed_memory import Boveda
+from archsim.core import commands as cmd
+from archsim.core.compressed_fit import StoredTiles
+from archsim.core.compressed_widths import tile_widths
+
+
+def tile_of(words: Any, form: BovedaFormat, unit_words: int = 16) -> StoredTiles:
+    """A pixel a word, a channel a lane: [words, lanes]."""
+    count, lanes = words.shape
+    row = np.zeros((1, cmd.WALK_COLUMNS), np.int64)
+    row[0, [cmd.HEIGHT, cmd.TILE_CHANNELS, cmd.PITCH, cmd.IFMAP_WORDS]] = (
+        1,
+        lanes,
+        words.size,
+        count,
+    )
+    ifmap = words.reshape(1, 1, 1, count, lanes)
+    starts, widths = tile_widths("ifmap", row, ifmap, lanes, form, moving=False)
+    return StoredTiles(
+        name="ifmap",
+        memory=Boveda(capacity_bytes=1 << 16, group=form.group, unit_words=unit_words),
+        places=row,
+        tile_of=np.zeros(1, np.int64),
+        starts=starts,
+        widths=widths,
+        word_bits=lanes * form.container_bits,
+        container_bits=form.container_bits,
+    )
+
+
+__all__ = ["tile_of"]
