@@ -238,7 +238,7 @@ def time_layer(
 def _time_tiles(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) -> LayerResult:
     """A layer in a tiling that is known to fit."""
     from archsim.core import summary
-    from archsim.core.actions import count_actions
+    from archsim.core.actions import count_actions, count_entry_writes
     from archsim.core.commands import check_commands
     from archsim.core.walk import walk
 
@@ -257,7 +257,9 @@ def _time_tiles(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) -> L
         bytes_moved=dict(
             zip(TRAFFIC, figures[summary.IFMAP_BYTES : summary.OFMAP_BYTES + 1], strict=True)
         ),
-        actions=Actions(count_actions(tiles, design.machine)),
+        actions=Actions(
+            count_actions(tiles, design.machine) | count_entry_writes(tiles, design.directories)
+        ),
         tiles=figures[summary.TILES],
         folds=figures[summary.FOLDS],
         tiling=tiling,

@@ -8,15 +8,19 @@ array_step                              moving words that enter the array (all P
 stationary_step                         stationary words that enter the array
 ofmap_write                             words that leave through the ofmap port
 
-Of a compressed memory, where the operands are known (`archsim.core.compressed_rows`), with
-<operand> in front:
+Of a compressed memory, with <operand> in front; all but the last where the operands are known
+(`archsim.core.compressed_rows`):
 
 row_read, row_write                     banks of rows read and written: two for each group column
                                         of weights, two for each lane of the ifmap
 entry_read                              banks of directories read
+entry_write                             entries of directories written: one for each group column
+                                        and unit of words of a loaded tile, whatever the values are
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
@@ -35,8 +39,14 @@ ACTIONS = (
     "ofmap_write",
 )
 
-ROW_ACTIONS = ("row_read", "row_write", "entry_read")
+ROW_ACTIONS = ("row_read", "row_write", "entry_read", "entry_write")
 """Of a compressed memory, behind the operand's name."""
+
+_LOADED = {
+    "ifmap": (cmd.IFMAP_WORDS, cmd.LOAD_IFMAP),
+    "weight": (cmd.WEIGHT_WORDS, cmd.LOAD_WEIGHT),
+}
+"""Words of a tile of an operand, and whether it is loaded."""
 
 
 def _folds(tiles: IntArray, machine: IntArray) -> dict[str, IntArray]:
@@ -79,14 +89,33 @@ def _folds(tiles: IntArray, machine: IntArray) -> dict[str, IntArray]:
     }
 
 
+def _loaded(tiles: IntArray, operand: str) -> IntArray:
+    """Per tile: words that are loaded of "ifmap" or "weight"."""
+    words, load = _LOADED[operand]
+    return tiles[:, words] * tiles[:, load]
+
+
+def count_entry_writes(
+    tiles: IntArray, directories: Mapping[str, tuple[int, int]]
+) -> dict[str, int]:
+    """The `entry_write` of a layer's tiles [tiles, WALK_COLUMNS]: their units, the last one short.
+
+    directories: by operand, words of a unit and group columns (`CoreDesign.directories`).
+    """
+    return {
+        f"{operand}_entry_write": columns * int((-(-_loaded(tiles, operand) // unit_words)).sum())
+        for operand, (unit_words, columns) in directories.items()
+    }
+
+
 def count_actions(tiles: IntArray, machine: IntArray) -> dict[str, int]:
     """The actions of a layer's tiles [tiles, WALK_COLUMNS] on a machine."""
     work = _folds(tiles, machine)
     outputs = tiles[:, cmd.OUTPUT_WORDS] * tiles[:, cmd.LAST_K]
     first = tiles[:, cmd.FIRST_K]
     counts = {
-        "ifmap_write": tiles[:, cmd.IFMAP_WORDS] * tiles[:, cmd.LOAD_IFMAP],
-        "weight_write": tiles[:, cmd.WEIGHT_WORDS] * tiles[:, cmd.LOAD_WEIGHT],
+        "ifmap_write": _loaded(tiles, "ifmap"),
+        "weight_write": _loaded(tiles, "weight"),
         "bias_write": tiles[:, cmd.BIAS_WORDS],
         "ifmap_read": work["ifmap_read"],
         "weight_read": work["weight_read"],

@@ -9,14 +9,14 @@ one of the same tile.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
-from archsim.core.actions import ROW_ACTIONS
+from archsim.core.actions import ROW_ACTIONS, count_entry_writes
 from archsim.core.compressed_fit import StoredTiles, stored_tiles
 from archsim.core.compressed_kernels import walk_ifmap, walk_weights
 from archsim.core.core_design import CoreDesign
@@ -27,7 +27,8 @@ from workloads.layers import Conv2d, MatMul
 
 @dataclass(frozen=True, kw_only=True)
 class RowCounts:
-    """Of one operand in a layer: banks of rows read and written, banks of directories read."""
+    """What depends on values of one operand in a layer: reads and writes of rows, reads of
+    directories."""
 
     row_read: int
     row_write: int
@@ -35,14 +36,14 @@ class RowCounts:
 
     def actions(self, operand: str) -> dict[str, int]:
         """By the names of `archsim.core.actions`."""
-        return {f"{operand}_{what}": getattr(self, what) for what in ROW_ACTIONS}
+        return {f"{operand}_{what}": count for what, count in asdict(self).items()}
 
 
 def row_actions(
     design: CoreDesign, tiles: IntArray, found: dict[str, StoredTiles]
 ) -> dict[str, int]:
     """The row actions of a layer.  tiles [tiles, WALK_COLUMNS]: its walk; found: what they take."""
-    counts: dict[str, int] = {}
+    counts = count_entry_writes(tiles, design.directories)
     for name, stored in found.items():
         count = _ifmap if name == "ifmap" else _weights
         counts |= count(design, tiles, stored).actions(name)
@@ -70,15 +71,15 @@ def row_bounds(design: CoreDesign, reads: dict[str, float]) -> dict[str, float]:
     """The most that the row actions can be for so many reads and writes of words.
 
     reads: counts by action.  Every read takes two banks in each piece (a group column of weights, a
-    lane of the ifmap) and an entry of each bank of directories; every word written takes a row.
+    lane of the ifmap) and an entry of each bank of directories; every word written takes a row,
+    and an entry of each directory (of a tile with one word).
     """
     bounds: dict[str, float] = {}
-    for name, memory in design.compressed_memories.items():
-        port = next(one for one in design.data_ports if one.name == name)
-        columns = port.lanes // memory.group
-        pieces, banks = (port.lanes, 2) if name == "ifmap" else (columns, 1)
+    for name, (_, columns) in design.directories.items():
+        lanes = columns * design.compressed_memories[name].group
+        pieces, banks = (lanes, 2) if name == "ifmap" else (columns, 1)
         read, written = reads[f"{name}_read"], reads[f"{name}_write"]
-        most = (2.0 * pieces * read, float(pieces) * written, float(banks * columns) * read)
+        most = (2 * pieces * read, pieces * written, banks * columns * read, columns * written)
         bounds |= {f"{name}_{what}": count for what, count in zip(ROW_ACTIONS, most, strict=True)}
     return bounds
 

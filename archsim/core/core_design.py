@@ -121,6 +121,15 @@ class CoreDesign(Design):
         rows = (f"{name}_{what}" for name in self.compressed_memories for what in ROW_ACTIONS)
         return (*ACTIONS, *rows)
 
+    @property
+    def directories(self) -> dict[str, tuple[int, int]]:
+        """Of each compressed memory, by operand: words of a unit, and group columns of a word."""
+        lanes = {port.name: port.lanes for port in self.data_ports}
+        return {
+            name: (memory.unit_words, lanes[name] // memory.group)
+            for name, memory in self.compressed_memories.items()
+        }
+
     def depth(self, name: str) -> int:
         """Words that can be addressed in one half of a scratchpad."""
         if name == "bias":

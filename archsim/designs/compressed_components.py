@@ -3,8 +3,8 @@
 Every flip-flop and every memory is that of the RTL (`rtl/core/compressed_column.py`), counted in
 the netlist by a test.  Events: banks of rows and directories are read, and rows written, as often
 as counted from the values (`archsim.core.compressed_rows`), or at most if there were none
-(`archsim.energy`); what places and unpacks works with every read of a word, and an entry is written
-with every U-th word.
+(`archsim.energy`), entries as often as tiles have units; what places and unpacks works with every
+read of a word.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archsim.compressed_memory import Boveda
+from archsim.core.actions import ROW_ACTIONS
+from archsim.core.population_count import count_stages
 from archsim.designs.core_components import (
     NARROWEST,
     Components,
@@ -51,6 +53,7 @@ class _Shape:
         self.row_read: Events = {f"{name}_row_read": 1.0}
         self.row_write: Events = {f"{name}_row_write": 1.0}
         self.entry_read: Events = {f"{name}_entry_read": 1.0}
+        self.entry_write: Events = {f"{name}_entry_write": 1.0}
 
     @property
     def address(self) -> int:
@@ -76,7 +79,6 @@ def _memories(shape: _Shape) -> Components:
     depth = -(-shape.rows // 2)
     lanes = shape.lanes // shape.pieces
     units = -(-shape.units // shape.banks)
-    unit_ends = times(shape.write, shape.columns / shape.memory.unit_words)
     return (
         *memory(
             f"{shape.name}.memory",
@@ -94,7 +96,7 @@ def _memories(shape: _Shape) -> Components:
             f"{shape.name}.directory",
             (2 * shape.banks * shape.columns, 1, shape.entry, units),
             shape.entry_read,
-            unit_ends,
+            shape.entry_write,
         ),
         *selectors(
             f"{shape.name}.directory", shape.entry, shape.banks * shape.columns, shape.entry_read
@@ -120,15 +122,22 @@ def _held(shape: _Shape) -> Components:
 
 
 def _counts(shape: _Shape) -> Components:
-    """What counts rows and entries: sums of a cycle, and the counters."""
-    name, rows = f"{shape.name}.count", 2 * shape.pieces
-    entries = shape.banks * shape.columns
-    sums = 2 * rows.bit_length() + entries.bit_length()
-    return (
-        *adders(name, NARROWEST["adder"], shape.pieces, times(shape.read, float(shape.pieces))),
-        *registers(name, sums, 1, shape.read),
-        *registers(name, COUNTER_BITS, 3, {}),
+    """What counts rows and entries: bits and sums of a cycle, and the counters."""
+    name, entries = f"{shape.name}.count", shape.banks * shape.columns
+    counted = (
+        (2 * shape.pieces, shape.read),
+        (2 * shape.columns, shape.write),
+        (entries, shape.read),
+        (entries, shape.write),
     )
+    found: Components = registers(name, COUNTER_BITS, len(ROW_ACTIONS), {})
+    for bits, events in counted:
+        # n bits take about as many full adders, two of them in the narrowest adder
+        pairs = bits // NARROWEST["adder"]
+        sums = sum(most.bit_length() for stage in count_stages(bits) for most in stage)
+        found += adders(name, NARROWEST["adder"], pairs, times(events, float(pairs)))
+        found += registers(name, sums, 1, events)
+    return found
 
 
 def _packing(shape: _Shape) -> Components:

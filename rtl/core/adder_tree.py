@@ -1,8 +1,16 @@
-"""A pipelined tree of adders."""
+"""Trees of adders: combinational, and pipelined."""
 
 from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+
+
+def sum_of(values: list[Value]) -> Value:
+    """Their sum as a balanced tree."""
+    while len(values) > 1:
+        pairs = [a + b for a, b in zip(values[::2], values[1::2], strict=False)]
+        values = pairs + values[2 * len(pairs) :]
+    return values[0]
 
 
 class AdderTree(wiring.Component):

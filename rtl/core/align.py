@@ -45,6 +45,7 @@ class AlignedBanks(wiring.Component):
     row_reads: Signal
     row_writes: Signal
     entry_reads: Signal
+    entry_writes: Signal
 
     def __init__(self, *, memory: Scratchpad, words: Words) -> None:
         self.memory = memory
@@ -145,6 +146,7 @@ class AlignedBanks(wiring.Component):
             self.row_reads.eq(store.row_reads),
             self.row_writes.eq(store.row_writes),
             self.entry_reads.eq(store.entry_reads),
+            self.entry_writes.eq(store.entry_writes),
         ]
         return [store.read_data.word_select(lane, self.bits) for lane in range(self.lanes)]
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.boveda_shift import Unpack
-from rtl.core.compressed_place import WordPlace, sum_of
+from rtl.core.compressed_place import WordPlace
 from rtl.core.compressed_writer import ColumnWriter, bank_bits, entry_bits, index_bits
 from rtl.core.held_bank import HeldBank
 from rtl.core.sram import address_bits
@@ -33,8 +33,9 @@ class CompressedColumn(wiring.Component):
     entries: whether its entry is wanted, and with `straddles` that of the unit behind; a
     cycle later index: the word in the unit, odd: whether the unit's number is; 2 cycles later
     half: as read_half, wanted: a bit a piece, and later: which lanes take the word behind.
-    o: the group, in the wanted pieces.  Counts of this cycle: row_reads: banks of rows read;
-    row_writes: written; entry_reads: banks of the directory read.
+    o: the group, in the wanted pieces.  What happens in this cycle: row_reads: a bit a bank of rows
+    that is read; row_writes: of each piece's even and odd bank, whether they are written;
+    entry_reads, entry_writes: a bit a bank of the directory.
     """
 
     values: Signal
@@ -56,6 +57,7 @@ class CompressedColumn(wiring.Component):
     row_reads: Signal
     row_writes: Signal
     entry_reads: Signal
+    entry_writes: Signal
 
     def __init__(
         self,
@@ -91,9 +93,10 @@ class CompressedColumn(wiring.Component):
                 "wanted": In(self.pieces),
                 **({"odd": In(1), "later": In(self.group)} if straddles else {}),
                 "o": Out(lanes),
-                "row_reads": Out(range(2 * self.pieces + 1)),
-                "row_writes": Out(range(2 * self.pieces + 1)),
-                "entry_reads": Out(range(3 if straddles else 2)),
+                "row_reads": Out(2 * self.pieces),
+                "row_writes": Out(2),
+                "entry_reads": Out(2 if straddles else 1),
+                "entry_writes": Out(2 if straddles else 1),
             }
         )
 
@@ -119,10 +122,7 @@ class CompressedColumn(wiring.Component):
         reads: list[Value] = []
         for piece in range(self.pieces):
             reads += self._piece(m, writer, words, spills, piece)
-        m.d.comb += [
-            self.row_reads.eq(sum_of(reads)),
-            self.row_writes.eq((writer.write[0] + writer.write[1]) * self.pieces),
-        ]
+        m.d.comb += [self.row_reads.eq(Cat(reads)), self.row_writes.eq(writer.write)]
         return m
 
     def _directory(self, m: Module, writer: Any, where: Any) -> None:
@@ -131,15 +131,14 @@ class CompressedColumn(wiring.Component):
         banks = 2 if self.straddles else 1
         depth, number = -(-self.units // banks), self.read_unit
         behind = (number + 1)[: len(number)]
-        reads: list[Any] = []
-        counted: list[Value] = []
+        stores: list[Any] = []
         for bank in range(banks):
             store = place(m, f"directory_{bank}", HeldBank, bits=bits, depth=depth)
             mine = self.unit[0] == bank if banks == 2 else 1
             address = number if banks == 1 else (number, behind)[bank == 0][1:]
             behind_here = number[0] ^ bank if banks == 2 else 0
             m.d.comb += [
-                store.write.eq(self.valid & self.ends & mine),
+                store.write.eq(self._entry_written() & mine),
                 store.write_half.eq(self.half_in),
                 store.write_address.eq(self.unit[banks - 1 :]),
                 store.write_data.eq(writer.entry),
@@ -148,9 +147,12 @@ class CompressedColumn(wiring.Component):
                 store.read_half.eq(self.read_half),
                 store.read_address.eq(address),
             ]
-            reads.append(store.read_data)
-            counted.append(store.reads)
-        m.d.comb += self.entry_reads.eq(sum_of(counted))
+            stores.append(store)
+        m.d.comb += [
+            self.entry_reads.eq(Cat(store.reads for store in stores)),
+            self.entry_writes.eq(Cat(store.write for store in stores)),
+        ]
+        reads = [store.read_data for store in stores]
         if banks == 1:
             m.d.comb += where.entry.eq(reads[0])
             return
@@ -158,6 +160,10 @@ class CompressedColumn(wiring.Component):
             where.entry.eq(Mux(self.odd, reads[1], reads[0])),
             where.following.eq(Mux(self.odd, reads[0], reads[1])),
         ]
+
+    def _entry_written(self) -> Value:
+        """Whether a unit's entry is complete."""
+        return self.valid & self.ends
 
     def _held(self, m: Module, where: Any, prefix: str) -> tuple[Signal, Signal, Signal]:
         """Row, pointer and width of a word, in registers."""

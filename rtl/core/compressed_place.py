@@ -4,16 +4,9 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.core.adder_tree import sum_of
 from rtl.core.compressed_writer import entry_bits, index_bits
 from rtl.core.sram import address_bits
-
-
-def sum_of(values: list[Value]) -> Value:
-    """Their sum as a balanced tree."""
-    while len(values) > 1:
-        pairs = [a + b for a, b in zip(values[::2], values[1::2], strict=False)]
-        values = pairs + values[2 * len(pairs) :]
-    return values[0]
 
 
 class WordPlace(wiring.Component):

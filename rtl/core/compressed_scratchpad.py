@@ -8,21 +8,21 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.compressed_memory import Boveda
 from rtl.core.compressed_column import CompressedColumn
-from rtl.core.compressed_place import sum_of
 from rtl.core.delay import Delay
+from rtl.core.population_count import PopulationCount
 from rtl.core.sram import address_bits
 from rtl.hierarchy import place
 
-COUNTED = ("row_reads", "row_writes", "entry_reads")
+COUNTED = ("row_reads", "row_writes", "entry_reads", "entry_writes")
 """What a scratchpad counts, and a core adds up."""
 
 
 def counts(memory: Boveda, lanes: int, *, straddles: bool) -> dict[str, Any]:
     """The ports that count, of a scratchpad and of what is around it."""
     columns, banks = lanes // memory.group, 2 if straddles else 1
-    rows = 2 * (lanes if straddles else columns)
-    most = {"row_reads": rows, "row_writes": rows, "entry_reads": banks * columns}
-    return {name: Out(range(most[name] + 1)) for name in COUNTED}
+    rows, entries = 2 * (lanes if straddles else columns), banks * columns
+    most = (rows, rows, entries, entries)
+    return {name: Out(range(one + 1)) for name, one in zip(COUNTED, most, strict=True)}
 
 
 class CompressedScratchpad(wiring.Component):
@@ -38,9 +38,9 @@ class CompressedScratchpad(wiring.Component):
     -------
     write, write_half, write_address, write_data: the word; write_last: it is its tile's last;
     read: a word is read, with `straddles` a bit a lane; read_half, read_address: of the word;
-    read_next (with `straddles`): a bit a lane; read_data: lanes of `bits`.  Counts, one cycle
-    behind: row_reads, row_writes: banks of rows read and written; entry_reads: banks of
-    directories read (`CompressedColumn`).
+    read_next (with `straddles`): a bit a lane; read_data: lanes of `bits`.  Counts, each some
+    cycles behind (`PopulationCount`): row_reads, row_writes: banks of rows read and written;
+    entry_reads, entry_writes: banks of directories (`CompressedColumn`).
     """
 
     write: Signal
@@ -56,6 +56,7 @@ class CompressedScratchpad(wiring.Component):
     row_reads: Signal
     row_writes: Signal
     entry_reads: Signal
+    entry_writes: Signal
 
     def __init__(
         self, *, memory: Boveda, lanes: int, bits: int, signed: bool, straddles: bool
@@ -121,8 +122,17 @@ class CompressedScratchpad(wiring.Component):
                     column.later.eq(later.word_select(number, self.memory.group)),
                 ]
         for name in COUNTED:
-            m.d.sync += getattr(self, name).eq(sum_of([getattr(one, name) for one in columns]))
+            counted = self._count(m, name, [getattr(one, name) for one in columns])
+            m.d.comb += getattr(self, name).eq(counted)
         return m
+
+    def _count(self, m: Module, name: str, events: list[Value]) -> Value:
+        """How many events there were, so many cycles ago; every piece's banks of rows are written
+        alike."""
+        bits = Cat(events)
+        count = place(m, f"{name}_count", PopulationCount, bits=len(bits))
+        m.d.comb += count.i.eq(bits)
+        return count.o * (self.memory.group if self.straddles and name == "row_writes" else 1)
 
     def _columns(self, m: Module) -> list[Any]:
         """A column for every group of the lanes."""

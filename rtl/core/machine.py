@@ -387,6 +387,7 @@ class Core(wiring.Component):
             events[f"{name}_row_read"] = store.row_reads
             events[f"{name}_row_write"] = store.row_writes
             events[f"{name}_entry_read"] = store.entry_reads
+            events[f"{name}_entry_write"] = store.entry_writes
         for name, event in events.items():
             counter = getattr(self, f"count_{name}")
             m.d.sync += counter.eq(counter + event)

@@ -41,6 +41,7 @@ class WeightReader(wiring.Component):
     row_reads: Signal
     row_writes: Signal
     entry_reads: Signal
+    entry_writes: Signal
 
     def __init__(self, *, memory: Scratchpad, words: Words) -> None:
         self.memory = memory
@@ -94,6 +95,7 @@ class WeightReader(wiring.Component):
                 self.row_reads.eq(store.row_reads),
                 self.row_writes.eq(store.row_writes),
                 self.entry_reads.eq(store.entry_reads),
+                self.entry_writes.eq(store.entry_writes),
             ]
         m.d.sync += [
             address.eq(at),

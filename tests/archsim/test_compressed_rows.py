@@ -14,6 +14,7 @@ from tensorcore_designs import random_design as random_tensor_core
 from archsim.codecs.boveda_format import BovedaFormat
 from archsim.codecs.boveda_kernels import measure
 from archsim.compressed_memory import Boveda
+from archsim.core import commands as cmd
 from archsim.core import compressed_rows
 from archsim.core.actions import ROW_ACTIONS
 from archsim.core.compressed_fit import stored_tiles
@@ -23,6 +24,7 @@ from archsim.core.problem import Tiling
 from archsim.core.walk import walk
 from archsim.designs.systolic import DATAFLOWS, EDGE_16, Systolic
 from archsim.energy import account, action_counts
+from archsim.numbers import IntArray
 from archsim.simulate import plan_tiling, simulate
 from rtl.cases import Draw, random_case
 from rtl.tile_conformance import TileCase, free_services
@@ -135,6 +137,20 @@ def _uses(column: int, value: int) -> Any:
     return change
 
 
+def _whole_units(kernel: Any, tiles: IntArray, directories: Any) -> Any:
+    full = tiles.copy()
+    for name, column in (("ifmap", cmd.IFMAP_WORDS), ("weight", cmd.WEIGHT_WORDS)):
+        if name in directories:
+            full[:, column] -= full[:, column] % directories[name][0]
+    return kernel(full, directories)
+
+
+def _all_loaded(tiles: IntArray) -> IntArray:
+    loaded = tiles.copy()
+    loaded[:, [cmd.LOAD_IFMAP, cmd.LOAD_WEIGHT]] = 1
+    return loaded
+
+
 FAULTS: dict[str, Any] = {
     "a tile walked again reads all anew": _changed("walk_ifmap", _again_as_first),
     "a row too many": _changed("walk_ifmap", _one_too_many),
@@ -164,6 +180,22 @@ FAULTS: dict[str, Any] = {
     "weights are never read again": _changed("walk_weights", _uses(3, 1)),
     "every weight tile is loaded": _changed("walk_weights", _uses(1, 1)),
     "weights in one step": _changed("walk_weights", _uses(2, 1)),
+    "entries are written with every word": _changed(
+        "count_entry_writes",
+        lambda kernel, tiles, directories: kernel(
+            tiles, {name: (1, columns) for name, (_, columns) in directories.items()}
+        ),
+    ),
+    "entries are written once for all columns": _changed(
+        "count_entry_writes",
+        lambda kernel, tiles, directories: kernel(
+            tiles, {name: (unit_words, 1) for name, (unit_words, _) in directories.items()}
+        ),
+    ),
+    "a tile's short unit has no entry": _changed("count_entry_writes", _whole_units),
+    "entries of tiles that stay are written": _changed(
+        "count_entry_writes", lambda kernel, tiles, *rest: kernel(_all_loaded(tiles), *rest)
+    ),
     "rows are written once for all lanes": lambda monkeypatch: monkeypatch.setattr(
         compressed_rows, "_written", lambda *_: 0
     ),
@@ -217,7 +249,7 @@ def test_sequential_weights_read_each_row_once() -> None:
     actions = simulate(BOTH, Network(name="n", source="a test", layers=(layer,)), operands=operands)
     counts = actions.layers[0].actions
     assert counts["weight_row_read"] == counts["weight_row_write"] > 0
-    assert counts["weight_entry_read"] == -(-60 // 16)
+    assert counts["weight_entry_read"] == counts["weight_entry_write"] == -(-60 // 16)
 
 
 @pytest.mark.parametrize("density", [0.1, 1.0])
@@ -230,9 +262,13 @@ def test_counts_are_bounded_and_priced(density: float) -> None:
     bound = simulate(BOTH, network, tilings=tiling)
     names = [f"{name}_{what}" for name in ("ifmap", "weight") for what in ROW_ACTIONS]
     most = row_bounds(BOTH, action_counts(bound.layers[0]))
-    assert set(most) == set(names) and not set(names) & set(bound.layers[0].actions)
+    known = {"ifmap_entry_write", "weight_entry_write"}
+    assert set(most) == set(names) and set(names) & set(bound.layers[0].actions) == known
     for name in names:
         assert 0 < exact.layers[0].actions[name] <= most[name]
+    for name in known:
+        assert bound.layers[0].actions[name] == exact.layers[0].actions[name]
+        assert action_counts(bound.layers[0], BOTH)[name] == exact.layers[0].actions[name]
     counted_energy, bounded_energy = account(exact), account(bound)
     assert counted_energy.bounded == () and bounded_energy.bounded == ("c",)
     assert "bounded" not in counted_energy.record()["energy"]

@@ -14,13 +14,19 @@ from faults import Patch, caught, seen_input
 from archsim.compressed_memory import Boveda
 from archsim.designs.systolic import DATAFLOWS, Systolic
 from archsim.memory import Plain
+from archsim.simulate import plan_tiling
 from rtl.cases import Draw
-from rtl.core import compressed_scratchpad
+from rtl.conformance import check
+from rtl.core import population_count
 from rtl.core.align import AlignedBanks
 from rtl.core.compressed_column import CompressedColumn
 from rtl.core.compressed_scratchpad import CompressedScratchpad
 from rtl.core.held_bank import HeldBank
 from rtl.core.held_sram import HeldSram
+from rtl.simulators import runner
+from rtl.tile_conformance import TileCase, free_services
+from workloads.layers import MatMul
+from workloads.operands import synthetic
 
 
 def _alone(stores: int) -> bool:
@@ -76,11 +82,27 @@ def _late_input(kind: type, port: str) -> Patch:
 
 
 def _miscounted(change: Any) -> Patch:
-    """What the counts of the columns are added up to is changed."""
+    """`change(count, events)` counts what happens in the columns."""
+
+    def changed(plain: Any, self: Any, m: Module, name: str, events: list[Value]) -> Any:
+        return change(lambda found: plain(self, m, name, found), events)
+
+    return _replaced(CompressedScratchpad, "_count", changed)
+
+
+def _entry_written(change: Any) -> Patch:
+    """`change(column, written)` says whether an entry is written."""
+    return _replaced(
+        CompressedColumn, "_entry_written", lambda plain, self: change(self, plain(self))
+    )
+
+
+def _added(change: Any) -> Patch:
+    """`change(found)` are added where `PopulationCount` adds what it found."""
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        plain = compressed_scratchpad.sum_of
-        monkeypatch.setattr(compressed_scratchpad, "sum_of", lambda found: change(plain, found))
+        plain = population_count.sum_of
+        monkeypatch.setattr(population_count, "sum_of", lambda found: plain(change(found)))
 
     return patch
 
@@ -131,9 +153,20 @@ FAULTS: dict[str, Patch] = {
     ),
     "asked one cycle early": _late("wanted", -1),
     "asked one cycle late": _late("wanted", 1),
-    "one count too many": _miscounted(lambda plain, found: plain(found) + 1),
+    "one count too many": _miscounted(lambda count, events: count(events) + 1),
     "a column is not counted": _miscounted(
-        lambda plain, found: plain(found[1:] if len(found) > 1 else found)
+        lambda count, events: count(events[1:] if len(events) > 1 else events)
+    ),
+    "a bit is not counted": _added(lambda found: found[1:] if len(found) > 1 else found),
+    "an entry is written with every word": _entry_written(lambda self, _: self.valid),
+    "an entry is written again behind its unit": _entry_written(
+        lambda self, written: written | (self.valid & (self.index_in == 0))
+    ),
+    "a full unit's entry is not written": _entry_written(
+        lambda self, written: written & self.tile_ends
+    ),
+    "a tile's last entry is not written": _entry_written(
+        lambda self, written: written & ~self.tile_ends
     ),
 }
 
@@ -185,6 +218,46 @@ def test_the_untouched_core_passes(dataflow: Any) -> None:
         rows=3, columns=2, dataflow=dataflow, ifmap_memory=MEMORY, weight_memory=weights
     )
     assert not caught(design, 2)
+
+
+SMALLEST = Boveda(capacity_bytes=8, group=1, unit_words=2, expansion=4)
+SLACK_CYCLES = 7
+"""By how much counts of the smallest core may come later still."""
+
+
+@pytest.mark.parametrize("dataflow", DATAFLOWS)
+def test_counters_are_exact_once_the_last_word_has_left(
+    dataflow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the smallest array and layer, in which it leaves soonest behind the last read."""
+    monkeypatch.setattr(TileCase, "tail_cycles", 0)
+    design = Systolic(
+        rows=1, columns=1, dataflow=dataflow, ifmap_memory=SMALLEST, weight_memory=SMALLEST
+    )
+    layer = MatMul(name="m", m=1, n=1, k=1)
+    case = TileCase(
+        design=design,
+        layer=layer,
+        tiling=plan_tiling(design, layer, None),
+        operands=synthetic(layer, seed=1),
+        services=free_services(),
+    )
+    assert check(case, runner(design, "amaranth")).equal
+    _counted_late(SLACK_CYCLES)(monkeypatch)
+    assert check(case, runner(design, "amaranth")).equal
+    if dataflow == "weight_stationary":
+        _counted_late(1)(monkeypatch)
+        assert check(case, runner(design, "amaranth")).counts
+
+
+def _counted_late(cycles: int) -> Patch:
+    """All counts of a scratchpad come some cycles later."""
+
+    def later(plain: Any, self: Any, m: Module, name: str, events: list[Value]) -> Value:
+        counted = plain(self, m, name, events)
+        return self._late(m, f"{name}_{cycles}_late", counted, cycles)
+
+    return _replaced(CompressedScratchpad, "_count", later)
 
 
 def _run(dut: Any, inputs: tuple[str, ...], steps: list[tuple[tuple[int, ...], int]]) -> None:

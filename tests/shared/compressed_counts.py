@@ -35,7 +35,7 @@ def rows_of(places: Sequence[tuple[int, bool]]) -> int:
 
 
 class Tile:
-    """A tile that is stored: the places of its words [columns][words]."""
+    """A tile that is stored: the places of its words [columns][words], and its entries."""
 
     def __init__(self, words: Sequence[Sequence[int]], store: Any) -> None:
         group, bits = store.memory.group, store.bits
@@ -47,6 +47,8 @@ class Tile:
             )
             for at in range(0, store.lanes, group)
         ]
+
+        self.entries = len(self.columns) * len(words[:: store.memory.unit_words])
 
     @property
     def rows(self) -> int:
@@ -83,7 +85,7 @@ class Banks:
 
 def expected_counts(store: Any, steps: Sequence[Mapping[str, int]]) -> dict[str, int]:
     """Counts of a scratchpad alone, from its inputs in each cycle."""
-    banks, written = Banks(store), 0
+    banks, written, entries = Banks(store), 0, 0
     tiles: dict[int, Tile] = {}
     words: list[list[int]] = []
     ready: list[tuple[int, int, Tile]] = []
@@ -106,9 +108,10 @@ def expected_counts(store: Any, steps: Sequence[Mapping[str, int]]) -> dict[str,
             if inputs["write_last"]:
                 tile = Tile(words, store)
                 written += tile.rows * (store.memory.group if store.straddles else 1)
+                entries += tile.entries
                 ready.append((cycle + 1, inputs["write_half"], tile))
                 words = []
-    return {**banks.counts, "row_writes": written}
+    return {**banks.counts, "row_writes": written, "entry_writes": entries}
 
 
 def unpacked(word: int, store: Any) -> list[int]:

@@ -42,13 +42,14 @@ def _replayed(
         "ifmap": (cmd.LOAD_IFMAP, cmd.IFMAP_WORDS),
         "weight": (cmd.LOAD_WEIGHT, cmd.WEIGHT_WORDS),
     }[name]
-    banks, written, at = Banks(store), 0, 0
+    banks, written, entries, at = Banks(store), 0, 0, 0
     tile: Any = None
     for row in tiles:
         if row[load]:
             tile = Tile(words[at : at + row[size]], store)
             at += row[size]
             written += tile.rows * (store.memory.group if name == "ifmap" else 1)
+            entries += tile.entries
         if name == "ifmap":
             for vector in _vectors(design, row, store.lanes):
                 banks.read(tile, vector)
@@ -60,6 +61,7 @@ def _replayed(
         f"{name}_row_read": banks.counts["row_reads"],
         f"{name}_row_write": written,
         f"{name}_entry_read": banks.counts["entry_reads"],
+        f"{name}_entry_write": entries,
     }
 
 
