@@ -35,6 +35,7 @@ GROUPS: Mapping[str, str] = {
     "shifter": "arithmetic",
     "register": "registers",
     "mux": "multiplexers",
+    "one_hot": "multiplexers",
     "control": "control",
 }
 """The group in which a component's kind is shown."""

@@ -8,6 +8,7 @@ adder       bits                             add
 register    bits                             clock: a cycle in which nothing changes
                                              write: a cycle in which new data are stored
 mux         bits, ways                       select
+one_hot     bits, ways                       choose: a word by strobes of which one is 1
 shifter     bits                             shift (a barrel shifter, any distance)
 control     state_bits                       clock: a cycle of a state machine of so many flip-flops
 sram        word_bits, depth,                read, write: one word
@@ -28,6 +29,7 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "adder": (("bits",), ("add",)),
     "register": (("bits",), ("clock", "write")),
     "mux": (("bits", "ways"), ("select",)),
+    "one_hot": (("bits", "ways"), ("choose",)),
     "shifter": (("bits",), ("shift",)),
     "control": (("state_bits",), ("clock",)),
     "sram": (("word_bits", "depth", "read_ports", "write_ports"), ("read", "write")),

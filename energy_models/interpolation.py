@@ -18,6 +18,7 @@ SIZES = {
     "adder": ("bits",),
     "register": ("bits",),
     "mux": ("bits", "ways"),
+    "one_hot": ("bits", "ways"),
     "shifter": ("bits",),
     "control": ("state_bits",),
     "sram": ("word_bits", "depth"),

@@ -6,7 +6,7 @@ along each axis of the grid, in the quantity by which that hardware grows:
 mac                 operand_bits² and accumulator_bits (partial products, sum)
 multiplier          a_bits and b_bits, in either order
 adder, register     bits
-mux                 bits and ways
+mux, one_hot        bits and ways
 shifter             bits · log2(bits)
 control             state_bits, in proportion: the mean over the measured modules
 
@@ -48,6 +48,7 @@ _AXES: Mapping[str, tuple[Callable[[float], float], ...]] = {
     "adder": (_itself,),
     "register": (_itself,),
     "mux": (_itself, _itself),
+    "one_hot": (_itself, _itself),
     "shifter": (_stages,),
 }
 """For each kind, in what quantity of each attribute it is linear."""
@@ -58,6 +59,7 @@ _LAWS = {
     "adder": "linear in bits",
     "register": "linear in bits",
     "mux": "linear in bits and in ways",
+    "one_hot": "linear in bits and in ways",
     "shifter": "linear in bits·log2(bits)",
 }
 

@@ -21,7 +21,7 @@ from energy_models.errors import EnergyError, nearest, require, require_known
 
 FOLDER = Path(__file__).parent / "coefficients"
 
-LOGIC_KINDS = ("mac", "multiplier", "adder", "register", "mux", "shifter", "control")
+LOGIC_KINDS = ("mac", "multiplier", "adder", "register", "mux", "one_hot", "shifter", "control")
 """The kinds of `KINDS` that are made of cells."""
 
 _TEXTS = ("name", "library", "library_source", "library_sha256", "tools", "method")

@@ -28,7 +28,14 @@ FEWEST_MACRO_WORDS = 32
 WORDS = ".words"
 REQUANTIZE = "output_stage.requantize"
 
-WIDEST = {"register": 1024, "mux": 128, "adder": 64, "shifter": 64, "multiplier": 16}
+WIDEST = {
+    "register": 1024,
+    "mux": 128,
+    "one_hot": 128,
+    "adder": 64,
+    "shifter": 64,
+    "multiplier": 16,
+}
 """Bits of the widest block that was synthesised; of a multiplier, of its narrower operand."""
 
 NARROWEST = {"adder": 2, "shifter": 8, "multiplier": 2}
@@ -46,7 +53,7 @@ def times(events: Events, factor: float) -> Events:
 def registers(name: str, bits: int, count: int, write: Events) -> Components:
     """`count` registers, clocked in every cycle, of which `write` says how many take new data."""
     found: list[Component] = []
-    for part, parts in _parts(bits, WIDEST["register"]):
+    for part, parts in parts_of(bits, WIDEST["register"]):
         number, written = count * parts, times(write, parts)
         held: dict[str, float] = {"cycle": float(number)}
         for action, events in written.items():
@@ -69,7 +76,7 @@ def selectors(name: str, bits: int, count: int, select: Events) -> Components:
     """`count` two-way multiplexers."""
     return tuple(
         one
-        for part, parts in _parts(bits, WIDEST["mux"])
+        for part, parts in parts_of(bits, WIDEST["mux"])
         for one in block(
             "mux", name, {"bits": part, "ways": 2}, count * parts, {"select": times(select, parts)}
         )
@@ -84,7 +91,7 @@ def selector_tree(name: str, shape: tuple[int, int], count: int, select: Events)
         return ()
     return tuple(
         one
-        for part, parts in _parts(bits, WIDEST["mux"])
+        for part, parts in parts_of(bits, WIDEST["mux"])
         for one in block(
             "mux",
             name,
@@ -99,7 +106,7 @@ def adders(name: str, bits: int, count: int, add: Events) -> Components:
     """`count` adders."""
     return tuple(
         one
-        for part, parts in _parts(max(bits, NARROWEST["adder"]), WIDEST["adder"])
+        for part, parts in parts_of(max(bits, NARROWEST["adder"]), WIDEST["adder"])
         for one in block(
             "adder",
             name,
@@ -130,7 +137,7 @@ def multipliers(name: str, operands: tuple[int, int], count: int, multiply: Even
     wide, narrow = max(operands), min(operands)
     if narrow == 1:
         return selectors(name, wide, count, multiply)
-    cut = _parts(narrow, WIDEST["multiplier"])
+    cut = parts_of(narrow, WIDEST["multiplier"])
     found: list[Component] = []
     for part, parts in cut:
         sizes = {"a_bits": wide, "b_bits": part}
@@ -168,7 +175,7 @@ def block(
     return (Component(name=name, kind=kind, count=count, attributes=sizes, actions=actions),)
 
 
-def _parts(bits: int, widest: int) -> tuple[tuple[int, int], ...]:
+def parts_of(bits: int, widest: int) -> tuple[tuple[int, int], ...]:
     """A width as even parts of at most `widest`: (bits, how many)."""
     parts = -(-bits // widest)
     if parts == 0:

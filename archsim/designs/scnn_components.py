@@ -31,7 +31,7 @@ from archsim.designs.core_components import (
     shifters,
     times,
 )
-from archsim.designs.one_hot_components import gates, one_hot
+from archsim.designs.one_hot_components import gates, one_hot, spread, strobes
 
 if TYPE_CHECKING:
     from archsim.designs.scnn import Scnn
@@ -256,8 +256,9 @@ def _crossbar(design: Scnn) -> Components:
     moved: Events = times(product, 2 * waiting if queue > 1 else 0)
     return (
         *gates(name, banks * lanes * max(bank_bits - 1, 0), times(product, max(bank_bits - 1, 0))),
-        *one_hot(name, (1, lanes), banks * queue, product),  # strobes, and whether one is 1
+        *strobes(name, lanes, banks * queue, product),  # and whether one is 1
         *gates(name, banks * queue, product),  # the half
+        *spread(name, (bits, design.banks * queue), pes * lanes, product),
         *one_hot(name, (bits, lanes), banks * queue, product),
         *registers("queues", waiting + 1, banks * (queue - 1), {}),
         *gates("queues", 2 * waiting * banks * (queue - 1), moved),

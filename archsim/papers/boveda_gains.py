@@ -96,4 +96,9 @@ def change(new: float, old: float) -> float:
     return 100 * (new / old - 1)
 
 
-__all__ = ["Curve", "Gain", "change", "curve", "gains", "size_for", "value_at"]
+def energies(memories: float, total: float) -> str:
+    """Changes of energy in per cent, as a remark."""
+    return f"energy of memories {memories:+.0f} %, of all {total:+.1f} %"
+
+
+__all__ = ["Curve", "Gain", "change", "curve", "energies", "gains", "size_for", "value_at"]

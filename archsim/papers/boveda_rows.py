@@ -7,12 +7,12 @@ from typing import Any
 
 from archsim.compression import Kind
 from archsim.papers.boveda_footprint import First, Share, chosen, counted
-from archsim.papers.boveda_gains import gains
+from archsim.papers.boveda_gains import energies, gains
 from archsim.papers.boveda_machines import MACHINES, Step
 from archsim.papers.boveda_schemes import Scheme, schemes
 from archsim.papers.boveda_scnn import Words, drawn_words, photograph_words, total
 from archsim.papers.boveda_tensors import NAMES, TITLES, Name, real_tensors
-from archsim.papers.figures import Figure, Progress, Row
+from archsim.papers.figures import Figure, Progress, Row, unpublished
 from archsim.papers.scnn_layers import NETWORKS
 
 STATES = {False: "dense", True: "pruned"}
@@ -38,7 +38,7 @@ def footprint_rows(name: Name, *, pruned: bool) -> Iterator[Row]:
         for label, (kind, first) in KINDS.items():
             if first == "as it is" or narrow:
                 share = chosen(name, scheme, pruned=pruned, kind=kind, first=first)
-                figure = _ours(group, label, "%", "ours: bits of Boveda over containers")
+                figure = _ours(group, label, "ours: bits of Boveda over containers")
                 yield figure.row(share.boveda, _beside(share))
 
 
@@ -62,18 +62,8 @@ def _beside(share: Share) -> str:
     )
 
 
-def _ours(group: str, label: str, unit: str, source: str) -> Figure:
-    """A row of which the paper gives nothing."""
-    return Figure(
-        key=f"{group}: {label}",
-        group=group,
-        figure=label,
-        value=None,
-        unit=unit,
-        tolerance=None,
-        why="not published: not judged",
-        source=source,
-    )
+def _ours(group: str, label: str, source: str) -> Figure:
+    return unpublished(key=f"{group}: {label}", group=group, figure=label, unit="%", source=source)
 
 
 def sparse_words(progress: Progress) -> dict[tuple[str, str], Words]:
@@ -104,7 +94,7 @@ def sparse_rows(sparse: Mapping[tuple[str, str], Words]) -> Iterator[Row]:
         real = network == "SqueezeNet"
         label = f"{network}: {schemes('photographs')[key].title if real else _drawn_title(key)}"
         remark = f"index a word {words.reduction('word'):.1f}; mean width {words.mean_width:.1f}"
-        figure = _ours(group, label, "%", "ours: SCNN's lists, 16-bit containers")
+        figure = _ours(group, label, "ours: SCNN's lists, 16-bit containers")
         yield figure.row(words.reduction("value"), remark)
 
 
@@ -129,13 +119,13 @@ def machine_rows(machine: str, steps: Sequence[Step]) -> Iterator[Row]:
         "many bytes"
     )
     for step, gain in zip(steps, gains(steps), strict=True):
-        figure = _ours(group, f"{step.kibibytes} KiB each", "%", "ours: simulated, interpolated")
+        figure = _ours(group, f"{step.kibibytes} KiB each", "ours: simulated, interpolated")
         remark = f"{step.plain.off_chip_bytes / 1e6:.2f} MB plainly; cycles {gain.cycles:+.1f} %"
         if gain.size is not None:
             more = "more" if gain.size > 0 else "less"
             remark += f"; as little traffic with {abs(gain.size):.0f} % {more} memory"
-        if gain.memories is not None:
-            remark += f"; energy of memories {gain.memories:+.0f} %, of all {gain.total:+.1f} %"
+        if gain.memories is not None and gain.total is not None:
+            remark += f"; {energies(gain.memories, gain.total)}"
         yield figure.row(100 + gain.off_chip, remark)
 
 

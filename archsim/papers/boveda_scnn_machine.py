@@ -16,9 +16,9 @@ from functools import cache
 from archsim.designs.scnn import SCNN_ISCA17, Scnn
 from archsim.energy import account
 from archsim.errors import InputError
-from archsim.papers.boveda_gains import change
+from archsim.papers.boveda_gains import change, energies
 from archsim.papers.boveda_tensors import pruned_squeezenet
-from archsim.papers.figures import Figure, Progress, Row, silent
+from archsim.papers.figures import Progress, Row, silent, unpublished
 from archsim.simulate import simulate
 from archsim.stream_memory import BovedaStream
 from workloads.layers import Network
@@ -121,20 +121,18 @@ def machine_rows(machine: str, points: Mapping[Key, SparsePoint]) -> Iterator[Ro
         ours, plain = points[size, True], points[beside, False]
         remark = (
             f"{plain.off_chip_bytes / 1e6:.2f} MB plainly; passes {plain.passes} → {ours.passes}; "
-            f"cycles {change(ours.cycles, plain.cycles):+.1f} %; energy of memories "
-            f"{change(ours.memories_pj, plain.memories_pj):+.0f} %, of all "
-            f"{change(ours.total_pj, plain.total_pj):+.1f} %"
+            f"cycles {change(ours.cycles, plain.cycles):+.1f} %; "
+            + energies(
+                change(ours.memories_pj, plain.memories_pj), change(ours.total_pj, plain.total_pj)
+            )
         )
         if beside != size:
             remark = f"plain ones of this size are refused, so beside {beside} KiB: {remark}"
-        figure = Figure(
+        figure = unpublished(
             key=f"{machine}.{size}",
             group=group,
             figure=f"{size} KiB each",
-            value=None,
             unit="%",
-            tolerance=None,
-            why="no such figure is published",
             source="ours: simulated",
         )
         yield figure.row(100 * ours.off_chip_bytes / plain.off_chip_bytes, remark)

@@ -50,6 +50,20 @@ class Figure:
         return Row(published=self, ours=ours, reason=reason)
 
 
+def unpublished(*, key: str, group: str, figure: str, unit: str, source: str) -> Figure:
+    """A figure of ours beside which the paper has nothing."""
+    return Figure(
+        key=key,
+        group=group,
+        figure=figure,
+        value=None,
+        unit=unit,
+        tolerance=None,
+        why="not published: not judged",
+        source=source,
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """A published figure, ours, and why they differ (or a remark, or nothing)."""

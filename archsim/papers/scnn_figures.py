@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from archsim.papers import figures
 from archsim.papers.figures import Figure, read_paper
 
 QUANTITIES = ("speed", "oracle", "utilization", "idle", "dcnn_opt", "scnn")
@@ -11,13 +12,13 @@ QUANTITIES = ("speed", "oracle", "utilization", "idle", "dcnn_opt", "scnn")
 def layer_figures() -> dict[str, Figure]:
     """Figures 9 to 11 by "BAR.quantity"."""
     paper = read_paper("scnn")
-    figures: dict[str, Figure] = {}
+    found: dict[str, Figure] = {}
     for name in QUANTITIES:
         for network, layers in paper["layers"].items():
             for layer, values in layers.items():
                 bar = f"{network} {layer}"
-                figures[f"{bar}.{name}"] = quantity(name, bar, float(values[name]))
-    return figures
+                found[f"{bar}.{name}"] = quantity(name, bar, float(values[name]))
+    return found
 
 
 def quantity(name: str, label: str, value: float) -> Figure:
@@ -38,14 +39,11 @@ def quantity(name: str, label: str, value: float) -> Figure:
 
 def unpublished(network: str, name: str, group: str, figure: str = "") -> Figure:
     """A speed-up (or another figure) of ours beside which the paper has nothing."""
-    return Figure(
+    return figures.unpublished(
         key=f"{network}.{name}",
         group=group,
         figure=figure or f"{network}: speed-up, {name}",
-        value=None,
         unit="×",
-        tolerance=None,
-        why="no such figure is published",
         source="ours",
     )
 

@@ -23,6 +23,9 @@ MAPS = {"load": GREEN, "conflict": ORANGE, "idle": BLUE}
 
 _CELL_INCHES, _GAP = 0.42, 1.0
 
+_PALEST, _DARKEST = 0.05, 0.7
+"""Opacity of a cell without and with all of the cycles: a number is to be read on both."""
+
 
 def pe_shares(layers: list[LayerResult]) -> dict[str, Shares]:
     """Share of the layers' cycles that each PE spent with each of `MAPS`: [rows, columns].
@@ -93,8 +96,9 @@ class PeMaps:
         mean = f"{name}: mean {100 * shares.mean():.1f} %"
         ax.text(left + shares.shape[1] / 2, top - 0.15, mean, ha="center", va="bottom")
         for row, column, share in _cells(shares):
+            opacity = _PALEST + (_DARKEST - _PALEST) * share
             cell = Rectangle(
-                (left + column, top + row), 1, 1, facecolor=colour, alpha=0.05 + 0.9 * share,
+                (left + column, top + row), 1, 1, facecolor=colour, alpha=opacity,
                 edgecolor="none", label="_",
             )  # fmt: skip
             ax.add_patch(cell)
@@ -103,7 +107,7 @@ class PeMaps:
                 self._number(ax, (left + column, top + row), share)
 
     def _number(self, ax: Any, corner: tuple[float, float], share: float) -> None:
-        size = max(self.layout.smallest_text_points, 6.0)
+        size = max(self.layout.smallest_text_points, 8.0)
         at = (corner[0] + 0.5, corner[1] + 0.5)
         ax.text(*at, f"{100 * share:.0f}", ha="center", va="center", fontsize=size)
 

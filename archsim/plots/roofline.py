@@ -62,7 +62,7 @@ def _port(port: str, design: Design, bytes_per_cycle: float) -> Channel:
 
 def bound_by(layer: LayerResult, ways: Sequence[Channel]) -> tuple[str, float]:
     """What sets the layer's fewest cycles (the array or a channel), and that number."""
-    least = {_ARRAY: layer.macs / layer.macs_per_cycle}
+    least = {_ARRAY: layer.multiplied / layer.macs_per_cycle}
     least |= {way.name: way.cycles(layer.bytes_moved) for way in ways}
     slowest = max(least, key=lambda name: least[name])
     return slowest, least[slowest]
@@ -70,7 +70,10 @@ def bound_by(layer: LayerResult, ways: Sequence[Channel]) -> tuple[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class RooflinePlot:
-    """MACs a cycle over MACs a byte, both logarithmic; each layer is a point."""
+    """MACs a cycle over MACs a byte, both logarithmic; each layer is a point.
+
+    Of a sparse machine it is the products that count: what it skips is not under its roof.
+    """
 
     result: NetworkResult
     layout: Layout
@@ -81,20 +84,25 @@ class RooflinePlot:
 
         design = design_from_record(dict(self.result.design), self.result.design_name)
         ways = channels(design)
-        layers = [layer for layer in self.result.layers if layer.macs and layer.total_bytes]
+        layers = [layer for layer in self.result.layers if layer.multiplied and layer.total_bytes]
         height = _HEIGHT_NARROW if self.layout.narrow else _HEIGHT
         drawn = self.layout.axes(ax, _WIDTH, height)
         dress(drawn, self._title(layers, ways), "both")
         drawn.set_xscale("log")
         drawn.set_yscale("log")
-        drawn.set_xlabel("MACs per off-chip byte")
-        drawn.set_ylabel("MACs per cycle")
+        drawn.set_xlabel(f"{self._what} per off-chip byte")
+        drawn.set_ylabel(f"{self._what} per cycle")
         self._roofs(drawn, design, ways, layers)
         self._points(drawn, layers, ways)
         self._name_largest(drawn, layers)
         _plain_decades(drawn)
         legend(drawn)
         return drawn
+
+    @property
+    def _what(self) -> str:
+        sparse = any(layer.products is not None for layer in self.result.layers)
+        return "products" if sparse else "MACs"
 
     def _title(self, layers: Sequence[LayerResult], ways: Sequence[Channel]) -> str:
         bound = sum(bound_by(layer, ways)[0] == _ARRAY for layer in layers)
@@ -106,10 +114,10 @@ class RooflinePlot:
     ) -> None:
         peak = design.macs_per_cycle
         total = sum(way.bytes_per_cycle for way in ways)
-        at = [layer.macs / layer.total_bytes for layer in layers] or [peak / total]
+        at = [_place(layer)[0] for layer in layers] or [peak / total]
         left, right = min(*at, peak / total) / 2, max(*at, peak / total) * 3
         ax.set_xlim(left, right)
-        lowest = min([layer.macs / layer.cycles for layer in layers] or [peak])
+        lowest = min([_place(layer)[1] for layer in layers] or [peak])
         ax.set_ylim(min(lowest, peak) / 3, peak * 2.5)
         array = f"array: {peak:,} MACs/cycle"
         ax.plot([peak / total, right], [peak, peak], color=BLACK, linewidth=1.6, label=array)
@@ -129,10 +137,10 @@ class RooflinePlot:
             bound, least = bound_by(layer, ways)
             label = "_" if bound in labelled else f"layer bound by the {bound}"
             labelled.add(bound)
-            x, y = layer.macs / layer.total_bytes, layer.macs / layer.cycles
+            x, y = _place(layer)
             style: dict[str, Any] = {"markersize": 6, "markeredgecolor": "none", "label": label}
             (point,) = ax.plot([x], [y], "o", color=_colour(bound, ways), alpha=0.75, **style)
-            text = f"{significant(x)} MACs/byte, {significant(y)} MACs/cycle"
+            text = f"{significant(x)} {self._what}/byte, {significant(y)} {self._what}/cycle"
             share = f"{100 * least / layer.cycles:.1f} % of what the {bound} allows"
             note(point, f"{layer.name}: {text}, {share}")
 
@@ -140,8 +148,7 @@ class RooflinePlot:
         """Names of the layers with the most cycles; of layers at one place, of the first."""
         alike: dict[tuple[float, float], list[LayerResult]] = {}
         for layer in sorted(layers, key=lambda layer: -layer.cycles):
-            place = (layer.macs / layer.total_bytes, layer.macs / layer.cycles)
-            alike.setdefault(place, []).append(layer)
+            alike.setdefault(_place(layer), []).append(layer)
         room = FreeRoom(ax, list(alike))
         wanted = _NAMED_NARROW if self.layout.narrow else _NAMED
         for place, found in list(alike.items())[: 2 * wanted]:
@@ -150,6 +157,11 @@ class RooflinePlot:
                 wanted -= 1
             if not wanted:
                 return
+
+
+def _place(layer: LayerResult) -> tuple[float, float]:
+    """Products a byte, products a cycle."""
+    return layer.multiplied / layer.total_bytes, layer.multiplied / layer.cycles
 
 
 def _colour(bound: str, ways: Sequence[Channel]) -> str:

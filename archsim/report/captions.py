@@ -65,7 +65,7 @@ def activity(result: NetworkResult, *, binned: bool) -> str:
 def utilization(result: NetworkResult) -> str:
     """Which layers hold the mean down."""
     layers = _busy(result)
-    waste = {one.name: float(one.cycles * one.macs_per_cycle - one.macs) for one in layers}
+    waste = {one.name: float(one.cycles * one.macs_per_cycle - one.multiplied) for one in layers}
     return (
         "A layer of many cycles weighs more in the mean than a layer of few. Of all the MACs that "
         f"the array could have done and did not, most are in {_largest(waste)}."
@@ -145,17 +145,20 @@ def traffic(result: NetworkResult) -> str:
 
 
 def memory_bytes(moved: tuple[MemoryTraffic, ...]) -> str:
-    """How often a byte from off-chip memory is used again."""
-    text = (
-        "Whole words of every memory, in the order in which data flow: what is written into a "
-        "scratchpad is read from off-chip memory, what is read from it enters the array."
+    """How often a byte from off-chip memory is used again, where scratchpads hold operands."""
+    text = "Whole words of every memory, in the order in which data flow"
+    inside = sum(one.read_bytes for one in moved if one.name in ("ifmap.memory", "weight.memory"))
+    if not inside:
+        return f"{text}; what many PEs store counts in each of them."
+    text += (
+        ": what is written into a scratchpad is read from off-chip memory, what is read from it "
+        "enters the array."
     )
     outside = [one for one in moved if one.name == "off_chip.dram"]
-    inside = sum(one.read_bytes for one in moved if one.name.split(".")[0] in ("ifmap", "weight"))
     if outside and outside[0].read_bytes:
         ratio = inside / outside[0].read_bytes
         text += (
-            f" Every byte read off-chip ({byte_text(outside[0].read_bytes)}) is read "
-            f"{ratio:.1f} times from the operand scratchpads, on average."
+            f" Off-chip memory gives {byte_text(outside[0].read_bytes)}, the operand scratchpads "
+            f"{ratio:.1f} times as many bytes."
         )
     return text

@@ -151,12 +151,15 @@ def _figure(value: float) -> str:
 
 
 def missing(account: EnergyAccount) -> dict[str, list[str]]:
-    """What no source says, by reason: "leakage of ifmap.memory (mux)"."""
-    found: dict[str, list[str]] = {}
+    """What no source says, by reason: "leakage of ifmap.memory (mux, register)"."""
+    kinds: dict[str, dict[str, list[str]]] = {}
     for one in account.price_list.prices:
         if one.figure is None:
-            text = f"{one.what} of {one.component.name} ({one.component.kind})"
-            listed = found.setdefault(one.figure_missing, [])
-            if text not in listed:
-                listed.append(text)
-    return found
+            where = f"{one.what} of {one.component.name}"
+            listed = kinds.setdefault(one.figure_missing, {}).setdefault(where, [])
+            if one.component.kind not in listed:
+                listed.append(one.component.kind)
+    return {
+        reason: [f"{where} ({', '.join(listed)})" for where, listed in places.items()]
+        for reason, places in kinds.items()
+    }

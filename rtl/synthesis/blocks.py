@@ -16,6 +16,8 @@ from amaranth.hdl import Module, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.core.one_hot import chosen
+
 __all__ = ["BLOCKS", "Block", "grid", "module_name", "verilog"]
 
 
@@ -97,6 +99,29 @@ class Multiplexer(wiring.Component):
         return m
 
 
+class OneHot(wiring.Component):
+    """o = the way of i whose bit of `strobe` is 1, 0 if none is: AND-OR, as in `rtl.core.one_hot`.
+
+    Combinational; at most one strobe may be 1.
+    """
+
+    i: Signal
+    strobe: Signal
+    o: Signal
+
+    def __init__(self, *, bits: int, ways: int) -> None:
+        self.ways = ways
+        self.bits = bits
+        super().__init__({"i": In(bits * ways), "strobe": In(ways), "o": Out(bits)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        ways = range(self.ways)
+        choices = [(self.strobe[way], self.i.word_select(way, self.bits)) for way in ways]
+        m.d.comb += self.o.eq(chosen(choices))
+        return m
+
+
 class Shifter(wiring.Component):
     """o = i « distance, modulo 2^bits, any distance below the width. Combinational."""
 
@@ -154,6 +179,7 @@ def grid(*axes: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
 
 _OPERANDS = (2, 3, 4, 6, 8, 12, 16)
 _WIDE = (24, 32, 48)
+_CHOICES = grid((1, 4, 16, 32, 64, 128), (2, 3, 4, 6, 8, 16, 32))
 
 BLOCKS: Mapping[str, Block] = {
     "mac": Block(
@@ -175,8 +201,9 @@ BLOCKS: Mapping[str, Block] = {
     "mux": Block(
         component=Multiplexer,
         shape=("bits", "ways"),
-        sizes=grid((1, 4, 16, 32, 64, 128), (2, 3, 4, 6, 8, 16, 32)),
+        sizes=_CHOICES,
     ),
+    "one_hot": Block(component=OneHot, shape=("bits", "ways"), sizes=_CHOICES),
     "shifter": Block(component=Shifter, shape=("bits",), sizes=grid((8, 12, 16, 24, 32, 48, 64))),
 }
 """What is characterised. A multiplier's operands may be swapped: only a_bits ≥ b_bits is measured.

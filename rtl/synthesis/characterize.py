@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from energy_models.component import KINDS
 from energy_models.errors import EnergyError
 from energy_models.measured import LOGIC_KINDS, Coefficients, Point
 from rtl.synthesis.blocks import BLOCKS, module_name, verilog
+from rtl.synthesis.buffers import add_buffers
+from rtl.synthesis.cells import roles_of
 from rtl.synthesis.control import CORE, LAYER, measure_control
 from rtl.synthesis.flat_netlist import FlatNetlist, flatten
 from rtl.synthesis.gate_simulation import GateSimulation
@@ -30,6 +33,10 @@ __all__ = ["METHOD", "characterize", "measure"]
 EVENTS = 8192
 """Actions that are simulated for each figure."""
 
+BUFFERED = ("one_hot",)
+"""Kinds measured with the buffers of their fan-out: every strobe drives a gate a bit, whatever the
+core is. Of other blocks it is the core that says what their inputs drive."""
+
 SUM_LENGTH = 32
 """Products of one sum of a multiply-accumulate, which then begins anew."""
 
@@ -42,6 +49,7 @@ block's outputs) plus the cells' internal energy, mean of rise and fall.
 Operands are uniform random and new for every action (select and distance too). mac: the sum is
 the addend of the next, and begins anew after {SUM_LENGTH} products; no registers.
 register: clock is a cycle with held data, write one with new random data, its clock included.
+one_hot: one strobe, of any of the ways, is 1 in every action; with buffers of the strobes' fan-out.
 control: modules of a {CORE.rows} x {CORE.columns} systolic core with their flip-flops and the
 buffers of their fan-out; clock is the mean over the cycles in which the core computes a matrix
 product of {LAYER.m} x {LAYER.n} x {LAYER.k} (m n k), netlist and model compared.
@@ -97,9 +105,19 @@ def _measured_blocks(
     points: dict[str, tuple[Point, ...]] = {}
     for done, (kind, sizes) in enumerate(blocks):
         progress("simulating blocks", done, len(blocks))
-        flat = flatten(mapped.whole["modules"], library, module_name(kind, sizes))
+        flat = flat_block(mapped.whole["modules"], library, kind, sizes)
         points[kind] = (*points.get(kind, ()), measure(kind, sizes, flat))
     return points
+
+
+def flat_block(
+    modules: dict[str, Any], library: CellLibrary, kind: str, sizes: tuple[int, ...]
+) -> FlatNetlist:
+    """A block of a mapped netlist as it is measured: the buffers of `BUFFERED` kinds are added."""
+    module, buffer = module_name(kind, sizes), roles_of(library).buffer
+    if kind in BUFFERED and buffer is not None:
+        add_buffers(modules, library, buffer, module)
+    return flatten(modules, library, module)
 
 
 def measure(kind: str, sizes: tuple[int, ...], flat: FlatNetlist, *, seed: int = 0) -> Point:
@@ -108,6 +126,7 @@ def measure(kind: str, sizes: tuple[int, ...], flat: FlatNetlist, *, seed: int =
         "mac": _accumulating,
         "clock": _clocked,
         "write": _writing,
+        "choose": _choosing,
     }
     gates = flat.instances[-1].gates
     return Point(
@@ -145,6 +164,18 @@ def _evaluating(flat: FlatNetlist, rng: np.random.Generator) -> float:
     inputs, simulation = _Inputs(flat, rng), GateSimulation(flat)
     for event in range(EVENTS + 1):
         inputs.drive(simulation, event)
+        simulation.settle()
+        _count(simulation, event)
+    return _energy(flat, simulation)
+
+
+def _choosing(flat: FlatNetlist, rng: np.random.Generator) -> float:
+    """Energy of a choice of random words by a strobe of any of the ways."""
+    inputs, simulation = _Inputs(flat, rng), GateSimulation(flat)
+    ways = rng.integers(0, len(flat.ports["strobe"]), EVENTS + 1).tolist()
+    for event, way in enumerate(ways):
+        inputs.drive(simulation, event)
+        simulation.drive("strobe", 1 << way)
         simulation.settle()
         _count(simulation, event)
     return _energy(flat, simulation)

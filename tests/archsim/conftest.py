@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from boveda_profiles import PROFILED
 
 from archsim.energy import EnergyAccount, action_counts
 from archsim.result import NetworkResult
@@ -54,3 +55,9 @@ def account_at() -> Account:
         )
 
     return build
+
+
+@pytest.fixture
+def known_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fraction bits of `archsim paper boveda` without the search for them."""
+    monkeypatch.setattr("archsim.papers.boveda_schemes.profile", lambda *asked: PROFILED[asked])

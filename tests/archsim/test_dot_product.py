@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from float_strategies import any_format, any_rules
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -153,20 +154,9 @@ def test_random_operands_aimed_at_corners(
 
 
 @given(
-    operand=st.builds(
-        FloatFormat, exponent_bits=st.integers(2, 8), fraction_bits=st.integers(1, 10)
-    ),
-    accumulator=st.builds(
-        FloatFormat, exponent_bits=st.integers(2, 8), fraction_bits=st.integers(1, 23)
-    ),
-    rules=st.builds(
-        FloatRules,
-        aligned_fraction_bits=st.integers(0, 40),
-        rounding=st.sampled_from(["truncate", "nearest_even"]),
-        accumulator_joins=st.booleans(),
-        subnormal_inputs=st.booleans(),
-        subnormal_outputs=st.booleans(),
-    ),
+    operand=any_format(10),
+    accumulator=any_format(23),
+    rules=any_rules,
     length=st.integers(1, 9),
     seed=st.integers(0, 1000),
 )

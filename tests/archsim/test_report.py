@@ -193,7 +193,12 @@ def test_every_price_is_in_the_table_with_its_source(
 
 
 def test_what_is_missing_is_said(html: str, energy: EnergyAccount) -> None:
-    said = [f"{text}: {why}" for why, texts in missing(energy).items() for text in texts]
+    said = [
+        f"{where} ({kind}): {why}"
+        for why, texts in missing(energy).items()
+        for where, kinds in (text.removesuffix(")").split(" (") for text in texts)
+        for kind in kinds.split(", ")
+    ]
     assert sorted(said) == sorted(energy.missing)
     for reason, texts in missing(energy).items():
         assert f"<dt>{reason}</dt>" in unescape(html)

@@ -62,6 +62,7 @@ def coefficients(kind: str, figures: dict[tuple[int, ...], float]) -> Coefficien
 LAWS: dict[str, Callable[..., float]] = {
     "mac": lambda n, w: 3 * n * n * w + 2 * n * n + 5 * w + 7,
     "mux": lambda bits, ways: 2 * bits * ways + 3 * bits + 5 * ways + 1,
+    "one_hot": lambda bits, ways: 4 * bits * ways - bits + 2,
     "multiplier": lambda a, b: 4 * a * b + 6 * (a + b) + 2,
     "adder": lambda n: 7 * n + 3,
     "register": lambda n: 96 * n,

@@ -6,23 +6,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from cell_libraries import needs_library
 from typer.testing import CliRunner
 
 from energy_models.errors import EnergyError
 from energy_models.measured import Coefficients, load_coefficients
 from rtl.cli.characterize import register
 from rtl.synthesis import characterize as flow
-from rtl.synthesis.blocks import BLOCKS, Block, module_name, verilog
-from rtl.synthesis.characterize import characterize, measure
+from rtl.synthesis.blocks import BLOCKS, Block, verilog
+from rtl.synthesis.characterize import characterize, flat_block, measure
 from rtl.synthesis.control import MODULES, measure_control
-from rtl.synthesis.flat_netlist import FlatNetlist, flatten
+from rtl.synthesis.flat_netlist import FlatNetlist
 from rtl.synthesis.gate_simulation import GateSimulation
 from rtl.synthesis.liberty import DEFAULT_LIBRARY, CellLibrary, read_library
 from rtl.synthesis.yosys import map_to_cells
 
-pytestmark = pytest.mark.skipif(
-    not DEFAULT_LIBRARY.is_file(), reason="no cell library: apt-get install qflow-tech-osu018"
-)
+pytestmark = needs_library
 
 SIZES = {
     "mac": ((4, 16),),
@@ -30,6 +29,7 @@ SIZES = {
     "adder": ((8,),),
     "register": ((4,),),
     "mux": ((4, 6),),
+    "one_hot": ((32, 3),),
     "shifter": ((12,),),
 }
 """Of the shipped grid, and small."""
@@ -44,10 +44,7 @@ def library() -> CellLibrary:
 def mapped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FlatNetlist]:
     blocks = [(kind, size) for kind, sizes in SIZES.items() for size in sizes]
     netlist = map_to_cells(verilog(blocks), library(), tmp_path_factory.mktemp("blocks")).whole
-    return {
-        kind: flatten(netlist["modules"], library(), module_name(kind, size))
-        for kind, size in blocks
-    }
+    return {kind: flat_block(netlist["modules"], library(), kind, size) for kind, size in blocks}
 
 
 def signed(value: int, bits: int) -> int:
@@ -79,6 +76,10 @@ def test_blocks_compute_what_they_say(mapped: dict[str, FlatNetlist]) -> None:
         ways, select = draw(24), draw(3)
         chosen = ways >> 4 * min(select, 5) & 15
         assert evaluate(mapped["mux"], "o", i=ways, select=select) == chosen
+        ways, way = draw(48) << 48 | draw(48), draw(2)
+        chosen = (ways >> 32 * way & 0xFFFFFFFF) if way < 3 else 0
+        strobe = (1 << way) % 8
+        assert evaluate(mapped["one_hot"], "o", i=ways, strobe=strobe) == chosen
         word, distance = draw(12), draw(4)
         assert evaluate(mapped["shifter"], "o", i=word, distance=distance) == (
             (word << distance) % 2**12
@@ -121,6 +122,28 @@ def test_the_shipped_figures_are_what_is_measured(mapped: dict[str, FlatNetlist]
             assert found.leakage_mw == pytest.approx(known[size].leakage_mw, rel=1e-5)
             for action, energy in found.energy_pj.items():
                 assert energy == pytest.approx(known[size].energy_pj[action], rel=1e-5)
+
+
+def test_strobes_of_wide_words_have_buffers(mapped: dict[str, FlatNetlist]) -> None:
+    """Two for each of three strobes, since each drives 32 gates and a gate 16 pins."""
+    cells = mapped["one_hot"].instances[-1].gates.cells
+    assert sum(placed.cell.name == "BUFX2" for placed in cells) == 3 * 2
+
+
+def test_one_strobe_at_a_time(
+    mapped: dict[str, FlatNetlist], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    plain = GateSimulation.drive
+    monkeypatch.setattr(flow, "EVENTS", 40)
+
+    def drive(self: GateSimulation, port: str, value: int) -> None:
+        seen.append(value)
+        plain(self, port, value)
+
+    monkeypatch.setattr(GateSimulation, "drive", drive)
+    measure("one_hot", (32, 3), mapped["one_hot"])
+    assert len(seen) == 41 and set(seen) == {1, 2, 4}
 
 
 def test_other_random_operands_change_little(mapped: dict[str, FlatNetlist]) -> None:

@@ -1,17 +1,23 @@
 """Choices by strobes of which at most one is 1, and SCNN's queues, which OR what they choose."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.sim import Simulator
+from cell_libraries import needs_library
 from faulty_module import faulty_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from archsim.designs import one_hot_components
 from archsim.designs.scnn import Scnn
 from rtl.core import one_hot, scnn_queue
+from rtl.synthesis.buffers import add_buffers
+from rtl.synthesis.cells import Buffer
+from rtl.synthesis.liberty import CellLibrary, read_library
 
 Case = tuple[int, list[int], list[int]]
 """Bits, the values, and the strobes of each cycle."""
@@ -112,3 +118,18 @@ def test_what_waited_before_a_reset_would_be_seen(tmp_path: Path) -> None:
     wrong = faulty_module(scnn_queue, tmp_path, (" & held[number].replicate(layout.size)", ""))
     with pytest.raises(AssertionError):
         check_queue_after_a_reset(wrong, 3)
+
+
+@cache
+def osu() -> CellLibrary:
+    return read_library()
+
+
+@needs_library
+@settings(deadline=None, max_examples=40)
+@given(pins=st.integers(1, 5000))
+def test_buffers_are_those_of_the_synthesis(pins: int) -> None:
+    cells = {str(n): {"type": "INVX1", "connections": {"A": [2]}} for n in range(pins)}
+    top = {"ports": {"i": {"direction": "input", "bits": [2]}}, "netnames": {}, "cells": cells}
+    add_buffers({"top": top}, osu(), Buffer(cell="BUFX2", i="A", o="Y"), "top")
+    assert len(cells) - pins == one_hot_components.buffers(pins)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -10,45 +9,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
-from amaranth.back.verilog import (
-    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
-)
+from cell_libraries import ANDS, edited_library, needs_library, timed
+from component_verilog import verilog_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
+from archsim.designs.systolic import DATAFLOWS, Dataflow
 from archsim.errors import InputError
-from archsim.memory import Plain
 from energy_models.errors import EnergyError
 from rtl.core.array import AccumulatingArray, StationaryArray
-from rtl.hierarchy import sharing
-from rtl.synthesis import synthesize as flow
 from rtl.synthesis.area import BUFFERS, CONTROL, Area, Memory, modules_of
 from rtl.synthesis.buffers import FANOUT, add_buffers
 from rtl.synthesis.cell_models import verilog_models
 from rtl.synthesis.cells import Buffer, roles_of
 from rtl.synthesis.liberty import DEFAULT_LIBRARY, CellLibrary, read_library
 from rtl.synthesis.result import LibraryFacts, Synthesis, label_of
-from rtl.synthesis.synthesize import synthesize
 from rtl.synthesis.timing import critical_path
 from rtl.synthesis.yosys import Mapped, map_to_cells, write_netlist
-from rtl.toolchain import ToolchainError, run_yosys, yosys_check
+from rtl.toolchain import run_yosys, yosys_check
 
-pytestmark = pytest.mark.skipif(
-    not DEFAULT_LIBRARY.is_file(), reason="no cell library: apt-get install qflow-tech-osu018"
-)
-timed = pytest.mark.skipif(
-    shutil.which("sta") is None, reason="no OpenSTA: apt-get install opensta"
-)
-
-ANDS = """
-module top(input clk, input rst, input [3:0] a, input [3:0] b, output reg [3:0] q);
-  reg [3:0] x, y;
-  always @(posedge clk) begin x <= a; y <= b; q <= x & y; end
-endmodule
-"""
-"""Twelve flip-flops and four ANDs, by hand."""
+pytestmark = needs_library
 
 
 @dataclass
@@ -101,23 +81,12 @@ def make(tmp_path: Path) -> Make:
 def array(dataflow: Dataflow, rows: int, columns: int, *, bits: int = 4) -> str:
     """An array alone, its modules shared as in an emitted design."""
     sizes = {"rows": rows, "columns": columns, "operand_bits": bits, "accumulator_bits": 3 * bits}
-    with sharing() as library:
-        component = (
-            AccumulatingArray(**sizes)
-            if dataflow == "output_stationary"
-            else StationaryArray(**sizes, across=dataflow == "input_stationary")
-        )
-        text = rtlil.convert(component, name="top", emit_src=False)
-    return rtlil_to_verilog("\n".join([text, *library.texts.values()]))
-
-
-def edited_library(folder: Path, edit: Callable[[str], str]) -> Path:
-    """A copy of the default library, changed."""
-    path = folder / "edited.lib"
-    before = DEFAULT_LIBRARY.read_text()
-    path.write_text(edit(before))
-    assert path.read_text() != before
-    return path
+    component = (
+        AccumulatingArray(**sizes)
+        if dataflow == "output_stationary"
+        else StationaryArray(**sizes, across=dataflow == "input_stationary")
+    )
+    return verilog_of(component)
 
 
 def without_cells(names: str) -> Callable[[str], str]:
@@ -371,133 +340,3 @@ def test_record_is_complete(make: Make) -> None:
     with pytest.raises(InputError) as error:
         Synthesis.from_record({**synthesis.record(), "format": 0})
     assert str(error.value) == "a synthesis record must have format 1, not 0"
-
-
-def tiny(dataflow: Dataflow, rows: int, columns: int) -> Systolic:
-    memory = Plain(capacity_bytes=256)
-    return Systolic(
-        rows=rows,
-        columns=columns,
-        dataflow=dataflow,
-        operand_bits=4,
-        accumulator_bits=12,
-        ifmap_memory=memory,
-        weight_memory=memory,
-        accumulator_memory=memory,
-        bias_words=2,
-    )
-
-
-def check_design(design: Systolic) -> None:
-    """A whole core: PEs, memories, a path, and areas that add up."""
-    outcome = synthesize(design, use_cache=False)
-    synthesis = outcome.synthesis
-    pes = [one for one in synthesis.modules if one.endswith("_pe")]
-    assert [synthesis.counts[one] for one in pes] == [design.rows * design.columns]
-    macros = {
-        (memory.bits, memory.depth)
-        for branch in synthesis.branches()
-        for memory in branch.memories.values()
-    }
-    assert (design.word_bits("accumulator"), design.depth("accumulator")) in macros
-    assert synthesis.total.area_um2 == pytest.approx(
-        sum(branch.count * branch.own.area_um2 for branch in synthesis.branches())
-    )
-    assert -0.02 < synthesis.splitting_cost < 0.2
-    assert sum(area.flip_flops for area in synthesis.classes.values()) == pytest.approx(
-        synthesis.total.flip_flops, rel=0.1
-    )
-    if shutil.which("sta") is not None:
-        assert synthesis.critical_path is not None
-        assert 2 < synthesis.critical_path.period_ns < 50
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("dataflow", DATAFLOWS)
-def test_whole_cores(dataflow: Dataflow) -> None:
-    check_design(tiny(dataflow, 2, 3))
-
-
-@pytest.fixture
-def emits_little(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Designs that emit twelve flip-flops, and a cache of one's own."""
-
-    @dataclass
-    class Emitted:
-        verilog: str = ANDS
-
-    monkeypatch.setattr(flow, "emit", lambda design, top: Emitted())
-    monkeypatch.setenv("ARCHSIM_CACHE_DIR", str(tmp_path / "cache"))
-
-
-@pytest.mark.usefixtures("emits_little")
-def test_an_answer_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    design = tiny("weight_stationary", 1, 1)
-    first = synthesize(design)
-
-    def again(*arguments: object, **settings: object) -> Mapped:
-        raise AssertionError("mapped again")
-
-    monkeypatch.setattr(flow, "map_to_cells", again)
-    assert synthesize(design) == first
-    other = edited_library(tmp_path, lambda text: text.replace("area : 96;", "area : 97;"))
-    for call in (
-        lambda: synthesize(design, use_cache=False),
-        lambda: synthesize(design, other),
-        lambda: synthesize(tiny("weight_stationary", 1, 2)),
-    ):
-        with pytest.raises(AssertionError, match="mapped again"):
-            call()
-    assert len(list((tmp_path / "cache" / "synthesis").iterdir())) == 1
-
-
-@pytest.mark.usefixtures("emits_little")
-def test_without_opensta(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flow, "opensta_version", lambda: None)
-    synthesis = synthesize(tiny("weight_stationary", 1, 1)).synthesis
-    assert synthesis.critical_path is None
-    assert synthesis.timing_note == "OpenSTA is not installed (apt-get install opensta)"
-    assert synthesis.tools["opensta"] == "not installed"
-
-
-@pytest.mark.usefixtures("emits_little")
-def test_opensta_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The areas are there all the same, with the reason."""
-
-    def fail(*arguments: object, **settings: object) -> None:
-        raise ToolchainError("sta … failed (1)")
-
-    monkeypatch.setattr(flow, "critical_path", fail)
-    synthesis = synthesize(tiny("weight_stationary", 1, 1)).synthesis
-    assert synthesis.total.cells == 16
-    assert synthesis.timing_note == "sta … failed (1)"
-
-
-@pytest.mark.usefixtures("emits_little")
-def test_too_large_to_be_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flow, "TIMED_CELLS", 15)
-    synthesis = synthesize(tiny("weight_stationary", 1, 1)).synthesis
-    assert synthesis.timing_note == (
-        "16 cells are more than the 15 that are timed; try fewer rows and columns"
-    )
-
-
-def test_without_yosys(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ToolchainError) as error:
-        synthesize(tiny("weight_stationary", 1, 1))
-    assert str(error.value) == "pyosys is missing; install it with: pip install pyosys"
-
-
-def test_yosys_says_why_it_failed(tmp_path: Path) -> None:
-    lines: list[str] = []
-    with pytest.raises(ToolchainError, match=r"yosys failed \(\d+\): ERROR: No such command: moon"):
-        run_yosys(["design -reset", "moon"], tmp_path, lines.append)
-    assert lines
-
-
-def test_other_targets() -> None:
-    target: Any = "moon"
-    with pytest.raises(InputError) as error:
-        synthesize(tiny("weight_stationary", 1, 1), target=target)
-    assert str(error.value) == "target must be one of cells, not 'moon'"

@@ -6,15 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-# The stubs leave rtlil out.
-from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
-from amaranth.back.verilog import (
-    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
-)
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from component_verilog import verilog_of
+from faults import drive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vector_lanes import vector_lanes
@@ -30,7 +26,7 @@ from rtl.benches.verilated import Verilated
 from rtl.core.delay import Delay
 from rtl.core.sram import address_bits
 from rtl.core.vector_array import VectorArray
-from rtl.hierarchy import place, sharing
+from rtl.hierarchy import place
 
 FLAGS = ("valid", "begin", "first", "last")
 TAIL = 8
@@ -150,11 +146,8 @@ def simulated(design: VectorLaneDesign, lanes: int) -> Run:
 
 
 def compiled(design: VectorLaneDesign, lanes: int) -> Run:
-    """What is emitted: each repeated module once."""
-    with sharing() as library:
-        top = rtlil.convert(Streamed(design, lanes), name="top", emit_src=False)
-    modules = rtlil_to_verilog("\n".join([top, *library.texts.values()]))
-    return Verilated("\n".join([modules, *library.sources.values()])).run
+    """What is emitted, compiled by Verilator."""
+    return Verilated(verilog_of(Streamed(design, lanes))).run
 
 
 def differences(
@@ -260,10 +253,6 @@ def _after(change: Callable[[Any, Any, Module], None]) -> Patch:
     return patch
 
 
-def _set(m: Module, target: Any, value: Any) -> None:
-    m.d.comb += target.eq(value)
-
-
 def _begin_needs_a_pixel(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = VectorArray._held
 
@@ -290,19 +279,19 @@ MUTATIONS: dict[str, Patch] = {
     "weights used a cycle late": _held(lambda self, held: held),
     "weights of two lanes swapped": _held(lambda self, held: _swapped(self, _now(self, held))),
     "weights only with a pixel": _begin_needs_a_pixel,
-    "a bit of the slot dropped": _after(lambda self, lane, m: _set(m, lane.address[0], 0)),
-    "the scale of weights dropped": _after(lambda self, lane, m: _set(m, lane.weight_scale, 1)),
+    "a bit of the slot dropped": _after(lambda self, lane, m: drive(m, lane.address[0], 0)),
+    "the scale of weights dropped": _after(lambda self, lane, m: drive(m, lane.weight_scale, 1)),
     "the scale of the ifmap dropped": _after(
-        lambda self, lane, m: _set(m, lane.activation_scale, 1)
+        lambda self, lane, m: drive(m, lane.activation_scale, 1)
     ),
-    "a bit of the ifmap dropped": _after(lambda self, lane, m: _set(m, lane.activation[-1], 0)),
-    "first ignored": _after(lambda self, lane, m: _set(m, lane.first, 0)),
-    "last ignored": _after(lambda self, lane, m: _set(m, lane.last, 0)),
-    "last in every slot": _after(lambda self, lane, m: _set(m, lane.last, 1)),
-    "slots without a pixel counted": _after(lambda self, lane, m: _set(m, lane.valid_i, 1)),
+    "a bit of the ifmap dropped": _after(lambda self, lane, m: drive(m, lane.activation[-1], 0)),
+    "first ignored": _after(lambda self, lane, m: drive(m, lane.first, 0)),
+    "last ignored": _after(lambda self, lane, m: drive(m, lane.last, 0)),
+    "last in every slot": _after(lambda self, lane, m: drive(m, lane.last, 1)),
+    "slots without a pixel counted": _after(lambda self, lane, m: drive(m, lane.valid_i, 1)),
     "a lane one cycle late": _after(lambda self, lane, m: _late_sums(self, lane, m)),
     "sums of a lane dropped": _after(
-        lambda self, lane, m: _set(m, self.sums.word_select(1, len(lane.o)), 0)
+        lambda self, lane, m: drive(m, self.sums.word_select(1, len(lane.o)), 0)
     ),
 }
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import C, Cat, Module
-from amaranth.lib import wiring
+from amaranth.hdl import C, Cat
 from amaranth.sim import Simulator
-from faults import Patch, after
+from faults import Patch, after, drive, placed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vector_lane_bench import compiled, differences, inputs, simulated
@@ -22,7 +22,6 @@ from archsim.designs.vector_lane_cases import random_steps
 from rtl.core import vector_lane
 from rtl.core.adder_tree import AdderTree
 from rtl.core.vector_lane import ScaleRound, VectorLane
-from rtl.hierarchy import place
 
 
 def _lane(
@@ -89,18 +88,7 @@ def test_many_random_steps(design: VectorLaneDesign) -> None:
     assert differences(design, steps, run, gaps=1) == []
 
 
-def _placed(name: str, **changes: Callable[[Any], Any]) -> Patch:
-    """The component of that name, with some of its parameters changed."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        def mutated(m: Module, own: str, kind: type[wiring.Component], **parameters: Any) -> Any:
-            if own == name:
-                parameters |= {key: change(parameters[key]) for key, change in changes.items()}
-            return place(m, own, kind, **parameters)
-
-        monkeypatch.setattr(vector_lane, "place", mutated)
-
-    return patch
+_placed = partial(placed, vector_lane)
 
 
 def _token(change: Callable[[Any], Any]) -> Patch:
@@ -119,10 +107,6 @@ def _always_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(VectorLane, "_held", lambda self, m, name, value, used: value)
 
 
-def _set(m: Module, target: Any, value: Any) -> None:
-    m.d.comb += target.eq(value)
-
-
 def _later(cycles: int) -> int:
     return cycles + 1
 
@@ -132,11 +116,11 @@ def _earlier(cycles: int) -> int:
 
 
 MUTATIONS: dict[str, tuple[VectorLaneDesign, Patch]] = {
-    "the token one cycle late": (PLAIN, _placed("token_delay", cycles=_later)),
-    "the token one cycle early": (PLAIN, _placed("token_delay", cycles=_earlier)),
-    "the token one cycle late, no scales": (UNSCALED, _placed("token_delay", cycles=_later)),
-    "the scale one cycle late": (PLAIN, _placed("scale_delay", cycles=_later)),
-    "the scale one cycle early": (PLAIN, _placed("scale_delay", cycles=_earlier)),
+    "the token one cycle late": (PLAIN, _placed(name="token_delay", cycles=_later)),
+    "the token one cycle early": (PLAIN, _placed(name="token_delay", cycles=_earlier)),
+    "the token one cycle late, no scales": (UNSCALED, _placed(name="token_delay", cycles=_later)),
+    "the scale one cycle late": (PLAIN, _placed(name="scale_delay", cycles=_later)),
+    "the scale one cycle early": (PLAIN, _placed(name="scale_delay", cycles=_earlier)),
     "operands not held": (GATED, _always_used),
     "a gated step that adds what is held": (
         GATED,
@@ -148,21 +132,21 @@ MUTATIONS: dict[str, tuple[VectorLaneDesign, Patch]] = {
     ),
     "a bit dropped in the scale product": (
         PLAIN,
-        after(ScaleRound, lambda self, m: _set(m, self.o[0], 0)),
+        after(ScaleRound, lambda self, m: drive(m, self.o[0], 0)),
     ),
     "the top bit of the scale product dropped": (
         PLAIN,
-        after(ScaleRound, lambda self, m: _set(m, self.o[-1], 0)),
+        after(ScaleRound, lambda self, m: drive(m, self.o[-1], 0)),
     ),
     "scales truncated": (
         ROUNDED,
-        after(ScaleRound, lambda self, m: _set(m, self.o, self.i >> self.dropped_bits)),
+        after(ScaleRound, lambda self, m: drive(m, self.o, self.i >> self.dropped_bits)),
     ),
     "ties of scales rounded down": (
         ROUNDED,
         after(
             ScaleRound,
-            lambda self, m: _set(
+            lambda self, m: drive(
                 m, self.o, (self.i + (1 << (self.dropped_bits - 1)) - 1) >> self.dropped_bits
             ),
         ),
@@ -171,18 +155,18 @@ MUTATIONS: dict[str, tuple[VectorLaneDesign, Patch]] = {
         NARROW,
         after(
             ScaleRound,
-            lambda self, m: _set(
+            lambda self, m: drive(
                 m, self.o, (self.i + (1 << (self.dropped_bits - 1))) >> self.dropped_bits
             ),
         ),
     ),
-    "the scale path ignored": (PLAIN, after(ScaleRound, lambda self, m: _set(m, self.o, 1))),
-    "forwarding ignored": (ROUNDED, _placed("store", transparent=lambda _: False)),
-    "saturation ignored": (ROUNDED, _placed("collector", saturating=lambda _: False)),
-    "saturation where sums wrap": (NARROW, _placed("collector", saturating=lambda _: True)),
+    "the scale path ignored": (PLAIN, after(ScaleRound, lambda self, m: drive(m, self.o, 1))),
+    "forwarding ignored": (ROUNDED, _placed(name="store", transparent=lambda _: False)),
+    "saturation ignored": (ROUNDED, _placed(name="collector", saturating=lambda _: False)),
+    "saturation where sums wrap": (NARROW, _placed(name="collector", saturating=lambda _: True)),
     "a sign lost in the tree": (
         UNSCALED,
-        after(AdderTree, lambda self, m: _set(m, self.o[-1], 0)),
+        after(AdderTree, lambda self, m: drive(m, self.o[-1], 0)),
     ),
 }
 

@@ -4,6 +4,7 @@ import gc
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,7 @@ import pytest
 import vector_output_bench
 from amaranth import UnusedElaboratable
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
-from amaranth.lib import wiring
-from faults import Patch, after
+from faults import Patch, after, drive, placed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vector_output_bench import Tile, compiled, differences, random_tiles, reference
@@ -24,7 +24,6 @@ from rtl.benches.bench import ProtocolError
 from rtl.core import vector_output_stage, vector_requantize
 from rtl.core.vector_output_stage import VectorOutputStage
 from rtl.core.vector_requantize import ChannelQuotient, ChannelRescale, Reciprocal, VectorScale
-from rtl.hierarchy import place
 
 
 def _output(
@@ -102,19 +101,7 @@ def test_a_queue_smaller_than_a_vector_is_refused() -> None:
         gc.collect()
 
 
-def _placed(name: str, **changes: Callable[[Any], Any]) -> Patch:
-    """The component of that name, with some of its parameters changed."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        def mutated(m: Module, own: str, kind: type[wiring.Component], **parameters: Any) -> Any:
-            if own == name:
-                parameters |= {key: change(parameters[key]) for key, change in changes.items()}
-            return place(m, own, kind, **parameters)
-
-        for module in (vector_output_stage, vector_requantize):
-            monkeypatch.setattr(module, "place", mutated)
-
-    return patch
+_placed = partial(placed, vector_output_stage, vector_requantize)
 
 
 def _input(kind: type, name: str, other: Callable[[Any], Any]) -> Patch:
@@ -177,10 +164,6 @@ def _by(name: str, **changes: Callable[[Any], Any]) -> Patch:
     return patch
 
 
-def _set(m: Module, target: Any, value: Any) -> None:
-    m.d.comb += target.eq(value)
-
-
 def _step_by_step(self: Any, m: Module) -> None:
     with m.If(self.count_read):
         m.d.sync += self.read_address.eq(self.read_address + 1)
@@ -214,13 +197,16 @@ SIDE_BY_SIDE = OUTPUTS[2]
 UNSCALED = OUTPUTS[6]
 
 MUTATIONS: dict[str, tuple[VectorOutput, Patch]] = {
-    **{f"{name} one late": (GROUPED, _placed(name, cycles=_later)) for name in DELAYS},
-    **{f"{name} one early": (GROUPED, _placed(name, cycles=_earlier)) for name in DELAYS},
-    "the shift one cycle late": (GROUPED, _placed("rounding_delay", cycles=_later)),
+    **{f"{name} one late": (GROUPED, _placed(name=name, cycles=_later)) for name in DELAYS},
+    **{f"{name} one early": (GROUPED, _placed(name=name, cycles=_earlier)) for name in DELAYS},
+    "the shift one cycle late": (GROUPED, _placed(name="rounding_delay", cycles=_later)),
     # one early is no fault: there is a cycle without a read between two tiles
-    "the shift two cycles early": (GROUPED, _placed("rounding_delay", cycles=lambda n: n - 2)),
-    "magnitudes late, vectors of a row": (SIDE_BY_SIDE, _placed("magnitude_delay", cycles=_later)),
-    "words late, no scales": (UNSCALED, _placed("valid_delay", cycles=_later)),
+    "the shift two cycles early": (GROUPED, _placed(name="rounding_delay", cycles=lambda n: n - 2)),
+    "magnitudes late, vectors of a row": (
+        SIDE_BY_SIDE,
+        _placed(name="magnitude_delay", cycles=_later),
+    ),
+    "words late, no scales": (UNSCALED, _placed(name="valid_delay", cycles=_later)),
     "a vector begins where one is under way": (GROUPED, _room(lambda _, places, rows: places > 0)),
     "a place too many is asked for": (GROUPED, _room(lambda _, places, rows: places > rows)),
     "all places are asked for": (
@@ -253,9 +239,9 @@ MUTATIONS: dict[str, tuple[VectorOutput, Patch]] = {
         _input(Reciprocal, "scale", lambda self: self.scale ^ 1),
     ),
     "values rounded down": (GROUPED, _input(ChannelQuotient, "scale", lambda self: C(0, 5))),
-    "signs lost": (GROUPED, after(ChannelQuotient, lambda self, m: _set(m, self.o[-1], 0))),
+    "signs lost": (GROUPED, after(ChannelQuotient, lambda self, m: drive(m, self.o[-1], 0))),
     "no ReLU": (GROUPED, _input(ChannelRescale, "relu", lambda self: C(0, 1))),
-    "a bit of z stuck": (GROUPED, after(ChannelRescale, lambda self, m: _set(m, self.z[-2], 1))),
+    "a bit of z stuck": (GROUPED, after(ChannelRescale, lambda self, m: drive(m, self.z[-2], 1))),
     "a bit of the shift dropped": (
         GROUPED,
         _input(ChannelRescale, "shift", lambda self: Cat(C(0, 1), self.shift[1:])),
@@ -270,18 +256,18 @@ MUTATIONS: dict[str, tuple[VectorOutput, Patch]] = {
         GROUPED,
         after(
             VectorOutputStage,
-            lambda self, m: _set(m, m.submodules["bias_1"].read_address[0], 0),
+            lambda self, m: drive(m, m.submodules["bias_1"].read_address[0], 0),
         ),
     ),
     "rows step by step": (GROUPED, after(VectorOutputStage, _step_by_step)),
     "sums of one half": (GROUPED, after(VectorOutputStage, _one_half)),
     "halves freed with every read": (
         GROUPED,
-        after(VectorOutputStage, lambda self, m: _set(m, self.released, self.count_read)),
+        after(VectorOutputStage, lambda self, m: drive(m, self.released, self.count_read)),
     ),
     "biases freed with every tile": (
         GROUPED,
-        after(VectorOutputStage, lambda self, m: _set(m, self.bias_released, self.released)),
+        after(VectorOutputStage, lambda self, m: drive(m, self.bias_released, self.released)),
     ),
     "tiles are always complete": (
         GROUPED,

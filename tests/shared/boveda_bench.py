@@ -5,13 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-# The stubs leave rtlil out.
-from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
-from amaranth.back.verilog import (
-    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
-)
 from amaranth.lib import wiring
+from component_verilog import verilog_of
 
 from archsim.codecs.boveda_timing import (
     Pace,
@@ -28,7 +23,6 @@ from rtl.boveda import BovedaCodec
 from rtl.core.boveda_compressor import Compressor
 from rtl.core.boveda_decompressor import Decompressor
 from rtl.core.boveda_round_trip import BovedaRoundTrip
-from rtl.hierarchy import sharing
 
 Words = list[int]
 
@@ -150,10 +144,8 @@ def simulated(component: wiring.Component) -> Run:
 
 
 def compiled(component: wiring.Component) -> Run:
-    """What is emitted: each repeated module once."""
-    with sharing() as library:
-        top = rtlil.convert(component, name="top", emit_src=False)
-    return Verilated(rtlil_to_verilog("\n".join([top, *library.texts.values()]))).run
+    """What is emitted, compiled by Verilator."""
+    return Verilated(verilog_of(component)).run
 
 
 def pace(words: int, stalls: int, rng: np.random.Generator) -> Pace:

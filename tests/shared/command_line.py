@@ -17,6 +17,9 @@ class Said:
 
 Call = Callable[..., Said]
 
+SMALL = ("--set", "rows=2", "--set", "columns=2")
+"""Settings of a systolic design that make it quick to emit."""
+
 
 def good(said: Said) -> str:
     """What it printed, if all went well and nothing was said on stderr."""

@@ -5,10 +5,13 @@ Amaranth's simulator oscillate.
 """
 
 from collections.abc import Callable
+from fnmatch import fnmatchcase
+from types import ModuleType
 from typing import Any
 
 import pytest
 from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import wiring
 
 from archsim.core.core_design import CoreDesign
 from rtl.benches.bench import ProtocolError
@@ -16,6 +19,7 @@ from rtl.cases import random_case
 from rtl.conformance import check
 from rtl.core.credits import Credits
 from rtl.core.machine import Core
+from rtl.hierarchy import place
 from rtl.simulators import runner
 
 CASES = 12
@@ -92,3 +96,24 @@ def ignored_credit(initial: int, limit: int) -> Patch:
             m.d.comb += self.available.eq(1)
 
     return after(Credits, change)
+
+
+def drive(m: Module, target: Any, value: Any) -> None:
+    """Another value on a signal, from wherever the assignment is put."""
+    m.d.comb += target.eq(value)
+
+
+def placed(*modules: ModuleType, name: str, **changes: Callable[[Any], Any]) -> Patch:
+    """What the modules place under a name (`adder_*`: under all that begin so), with some of its
+    parameters changed."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        def mutated(m: Module, own: str, kind: type[wiring.Component], **parameters: Any) -> Any:
+            if fnmatchcase(own, name):
+                parameters |= {key: change(parameters[key]) for key, change in changes.items()}
+            return place(m, own, kind, **parameters)
+
+        for module in modules:
+            monkeypatch.setattr(module, "place", mutated)
+
+    return patch

@@ -4,15 +4,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-
-# The stubs leave rtlil out.
-from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
-from amaranth.back.verilog import (
-    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
-)
 from amaranth.hdl import Cat, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from component_verilog import verilog_of
 from hypothesis import strategies as st
 
 from archsim.arithmetic.cases import random_operands
@@ -24,7 +19,7 @@ from rtl.benches.amaranth_bench import run_amaranth
 from rtl.benches.bench import Bench, Outcome, Stimulus, StreamPort
 from rtl.benches.verilated import Verilated
 from rtl.core.tensor_array import TensorArray
-from rtl.hierarchy import place, sharing
+from rtl.hierarchy import place
 
 DOTS = [
     VOLTA_FP32,
@@ -134,11 +129,8 @@ def simulated(design: TensorArrayDesign) -> Run:
 
 
 def compiled(design: TensorArrayDesign) -> Run:
-    """What is emitted: each repeated module once."""
-    with sharing() as library:
-        top = rtlil.convert(Streamed(design), name="top", emit_src=False)
-    modules = rtlil_to_verilog("\n".join([top, *library.texts.values()]))
-    return Verilated("\n".join([modules, *library.sources.values()])).run
+    """What is emitted, compiled by Verilator."""
+    return Verilated(verilog_of(Streamed(design))).run
 
 
 def sums_of(design: TensorArrayDesign, sets: TensorSets, run: Run) -> IntArray:

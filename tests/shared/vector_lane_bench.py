@@ -6,15 +6,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-# The stubs leave rtlil out.
-from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
-from amaranth.back.verilog import (
-    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
-)
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
+from component_verilog import verilog_of
 
 from archsim.designs.vector_lane import LaneSteps, VectorLaneDesign
 from archsim.numbers import pack_lanes, unpack_lanes
@@ -23,7 +18,7 @@ from rtl.benches.bench import Bench, Outcome, Stimulus, StreamPort
 from rtl.benches.verilated import Verilated
 from rtl.core.sram import address_bits
 from rtl.core.vector_lane import VectorLane
-from rtl.hierarchy import place, sharing
+from rtl.hierarchy import place
 
 
 class Streamed(wiring.Component):
@@ -92,11 +87,8 @@ def simulated(design: VectorLaneDesign) -> Run:
 
 
 def compiled(design: VectorLaneDesign) -> Run:
-    """What is emitted: each repeated module once."""
-    with sharing() as library:
-        top = rtlil.convert(Streamed(design), name="top", emit_src=False)
-    modules = rtlil_to_verilog("\n".join([top, *library.texts.values()]))
-    return Verilated("\n".join([modules, *library.sources.values()])).run
+    """What is emitted, compiled by Verilator."""
+    return Verilated(verilog_of(Streamed(design))).run
 
 
 def differences(design: VectorLaneDesign, steps: LaneSteps, run: Run, gaps: int = 0) -> list[str]:

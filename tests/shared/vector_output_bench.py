@@ -5,15 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-# The stubs leave rtlil out.
-from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
-from amaranth.back.verilog import (
-    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
-)
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from component_verilog import verilog_of
 
 from archsim.codecs.vector_output import VectorOutput
 from archsim.core.commands import COMMAND_FIELDS
@@ -26,7 +21,7 @@ from rtl.core.commands import OUTPUT_FIELDS, command_layout
 from rtl.core.credits import Credits
 from rtl.core.sram import Sram
 from rtl.core.vector_output_stage import VectorOutputStage
-from rtl.hierarchy import place, sharing
+from rtl.hierarchy import place
 
 ROWS, STEPS = 64, 16
 """Rows of an accumulator half, and words of a bias half."""
@@ -239,11 +234,8 @@ def simulated(output: VectorOutput, queue_depth: int) -> Run:
 
 
 def compiled(output: VectorOutput, queue_depth: int) -> Run:
-    """What is emitted: each repeated module once."""
-    with sharing() as library:
-        top = rtlil.convert(Harness(output, queue_depth), name="top", emit_src=False)
-    modules = rtlil_to_verilog("\n".join([top, *library.texts.values()]))
-    return Verilated("\n".join([modules, *library.sources.values()])).run
+    """What is emitted, compiled by Verilator."""
+    return Verilated(verilog_of(Harness(output, queue_depth))).run
 
 
 def differences(

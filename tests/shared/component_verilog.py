@@ -1,0 +1,18 @@
+"""A component alone as Verilog, its modules shared as in an emitted design."""
+
+# The stubs leave rtlil out.
+from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
+from amaranth.back.verilog import (
+    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
+)
+from amaranth.lib import wiring
+
+from rtl.hierarchy import sharing
+
+
+def verilog_of(component: wiring.Component) -> str:
+    """What is emitted, with `top` on top: each repeated module once."""
+    with sharing() as library:
+        top = rtlil.convert(component, name="top", emit_src=False)
+    modules = rtlil_to_verilog("\n".join([top, *library.texts.values()]))
+    return "\n".join([modules, *library.sources.values()])
