@@ -270,19 +270,16 @@ def _folded_passes(
 ) -> tuple[Strip, ...]:
     """ofmap [M, N]."""
     try:
-        parts = folded(design, layer, operands)
+        parts = folded(design, layer, operands, ofmap)
     except InputError as error:
         raise InputError(f"{layer.name}: {error}") from None
     found: list[tuple[Strip, ...]] = []
-    first = 0
     for part in parts:
         problem = problem_of(part.layer)
         ifmap = layout.split_ifmap(part.layer, problem, part.operands.ifmap)
         weight = layout.split_weight(part.layer, problem, part.operands.weight)
-        after = first + problem.filters
-        own = ofmap[:, None, None, None, first:after]
+        own = part.ofmap[:, None, None, None]
         found += _passes(design, _as_run(part.layer, part.operands), (ifmap, weight, own))
-        first = after
     return tuple(strip for strips in found for strip in strips)
 
 

@@ -19,7 +19,7 @@ from archsim.errors import InputError, require
 from archsim.numbers import IntArray
 from archsim.sparse.chain import exchanged, link, require_follows
 from archsim.sparse.fold import folded
-from archsim.sparse.layer import Layer, LayerPlan, layer_passes, plan_layer
+from archsim.sparse.layer import Layer, LayerPlan, layer_passes, layer_values, plan_layer
 from archsim.sparse.lists import weight_lists
 from archsim.sparse.scnn_command import Output, command_values
 from archsim.sparse.strips import Strip
@@ -99,7 +99,7 @@ def _layer_words(design: Scnn, run: LayerRun, plan: LayerPlan | None = None) -> 
     except InputError:
         if run.pool or not (isinstance(layer, MatMul) and layer.shared_weight):
             raise
-        for part in folded(design, layer, operands):
+        for part in folded(design, layer, operands, layer_values(design, layer, operands)[0]):
             yield from _layer_words(design, LayerRun(layer=part.layer, operands=part.operands))
         return
     problem = problem_of(layer)

@@ -1,4 +1,7 @@
-"""Fully connected layers that are folded: values, cycles, limits, faults."""
+"""Fully connected layers that are folded: values, cycles, limits, faults.
+
+With memories that compress values: `tests/archsim/test_scnn_fold_compressed.py`.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def test_parts_are_the_layer_and_keep_the_contract(
 ) -> None:
     design, layer, operands = case
     try:
-        parts = folded(design, layer, operands)
+        parts = folded(design, layer, operands, layer_values(design, layer, operands)[0])
     except InputError:
         assume(False)
         return
@@ -84,7 +87,7 @@ def test_a_layer_that_does_not_fit_is_folded(m: int) -> None:
     with pytest.raises(InputError):
         layer_passes(SMALL, layer, operands)
     timing = layer_timing(SMALL, layer, operands)
-    parts = folded(SMALL, layer, operands)
+    parts = folded(SMALL, layer, operands, timing.ofmap[0])
     assert len(parts) == 3 and len(timing.passes) == timing.strips == 3 * m
     assert [part.layer.filters for part in parts] == [6, 6, 5]
     alone = [layer_timing(SMALL, part.layer, part.operands) for part in parts]
@@ -145,7 +148,7 @@ def _fold_of(folder: Path, name: str | None) -> ModuleType:
 
 def _caught(module: ModuleType) -> bool:
     operands = synthetic(LAYER, bits=6, density=0.6, seed=4)
-    parts = module.folded(SMALL, LAYER, operands)
+    parts = module.folded(SMALL, LAYER, operands, layer_values(SMALL, LAYER, operands)[0])
     return not _agrees(parts, LAYER, operands, SMALL)
 
 
