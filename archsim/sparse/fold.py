@@ -1,7 +1,8 @@
-"""Fully connected layers too large for a PE: inputs as a small plane, filters in parts.
+"""Fully connected layers in 2 x 2 PEs: inputs as a small plane, filters in parts.
 
 Each input of a row of one pixel is a channel, with a vector of its own in the one PE that owns the
-pixel; each output is a vector of its own in its OARAM.  Where these are too many, L = rows ·
+pixel; each output is a vector of its own in its OARAM; a list of weights is of one input.  Where
+these are too many vectors, or more than has to be (`archsim.sparse.layer.plan_layer`), L = rows ·
 columns inputs become one channel's plane, with a kernel as large as it: a convolution of ⌈C / L⌉
 channels with one output, whose inputs lie in the 2 × 2 PEs that can reach it.  A pair of vectors
 has I activations and F weights, but a weight is of one input: a core makes F useful products a
@@ -12,7 +13,7 @@ compress values (`archsim.stream_memory`) the rows that these take are counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,8 +26,9 @@ from archsim.core.problem import problem_of
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
 from archsim.numbers import IntArray, ceil_div
+from archsim.sparse.lists import weight_lists
 from archsim.sparse.stream_rows import why_not
-from archsim.sparse.strips import strips_of
+from archsim.sparse.strips import Strip, strips_of
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 
@@ -152,4 +154,36 @@ def _require_fit(design: Scnn, part: Part) -> None:
         strips_of(design, problem, (image[0], weight[0], outputs[None, None]))
 
 
-__all__ = ["Part", "folded"]
+def may_move_less(design: Scnn, layer: MatMul, operands: Operands, strips: Sequence[Strip]) -> bool:
+    """Whether a folded layer may move fewer bits than strips of the layer as it is, by counts
+    alone: it loads all weights for each row."""
+    lanes = design.weight_lanes
+    least = layer.m * ceil_div(int(np.count_nonzero(operands.weight)), lanes)
+    most = sum(
+        strip.mapping.channels * ceil_div(strip.mapping.group_filters(group), lanes)
+        for strip in strips
+        for group in range(strip.mapping.groups)
+    )
+    beside = sum(_activation_bits(design, strip) for strip in strips)
+    return least * design.word_bits("weight") < most * design.word_bits("weight") + beside
+
+
+def moved_bits(design: Scnn, strips: Sequence[Strip]) -> int:
+    """Of vectors that cross the ports: weights, ifmaps and ofmaps."""
+    return sum(
+        _activation_bits(design, strip)
+        + sum(
+            weight_lists(design, strip.mapping, strip.operands.weight, group).vectors
+            for group in range(strip.mapping.groups)
+        )
+        * design.word_bits("weight")
+        for strip in strips
+    )
+
+
+def _activation_bits(design: Scnn, strip: Strip) -> int:
+    vectors = strip.operands.ifmap.vectors + strip.operands.ofmap.vectors
+    return vectors * design.word_bits("ifmap")
+
+
+__all__ = ["Part", "folded", "may_move_less", "moved_bits"]

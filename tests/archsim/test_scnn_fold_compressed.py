@@ -27,7 +27,7 @@ from archsim.numbers import ceil_div
 from archsim.simulate import simulate
 from archsim.sparse import fold
 from archsim.sparse.fold import folded
-from archsim.sparse.layer import layer_timing, layer_values
+from archsim.sparse.layer import layer_passes, layer_timing, layer_values
 from archsim.sparse.words import LayerRun, pass_words
 from archsim.stream_memory import BovedaStream
 from workloads.layers import MatMul, Network
@@ -184,3 +184,16 @@ def test_a_layer_of_alexnet_s_size_takes_fewer_passes() -> None:
     assert found.bytes_moved["weight"] == plain.bytes_moved["weight"]
     assert found.ofmap is not None and plain.ofmap is not None
     assert np.array_equal(found.ofmap, plain.ofmap)
+
+
+def test_holding_more_is_no_loss() -> None:
+    """ResNet-50's layer, whole, fits compressed memories only; folded, it moves less in both."""
+    layer = MatMul(name="fc", m=1, n=1000, k=2048)
+    operands = operands_of(layer, (0.4, 0.4), seed=1, bits=8)
+    compressed = replace(SCNN_ISCA17, activation_memory=BovedaStream())
+    with pytest.raises(InputError):
+        layer_passes(SCNN_ISCA17, layer, operands)
+    assert layer_passes(compressed, layer, operands)
+    found, plain = (layer_timing(one, layer, operands) for one in (compressed, SCNN_ISCA17))
+    assert found.weight_bits == plain.weight_bits
+    assert found.cycles == plain.cycles + 8 * len(found.passes)
