@@ -35,6 +35,10 @@ A piece is as many neighbouring lanes as are always read together (`_piece_bits`
 """
 
 
+AT_ONCE = 512
+"""Pixels of which the reads are listed before they are looked at."""
+
+
 @kernel
 def fill_directory(
     stored: Stored, form: tuple[int, int], first_rows: IntArray, rows: IntArray
@@ -100,8 +104,9 @@ def _fold_reads(
 ) -> int:
     """The elements that a fold reads of every pixel from pixels[0] to before pixels[1].
 
-    fold: tap, offset of the run, first element of the chunk and how many.  reads [pixels, 2]: first
-    element, and the one behind the last; what lies in the padding is not read.  Returns how many.
+    fold: tap, offset of the run, first element of the chunk and how many.  reads [pixels, 2]:
+    first element, and the one behind the last; what lies in the padding is not read.  Returns how
+    many.
     """
     tap, run, chunk, elements = fold
     columns, pitch, step = row[cmd.PIXEL_COLUMNS], row[cmd.PITCH], row[cmd.COLUMN_STEP]
@@ -216,38 +221,44 @@ def _read_pieces(
 
 
 @kernel
+def _read_rows(
+    held: Held, placed: tuple[Narrow, int], reads: IntArray, shape: Shape, piece_bits: int
+) -> int:
+    """Rows of pieces that some reads take.  placed: of all words, and the tile's first word."""
+    word_bits, group_bits, _ = shape
+    if piece_bits < group_bits:
+        pieces = (word_bits - piece_bits, group_bits - piece_bits, piece_bits)
+        return _read_pieces(held, placed, reads, pieces)
+    places, origin = placed
+    columns, count = (word_bits - group_bits, group_bits), 0
+    for column in range(len(places)):
+        count += _read_column(held, places[column, origin:], reads, columns, column)
+    return count
+
+
+@kernel
 def _walk_tile(
-    held: Held,
-    row: IntArray,
-    placed: tuple[Narrow, int],
-    shape: Shape,
-    loops: tuple[int, int],
-    reads: IntArray,
+    held: Held, row: IntArray, placed: tuple[Narrow, int], shape: Shape, loops: tuple[int, int]
 ) -> tuple[int, int]:
     """for block: for tap: for run: for chunk: for pixel; loops: pixels of a block, a chunk.
 
     Reads of rows, of all lanes, and of entries.
     """
-    word_bits, group_bits, unit_bits = shape
     (block, chunk), rows, entries = loops, 0, 0
-    places, origin = placed
-    piece_bits = _piece_bits(row, 1 << group_bits, chunk)
+    reads = np.empty((AT_ONCE, 2), np.int64)
+    piece_bits = _piece_bits(row, 1 << shape[1], chunk)
     for start in range(0, row[cmd.PIXELS], block):
-        pixels = (start, min(start + block, row[cmd.PIXELS]))
+        stop = min(start + block, row[cmd.PIXELS])
         for tap in range(row[cmd.TAPS]):
             for run in range(row[cmd.RUNS]):
                 for at in range(0, row[cmd.RUN_LENGTH], chunk):
                     elements = min(chunk, row[cmd.RUN_LENGTH] - at)
                     fold = (tap, run * row[cmd.RUN_STEP], at, elements)
-                    found = reads[: _fold_reads(row, pixels, fold, reads)]
-                    entries += _read_entries(held, found, word_bits, unit_bits)
-                    if piece_bits == group_bits:
-                        bits = (word_bits - group_bits, group_bits)
-                        for column in range(len(places)):
-                            rows += _read_column(held, places[column, origin:], found, bits, column)
-                    else:
-                        pieces = (word_bits - piece_bits, group_bits - piece_bits, piece_bits)
-                        rows += _read_pieces(held, placed, found, pieces)
+                    for first in range(start, stop, AT_ONCE):
+                        pixels = (first, min(first + AT_ONCE, stop))
+                        found = reads[: _fold_reads(row, pixels, fold, reads)]
+                        entries += _read_entries(held, found, shape[0], shape[2])
+                        rows += _read_rows(held, placed, found, shape, piece_bits)
     return rows << piece_bits, entries
 
 
@@ -264,10 +275,9 @@ def walk_ifmap(
     tags, first = np.empty((2, 1 << shape[0]), np.int32), np.empty((2, 1 << shape[0]), np.int32)
     units, first_units = np.empty(2, np.int64), np.empty(2, np.int64)
     held = (tags, first, units, first_units)
-    reads = np.empty((rows[:, cmd.PIXELS].max() + 1, 2), np.int64)
     for tile in range(len(rows)):
         tags[:], first[:], units[:], first_units[:] = -1, -1, -1, -1
-        counts = _walk_tile(held, rows[tile], (places, starts[tile]), shape, loops, reads)
+        counts = _walk_tile(held, rows[tile], (places, starts[tile]), shape, loops)
         bits = _piece_bits(rows[tile], 1 << shape[1], loops[1])
         kept = ((tags == first) & (first >= 0)).sum() << bits
         found[tile, 0], found[tile, 1] = counts[0], counts[0] - kept

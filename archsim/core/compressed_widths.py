@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from archsim.codecs.boveda_format import BovedaFormat, Bytes, Values
+from archsim.codecs.boveda_format import Bytes, Values
 from archsim.codecs.boveda_kernels import Form, group_width, measure, wide
 from archsim.core import commands as cmd
+from archsim.core.compressed_store import Store
 from archsim.core.kernel import kernel
 from archsim.core.numerics import IntegerArray
 from archsim.numbers import IntArray
@@ -184,29 +185,31 @@ def _measure_runs(
 
 
 def tile_widths(
-    name: str, tiles: IntArray, operand: IntegerArray, lanes: int, form: BovedaFormat, moving: bool
+    store: Store, tiles: IntArray, operand: IntegerArray, *, moving: bool = False
 ) -> tuple[IntArray, Bytes]:
     """First word of each tile, and one more; widths [words, columns] of all their words.
 
-    tiles: a command row of each.  operand: ifmap or weight, as name says, split as in
+    tiles: a command row of each.  operand: the store's ifmap or weight, split as in
     `archsim.core.layout`.  moving: weights enter the rows of the array (`layout.weight_words`).
     """
-    words = tiles[:, cmd.IFMAP_WORDS if name == "ifmap" else cmd.WEIGHT_WORDS]
-    starts = np.concatenate([[0], np.cumsum(words)])
-    widths = np.empty(int(starts[-1]) * (lanes // form.group), np.uint8)
+    is_weight, lanes, form = store.name == "weight", store.lanes, store.form
+    words = tiles[:, cmd.WEIGHT_WORDS if is_weight else cmd.IFMAP_WORDS]
+    starts = np.zeros(len(tiles) + 1, np.int64)
+    np.cumsum(words, out=starts[1:])
+    widths = np.empty(int(starts[-1]) * store.columns, np.uint8)
     values = np.ascontiguousarray(operand, form.value_type)
     outer, middle, height, width, channels = values.shape
     held = (values.reshape(-1), (outer, middle, height, width, channels))
     placed, word = (tiles, starts), (lanes, form.numbers)
-    if name == "weight" and not moving:
+    if is_weight and not moving:
         union = np.empty(height * width * channels, f"uint{8 * values.itemsize}")
         _measure_filters(placed, held, word, union, widths)
     else:
         packed = np.empty(-(-int(words.max()) * lanes * values.itemsize // 8), np.uint64)
         scratch = packed.view(values.dtype), packed, _lane(values.dtype)
-        measure_tiles = _measure_runs if name == "weight" else _measure_ifmap
+        measure_tiles = _measure_runs if is_weight else _measure_ifmap
         measure_tiles(placed, held, word, scratch, widths)
-    return starts, widths.reshape(-1, lanes // form.group)
+    return starts, widths.reshape(-1, store.columns)
 
 
 __all__ = ["tile_widths"]
