@@ -16,7 +16,7 @@ import numpy as np
 from archsim.codecs.boveda_format import Bytes
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
-from archsim.core.compressed_kernels import Places, Stored, fill_directory, place_words
+from archsim.core.compressed_places import Places, Stored, fill_directory, place_words
 from archsim.core.compressed_store import Store
 from archsim.core.compressed_widths import tile_widths
 from archsim.core.core_design import CoreDesign

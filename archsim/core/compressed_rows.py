@@ -2,9 +2,9 @@
 
 A core reads a bank of rows only if the word has bits in it and the bank's output does not hold the
 row (docs/contracts/compressed-memory.md).  So the number of reads is a matter of the order of the
-addresses, not of their cycles: `archsim.core.compressed_kernels` walks them.  A tile that is read
-several times on end takes `first + (n - 1) · again` reads, `again` those of a walk behind another
-one of the same tile.
+addresses, not of their cycles: `compressed_ifmap` and `compressed_places` walk them.  A tile that
+is read several times on end takes `first + (n - 1) · again` reads, `again` those of a walk behind
+another one of the same tile.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core.actions import ROW_ACTIONS
 from archsim.core.compressed_fit import StoredTiles, stored_tiles
-from archsim.core.compressed_kernels import walk_ifmap, walk_weights
+from archsim.core.compressed_ifmap import walk_ifmap
+from archsim.core.compressed_places import walk_weights
 from archsim.core.core_design import CoreDesign
 from archsim.core.problem import Problem, Tiling
 from workloads.layers import Conv2d, MatMul

@@ -16,8 +16,10 @@ from archsim.codecs.boveda_kernels import measure
 from archsim.compressed_memory import Boveda
 from archsim.core import actions, compressed_rows
 from archsim.core import commands as cmd
+from archsim.core import machine as mc
 from archsim.core.actions import ROW_ACTIONS
 from archsim.core.compressed_fit import stored_tiles
+from archsim.core.compressed_ifmap import piece_bits
 from archsim.core.compressed_rows import row_actions, row_bounds
 from archsim.core.numerics import Drawing
 from archsim.core.problem import Tiling
@@ -102,6 +104,27 @@ def test_rows_are_those_of_every_address(number: int) -> None:
 def test_rows_of_larger_layers(number: int) -> None:
     case = larger_case(number)
     assert counted(case) == plainly(case)
+
+
+def _ways(case: TileCase) -> set[str]:
+    """How the kernel reads the ifmap's tiles: words of one group, groups, or less."""
+    design = case.design
+    if "ifmap" not in design.stores:
+        return set()
+    store, chunk = design.stores["ifmap"], int(design.machine[mc.CHUNK])
+    problem = design.numerics.problem(case.layer)
+    found: set[str] = set()
+    for row in walk(problem.vector(), case.tiling.vector(), design.machine):
+        lanes = 1 << piece_bits(row, store.form.group, chunk)
+        whole = "words" if lanes == store.lanes else "groups"
+        found.add(whole if lanes == store.form.group else "pieces")
+    return found
+
+
+def test_the_cases_read_in_all_ways() -> None:
+    ways = [_ways(case) for case in all_cases()]
+    for way in ("words", "groups", "pieces"):
+        assert sum(way in found for found in ways) >= 5
 
 
 def _changed(name: str, change: Any) -> Any:

@@ -1,29 +1,17 @@
-"""The walks over the rows of compressed memories, compiled by numba.
+"""The walk over the rows of a compressed ifmap, compiled by numba: what every address reads.
 
-A word's place in a group column is one number: 2 · row + spill, spill if it ends in row + 1.  Row r
-lies in the even or the odd bank, r mod 2, and so does the directory's entry of unit u of an ifmap.
-A tag names the row that a bank's output holds, −1 for none: a tile begins with none
-(`rtl.core.held_bank`).
+Places, tags and banks: `archsim.core.compressed_places`.  A tile begins with nothing held.
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from archsim.codecs.boveda_format import Bytes
 from archsim.codecs.boveda_kernels import wide
 from archsim.core import commands as cmd
+from archsim.core.compressed_places import Narrow, Places
 from archsim.core.kernel import inlined, kernel
 from archsim.numbers import IntArray
-
-Narrow = npt.NDArray[np.int32]
-
-Stored = tuple[IntArray, Bytes]
-"""First word of each tile, and one more; widths [words, columns]."""
-
-Places = tuple[IntArray, Narrow]
-"""First word of each tile, and one more; places [columns, words]."""
 
 Shape = tuple[int, int, int]
 """log2 of the lanes of a word, of the lanes of a group, of the words of a unit."""
@@ -31,8 +19,11 @@ Shape = tuple[int, int, int]
 Held = tuple[Narrow, Narrow, IntArray, IntArray]
 """Tags of rows [2, pieces] and the first rows read, of entries [2] and the first ones.
 
-A piece is as many neighbouring lanes as are always read together (`_piece_bits`): at most a group.
+A piece is as many neighbouring lanes as are always read together (`piece_bits`): at most a group.
 """
+
+Banks = tuple[tuple[int, int, int, int], tuple[int, int, int, int]]
+"""The same of words of one group, of rows and of entries: tags even and odd, then firsts."""
 
 
 AT_ONCE = 512
@@ -40,50 +31,7 @@ AT_ONCE = 512
 
 
 @kernel
-def fill_directory(
-    stored: Stored, form: tuple[int, int], first_rows: IntArray, rows: IntArray
-) -> None:
-    """First rows [units, columns] of the units, and rows [tiles, columns] of the tiles.
-
-    form: (log2 U, log2 B).  A tile takes, of a column, Σ over units of ⌈Σ w / B⌉ rows, w the widths
-    of the column's groups in the unit.
-    """
-    starts, widths = stored
-    size, bits = 1 << form[0], form[1]
-    rows[:], unit = 0, 0
-    for tile in range(len(rows)):
-        for first in range(starts[tile], starts[tile + 1], size):
-            last = min(first + size, starts[tile + 1])
-            for column in range(widths.shape[1]):
-                taken = 0
-                for word in range(first, last):
-                    taken += wide(widths[word, column])
-                first_rows[unit, column] = rows[tile, column]
-                rows[tile, column] += (taken + (1 << bits) - 1) >> bits
-            unit += 1
-
-
-@kernel
-def place_words(stored: Stored, form: tuple[int, int], places: Narrow) -> None:
-    """Places [columns, words] of all words; form as for `fill_directory`."""
-    starts, widths = stored
-    size, bits = 1 << form[0], form[1]
-    container = 1 << bits
-    for tile in range(len(starts) - 1):
-        for column in range(widths.shape[1]):
-            row = 0
-            for first in range(starts[tile], starts[tile + 1], size):
-                taken = 0
-                for word in range(first, min(first + size, starts[tile + 1])):
-                    width = wide(widths[word, column])
-                    spills = (taken & (container - 1)) + width > container
-                    places[column, word] = 2 * (row + (taken >> bits)) + spills
-                    taken += width
-                row += (taken + container - 1) >> bits
-
-
-@kernel
-def _piece_bits(row: IntArray, group: int, chunk: int) -> int:
+def piece_bits(row: IntArray, group: int, chunk: int) -> int:
     """log2 of the lanes of a piece: all reads of the tile begin and end at multiples of it."""
     steps = group | row[cmd.ELEMENT_START] | row[cmd.PITCH] | row[cmd.RUN_LENGTH]
     if row[cmd.RUN_LENGTH] > chunk:
@@ -98,29 +46,38 @@ def _piece_bits(row: IntArray, group: int, chunk: int) -> int:
     return bits
 
 
+@inlined
+def _pixel_row(row: IntArray, at: int, stop: int, tap: int) -> tuple[int, int, int]:
+    """Pixels from `at` on that lie in one row, before `stop`.
+
+    The column of the first, how many, and the element of a tile with which the tap's row of the
+    ifmap begins: −1 in the padding.
+    """
+    columns = row[cmd.PIXEL_COLUMNS]
+    down, across = divmod(at, columns)
+    at_row = row[cmd.ROW_START] + down * row[cmd.ROW_STRIDE] + tap * row[cmd.TAP_ROWS]
+    inside = (at_row >= 0) & (at_row < row[cmd.HEIGHT])
+    return across, min(columns - across, stop - at), at_row * row[cmd.PITCH] if inside else -1
+
+
 @kernel
 def _fold_reads(
-    row: IntArray, pixels: tuple[int, int], fold: tuple[int, int, int, int], reads: IntArray
+    row: IntArray, pixels: tuple[int, int], fold: tuple[int, int, int], reads: IntArray
 ) -> int:
     """The elements that a fold reads of every pixel from pixels[0] to before pixels[1].
 
-    fold: tap, offset of the run, first element of the chunk and how many.  reads [pixels, 2]:
+    fold: tap, first element of the chunk in the window's row, and how many.  reads [pixels, 2]:
     first element, and the one behind the last; what lies in the padding is not read.  Returns how
     many.
     """
-    tap, run, chunk, elements = fold
-    columns, pitch, step = row[cmd.PIXEL_COLUMNS], row[cmd.PITCH], row[cmd.COLUMN_STEP]
+    tap, offset, elements = fold
+    pitch, step = row[cmd.PITCH], row[cmd.COLUMN_STEP]
     (at, last), count = pixels, 0
     while at < last:
-        down, across = divmod(at, columns)
-        stop = min(columns, across + last - at)
-        at += stop - across
-        at_row = row[cmd.ROW_START] + down * row[cmd.ROW_STRIDE] + tap * row[cmd.TAP_ROWS]
-        if not 0 <= at_row < row[cmd.HEIGHT]:
-            continue
-        base = at_row * pitch
-        inside = row[cmd.ELEMENT_START] + across * step + run + chunk
-        for _ in range(across, stop):
+        across, pixels_here, base = _pixel_row(row, at, last, tap)
+        at += pixels_here
+        inside = row[cmd.ELEMENT_START] + across * step + offset
+        for _ in range(pixels_here if base >= 0 else 0):
             begin, end = max(inside, 0), min(inside + elements, pitch)
             reads[count, 0], reads[count, 1] = base + begin, base + end
             count += begin < end
@@ -197,10 +154,10 @@ def _read_pieces(
     """
     tags, firsts, _, _ = held
     places, origin = placed
-    word_bits, group_bits, piece_bits = shape
+    word_bits, group_bits, bits = shape
     count, mask, group = 0, (1 << word_bits) - 1, (1 << group_bits) - 1
     for at in range(len(reads)):
-        piece, end = reads[at, 0] >> piece_bits, reads[at, 1] >> piece_bits
+        piece, end = reads[at, 0] >> bits, reads[at, 1] >> bits
         while piece < end:
             lane = piece & mask
             last = min((lane | group) + 1, lane + end - piece)
@@ -222,12 +179,15 @@ def _read_pieces(
 
 @kernel
 def _read_rows(
-    held: Held, placed: tuple[Narrow, int], reads: IntArray, shape: Shape, piece_bits: int
+    held: Held, placed: tuple[Narrow, int], reads: IntArray, shape: Shape, bits: int
 ) -> int:
-    """Rows of pieces that some reads take.  placed: of all words, and the tile's first word."""
+    """Rows of pieces that some reads take.
+
+    placed: of all words, and the tile's first word.  bits: log2 of the lanes of a piece.
+    """
     word_bits, group_bits, _ = shape
-    if piece_bits < group_bits:
-        pieces = (word_bits - piece_bits, group_bits - piece_bits, piece_bits)
+    if bits < group_bits:
+        pieces = (word_bits - bits, group_bits - bits, bits)
         return _read_pieces(held, placed, reads, pieces)
     places, origin = placed
     columns, count = (word_bits - group_bits, group_bits), 0
@@ -246,20 +206,84 @@ def _walk_tile(
     """
     (block, chunk), rows, entries = loops, 0, 0
     reads = np.empty((AT_ONCE, 2), np.int64)
-    piece_bits = _piece_bits(row, 1 << shape[1], chunk)
+    bits = piece_bits(row, 1 << shape[1], chunk)
     for start in range(0, row[cmd.PIXELS], block):
         stop = min(start + block, row[cmd.PIXELS])
         for tap in range(row[cmd.TAPS]):
             for run in range(row[cmd.RUNS]):
                 for at in range(0, row[cmd.RUN_LENGTH], chunk):
                     elements = min(chunk, row[cmd.RUN_LENGTH] - at)
-                    fold = (tap, run * row[cmd.RUN_STEP], at, elements)
+                    fold = (tap, run * row[cmd.RUN_STEP] + at, elements)
                     for first in range(start, stop, AT_ONCE):
                         pixels = (first, min(first + AT_ONCE, stop))
                         found = reads[: _fold_reads(row, pixels, fold, reads)]
                         entries += _read_entries(held, found, shape[0], shape[2])
-                        rows += _read_rows(held, placed, found, shape, piece_bits)
-    return rows << piece_bits, entries
+                        rows += _read_rows(held, placed, found, shape, bits)
+    return rows << bits, entries
+
+
+@kernel
+def _read_words(
+    words: tuple[int, int, int], places: Narrow, unit_bits: int, held: Banks
+) -> tuple[int, int, Banks]:
+    """Rows and entries read for words[0], words[0] + words[1], … before words[2], and what is held.
+
+    As `_read_entries` and `_read_column`, of words of one group.
+    """
+    rows, entries = 0, 0
+    (even, odd, first_even, first_odd), (low, high, first_low, first_high) = held
+    for word in range(words[0], words[2], words[1]):
+        unit = word >> unit_bits
+        is_odd = unit & 1
+        low, first_low, read = _hold(low, first_low, is_odd == 0, unit)
+        high, first_high, other = _hold(high, first_high, is_odd == 1, unit)
+        entries += read + other
+        place = wide(places[word])
+        row, spills = place >> 1, place & 1 == 1
+        is_odd = row & 1
+        even, first_even, read = _hold(even, first_even, (is_odd == 0) | spills, row + is_odd)
+        odd, first_odd, other = _hold(odd, first_odd, (is_odd == 1) | spills, row + 1 - is_odd)
+        rows += read + other
+    return rows, entries, ((even, odd, first_even, first_odd), (low, high, first_low, first_high))
+
+
+@kernel
+def _walk_words(
+    row: IntArray, places: Narrow, shape: Shape, loops: tuple[int, int], found: IntArray
+) -> None:
+    """As `_walk_tile`, if words are of one group and every read is of a whole word.
+
+    places: of the tile's words.  found [4]: as of `walk_ifmap`, of the words' rows.  Then the words
+    that the pixels of a row read lie at equal distances.
+    """
+    word_bits, _, unit_bits = shape
+    (block, chunk), rows, entries = loops, 0, 0
+    step, end = row[cmd.COLUMN_STEP] >> word_bits, row[cmd.PITCH] >> word_bits
+    nothing = (-1, -1, -1, -1)
+    held = (nothing, nothing)
+    for start in range(0, row[cmd.PIXELS], block):
+        stop = min(start + block, row[cmd.PIXELS])
+        for tap in range(row[cmd.TAPS]):
+            for run in range(row[cmd.RUNS]):
+                for first in range(0, row[cmd.RUN_LENGTH], chunk):
+                    offset = row[cmd.ELEMENT_START] + run * row[cmd.RUN_STEP] + first
+                    at, word = start, offset >> word_bits
+                    while at < stop:
+                        across, pixels, base = _pixel_row(row, at, stop, tap)
+                        at += pixels
+                        low, high = word + across * step, word + (across + pixels - 1) * step + 1
+                        if base >= 0 and low < end and high > 0:
+                            if low < 0:
+                                low += -(low // step) * step
+                            origin = base >> word_bits
+                            words = (origin + low, max(step, 1), origin + min(high, end))
+                            counts = _read_words(words, places, unit_bits, held)
+                            rows, entries, held = rows + counts[0], entries + counts[1], counts[2]
+    (even, odd, first_even, first_odd), (low, high, first_low, first_high) = held
+    kept = ((even == first_even) & (even >= 0)) + ((odd == first_odd) & (odd >= 0))
+    found[0], found[1] = rows, rows - kept
+    kept = ((low == first_low) & (low >= 0)) + ((high == first_high) & (high >= 0))
+    found[2], found[3] = entries, entries - kept
 
 
 @kernel
@@ -276,77 +300,17 @@ def walk_ifmap(
     units, first_units = np.empty(2, np.int64), np.empty(2, np.int64)
     held = (tags, first, units, first_units)
     for tile in range(len(rows)):
+        bits = piece_bits(rows[tile], 1 << shape[1], loops[1])
+        if bits == shape[0]:
+            _walk_words(rows[tile], places[0, starts[tile] :], shape, loops, found[tile])
+            found[tile, :2] <<= bits
+            continue
         tags[:], first[:], units[:], first_units[:] = -1, -1, -1, -1
         counts = _walk_tile(held, rows[tile], (places, starts[tile]), shape, loops)
-        bits = _piece_bits(rows[tile], 1 << shape[1], loops[1])
         kept = ((tags == first) & (first >= 0)).sum() << bits
         found[tile, 0], found[tile, 1] = counts[0], counts[0] - kept
         kept = ((units == first_units) & (units >= 0)).sum()
         found[tile, 2], found[tile, 3] = counts[1], counts[1] - kept
 
 
-@inlined
-def _read_range(tags: IntArray, low: int, high: int) -> int:
-    """Rows from `low` to `high` in order, of a column with tags [2]; returns how many are read."""
-    count = high - low + 1
-    for row in range(low, min(low + 2, high + 1)):
-        count -= tags[row & 1] == row
-    for row in range(max(high - 1, low), high + 1):
-        tags[row & 1] = row
-    return count
-
-
-@kernel
-def _rows_of(
-    stored: Stored, directory: IntArray, form: tuple[int, int], word: tuple[int, int, int]
-) -> tuple[int, int]:
-    """The rows in which a word begins and ends.  word: tile's first one, it, and its column."""
-    origin, at, column = word
-    unit, bits = (at - origin) >> form[0], form[1]
-    taken, row = 0, directory[unit, column]
-    for before in range(origin + (unit << form[0]), at):
-        taken += wide(stored[1][before, column])
-    end = taken + wide(stored[1][at, column])
-    return row + (taken >> bits), row + ((end - 1) >> bits)
-
-
-@kernel
-def walk_weights(
-    uses: IntArray, stored: Stored, directory: IntArray, form: tuple[int, int]
-) -> tuple[int, int]:
-    """Rows read, of all group columns, and entries read, of each.
-
-    uses [tiles, 4]: the distinct tile that a tile of the walk reads, whether it is loaded for it,
-    the steps that its words are cut into, and how often each is read.  directory: first rows
-    [units, columns]; form as for `fill_directory`.
-    """
-    starts, widths = stored
-    columns, size = widths.shape[1], 1 << form[0]
-    tags, unit, rows_read, entries_read = np.empty((columns, 2), np.int64), -1, 0, 0
-    units = np.zeros(len(starts), np.int64)
-    for tile in range(len(starts) - 1):
-        units[tile + 1] = units[tile] + (starts[tile + 1] - starts[tile] + size - 1) // size
-    for use in range(len(uses)):
-        tile, loaded, steps, repeats = uses[use]
-        if loaded:
-            tags[:], unit = -1, -1
-        origin, entries = wide(starts[tile]), directory[units[tile] : units[tile + 1]]
-        words = (starts[tile + 1] - origin) // steps
-        for step in range(steps):
-            begin, last = step * words, (step + 1) * words - 1
-            low_unit, high_unit = begin >> form[0], last >> form[0]
-            taken = high_unit - low_unit + 1
-            again = 0 if taken == 1 else taken
-            entries_read += taken - (unit == low_unit) + (repeats - 1) * again
-            unit = high_unit
-            for column in range(columns):
-                low, _ = _rows_of(stored, entries, form, (origin, origin + begin, column))
-                _, high = _rows_of(stored, entries, form, (origin, origin + last, column))
-                rows_read += _read_range(tags[column], low, high)
-                if repeats > 1:
-                    again = _read_range(tags[column], low, high)
-                    rows_read += (repeats - 1) * again
-    return rows_read, entries_read
-
-
-__all__ = ["Places", "Stored", "fill_directory", "place_words", "walk_ifmap", "walk_weights"]
+__all__ = ["piece_bits", "walk_ifmap"]
