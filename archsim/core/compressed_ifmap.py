@@ -22,9 +22,8 @@ Held = tuple[Narrow, Narrow, IntArray, IntArray]
 A piece is as many neighbouring lanes as are always read together (`piece_bits`): at most a group.
 """
 
-Banks = tuple[tuple[int, int, int, int], tuple[int, int, int, int]]
-"""The same of words of one group, of rows and of entries: tags even and odd, then firsts."""
-
+Banks = tuple[int, int, int, int]
+"""Tags of an even and an odd bank, and the first rows, or entries, read of each."""
 
 AT_ONCE = 512
 """Pixels of which the reads are listed before they are looked at."""
@@ -96,22 +95,27 @@ def _hold(tag: int, first: int, wanted: bool, row: int) -> tuple[int, int, int]:
     return row if wanted else tag, first, read
 
 
+@inlined
+def _read_two(banks: Banks, row: int, spills: bool) -> tuple[int, Banks]:
+    """A row is wanted, and the next one if it spills: how many are read, and what is held then."""
+    even, odd, first_even, first_odd = banks
+    is_odd = row & 1
+    even, first_even, read = _hold(even, first_even, (is_odd == 0) | spills, row + is_odd)
+    odd, first_odd, other = _hold(odd, first_odd, (is_odd == 1) | spills, row + 1 - is_odd)
+    return read + other, (even, odd, first_even, first_odd)
+
+
 @kernel
 def _read_entries(held: Held, reads: IntArray, word_bits: int, unit_bits: int) -> int:
     """Entries read for the words of some reads.  word_bits: log2 of the elements of a word."""
     _, _, tags, firsts = held
-    even, odd = wide(tags[0]), wide(tags[1])
-    first_even, first_odd = wide(firsts[0]), wide(firsts[1])
-    count = 0
+    banks, count = (tags[0], tags[1], firsts[0], firsts[1]), 0
     for at in range(len(reads)):
         first_word, last_word = reads[at, 0] >> word_bits, (reads[at, 1] - 1) >> word_bits
         for word in range(first_word, last_word + 1):
-            unit = word >> unit_bits
-            is_odd = unit & 1 == 1
-            even, first_even, read = _hold(even, first_even, not is_odd, unit)
-            odd, first_odd, other = _hold(odd, first_odd, is_odd, unit)
-            count += read + other
-    tags[0], tags[1], firsts[0], firsts[1] = even, odd, first_even, first_odd
+            read, banks = _read_two(banks, word >> unit_bits, False)
+            count += read
+    tags[0], tags[1], firsts[0], firsts[1] = banks
     return count
 
 
@@ -124,8 +128,8 @@ def _read_column(
     places: of the column's words.  shape: log2 of the columns, of the lanes of a group.
     """
     tags, firsts, _, _ = held
-    even, odd = wide(tags[0, column]), wide(tags[1, column])
-    first_even, first_odd = wide(firsts[0, column]), wide(firsts[1, column])
+    low, high = wide(tags[0, column]), wide(tags[1, column])
+    banks = (low, high, wide(firsts[0, column]), wide(firsts[1, column]))
     column_bits, group_bits = shape
     count, mask = 0, (1 << column_bits) - 1
     for at in range(len(reads)):
@@ -133,13 +137,9 @@ def _read_column(
         group = begin + ((column - begin) & mask)
         if group < end:
             place = wide(places[group >> column_bits])
-            row, spills = place >> 1, place & 1 == 1
-            is_odd = row & 1
-            even, first_even, read = _hold(even, first_even, (is_odd == 0) | spills, row + is_odd)
-            odd, first_odd, other = _hold(odd, first_odd, (is_odd == 1) | spills, row + 1 - is_odd)
-            count += read + other
-    tags[0, column], tags[1, column] = even, odd
-    firsts[0, column], firsts[1, column] = first_even, first_odd
+            read, banks = _read_two(banks, place >> 1, place & 1 == 1)
+            count += read
+    tags[0, column], tags[1, column], firsts[0, column], firsts[1, column] = banks
     return count
 
 
@@ -224,27 +224,28 @@ def _walk_tile(
 
 @kernel
 def _read_words(
-    words: tuple[int, int, int], places: Narrow, unit_bits: int, held: Banks
-) -> tuple[int, int, Banks]:
+    words: tuple[int, int, int], places: Narrow, unit_bits: int, held: tuple[Banks, Banks]
+) -> tuple[int, int, tuple[Banks, Banks]]:
     """Rows and entries read for words[0], words[0] + words[1], … before words[2], and what is held.
 
-    As `_read_entries` and `_read_column`, of words of one group.
+    Of words of one group.  held: of rows, of entries.
     """
     rows, entries = 0, 0
-    (even, odd, first_even, first_odd), (low, high, first_low, first_high) = held
+    row_banks, entry_banks = held
     for word in range(words[0], words[2], words[1]):
-        unit = word >> unit_bits
-        is_odd = unit & 1
-        low, first_low, read = _hold(low, first_low, is_odd == 0, unit)
-        high, first_high, other = _hold(high, first_high, is_odd == 1, unit)
-        entries += read + other
+        read, entry_banks = _read_two(entry_banks, word >> unit_bits, False)
+        entries += read
         place = wide(places[word])
-        row, spills = place >> 1, place & 1 == 1
-        is_odd = row & 1
-        even, first_even, read = _hold(even, first_even, (is_odd == 0) | spills, row + is_odd)
-        odd, first_odd, other = _hold(odd, first_odd, (is_odd == 1) | spills, row + 1 - is_odd)
-        rows += read + other
-    return rows, entries, ((even, odd, first_even, first_odd), (low, high, first_low, first_high))
+        read, row_banks = _read_two(row_banks, place >> 1, place & 1 == 1)
+        rows += read
+    return rows, entries, (row_banks, entry_banks)
+
+
+@inlined
+def _kept(banks: Banks) -> int:
+    """Banks that hold at the end what was read of them first."""
+    even, odd, first_even, first_odd = banks
+    return ((even == first_even) & (even >= 0)) + ((odd == first_odd) & (odd >= 0))
 
 
 @kernel
@@ -279,11 +280,8 @@ def _walk_words(
                             words = (origin + low, max(step, 1), origin + min(high, end))
                             counts = _read_words(words, places, unit_bits, held)
                             rows, entries, held = rows + counts[0], entries + counts[1], counts[2]
-    (even, odd, first_even, first_odd), (low, high, first_low, first_high) = held
-    kept = ((even == first_even) & (even >= 0)) + ((odd == first_odd) & (odd >= 0))
-    found[0], found[1] = rows, rows - kept
-    kept = ((low == first_low) & (low >= 0)) + ((high == first_high) & (high >= 0))
-    found[2], found[3] = entries, entries - kept
+    found[0], found[1] = rows, rows - _kept(held[0])
+    found[2], found[3] = entries, entries - _kept(held[1])
 
 
 @kernel
