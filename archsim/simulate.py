@@ -196,7 +196,7 @@ def _on_compressed(
     timed = known.timed[key]
     stored = {f"{name}_stored_bits": one.stored_bits for name, one in found.items()}
     stored |= {f"{name}_plain_bits": one.plain_bits for name, one in found.items()}
-    actions = Actions({**timed.actions, **row_actions(design, found)})
+    actions = timed.actions.updated(row_actions(design, found))
     return replace(timed, actions=actions, stored=stored)
 
 

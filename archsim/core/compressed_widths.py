@@ -135,6 +135,10 @@ def _measure_filters(
     union: unsigned, as long as a filter.
     """
     (rows, starts), (values, shape), (lanes, form) = tiles, operand, word
+    width_of = np.empty(256, np.uint8)  # of the unions of values of 8 bits
+    bytes_only = union.itemsize == 1
+    for magnitude in range(256):
+        width_of[magnitude] = group_width(magnitude, form)
     columns, taps = lanes // form[0], shape[2] * shape[3]
     length = taps * shape[4]
     for tile in range(len(rows)):
@@ -154,7 +158,8 @@ def _measure_filters(
                     )
                     place = (at + run * count) * columns + column
                     for element in range(count):
-                        width = group_width(wide(union[element]), form)
+                        value = union[element]
+                        width = width_of[value] if bytes_only else group_width(wide(value), form)
                         widths[place + element * columns] = width
             at += runs * count
 
