@@ -99,6 +99,11 @@ class StoredTiles:
         return self._counted[1]
 
     @cached_property
+    def tile_rows(self) -> IntArray:
+        """Of all group columns of each distinct tile."""
+        return self.rows.sum(axis=1)
+
+    @cached_property
     def placed(self) -> Places:
         """Where all words lie."""
         places = np.empty(self.widths.shape[::-1], np.int32)
@@ -124,7 +129,7 @@ class StoredTiles:
     def stored_bits(self) -> int:
         """Rows of all tiles, and their directories."""
         row_bits = self.store.word_bits // self.store.columns
-        return int(self.rows.sum()) * row_bits + self.directory.size * self.store.entry_bits
+        return int(self.tile_rows.sum()) * row_bits + self.directory.size * self.store.entry_bits
 
     def why_not(self, layer: str) -> InputError | None:
         """The error if a tile does not fit."""
@@ -202,10 +207,10 @@ def fit_tiling(
             rows, taken = stores[one].rows, int(stored.rows.max(axis=1).sum())
             words[one] = min(max(rows * int(stored.starts[-1]) // taken, rows), stores[one].depth)
     while True:
-        machine = _machine(design, words)
-        tiling = sure if np.array_equal(machine, design.machine) else _best(problem, machine)
+        deeper = any(words[one] > store.rows for one, store in stores.items())
+        tiling = _best(problem, _machine(design, words)) if deeper else sure
         if tiling is None:
-            raise why_nothing_fits(name, problem, machine)
+            raise why_nothing_fits(name, problem, _machine(design, words))
         found = counted.get(tiling) or stored_tiles(design, problem, tiling, arrays)
         excess = {one: tiles for one, tiles in found.items() if tiles.most_rows > stores[one].rows}
         if not excess:

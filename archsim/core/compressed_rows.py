@@ -73,7 +73,7 @@ def row_bounds(design: CoreDesign, reads: dict[str, float]) -> dict[str, float]:
 def _written(stored: StoredTiles, flag: int) -> int:
     """Rows of group columns that all loads write."""
     loads = stored.tile_of[stored.tiles[:, flag] == 1]
-    return int(stored.rows.sum(axis=1)[loads].sum())
+    return int(stored.tile_rows[loads].sum())
 
 
 def _ifmap(design: CoreDesign, stored: StoredTiles) -> dict[str, int]:
