@@ -37,6 +37,10 @@ class Actions(Mapping[str, int]):
     def __len__(self) -> int:
         return len(self._counts)
 
+    def updated(self, counts: Mapping[str, int]) -> Actions:
+        """With these counts too, or instead."""
+        return Actions({**self._counts, **counts})
+
     def __add__(self, other: Mapping[str, int]) -> Actions:
         names = [*self, *(name for name in other if name not in self)]
         return Actions({name: self.get(name, 0) + other.get(name, 0) for name in names})

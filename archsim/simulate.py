@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -90,8 +91,7 @@ def _machine(
 
     if isinstance(design, CoreDesign):
         require(not chain, f"ofmaps stay in sparse machines, not in {design.kind}")
-        known: dict[tuple[Problem, Tiling | None], LayerResult] = {}
-        run = partial(_on_core, design, known)
+        run = partial(_on_core, design, _Known())
         return lambda layer: run(layer, tilings.get(layer.name), values(layer)), frozenset()
     from archsim.designs.scnn import Scnn
     from archsim.sparse_simulation import SparseNetwork
@@ -133,28 +133,39 @@ def operands_of(operands: Source | Mapping[str, Any], layer: Conv2d | MatMul) ->
     return named[layer.name]
 
 
+@dataclass(frozen=True)
+class _Known:
+    """Layers of one shape, and one tiling, are timed once, and those of one shape tiled once.
+
+    sure: of compressed memories, the tilings for any values.
+    """
+
+    timed: dict[tuple[Problem, Tiling | None], LayerResult] = field(
+        default_factory=dict[tuple[Problem, Tiling | None], LayerResult]
+    )
+    sure: dict[Problem, Tiling | None] = field(default_factory=dict[Problem, Tiling | None])
+
+
 def _on_core(
     design: CoreDesign,
-    known: dict[tuple[Problem, Tiling | None], LayerResult],
+    known: _Known,
     layer: Conv2d | MatMul,
     tiling: Tiling | None,
     operands: Any,
 ) -> LayerResult:
-    """A layer's result; layers of one shape, and one tiling, are timed once."""
-    from dataclasses import replace
-
+    """A layer's result."""
     problem = design.numerics.problem(layer)
     taken = None if operands is None else design.numerics.take(layer, operands)
     kind = "matmul" if isinstance(layer, MatMul) else "conv2d"
     stored = None
     if taken is not None and design.compressed_memories:
         stored = design.numerics.stored(layer, taken)
-        timed = _on_compressed(design, layer, tiling, stored, known)
+        timed = _on_compressed(design, (layer, problem), tiling, stored, known)
     else:
         key = (problem, tiling)
-        if key not in known:
-            known[key] = time_layer(design, layer, tiling)
-        timed = known[key]
+        if key not in known.timed:
+            known.timed[key] = time_layer(design, layer, tiling)
+        timed = known.timed[key]
     timed = replace(timed, name=layer.name, kind=kind, macs=layer.macs)
     if taken is None:
         return timed
@@ -165,41 +176,43 @@ def _on_core(
 
 def _on_compressed(
     design: CoreDesign,
-    layer: Conv2d | MatMul,
+    seen: tuple[Conv2d | MatMul, Problem],
     tiling: Tiling | None,
     arrays: tuple[IntegerArray, IntegerArray],
-    known: dict[tuple[Problem, Tiling | None], LayerResult],
+    known: _Known,
 ) -> LayerResult:
     """Timed as ever in the tiling for its values, with what these take of compressed memories."""
-    from dataclasses import replace
-
+    from archsim.core.compressed_fit import sure_tiling
     from archsim.core.compressed_rows import row_actions
-    from archsim.core.walk import walk
 
-    problem = design.numerics.problem(layer)
-    tiling, found = _plan_stored(design, layer, tiling, arrays)
+    layer, problem = seen
+    if tiling is None and problem not in known.sure:
+        known.sure[problem] = sure_tiling(design, problem)
+    sure = known.sure.get(problem)
+    tiling, found = _plan_stored(design, seen, tiling, arrays, sure)
     key = (problem, tiling)
-    if key not in known:
-        known[key] = _time_tiles(design, layer, tiling)
+    if key not in known.timed:
+        known.timed[key] = _time_tiles(design, layer, tiling)
+    timed = known.timed[key]
     stored = {f"{name}_stored_bits": one.stored_bits for name, one in found.items()}
     stored |= {f"{name}_plain_bits": one.plain_bits for name, one in found.items()}
-    tiles = walk(problem.vector(), tiling.vector(), design.machine)
-    actions = Actions({**known[key].actions, **row_actions(design, tiles, found)})
-    return replace(known[key], actions=actions, stored=stored)
+    actions = timed.actions.updated(row_actions(design, found))
+    return replace(timed, actions=actions, stored=stored)
 
 
 def _plan_stored(
     design: CoreDesign,
-    layer: Conv2d | MatMul,
+    seen: tuple[Conv2d | MatMul, Problem],
     tiling: Tiling | None,
     arrays: tuple[IntegerArray, IntegerArray],
+    sure: Tiling | None,
 ) -> tuple[Tiling, dict[str, StoredTiles]]:
     """The tiling for these operands, and what their tiles take of every compressed memory."""
     from archsim.core.compressed_fit import check_fit, fit_tiling
 
-    problem = design.numerics.problem(layer)
+    layer, problem = seen
     if tiling is None:
-        return fit_tiling(layer.name, design, problem, arrays)
+        return fit_tiling(layer.name, design, problem, arrays, sure)
     return tiling, check_fit(layer.name, design, problem, tiling, arrays)
 
 
@@ -213,8 +226,11 @@ def plan_tiling(
     """
     if operands is not None and design.compressed_memories:
         taken = design.numerics.take(layer, operands)
-        arrays = design.numerics.stored(layer, taken)
-        return _plan_stored(design, layer, tiling, arrays)[0]
+        from archsim.core.compressed_fit import sure_tiling
+
+        arrays, problem = design.numerics.stored(layer, taken), design.numerics.problem(layer)
+        sure = sure_tiling(design, problem)
+        return _plan_stored(design, (layer, problem), tiling, arrays, sure)[0]
     from archsim.core.tiling import best_tiling, check_tiling, why_nothing_fits
 
     problem = design.numerics.problem(layer)
@@ -238,7 +254,7 @@ def time_layer(
 def _time_tiles(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) -> LayerResult:
     """A layer in a tiling that is known to fit."""
     from archsim.core import summary
-    from archsim.core.actions import count_actions, count_entry_writes
+    from archsim.core.actions import count_actions
     from archsim.core.commands import check_commands
     from archsim.core.walk import walk
 
@@ -257,9 +273,7 @@ def _time_tiles(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) -> L
         bytes_moved=dict(
             zip(TRAFFIC, figures[summary.IFMAP_BYTES : summary.OFMAP_BYTES + 1], strict=True)
         ),
-        actions=Actions(
-            count_actions(tiles, design.machine) | count_entry_writes(tiles, design.directories)
-        ),
+        actions=Actions(count_actions(tiles, design.machine, design.stores)),
         tiles=figures[summary.TILES],
         folds=figures[summary.FOLDS],
         tiling=tiling,

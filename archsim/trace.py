@@ -137,7 +137,7 @@ def answer(
         tiles=tiles,
         plan=plan,
         transfers=crossed,
-        actions=count_actions(tiles, design.machine)
-        | stored_actions(design, layer, (problem, tiling, tiles), taken),
+        actions=count_actions(tiles, design.machine, design.stores)
+        | stored_actions(design, layer, (problem, tiling), taken),
         earliest=earliest,
     )

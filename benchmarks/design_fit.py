@@ -3,9 +3,11 @@
     python benchmarks/design_fit.py                            OSU 180 nm, as Debian packages it
     python benchmarks/design_fit.py --liberty sky130hd_tt.lib.gz --technology 130nm
     python benchmarks/design_fit.py energy                     only this; or area, or cores,
-                                                               or cores-energy, or sparse
+                                                               or cores-energy, or sparse,
+                                                               or sparse-energy
 
-cores, cores-energy: of vector MAC cores with scales and of tensor cores.  sparse: areas of SCNN's.
+cores, cores-energy: of vector MAC cores with scales and of tensor cores.  sparse, sparse-energy: of
+SCNN's.
 
 The model prices `design.components` with blocks that were synthesised on their own.  No design is
 in that fit, but for control, whose coefficient is of the control modules of a 4 × 4 core.  Area is
@@ -25,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 from archsim import EDGE_16, OffChip, simulate
-from archsim.core.core_design import CoreDesign
 from archsim.core.design import Design
 from archsim.core.numerics import Drawing
 from archsim.designs.core_components import WORDS
@@ -34,13 +35,13 @@ from archsim.designs.systolic import DATAFLOWS
 from archsim.designs.tensorcore import TensorCore
 from archsim.designs.vsq import Vsq
 from archsim.energy import account
-from archsim.simulate import plan_tiling
 from energy_models.technology import Technology, load_technology
+from rtl.layer_case import layer_case, random_layer
 from rtl.synthesis.liberty import DEFAULT_LIBRARY
 from rtl.synthesis.power import PowerMeter
 from rtl.synthesis.synthesize import synthesize
-from rtl.tile_conformance import TileCase, free_services
-from workloads.layers import MatMul, Network
+from workloads.layers import Conv2d, MatMul, Network
+from workloads.operands import Operands
 
 SIZES = ((4, 4, 8), (6, 10, 8), (8, 8, 4), (8, 8, 8), (8, 8, 16), (12, 12, 8), (16, 16, 8))
 """Rows, columns, operand bits of the areas."""
@@ -97,6 +98,17 @@ SPARSE = (
 )
 """Sparse cores of few PEs; what is not said is as published."""
 
+SPARSE_RUNS = (
+    (SPARSE[0], 1.0),
+    (SPARSE[0], 0.4),
+    (SPARSE[2], 0.4),
+    (ONE_PE, 1.0),
+    (ONE_PE, 0.4),
+    (SPARSE[-1], 1.0),
+    (SPARSE[-1], 0.4),
+)
+"""Sparse cores, and the densities of weights and ifmap."""
+
 OUTSIDE = ("sram", "dram")
 """Kinds that are no standard cells."""
 
@@ -119,11 +131,25 @@ class Compared:
         )
 
 
-HEADINGS = {"area": "bits | dataflow", "energy": "bits | dataflow", "sparse": "banks | bits"}
+HEADINGS = {
+    "area": "bits | dataflow",
+    "energy": "bits | dataflow",
+    "sparse": "banks | bits",
+    "sparse-energy": "banks | bits, density",
+}
 """Of the second and third column, where they are not numbers and kind."""
 
 Labelled = tuple[str, Any]
-"""The first cells of a row, and the design."""
+"""The first cells of a row, and the design, or what it computes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What a design computes; operands: None where its cycles and actions do not depend on them."""
+
+    design: Design
+    layer: Conv2d | MatMul
+    operands: Operands | None = None
 
 
 def arrays(sizes: Sequence[tuple[int, int, int]]) -> Iterator[Labelled]:
@@ -150,9 +176,27 @@ def cores() -> Iterator[Labelled]:
 def sparse_cores() -> Iterator[Labelled]:
     """SCNNs: grid and lanes, banks and places of each queue, bits of operands and sums."""
     for design in SPARSE:
-        banks = f"{design.banks} banks, Q = {design.bank_queue}"
-        bits = f"{design.operand_bits} in {design.accumulator_bits}"
-        yield f"{design.size} | {banks} | {bits}", design
+        yield sparse_label(design), design
+
+
+def sparse_label(design: Scnn) -> str:
+    banks = f"{design.banks} banks, Q = {design.bank_queue}"
+    return f"{design.size} | {banks} | {design.operand_bits} in {design.accumulator_bits}"
+
+
+def products(designs: Iterator[Labelled]) -> Iterator[Labelled]:
+    """A product of matrices for each design, as large as its array asks for."""
+    for label, design in designs:
+        yield label, Work(design=design, layer=random_layer(design))
+
+
+def convolutions() -> Iterator[Labelled]:
+    """A convolution of 64 channels for each of `SPARSE_RUNS`."""
+    for design, density in SPARSE_RUNS:
+        layer = replace(random_layer(design), channels=64)
+        operands = design.intake.synthetic(layer, Drawing(density=density))
+        work = Work(design=design, layer=layer, operands=operands)
+        yield f"{sparse_label(design)}, {density:g}", work
 
 
 def area(label: str, design: Design, library: Path, technology: Technology) -> Compared:
@@ -167,24 +211,18 @@ def area(label: str, design: Design, library: Path, technology: Technology) -> C
     return Compared(label=label, model=total / 1e6, netlist=made / 1e6)
 
 
-def energy(label: str, design: CoreDesign, library: Path, technology: Technology) -> Compared:
-    """Nanojoules of a product of dense random matrices, memories left out."""
-    _, filters, channels = design.mnk
-    layer = MatMul(name="random", m=32, n=4 * filters, k=4 * channels)
-    result = simulate(design, Network(name="random", source="benchmark", layers=(layer,)))
-    cost = account(result, technology)
+def energy(label: str, work: Work, library: Path, technology: Technology) -> Compared:
+    """Nanojoules of a layer of random operands, memories left out."""
+    design, layer, operands = work.design, work.layer, work.operands
+    network = Network(name="random", source="benchmark", layers=(layer,))
+    given = None if operands is None else {layer.name: operands}
+    cost = account(simulate(design, network, operands=given), technology)
     cells = [
         one.kind not in OUTSIDE and not one.name.endswith(WORDS)
         for one in cost.price_list.components
     ]
-    case = TileCase(
-        design=design,
-        layer=layer,
-        tiling=plan_tiling(design, layer, None),
-        operands=design.numerics.synthetic(layer, Drawing()),
-        services=free_services(),
-    )
-    found = PowerMeter.of(design, library).run(case)
+    drawn = operands or design.intake.synthetic(layer, Drawing())
+    found = PowerMeter.of(design, library).run(layer_case(design, layer, drawn))
     assert found.verdict is not None and found.verdict.equal
     return Compared(
         label=label,
@@ -198,7 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "what",
         nargs="*",
-        choices=["area", "energy", "cores", "cores-energy", "sparse", []],
+        choices=["area", "energy", "cores", "cores-energy", "sparse", "sparse-energy", []],
         help="all by default",
     )
     parser.add_argument("--liberty", type=Path, default=DEFAULT_LIBRARY)
@@ -207,10 +245,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     technology = load_technology(options.technology)
     tables: dict[str, tuple[Callable[..., Compared], Iterator[Labelled], str]] = {
         "area": (area, arrays(SIZES), "mm²"),
-        "energy": (energy, arrays(SMALL), "nJ"),
+        "energy": (energy, products(arrays(SMALL)), "nJ"),
         "cores": (area, cores(), "mm²"),
         "sparse": (area, sparse_cores(), "mm²"),
-        "cores-energy": (energy, cores(), "nJ"),
+        "cores-energy": (energy, products(cores()), "nJ"),
+        "sparse-energy": (energy, convolutions(), "nJ"),
     }
     for what in options.what or tables:
         compare, designs, unit = tables[what]

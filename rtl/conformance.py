@@ -37,6 +37,11 @@ class Case(ABC):
 
     @property
     @abstractmethod
+    def macs(self) -> int:
+        """Useful multiply-accumulates, those by zero operands among them."""
+
+    @property
+    @abstractmethod
     def ports(self) -> tuple[Port, ...]:
         """The streams at the core's boundary, as the RTL has them."""
 

@@ -42,6 +42,10 @@ class SparseCase(Case):
         return ", ".join(run.layer.name for run in self.runs)
 
     @property
+    def macs(self) -> int:
+        return sum(run.layer.macs for run in self.runs)
+
+    @property
     def ports(self) -> tuple[Port, ...]:
         return scnn_ports(self.design)
 

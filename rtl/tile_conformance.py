@@ -38,6 +38,10 @@ class TileCase(Case):
         return self.layer.name
 
     @property
+    def macs(self) -> int:
+        return self.layer.macs
+
+    @property
     def ports(self) -> tuple[Port, ...]:
         return self.design.ports
 

@@ -24,6 +24,7 @@ from collections.abc import Mapping
 
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
+from archsim.core.compressed_store import Store
 from archsim.numbers import IntArray
 
 ACTIONS = (
@@ -95,21 +96,24 @@ def _loaded(tiles: IntArray, operand: str) -> IntArray:
     return tiles[:, words] * tiles[:, load]
 
 
-def count_entry_writes(
-    tiles: IntArray, directories: Mapping[str, tuple[int, int]]
-) -> dict[str, int]:
+def count_entry_writes(tiles: IntArray, stores: Mapping[str, Store]) -> dict[str, int]:
     """The `entry_write` of a layer's tiles [tiles, WALK_COLUMNS]: their units, the last one short.
 
-    directories: by operand, words of a unit and group columns (`CoreDesign.directories`).
+    stores: by operand (`CoreDesign.stores`).
     """
     return {
-        f"{operand}_entry_write": columns * int((-(-_loaded(tiles, operand) // unit_words)).sum())
-        for operand, (unit_words, columns) in directories.items()
+        f"{operand}_entry_write": store.columns * int(store.units(_loaded(tiles, operand)).sum())
+        for operand, store in stores.items()
     }
 
 
-def count_actions(tiles: IntArray, machine: IntArray) -> dict[str, int]:
-    """The actions of a layer's tiles [tiles, WALK_COLUMNS] on a machine."""
+def count_actions(
+    tiles: IntArray, machine: IntArray, stores: Mapping[str, Store]
+) -> dict[str, int]:
+    """The actions of a layer's tiles [tiles, WALK_COLUMNS] that do not hang on values.
+
+    machine, stores: of the design (`CoreDesign`).
+    """
     work = _folds(tiles, machine)
     outputs = tiles[:, cmd.OUTPUT_WORDS] * tiles[:, cmd.LAST_K]
     first = tiles[:, cmd.FIRST_K]
@@ -125,4 +129,5 @@ def count_actions(tiles: IntArray, machine: IntArray) -> dict[str, int]:
         "stationary_step": work["stationary_step"],
         "ofmap_write": outputs,
     }
-    return {name: int(counts[name].sum()) for name in ACTIONS}
+    plain = {name: int(counts[name].sum()) for name in ACTIONS}
+    return plain | count_entry_writes(tiles, stores)

@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from archsim.codecs.boveda_format import BovedaFormat, Bytes
-from archsim.compressed_memory import Boveda
+from archsim.codecs.boveda_format import Bytes
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
-from archsim.core.compressed_kernels import Places, Stored, fill_directory, place_words
+from archsim.core.compressed_places import Places, Stored, fill_directory, place_words
+from archsim.core.compressed_store import Store
 from archsim.core.compressed_widths import tile_widths
 from archsim.core.core_design import CoreDesign
 from archsim.core.numerics import IntegerArray
@@ -53,24 +53,17 @@ _FEWER = {"ifmap": "pixels or channels", "weight": "filters or channels"}
 class StoredTiles:
     """What the distinct tiles of an operand take of a compressed memory.
 
-    places: a command row of each tile.  tile_of: of every tile of the walk, which of these it
-    reads.  starts: the first word of each tile, and one more.  widths [words, columns]: of the
-    groups of each word.  word_bits, container_bits: of a word and of a lane of it.
+    tiles [tiles, WALK_COLUMNS]: the layer's walk.  first: of each distinct tile, the first tile of
+    the walk that reads it; tile_of: of every tile of the walk, which it reads.  starts: the first
+    word of each distinct tile, and one more.  widths [words, columns]: of the groups of each word.
     """
 
-    name: str
-    memory: Boveda
-    places: IntArray
+    store: Store
+    tiles: IntArray
+    first: IntArray
     tile_of: IntArray
     starts: IntArray
     widths: Bytes
-    word_bits: int
-    container_bits: int
-
-    @property
-    def form(self) -> tuple[int, int]:
-        """(log2 U, log2 B), for the kernels."""
-        return self.memory.unit_words.bit_length() - 1, self.container_bits.bit_length() - 1
 
     @property
     def stored(self) -> Stored:
@@ -78,17 +71,21 @@ class StoredTiles:
         return self.starts, self.widths
 
     @cached_property
+    def places(self) -> IntArray:
+        """A command row of each distinct tile."""
+        return self.tiles[self.first]
+
+    @cached_property
     def words(self) -> IntArray:
-        """Of each tile."""
-        return np.diff(self.starts)
+        """Of each distinct tile."""
+        return self.starts[1:] - self.starts[:-1]
 
     @cached_property
     def _counted(self) -> tuple[IntArray, IntArray]:
-        columns = self.widths.shape[1]
-        units = int((-(-self.words // self.memory.unit_words)).sum())
+        units, columns = int(self.store.units(self.words).sum()), self.store.columns
         directory = np.empty((units, columns), np.int64)
-        rows = np.empty((len(self.places), columns), np.int64)
-        fill_directory(self.stored, self.form, directory, rows)
+        rows = np.empty((len(self.first), columns), np.int64)
+        fill_directory(self.stored, self.store.shape, directory, rows)
         return directory, rows
 
     @property
@@ -102,10 +99,15 @@ class StoredTiles:
         return self._counted[1]
 
     @cached_property
+    def tile_rows(self) -> IntArray:
+        """Of all group columns of each distinct tile."""
+        return self.rows.sum(axis=1)
+
+    @cached_property
     def placed(self) -> Places:
         """Where all words lie."""
         places = np.empty(self.widths.shape[::-1], np.int32)
-        place_words(self.stored, self.form, places)
+        place_words(self.stored, self.store.shape, places)
         return self.starts, places
 
     @cached_property
@@ -121,25 +123,24 @@ class StoredTiles:
     @property
     def plain_bits(self) -> int:
         """What a plain memory would take for all tiles."""
-        return int(self.words.sum()) * self.word_bits
+        return int(self.starts[-1]) * self.store.word_bits
 
     @property
     def stored_bits(self) -> int:
         """Rows of all tiles, and their directories."""
-        units, columns = self.directory.shape
-        entry = self.memory.entry_bits(self.word_bits, self.container_bits)
-        return int(self.rows.sum()) * (self.word_bits // columns) + units * columns * entry
+        row_bits = self.store.word_bits // self.store.columns
+        return int(self.tile_rows.sum()) * row_bits + self.directory.size * self.store.entry_bits
 
     def why_not(self, layer: str) -> InputError | None:
         """The error if a tile does not fit."""
-        rows, tile = self.memory.rows(self.word_bits), self.places[self.fullest]
-        if self.most_rows <= rows:
+        name, tile = self.store.name, self.places[self.fullest]
+        if self.most_rows <= self.store.rows:
             return None
-        place = ", ".join(f"{_AXES[axis]} {int(tile[axis])}" for axis in _PLACES[self.name])
+        place = ", ".join(f"{_AXES[axis]} {int(tile[axis])}" for axis in _PLACES[name])
         return InputError(
-            f"{layer}: the {self.name} tile at {place} does not fit half of the compressed "
-            f"{self.name} scratchpad: it takes {self.most_rows} rows, it has {rows}; take fewer "
-            f"{_FEWER[self.name]} a tile, or a larger memory"
+            f"{layer}: the {name} tile at {place} does not fit half of the compressed {name} "
+            f"scratchpad: it takes {self.most_rows} rows, it has {self.store.rows}; take fewer "
+            f"{_FEWER[name]} a tile, or a larger memory"
         )
 
 
@@ -148,30 +149,18 @@ def stored_tiles(
 ) -> dict[str, StoredTiles]:
     """Of each compressed memory, what every distinct tile of its operand takes."""
     vectors = problem.vector(), tiling.vector()
-    tiles, read = walk(*vectors, design.machine), operand_tiles(*vectors)
+    tiles = walk(*vectors, design.machine)
     moving = bool(design.machine[mc.DATAFLOW] == mc.INPUT_STATIONARY)
     found: dict[str, StoredTiles] = {}
-    for name, memory in design.compressed_memories.items():
-        port = next(one for one in design.data_ports if one.name == name)
-        tile_of = read[name == "weight"]
-        chosen = np.empty(int(tile_of.max()) + 1, np.int64)
-        chosen[tile_of[::-1]] = np.arange(len(tiles))[::-1]  # the first that reads it
-        places = tiles[chosen]
-        form = BovedaFormat(
-            group=memory.group, container_bits=port.lane_bits[0], signed=port.lane_signed[0]
-        )
-        operand = arrays[0] if name == "ifmap" else arrays[1]
-        starts, widths = tile_widths(name, places, operand, port.lanes, form, moving=moving)
-        found[name] = StoredTiles(
-            name=name,
-            memory=memory,
-            places=places,
-            tile_of=tile_of,
-            starts=starts,
-            widths=widths,
-            word_bits=port.bits,
-            container_bits=port.lane_bits[0],
-        )
+    for name, (tile_of, first), operand in zip(
+        _PLACES, operand_tiles(*vectors), arrays, strict=True
+    ):
+        if name in design.stores:
+            store = design.stores[name]
+            starts, widths = tile_widths(store, tiles[first], operand, moving=moving)
+            found[name] = StoredTiles(
+                store=store, tiles=tiles, first=first, tile_of=tile_of, starts=starts, widths=widths
+            )
     return found
 
 
@@ -192,35 +181,42 @@ def check_fit(
     return found
 
 
+def sure_tiling(design: CoreDesign, problem: Problem) -> Tiling | None:
+    """The tiling that suits any values; None if nothing is sure to fit."""
+    return _best(problem, design.machine)
+
+
 def fit_tiling(
-    name: str, design: CoreDesign, problem: Problem, arrays: tuple[IntegerArray, IntegerArray]
+    name: str,
+    design: CoreDesign,
+    problem: Problem,
+    arrays: tuple[IntegerArray, IntegerArray],
+    sure: Tiling | None,
 ) -> tuple[Tiling, dict[str, StoredTiles]]:
     """The tiling for these operands, and what its tiles take.
 
-    Tiles may at first have as many words as would fit at the mean rows a word of the tiling that
-    suits any values.  Raises `InputError` if nothing fits.
+    sure: `sure_tiling`.  Tiles may at first have as many words as would fit at the mean rows a word
+    of its tiles.  Raises `InputError` if nothing fits.
     """
-    sizes = {one: (design.sure_depth(one), design.depth(one)) for one in design.compressed_memories}
-    words = {one: deepest for one, (_, deepest) in sizes.items()}
-    sure = _best(problem, design.machine)
+    stores = design.stores
+    words = {one: store.depth for one, store in stores.items()}
     counted: dict[Tiling | None, dict[str, StoredTiles]] = {}
     if sure is not None:
         counted[sure] = stored_tiles(design, problem, sure, arrays)
         for one, stored in counted[sure].items():
-            rows, deepest = sizes[one]
-            taken = int(stored.rows.max(axis=1).sum())
-            words[one] = min(max(rows * int(stored.words.sum()) // taken, rows), deepest)
+            rows, taken = stores[one].rows, int(stored.rows.max(axis=1).sum())
+            words[one] = min(max(rows * int(stored.starts[-1]) // taken, rows), stores[one].depth)
     while True:
-        machine = _machine(design, words)
-        tiling = sure if np.array_equal(machine, design.machine) else _best(problem, machine)
+        deeper = any(words[one] > store.rows for one, store in stores.items())
+        tiling = _best(problem, _machine(design, words)) if deeper else sure
         if tiling is None:
-            raise why_nothing_fits(name, problem, machine)
+            raise why_nothing_fits(name, problem, _machine(design, words))
         found = counted.get(tiling) or stored_tiles(design, problem, tiling, arrays)
-        excess = {one: tiles for one, tiles in found.items() if tiles.most_rows > sizes[one][0]}
+        excess = {one: tiles for one, tiles in found.items() if tiles.most_rows > stores[one].rows}
         if not excess:
             return tiling, found
         for one, tiles in excess.items():
-            rows = sizes[one][0]
+            rows = stores[one].rows
             words[one] = max(rows, min(words[one] - 1, words[one] * rows // tiles.most_rows))
 
 
@@ -232,6 +228,6 @@ def _best(problem: Problem, machine: IntArray) -> Tiling | None:
 def _machine(design: CoreDesign, words: dict[str, int]) -> IntArray:
     """The machine vector of memories of so many words, else of all they can address."""
     machine = design.machine.copy()
-    for name in design.compressed_memories:
-        machine[_DEPTHS[name]] = words.get(name, design.depth(name))
+    for name, store in design.stores.items():
+        machine[_DEPTHS[name]] = words.get(name, store.depth)
     return machine

@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from archsim.codecs.boveda_format import BovedaFormat, Bytes, Values
+from archsim.codecs.boveda_format import Bytes, Values
 from archsim.codecs.boveda_kernels import Form, group_width, measure, wide
 from archsim.core import commands as cmd
+from archsim.core.compressed_store import Store
 from archsim.core.kernel import kernel
 from archsim.core.numerics import IntegerArray
 from archsim.numbers import IntArray
@@ -134,6 +135,10 @@ def _measure_filters(
     union: unsigned, as long as a filter.
     """
     (rows, starts), (values, shape), (lanes, form) = tiles, operand, word
+    width_of = np.empty(256, np.uint8)  # of the unions of values of 8 bits
+    bytes_only = union.itemsize == 1
+    for magnitude in range(256):
+        width_of[magnitude] = group_width(magnitude, form)
     columns, taps = lanes // form[0], shape[2] * shape[3]
     length = taps * shape[4]
     for tile in range(len(rows)):
@@ -153,7 +158,8 @@ def _measure_filters(
                     )
                     place = (at + run * count) * columns + column
                     for element in range(count):
-                        width = group_width(wide(union[element]), form)
+                        value = union[element]
+                        width = width_of[value] if bytes_only else group_width(wide(value), form)
                         widths[place + element * columns] = width
             at += runs * count
 
@@ -184,29 +190,31 @@ def _measure_runs(
 
 
 def tile_widths(
-    name: str, tiles: IntArray, operand: IntegerArray, lanes: int, form: BovedaFormat, moving: bool
+    store: Store, tiles: IntArray, operand: IntegerArray, *, moving: bool = False
 ) -> tuple[IntArray, Bytes]:
     """First word of each tile, and one more; widths [words, columns] of all their words.
 
-    tiles: a command row of each.  operand: ifmap or weight, as name says, split as in
+    tiles: a command row of each.  operand: the store's ifmap or weight, split as in
     `archsim.core.layout`.  moving: weights enter the rows of the array (`layout.weight_words`).
     """
-    words = tiles[:, cmd.IFMAP_WORDS if name == "ifmap" else cmd.WEIGHT_WORDS]
-    starts = np.concatenate([[0], np.cumsum(words)])
-    widths = np.empty(int(starts[-1]) * (lanes // form.group), np.uint8)
+    is_weight, lanes, form = store.name == "weight", store.lanes, store.form
+    words = tiles[:, cmd.WEIGHT_WORDS if is_weight else cmd.IFMAP_WORDS]
+    starts = np.zeros(len(tiles) + 1, np.int64)
+    np.cumsum(words, out=starts[1:])
+    widths = np.empty(int(starts[-1]) * store.columns, np.uint8)
     values = np.ascontiguousarray(operand, form.value_type)
     outer, middle, height, width, channels = values.shape
     held = (values.reshape(-1), (outer, middle, height, width, channels))
     placed, word = (tiles, starts), (lanes, form.numbers)
-    if name == "weight" and not moving:
+    if is_weight and not moving:
         union = np.empty(height * width * channels, f"uint{8 * values.itemsize}")
         _measure_filters(placed, held, word, union, widths)
     else:
         packed = np.empty(-(-int(words.max()) * lanes * values.itemsize // 8), np.uint64)
         scratch = packed.view(values.dtype), packed, _lane(values.dtype)
-        measure_tiles = _measure_runs if name == "weight" else _measure_ifmap
+        measure_tiles = _measure_runs if is_weight else _measure_ifmap
         measure_tiles(placed, held, word, scratch, widths)
-    return starts, widths.reshape(-1, lanes // form.group)
+    return starts, widths.reshape(-1, store.columns)
 
 
 __all__ = ["tile_widths"]

@@ -11,13 +11,15 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from archsim.codecs.boveda_format import BovedaFormat
 from archsim.compressed_memory import Boveda
 from archsim.core import machine as mc
 from archsim.core.actions import ACTIONS, ROW_ACTIONS
+from archsim.core.compressed_store import Store
 from archsim.core.design import Design
 from archsim.core.layer_command import LAYER_FIELDS
 from archsim.core.numerics import Numerics
@@ -25,10 +27,6 @@ from archsim.errors import InputError, require, require_positive, require_rate
 from archsim.memory import OffChip, Plain, Scratchpad
 from archsim.numbers import IntArray
 from archsim.ports import Port
-
-if TYPE_CHECKING:
-    pass
-
 
 _DEPTHS = (mc.IFMAP_DEPTH, mc.WEIGHT_DEPTH, mc.ACCUMULATOR_DEPTH, mc.BIAS_DEPTH)
 _WORD_BYTES = (
@@ -121,12 +119,21 @@ class CoreDesign(Design):
         rows = (f"{name}_{what}" for name in self.compressed_memories for what in ROW_ACTIONS)
         return (*ACTIONS, *rows)
 
-    @property
-    def directories(self) -> dict[str, tuple[int, int]]:
-        """Of each compressed memory, by operand: words of a unit, and group columns of a word."""
-        lanes = {port.name: port.lanes for port in self.data_ports}
+    @cached_property
+    def stores(self) -> dict[str, Store]:
+        """The compressed scratchpads with the words that they hold, by operand."""
+        ports = {port.name: port for port in self.data_ports}
         return {
-            name: (memory.unit_words, lanes[name] // memory.group)
+            name: Store(
+                name=name,
+                memory=memory,
+                lanes=ports[name].lanes,
+                form=BovedaFormat(
+                    group=memory.group,
+                    container_bits=ports[name].lane_bits[0],
+                    signed=ports[name].lane_signed[0],
+                ),
+            )
             for name, memory in self.compressed_memories.items()
         }
 

@@ -88,7 +88,7 @@ class Numerics(Intake, Protocol):
         layer: Conv2d | MatMul,
         tiling: Tiling,
         operands: Any,
-        stored: tuple[IntegerArray, IntegerArray] | None = None,
+        stored: Any = None,
     ) -> Any:
         """What the core computes for a layer: an array [N, K, P, Q] or [b, M, N].
 

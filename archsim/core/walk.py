@@ -160,21 +160,28 @@ def _position(
 
 
 @kernel
-def operand_tiles(problem: IntArray, tiling: IntArray) -> tuple[IntArray, IntArray]:
-    """The number of the ifmap tile, and of the weight tile, that each tile of the walk reads.
+def operand_tiles(
+    problem: IntArray, tiling: IntArray
+) -> tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray]]:
+    """Of the ifmap and of the weights, which distinct tile each tile of the walk reads.
 
-    Numbers of distinct tiles from 0 on.
+    Of each operand: numbers [tiles] of distinct tiles, from 0 on, and [distinct tiles] the first
+    tile of the walk that reads each.
     """
     counts = tile_counts(problem, tiling)
     n_rows, n_columns, n_filters, n_channels = counts
     pixel_tiles = problem[pb.IMAGES] * n_rows * n_columns
-    total = problem[pb.GROUPS] * pixel_tiles * n_filters * n_channels
+    shared = problem[pb.GROUPS] * n_channels
+    total = shared * pixel_tiles * n_filters
     ifmap, weight = np.empty(total, np.int64), np.empty(total, np.int64)
-    for at in range(total):
+    first_ifmap = np.empty(shared * pixel_tiles, np.int64)
+    first_weight = np.empty(shared * n_filters, np.int64)
+    for at in range(total - 1, -1, -1):
         group, pixel, filter_tile, channel = _position(at, problem, tiling, counts)
         ifmap[at] = (group * pixel_tiles + pixel) * n_channels + channel
         weight[at] = (group * n_filters + filter_tile) * n_channels + channel
-    return ifmap, weight
+        first_ifmap[ifmap[at]] = first_weight[weight[at]] = at
+    return (ifmap, first_ifmap), (weight, first_weight)
 
 
 @kernel

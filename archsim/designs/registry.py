@@ -146,11 +146,6 @@ def load_design(name_or_path: str) -> Design:
         raise InputError(f"{path} is not a TOML file: {error}") from error
 
 
-def load_core(name_or_path: str, settings: list[str], verb: str) -> CoreDesign:
-    """A design with settings, for a verb that needs a core which is walked by tiles."""
-    return require_core(with_settings(load_design(name_or_path), settings), verb)
-
-
 def require_core(design: Design, verb: str) -> CoreDesign:
     """The design, if it is a core which is walked by tiles; else `InputError`."""
     if not isinstance(design, CoreDesign):
@@ -217,7 +212,6 @@ __all__ = [
     "design_name",
     "design_record",
     "design_toml",
-    "load_core",
     "load_design",
     "registered",
     "require_core",

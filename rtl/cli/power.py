@@ -10,10 +10,10 @@ import typer
 
 from archsim.cli.options import AsJson, DesignName, Settings
 from archsim.cli.output import output_console, progress_bar
-from archsim.core.core_design import CoreDesign
-from archsim.core.integer_numerics import IntegerNumerics
+from archsim.core.design import Design
+from archsim.core.integer_numerics import IntegerIntake
 from archsim.core.numerics import Drawing
-from archsim.designs.registry import load_core
+from archsim.designs.registry import load_design, with_settings
 from archsim.errors import InputError, nearest, require
 from energy_models.errors import EnergyError
 from rtl.toolchain import ToolchainError
@@ -22,7 +22,6 @@ from workloads.operands import Operands
 
 if TYPE_CHECKING:
     from rtl.synthesis.power import PowerReport
-    from rtl.tile_conformance import TileCase
 
 DIFFERENT = 1
 FAILED = 2
@@ -32,7 +31,10 @@ def power(  # noqa: PLR0913
     design: DesignName,
     workload: Annotated[
         str | None,
-        typer.Argument(help="A network; without it, a small product of random matrices."),
+        typer.Argument(
+            help="A network; without it, a small layer of random operands: a product of matrices, "
+            "for sparse cores a convolution."
+        ),
     ] = None,
     layer: Annotated[
         str | None, typer.Option(help="The layer of the network, a small one.")
@@ -54,19 +56,23 @@ def power(  # noqa: PLR0913
 
     The netlist of `archsim synth` computes the layer gate by gate, and every transfer is compared
     with the model (exit code 1 if any differs).  No wires, glitches, clock tree or memories.
+    Cores of at most 2 million gates; of the sparse core, a few small PEs.
 
     Example:
 
     \b
       archsim power edge-16 --set rows=4 --set columns=4 --density 0.3
+      archsim power scnn --set grid_rows=2 --set grid_columns=2 --set weight_lanes=2 \\
+        --set ifmap_lanes=2 --set banks=8 --density 0.4
     """
+    from rtl.layer_case import layer_case
     from rtl.synthesis.liberty import DEFAULT_LIBRARY
     from rtl.synthesis.power import PowerMeter, refuse_hopeless
 
     require(depth >= 0, f"--depth must not be negative, not {depth}")
-    chosen = load_core(design, settings or [], "power")
+    chosen = with_settings(load_design(design), settings or [])
     try:
-        case = _case(chosen, _operands(chosen, (workload, layer), density, range_bits, seed))
+        case = layer_case(chosen, *_operands(chosen, (workload, layer), density, range_bits, seed))
         refuse_hopeless(case)
         with progress_bar("starting", quiet=as_json) as bar:
 
@@ -86,7 +92,7 @@ def power(  # noqa: PLR0913
 
 
 def _operands(
-    design: CoreDesign,
+    design: Design,
     place: tuple[str | None, str | None],
     density: float,
     range_bits: int | None,
@@ -95,48 +101,34 @@ def _operands(
     """The layer (workload, name) and its operands; random ones unless the network has real ones."""
     from archsim.cli.choose import WorkloadOptions, load_workload
     from archsim.simulate import operands_of
+    from rtl.layer_case import random_layer
 
     workload, name = place
-    numerics = design.numerics
+    intake = design.intake
     if range_bits is not None:
-        if not isinstance(numerics, IntegerNumerics):
+        if not isinstance(intake, IntegerIntake):
             raise InputError(
                 f"--range-bits is for cores that take integers as they are, not a {design.kind}"
             )
         require(
-            2 <= range_bits <= numerics.source_bits,
-            f"--range-bits must be from 2 to the design's {numerics.source_bits}, not {range_bits}",
+            2 <= range_bits <= intake.source_bits,
+            f"--range-bits must be from 2 to the design's {intake.source_bits}, not {range_bits}",
         )
-        numerics = replace(numerics, operand_bits=range_bits)
+        intake = replace(intake, operand_bits=range_bits)
     options = WorkloadOptions(density=density, seed=seed)
     if workload is None:
         require(name is None, "--layer is of a network; name the network too")
-        _, filters, channels = design.mnk
-        layer = MatMul(name="random", m=32, n=4 * filters, k=4 * channels)
-        return layer, numerics.synthetic(layer, Drawing(density=density, seed=seed))
+        random = random_layer(design)
+        return random, intake.synthetic(random, Drawing(density=density, seed=seed))
     loaded = load_workload(workload, options)
     layers = {one.name: one for one in loaded.network.matrix_layers}
     require(name is not None, f"--layer must name one of: {', '.join(layers)}")
     assert name is not None
     if name not in layers:
         raise InputError(f"{workload} has no matrix layer {name!r}; {nearest(name, layers)}")
-    source = loaded.operands(numerics)
+    source = loaded.operands(intake)
     assert source is not None
     return layers[name], operands_of(source, layers[name])
-
-
-def _case(design: CoreDesign, chosen: tuple[Conv2d | MatMul, Operands]) -> "TileCase":
-    from archsim.simulate import plan_tiling
-    from rtl.tile_conformance import TileCase, free_services
-
-    layer, operands = chosen
-    return TileCase(
-        design=design,
-        layer=layer,
-        tiling=plan_tiling(design, layer, None),
-        operands=operands,
-        services=free_services(),
-    )
 
 
 def _print(found: "PowerReport", depth: int) -> None:

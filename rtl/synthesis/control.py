@@ -6,10 +6,9 @@ from pathlib import Path
 
 from archsim.designs.systolic import Systolic
 from archsim.memory import Plain
-from archsim.simulate import plan_tiling
 from energy_models.measured import Point
+from rtl.layer_case import layer_case
 from rtl.synthesis.power import PowerMeter, Progress
-from rtl.tile_conformance import TileCase, free_services
 from workloads.layers import MatMul
 from workloads.operands import synthetic
 
@@ -47,14 +46,7 @@ def measure_control(
     Raises as `PowerMeter.of` does.
     """
     meter = PowerMeter.of(CORE, library, progress=progress)
-    case = TileCase(
-        design=CORE,
-        layer=LAYER,
-        tiling=plan_tiling(CORE, LAYER, None),
-        operands=synthetic(LAYER, bits=CORE.operand_bits),
-        services=free_services(),
-    )
-    report = meter.run(case)
+    report = meter.run(layer_case(CORE, LAYER, synthetic(LAYER, bits=CORE.operand_bits)))
     assert report.verdict is not None and report.verdict.equal, report.verdict
     points: list[Point] = []
     for name in MODULES:

@@ -18,15 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from archsim.core.core_design import CoreDesign
+from archsim.core.design import Design
 from archsim.designs.registry import design_name
+from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
-from rtl.conformance import Verdict, bench_of, judge
+from rtl.conformance import Case, Verdict, bench_of, judge
 from rtl.synthesis.flat_netlist import FlatNetlist, Instance, flatten
 from rtl.synthesis.gate_simulation import GateSimulation, idle, run_gates
 from rtl.synthesis.gates import Energy
 from rtl.synthesis.liberty import DEFAULT_LIBRARY, CellLibrary, read_library
 from rtl.synthesis.synthesize import synthesize
-from rtl.tile_conformance import TileCase
 from rtl.toolchain import run_yosys
 
 __all__ = ["ModulePower", "PowerMeter", "PowerReport", "netlist_modules", "refuse_hopeless"]
@@ -38,8 +39,14 @@ MOST_GATE_CYCLES = 20e9
 
 GATE_CYCLES_PER_SECOND = 40e6
 
+MOST_GATES = 2_000_000
+"""A netlist takes some 2 kB of memory for each while it is read."""
+
 LEAST_GATES_PER_PE_BIT = 40
 """A PE has more for each bit of its operands (8-bit ones 600 in all with Debian's osu018)."""
+
+LEAST_GATES_PER_CROSSING_BIT = 0.5
+"""Of SCNN's AND-OR crossbar, for each product and place of a queue: a cell takes two ways."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +71,8 @@ class ModulePower:
 class PowerReport:
     """Energy of a run by module. path "" is the whole core; "array" all that is in that instance.
 
-    macs: useful multiply-accumulates. verdict: how the netlist compares with the model, None for a
-    core that had nothing to do.
+    macs: useful multiply-accumulates, those that a sparse core skips among them. verdict: how the
+    netlist compares with the model, None for a core that had nothing to do.
     """
 
     design_name: str
@@ -135,7 +142,7 @@ class PowerReport:
 class PowerMeter:
     """A design's netlist, ready to run layers. `progress` is told phase, done, and of how many."""
 
-    design: CoreDesign
+    design: Design
     library: CellLibrary
     flat: FlatNetlist
     progress: Progress = lambda phase, done, total: None
@@ -143,23 +150,24 @@ class PowerMeter:
     @classmethod
     def of(
         cls,
-        design: CoreDesign,
+        design: Design,
         library: Path = DEFAULT_LIBRARY,
         *,
         progress: Progress = lambda phase, done, total: None,
     ) -> PowerMeter:
         """Map a design to a Liberty file's cells; the netlist is kept between processes.
 
-        Raises as `rtl.synthesis.synthesize` does, and `EnergyError` for a netlist that cannot be
-        simulated (latches, asynchronous resets).
+        Raises as `rtl.synthesis.synthesize` does, `EnergyError` for a netlist that cannot be
+        simulated (latches, asynchronous resets), and `InputError` for one of too many gates.
         """
         cells = read_library(library)
-        netlist = synthesize(design, library, progress=progress).netlist
+        outcome = synthesize(design, library, progress=progress)
+        _refuse_large(design, outcome.synthesis.total.cells)
         progress("reading the netlist", 0, None)
-        flat = flatten(netlist_modules(netlist), cells)
+        flat = flatten(netlist_modules(outcome.netlist), cells)
         return cls(design=design, library=cells, flat=flat, progress=progress)
 
-    def run(self, case: TileCase) -> PowerReport:
+    def run(self, case: Case) -> PowerReport:
         """Run a case; energy from its first cycle to its last.
 
         Raises `InputError` for a case that would take too long.
@@ -173,7 +181,7 @@ class PowerMeter:
             progress=lambda cycle: self.progress("simulating", cycle, expected.cycles),
         )
         verdict = judge(case, expected, outcome)
-        return self._report(simulation, f"layer {case.layer.name}", case.layer.macs, verdict)
+        return self._report(simulation, f"layer {case.name}", case.macs, verdict)
 
     def idle(self, cycles: int) -> PowerReport:
         """The core after reset, with nothing offered and nothing to do."""
@@ -199,19 +207,37 @@ class PowerMeter:
         )
 
 
-def refuse_hopeless(case: TileCase) -> None:
-    """Raise `InputError` for a case that takes too long whatever it is mapped to."""
-    design = case.design
-    operand_bits = design.data_ports[0].lane_bits[0]
-    gates = design.macs_per_cycle * operand_bits * LEAST_GATES_PER_PE_BIT
+def refuse_hopeless(case: Case) -> None:
+    """Raise `InputError` for a case that is too large whatever it is mapped to."""
+    gates = _least_gates(case.design)
+    _refuse_large(case.design, gates, "at least ")
     _refuse_long(case, case.answer().cycles, gates, "at least")
 
 
-def _refuse_long(case: TileCase, cycles: int, gates: int, how_sure: str = "about") -> None:
+def _least_gates(design: CoreDesign | Scnn) -> int:
+    """Gates that a design has in any library."""
+    if isinstance(design, CoreDesign):
+        operand_bits = design.data_ports[0].lane_bits[0]
+        return design.macs_per_cycle * operand_bits * LEAST_GATES_PER_PE_BIT
+    pe_bits = design.multipliers * design.operand_bits
+    crossings = design.multipliers * design.banks * design.bank_queue
+    crossbar = crossings * design.accumulator_bits * LEAST_GATES_PER_CROSSING_BIT
+    return pe_bits * LEAST_GATES_PER_PE_BIT + int(crossbar)
+
+
+def _refuse_large(design: Design, gates: int, how_sure: str = "") -> None:
+    if gates > MOST_GATES:
+        raise InputError(
+            f"{design_name(design)} has {how_sure}{gates:,} gates, and netlists of at most "
+            f"{MOST_GATES:,} are simulated; choose a smaller design"
+        )
+
+
+def _refuse_long(case: Case, cycles: int, gates: int, how_sure: str = "about") -> None:
     if gates * cycles > MOST_GATE_CYCLES:
         minutes = gates * cycles / GATE_CYCLES_PER_SECOND / 60
         raise InputError(
-            f"layer {case.layer.name} takes {cycles:,} cycles, {how_sure} {minutes:,.0f} minutes "
+            f"layer {case.name} takes {cycles:,} cycles, {how_sure} {minutes:,.0f} minutes "
             f"on {gates:,} gates; choose a layer of fewer than {int(MOST_GATE_CYCLES / gates):,} "
             f"cycles, or a smaller design"
         )

@@ -15,7 +15,7 @@ from archsim.compressed_memory import Boveda
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core import schedule as sc
-from archsim.core.compressed_fit import fit_tiling, stored_tiles
+from archsim.core.compressed_fit import fit_tiling, stored_tiles, sure_tiling
 from archsim.core.core_design import CoreDesign
 from archsim.core.problem import Tiling
 from archsim.core.walk import walk
@@ -146,7 +146,8 @@ def test_every_tile_fits_and_no_word_is_forgotten(dataflow: Any) -> None:
     design = core(512, 2048, dataflow=dataflow)
     operands = narrow(CONV, 4)
     problem, numerics = design.numerics.problem(CONV), design.numerics
-    tiling, found = fit_tiling("c", design, problem, numerics.stored(CONV, operands))
+    sure = sure_tiling(design, problem)
+    tiling, found = fit_tiling("c", design, problem, numerics.stored(CONV, operands), sure)
     tiles = walk(problem.vector(), tiling.vector(), design.machine)
     from archsim.core.numerics import TiledLayer
 

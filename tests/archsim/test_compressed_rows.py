@@ -14,10 +14,12 @@ from tensorcore_designs import random_design as random_tensor_core
 from archsim.codecs.boveda_format import BovedaFormat
 from archsim.codecs.boveda_kernels import measure
 from archsim.compressed_memory import Boveda
+from archsim.core import actions, compressed_rows
 from archsim.core import commands as cmd
-from archsim.core import compressed_rows
+from archsim.core import machine as mc
 from archsim.core.actions import ROW_ACTIONS
 from archsim.core.compressed_fit import stored_tiles
+from archsim.core.compressed_ifmap import piece_bits
 from archsim.core.compressed_rows import row_actions, row_bounds
 from archsim.core.numerics import Drawing
 from archsim.core.problem import Tiling
@@ -84,7 +86,8 @@ def counted(case: TileCase) -> dict[str, int]:
     problem, taken = numerics.problem(case.layer), numerics.take(case.layer, case.operands)
     tiles = walk(problem.vector(), case.tiling.vector(), design.machine)
     arrays = numerics.stored(case.layer, taken)
-    return row_actions(design, tiles, stored_tiles(design, problem, case.tiling, arrays))
+    found = stored_tiles(design, problem, case.tiling, arrays)
+    return row_actions(design, found) | actions.count_entry_writes(tiles, design.stores)
 
 
 def plainly(case: TileCase) -> dict[str, int]:
@@ -103,12 +106,34 @@ def test_rows_of_larger_layers(number: int) -> None:
     assert counted(case) == plainly(case)
 
 
+def _ways(case: TileCase) -> set[str]:
+    """How the kernel reads the ifmap's tiles: words of one group, groups, or less."""
+    design = case.design
+    if "ifmap" not in design.stores:
+        return set()
+    store, chunk = design.stores["ifmap"], int(design.machine[mc.CHUNK])
+    problem = design.numerics.problem(case.layer)
+    found: set[str] = set()
+    for row in walk(problem.vector(), case.tiling.vector(), design.machine):
+        lanes = 1 << piece_bits(row, store.form.group, chunk)
+        whole = "words" if lanes == store.lanes else "groups"
+        found.add(whole if lanes == store.form.group else "pieces")
+    return found
+
+
+def test_the_cases_read_in_all_ways() -> None:
+    ways = [_ways(case) for case in all_cases()]
+    for way in ("words", "groups", "pieces"):
+        assert sum(way in found for found in ways) >= 5
+
+
 def _changed(name: str, change: Any) -> Any:
-    """A kernel of `compressed_rows` whose arguments or result are changed."""
+    """A kernel of `compressed_rows`, or of `actions`, whose arguments or result are changed."""
+    module = compressed_rows if hasattr(compressed_rows, name) else actions
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        kernel = getattr(compressed_rows, name)
-        monkeypatch.setattr(compressed_rows, name, lambda *arguments: change(kernel, *arguments))
+        kernel = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *arguments: change(kernel, *arguments))
 
     return patch
 
@@ -137,12 +162,12 @@ def _uses(column: int, value: int) -> Any:
     return change
 
 
-def _whole_units(kernel: Any, tiles: IntArray, directories: Any) -> Any:
+def _whole_units(kernel: Any, tiles: IntArray, stores: Any) -> Any:
     full = tiles.copy()
     for name, column in (("ifmap", cmd.IFMAP_WORDS), ("weight", cmd.WEIGHT_WORDS)):
-        if name in directories:
-            full[:, column] -= full[:, column] % directories[name][0]
-    return kernel(full, directories)
+        if name in stores:
+            full[:, column] -= full[:, column] % stores[name].memory.unit_words
+    return kernel(full, stores)
 
 
 def _all_loaded(tiles: IntArray) -> IntArray:
@@ -182,14 +207,18 @@ FAULTS: dict[str, Any] = {
     "weights in one step": _changed("walk_weights", _uses(2, 1)),
     "entries are written with every word": _changed(
         "count_entry_writes",
-        lambda kernel, tiles, directories: kernel(
-            tiles, {name: (1, columns) for name, (_, columns) in directories.items()}
+        lambda kernel, tiles, stores: kernel(
+            tiles,
+            {
+                name: replace(store, memory=replace(store.memory, unit_words=1))
+                for name, store in stores.items()
+            },
         ),
     ),
     "entries are written once for all columns": _changed(
         "count_entry_writes",
-        lambda kernel, tiles, directories: kernel(
-            tiles, {name: (unit_words, 1) for name, (unit_words, _) in directories.items()}
+        lambda kernel, tiles, stores: kernel(
+            tiles, {name: replace(one, lanes=one.form.group) for name, one in stores.items()}
         ),
     ),
     "a tile's short unit has no entry": _changed("count_entry_writes", _whole_units),

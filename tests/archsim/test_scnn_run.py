@@ -90,13 +90,6 @@ def test_a_report_with_costs_and_memories(archsim: Call, tmp_path: Path) -> None
     assert "crossbar" in page and "Energy, power and area are not in this report" not in page
 
 
-@pytest.mark.parametrize("verb", ["power"])
-def test_verbs_that_do_not_know_it(archsim: Call, verb: str) -> None:
-    name, *more = verb.split()
-    said = refused(archsim(name, "scnn", *more))
-    assert said == f"archsim {name} does not know designs of kind scnn yet"
-
-
 def test_emit(archsim: Call, tmp_path: Path) -> None:
     small = ("--set=grid_rows=1", "--set=grid_columns=2", "--set=weight_lanes=2", "--set=banks=4")
     assert archsim("emit", "scnn", *small, "-o", "core.v").code == 0

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
+from toggles import same_toggles
 from typer.testing import CliRunner
 
 from archsim.errors import InputError
-from archsim.simulate import plan_tiling
 from rtl.cli.power import register
+from rtl.conformance import Case
+from rtl.layer_case import layer_case
 from rtl.synthesis.activity import rtl_activity
 from rtl.synthesis.control import CORE, LAYER
 from rtl.synthesis.flat_netlist import flatten
-from rtl.synthesis.gate_simulation import run_gates
 from rtl.synthesis.gates import Energy
 from rtl.synthesis.liberty import DEFAULT_LIBRARY
 from rtl.synthesis.power import ModulePower, PowerMeter, PowerReport, netlist_modules
-from rtl.tile_conformance import TileCase, free_services
 from workloads.operands import synthetic
 
 installed = pytest.mark.skipif(
@@ -112,14 +112,8 @@ def meter() -> PowerMeter:
     return PowerMeter.of(CORE)
 
 
-def case(*, bits: int = 8, density: float = 1.0) -> TileCase:
-    return TileCase(
-        design=CORE,
-        layer=LAYER,
-        tiling=plan_tiling(CORE, LAYER, None),
-        operands=synthetic(LAYER, bits=bits, density=density),
-        services=free_services(),
-    )
+def case(*, bits: int = 8, density: float = 1.0) -> Case:
+    return layer_case(CORE, LAYER, synthetic(LAYER, bits=bits, density=density))
 
 
 @cache
@@ -174,27 +168,7 @@ def test_what_switches_less_costs_less() -> None:
 @pytest.mark.slow
 def test_toggles_are_those_that_verilator_counts(tmp_path: Path) -> None:
     """Ports of every module are in RTL and netlist: their toggles agree but for the reset."""
-    from rtl.benches.cocotb_bench import run_cocotb
-    from rtl.conformance import bench_of
-    from rtl.emit import emit
-    from rtl.synthesis.saif import read_saif
-
-    path = tmp_path / "run.saif"
-    bench = bench_of(case(), case().answer())
-    run_cocotb(emit(CORE).verilog, "top", bench, saif=path)
-    outside = read_saif(path).toggles
-    _, simulation = run_gates(meter().flat, bench, window_cycles=bench.max_cycles)
-    compared = 0
-    for instance in meter().flat.instances:
-        nets = outside.get(".".join(["top", *filter(None, [instance.path])]), {})
-        for port, bits in instance.gates.ports.items():
-            for place, bit in enumerate(bits):
-                name = port if len(bits) == 1 else f"{port}[{place}]"
-                if name in nets and bit in instance.nets and port not in ("clk", "rst"):
-                    counted = int(simulation.toggles[instance.nets[bit]])
-                    assert abs(nets[name] - counted) <= 2, (instance.path, name)
-                    compared += 1
-    assert compared > 10_000
+    assert same_toggles(case(), meter().flat, tmp_path) > 10_000
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from archsim.codecs.boveda_format import BovedaFormat
 from archsim.compressed_memory import Boveda
 from archsim.core import commands as cmd
 from archsim.core.compressed_fit import StoredTiles
+from archsim.core.compressed_store import Store
 from archsim.core.compressed_widths import tile_widths
 
 
@@ -22,16 +23,12 @@ def tile_of(words: Any, form: BovedaFormat, unit_words: int = 16) -> StoredTiles
         count,
     )
     ifmap = words.reshape(1, 1, 1, count, lanes)
-    starts, widths = tile_widths("ifmap", row, ifmap, lanes, form, moving=False)
+    memory = Boveda(capacity_bytes=1 << 16, group=form.group, unit_words=unit_words)
+    store = Store(name="ifmap", memory=memory, lanes=lanes, form=form)
+    starts, widths = tile_widths(store, row, ifmap)
+    only = np.zeros(1, np.int64)
     return StoredTiles(
-        name="ifmap",
-        memory=Boveda(capacity_bytes=1 << 16, group=form.group, unit_words=unit_words),
-        places=row,
-        tile_of=np.zeros(1, np.int64),
-        starts=starts,
-        widths=widths,
-        word_bits=lanes * form.container_bits,
-        container_bits=form.container_bits,
+        store=store, tiles=row, first=only, tile_of=only, starts=starts, widths=widths
     )
 
 
