@@ -101,7 +101,7 @@ def sweep(
 ) -> tuple[Step, ...]:
     """A machine of MACHINES with memories of every capacity, in rising order."""
     design, form = MACHINES[machine]
-    network, operands = _workload(form)
+    network, operands = workload(form)
     steps: list[Step] = []
     for capacity in sorted(capacities):
         progress(f"{machine}: {capacity} KiB")
@@ -174,7 +174,8 @@ def memory_bytes(design: CoreDesign, operand: str) -> float:
 
 
 @cache
-def _workload(form: Format) -> tuple[Network, Mapping[str, Operands]]:
+def workload(form: Format) -> tuple[Network, Mapping[str, Operands]]:
+    """SqueezeNet, and its operands on a photograph in a number format."""
     known = packaged(NETWORK)
     model, feeds = known.model(), known.input(0)
     network = import_onnx(model)
@@ -199,7 +200,9 @@ __all__ = [
     "MACHINES",
     "Point",
     "Step",
+    "has_flip_flops",
     "memory_bytes",
     "sweep",
     "with_memories",
+    "workload",
 ]

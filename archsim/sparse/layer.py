@@ -20,7 +20,7 @@ from archsim.core.values import compute
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
 from archsim.numbers import AnyIntArray, IntArray
-from archsim.sparse.fold import folded
+from archsim.sparse.fold import Part, folded, may_move_less, moved_bits
 from archsim.sparse.pooling import check_pool, join_pooled, pooled_values
 from archsim.sparse.stream_actions import row_actions, stored_bits
 from archsim.sparse.strips import Strip, strips_of
@@ -227,10 +227,16 @@ def layer_timing(
 
 
 def plan_layer(
-    design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
+    design: Scnn,
+    layer: Layer,
+    operands: Operands,
+    pool: MaxPool | None = None,
+    *,
+    whole: bool = False,
 ) -> LayerPlan:
     """The passes of a layer, which the core pools if there is a `pool`.  A fully connected layer
-    that does not fit is folded (`archsim.sparse.fold`).
+    that does not fit is folded (`archsim.sparse.fold`), and one that does if it then moves fewer
+    bits (weights, ifmaps, ofmaps); whole: only the former.
 
     Raises InputError for operands that do not match, for a dilated kernel, for a pooling that the
     layer cannot have (a fully connected one none), and where the smallest strip of the layer's
@@ -238,12 +244,10 @@ def plan_layer(
     """
     problem = problem_of(layer)
     tensors = _tensors(design, layer, operands, pool)
-    try:
+    if isinstance(layer, MatMul) and layer.shared_weight:
+        passes = _product(design, layer, operands, tensors, whole=whole)[0]
+    else:
         passes = _passes(design, _as_run(layer, operands), tensors, pool)
-    except InputError:
-        if not (isinstance(layer, MatMul) and layer.shared_weight):
-            raise
-        passes = [_folded_passes(design, layer, operands, tensors[2].reshape(layer.m, layer.n))]
     ofmap = join_pooled(layer, problem, tensors[2], pool)
     return LayerPlan(layer=layer, passes=tuple(passes), ofmap=ofmap)
 
@@ -265,24 +269,53 @@ def planned_timing(design: Scnn, plan: LayerPlan, services: Services | None = No
     )
 
 
-def _folded_passes(
-    design: Scnn, layer: MatMul, operands: Operands, ofmap: IntArray
-) -> tuple[Strip, ...]:
-    """ofmap [M, N]."""
+def parts_of(design: Scnn, layer: Layer, operands: Operands) -> tuple[Part, ...]:
+    """The parts in which a fully connected layer is run; none of a layer that is not folded.
+
+    Raises InputError as `plan_layer`.
+    """
+    if not (isinstance(layer, MatMul) and layer.shared_weight):
+        return ()
+    return _product(design, layer, operands, _tensors(design, layer, operands))[1]
+
+
+def _product(
+    design: Scnn, layer: MatMul, operands: Operands, tensors: _Tensors, *, whole: bool = False
+) -> tuple[list[tuple[Strip, ...]], tuple[Part, ...]]:
+    """Passes of a product with one weight, and its parts if it is folded: `plan_layer`."""
     try:
-        parts = folded(design, layer, operands)
+        passes = _passes(design, _as_run(layer, operands), tensors)
+    except InputError:
+        return _folded(design, layer, operands, tensors)
+    if whole or not may_move_less(design, layer, operands, passes[0]):
+        return passes, ()
+    try:
+        strips, parts = _folded(design, layer, operands, tensors)
+    except InputError:
+        return passes, ()
+    if moved_bits(design, strips[0]) < moved_bits(design, passes[0]):
+        return strips, parts
+    return passes, ()
+
+
+def _folded(
+    design: Scnn, layer: MatMul, operands: Operands, tensors: _Tensors
+) -> tuple[list[tuple[Strip, ...]], tuple[Part, ...]]:
+    try:
+        parts = folded(design, layer, operands, tensors[2].reshape(layer.m, layer.n))
     except InputError as error:
         raise InputError(f"{layer.name}: {error}") from None
+    return [_passes_of_parts(design, parts)], parts
+
+
+def _passes_of_parts(design: Scnn, parts: Sequence[Part]) -> tuple[Strip, ...]:
     found: list[tuple[Strip, ...]] = []
-    first = 0
     for part in parts:
         problem = problem_of(part.layer)
         ifmap = layout.split_ifmap(part.layer, problem, part.operands.ifmap)
         weight = layout.split_weight(part.layer, problem, part.operands.weight)
-        after = first + problem.filters
-        own = ofmap[:, None, None, None, first:after]
+        own = part.ofmap[:, None, None, None]
         found += _passes(design, _as_run(part.layer, part.operands), (ifmap, weight, own))
-        first = after
     return tuple(strip for strips in found for strip in strips)
 
 
@@ -313,6 +346,7 @@ __all__ = [
     "layer_passes",
     "layer_timing",
     "layer_values",
+    "parts_of",
     "per_pe",
     "plan_layer",
     "planned_timing",

@@ -15,15 +15,13 @@ from archsim.codecs.zero_run import Lists, join
 from archsim.core import layout
 from archsim.core.problem import problem_of
 from archsim.designs.scnn import Scnn
-from archsim.errors import InputError, require
+from archsim.errors import require
 from archsim.numbers import IntArray
 from archsim.sparse.chain import exchanged, link, require_follows
-from archsim.sparse.fold import folded
-from archsim.sparse.layer import Layer, LayerPlan, layer_passes, plan_layer
+from archsim.sparse.layer import Layer, LayerPlan, layer_passes, parts_of, plan_layer
 from archsim.sparse.lists import weight_lists
 from archsim.sparse.scnn_command import Output, command_values
 from archsim.sparse.strips import Strip
-from workloads.layers import MatMul
 from workloads.operands import Operands
 from workloads.pooling import MaxPool
 
@@ -60,7 +58,7 @@ class PassWords:
 def pass_words(design: Scnn, runs: Iterable[LayerRun]) -> list[PassWords]:
     """The passes of layers that follow one another, with all words; no cycle plays a part.
 
-    A fully connected layer that does not fit is folded, as `layer_timing` does.
+    A fully connected layer is folded as `layer_timing` does, unless its ifmap or ofmap stays.
     Raises `InputError` as `archsim.sparse.layer.layer_timing`, for a pass that no command can hold,
     and for an ofmap that is to stay and cannot (`archsim.sparse.chain`).
     """
@@ -77,7 +75,8 @@ def _linked(design: Scnn, runs: Sequence[LayerRun]) -> list[LayerPlan | None]:
     for run in runs:
         here = exchanged(here) if before else design
         linked = before or run.keep_ofmap
-        plan = plan_layer(here, run.layer, run.operands, run.pool) if linked else None
+        given = here, run.layer, run.operands, run.pool
+        plan = plan_layer(*given, whole=True) if linked else None
         if before and plan:
             require_follows(before, run.layer, run.operands)
             plans[-1], plan = link(before, plan)
@@ -94,14 +93,12 @@ def word_counts(passes: Sequence[PassWords]) -> dict[str, int]:
 
 def _layer_words(design: Scnn, run: LayerRun, plan: LayerPlan | None = None) -> Iterator[PassWords]:
     layer, operands = run.layer, run.operands
-    try:
-        passes = plan.passes if plan else layer_passes(design, layer, operands, run.pool)
-    except InputError:
-        if run.pool or not (isinstance(layer, MatMul) and layer.shared_weight):
-            raise
-        for part in folded(design, layer, operands):
-            yield from _layer_words(design, LayerRun(layer=part.layer, operands=part.operands))
+    parts = () if plan or run.pool else parts_of(design, layer, operands)
+    for part in parts:
+        yield from _layer_words(design, LayerRun(layer=part.layer, operands=part.operands))
+    if parts:
         return
+    passes = plan.passes if plan else layer_passes(design, layer, operands, run.pool)
     problem = problem_of(layer)
     biases = np.zeros((problem.groups, 0), np.int64)
     if operands.bias is not None:

@@ -106,9 +106,9 @@ def test_energy_is_left_out_where_memories_are_flip_flops() -> None:
 
 def test_a_sweep_is_what_the_simulator_says(monkeypatch: pytest.MonkeyPatch) -> None:
     machine = next(iter(MACHINES))
-    network, operands = boveda_machines._workload("tensor-8")
+    network, operands = boveda_machines.workload("tensor-8")
     few = replace(network, layers=network.matrix_layers[-7:-3])
-    monkeypatch.setattr(boveda_machines, "_workload", lambda _form: (few, operands))
+    monkeypatch.setattr(boveda_machines, "workload", lambda _form: (few, operands))
     told: list[str] = []
     steps = sweep(machine, (32, 16), told.append)
     assert [step.kibibytes for step in steps] == [16, 32]

@@ -23,7 +23,13 @@ from scnn_cases import (
 from archsim.designs.scnn import SCNN_4PE, SCNN_ISCA17, Scnn
 from archsim.errors import InputError
 from archsim.sparse.dense import DCNN, Dcnn, oracle_cycles
-from archsim.sparse.layer import layer_passes, layer_timing, layer_values
+from archsim.sparse.layer import (
+    layer_passes,
+    layer_timing,
+    layer_values,
+    plan_layer,
+    planned_timing,
+)
 from archsim.sparse.timing import Services
 from archsim.timing import Service
 from workloads import reference
@@ -39,7 +45,8 @@ def test_fast_model_equals_the_stepped_one(case: Case, queue: int) -> None:
     assume(known is not None)
     assert known is not None
     passes, stepped = known
-    timing = layer_timing(case.design, case.layer, case.operands, services(case))
+    plan = plan_layer(case.design, case.layer, case.operands, whole=True)
+    timing = planned_timing(case.design, plan, services(case))
     strips = [strip for some in passes for strip in some]
     ofmap = np.zeros((len(passes), *_plane(case)), np.int64)
     place = [number for number, some in enumerate(passes) for _ in some]

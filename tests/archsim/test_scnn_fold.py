@@ -1,4 +1,7 @@
-"""Fully connected layers that are folded: values, cycles, limits, faults."""
+"""Fully connected layers that are folded: values, cycles, limits, faults.
+
+With memories that compress values: `tests/archsim/test_scnn_fold_compressed.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,17 @@ from scnn_cases import Case, agrees, answers, operands_of
 from archsim.designs.scnn import SCNN_ISCA17, Scnn
 from archsim.errors import InputError
 from archsim.sparse import fold
+from archsim.sparse import layer as sparse_layer
 from archsim.sparse.fold import Part, folded
-from archsim.sparse.layer import layer_passes, layer_timing, layer_values
+from archsim.sparse.layer import (
+    ScnnTiming,
+    layer_passes,
+    layer_timing,
+    layer_values,
+    plan_layer,
+    planned_timing,
+)
+from archsim.sparse.words import LayerRun, pass_words
 from workloads.layers import MatMul
 from workloads.operands import Operands, synthetic
 
@@ -65,7 +77,7 @@ def test_parts_are_the_layer_and_keep_the_contract(
 ) -> None:
     design, layer, operands = case
     try:
-        parts = folded(design, layer, operands)
+        parts = folded(design, layer, operands, layer_values(design, layer, operands)[0])
     except InputError:
         assume(False)
         return
@@ -84,7 +96,7 @@ def test_a_layer_that_does_not_fit_is_folded(m: int) -> None:
     with pytest.raises(InputError):
         layer_passes(SMALL, layer, operands)
     timing = layer_timing(SMALL, layer, operands)
-    parts = folded(SMALL, layer, operands)
+    parts = folded(SMALL, layer, operands, timing.ofmap[0])
     assert len(parts) == 3 and len(timing.passes) == timing.strips == 3 * m
     assert [part.layer.filters for part in parts] == [6, 6, 5]
     alone = [layer_timing(SMALL, part.layer, part.operands) for part in parts]
@@ -96,11 +108,49 @@ def test_a_layer_that_does_not_fit_is_folded(m: int) -> None:
 
 
 def test_one_that_fits_is_not() -> None:
+    """Every input a list with two vectors of weights, for both rows at once."""
     layer = replace(LAYER, k=5, n=3)
     operands = synthetic(layer, bits=6, seed=4)
     timing = layer_timing(SMALL, layer, operands)
     assert timing.passes[0].mapping.channels == 5
     assert timing.passes[0].mapping.columns.outputs == 2
+
+
+@settings(deadline=None, max_examples=60)
+@given(layers())
+def test_one_that_fits_is_folded_if_that_moves_less(case: tuple[Scnn, MatMul, Operands]) -> None:
+    """Bits are those of the timing; `simulate` and words agree; in a chain it stays whole."""
+    design, layer, operands = case
+    layer = replace(layer, bias=operands.bias is not None)
+    try:
+        whole = planned_timing(design, plan_layer(design, layer, operands, whole=True))
+        parts = folded(design, layer, operands, layer_values(design, layer, operands)[0])
+        layer_passes(design, layer, operands)
+    except InputError:
+        assume(False)
+        return
+    alone = [layer_timing(design, part.layer, part.operands) for part in parts]
+    less = sum(map(_moved, alone)) < _moved(whole)
+    found = layer_timing(design, layer, operands)
+    chosen = [one for some in alone for one in some.passes] if less else whole.passes
+    assert [one.cycles for one in found.passes] == [one.cycles for one in chosen]
+    assert _moved(found) == min(sum(map(_moved, alone)), _moved(whole))
+    assert len(pass_words(design, [LayerRun(layer=layer, operands=operands)])) == len(chosen)
+
+
+def _moved(timing: ScnnTiming) -> int:
+    return timing.weight_bits + timing.ifmap_bits + timing.ofmap_bits
+
+
+def test_few_weights_a_list_are_folded() -> None:
+    """GoogLeNet's layer: a tenth of the weights in eight of an input each fill vectors badly."""
+    layer = MatMul(name="fc", m=1, n=1000, k=1024)
+    operands = operands_of(layer, (0.4, 0.1), seed=1)
+    found = layer_timing(SCNN_ISCA17, layer, operands)
+    whole = planned_timing(SCNN_ISCA17, plan_layer(SCNN_ISCA17, layer, operands, whole=True))
+    assert whole.passes[0].mapping.channels == 1024 and found.passes[0].mapping.channels == 64
+    assert found.weight_bits < 0.4 * whole.weight_bits and found.cycles < 0.4 * whole.cycles
+    assert np.array_equal(found.ofmap, whole.ofmap)
 
 
 def test_a_layer_of_alexnet_s_size_makes_at_most_four_products_a_cycle() -> None:
@@ -145,7 +195,7 @@ def _fold_of(folder: Path, name: str | None) -> ModuleType:
 
 def _caught(module: ModuleType) -> bool:
     operands = synthetic(LAYER, bits=6, density=0.6, seed=4)
-    parts = module.folded(SMALL, LAYER, operands)
+    parts = module.folded(SMALL, LAYER, operands, layer_values(SMALL, LAYER, operands)[0])
     return not _agrees(parts, LAYER, operands, SMALL)
 
 
@@ -156,3 +206,33 @@ def test_the_untouched_fold_passes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_faults_are_caught(name: str, tmp_path: Path) -> None:
     assert _caught(_fold_of(tmp_path, name))
+
+
+DENSE = replace(LAYER, m=1, n=6, k=12)
+"""As many vectors of weights folded as not; of the ifmap 8 instead of 12."""
+
+CHOICE_FAULTS = {
+    "activations not counted": (" + beside", ""),
+    "weights alone counted": ("_activation_bits(design, strip)\n        + sum(", "sum("),
+    "the ifmap not counted": ("strip.operands.ifmap.vectors + ", ""),
+}
+
+
+def _channels(layer: MatMul) -> int:
+    operands = synthetic(layer, bits=6, seed=4)
+    return layer_timing(SMALL, layer, operands).passes[0].mapping.channels
+
+
+def test_equal_weights_are_folded_for_fewer_activations() -> None:
+    assert _channels(DENSE) == 2
+    assert _channels(replace(DENSE, m=2)) == 12
+
+
+@pytest.mark.parametrize("name", CHOICE_FAULTS)
+def test_a_wrong_choice_is_caught(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = faulty_module(fold, tmp_path, CHOICE_FAULTS[name])
+    for function in ("may_move_less", "moved_bits"):
+        monkeypatch.setattr(sparse_layer, function, getattr(copy, function))
+    assert _channels(DENSE) == 12

@@ -16,6 +16,7 @@ from scnn_passes import OracleCase, Shape, chained, oracle_answer, random_run, w
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
 from archsim.ports import differences
+from archsim.sparse.words import LayerRun
 from archsim.stream_memory import BovedaStream, PlainStream
 from rtl import scnn
 from rtl.cases import Draw, random_case
@@ -32,6 +33,8 @@ from rtl.scnn import COUNTS
 from rtl.sparse_conformance import SparseCase
 from rtl.suite import DesignConformance
 from rtl.toolchain import lint
+from workloads.layers import MatMul
+from workloads.operands import synthetic
 
 ONE = Scnn(
     grid_rows=1, grid_columns=1, weight_lanes=2, ifmap_lanes=2, banks=4, bank_entries=16,
@@ -108,6 +111,25 @@ def test_some_cases_do_not_fit_plainly() -> None:
         except InputError:
             beyond += 1
     assert beyond >= 2
+
+
+# fully connected layers
+
+TIGHT = replace(PAIR, iaram_bytes=50, oaram_bytes=20, activation_memory=BovedaStream(group=1))
+
+
+def test_a_folded_pass_of_more_filters_than_rows() -> None:
+    """Model, oracle and RTL: 9 outputs in 8 rows of 8 bits, which plainly take two passes."""
+    layer = MatMul(name="fc", m=2, n=9, k=53, bias=True, relu=True)
+    operands = synthetic(layer, bits=6, density=0.5, seed=4)
+    case = SparseCase(design=TIGHT, runs=(LayerRun(layer=layer, operands=operands),))
+    plain = replace(case, design=replace(TIGHT, activation_memory=PlainStream()))
+    assert [one.strip.mapping.filters for one in plain.passes] == [5, 5, 4, 4]
+    assert [one.strip.mapping.filters for one in case.passes] == [9, 9]
+    assert TIGHT.oaram_vectors == 8
+    assert not caught(case)
+    for found in differences(oracle_answer(case).transfers, case.answer().transfers):
+        assert found.first is None, str(found)
 
 
 # chains
