@@ -182,12 +182,12 @@ def _on_compressed(
     known: _Known,
 ) -> LayerResult:
     """Timed as ever in the tiling for its values, with what these take of compressed memories."""
-    from archsim.core.compressed_fit import sure_tiling
     from archsim.core.compressed_rows import row_actions
+    from archsim.core.tiling import find_tiling
 
     layer, problem = seen
     if tiling is None and problem not in known.sure:
-        known.sure[problem] = sure_tiling(design, problem)
+        known.sure[problem] = find_tiling(problem, design.machine)
     sure = known.sure.get(problem)
     tiling, found = _plan_stored(design, seen, tiling, arrays, sure)
     key = (problem, tiling)
@@ -224,24 +224,19 @@ def plan_tiling(
     With operands, what a compressed memory holds of them is counted; without, a tile must fit
     whatever its values are.
     """
-    if operands is not None and design.compressed_memories:
-        taken = design.numerics.take(layer, operands)
-        from archsim.core.compressed_fit import sure_tiling
-
-        arrays, problem = design.numerics.stored(layer, taken), design.numerics.problem(layer)
-        sure = sure_tiling(design, problem)
-        return _plan_stored(design, (layer, problem), tiling, arrays, sure)[0]
-    from archsim.core.tiling import best_tiling, check_tiling, why_nothing_fits
+    from archsim.core.tiling import check_tiling, find_tiling, why_nothing_fits
 
     problem = design.numerics.problem(layer)
+    best = None if tiling else find_tiling(problem, design.machine)
+    if operands is not None and design.compressed_memories:
+        arrays = design.numerics.stored(layer, design.numerics.take(layer, operands))
+        return _plan_stored(design, (layer, problem), tiling, arrays, best)[0]
     if tiling is not None:
         check_tiling(layer.name, problem, design.machine, tiling)
         return tiling
-    found = np.zeros(5, np.int64)
-    vector = problem.vector()
-    if not best_tiling(vector, design.machine, found):
+    if best is None:
         raise why_nothing_fits(layer.name, problem, design.machine)
-    return Tiling.from_vector(found)
+    return best
 
 
 def time_layer(

@@ -22,7 +22,7 @@ from archsim.core.compressed_widths import tile_widths
 from archsim.core.core_design import CoreDesign
 from archsim.core.numerics import IntegerArray
 from archsim.core.problem import Problem, Tiling
-from archsim.core.tiling import best_tiling, check_tiling, why_nothing_fits
+from archsim.core.tiling import check_tiling, find_tiling, why_nothing_fits
 from archsim.core.walk import operand_tiles, walk
 from archsim.errors import InputError
 from archsim.numbers import IntArray
@@ -181,11 +181,6 @@ def check_fit(
     return found
 
 
-def sure_tiling(design: CoreDesign, problem: Problem) -> Tiling | None:
-    """The tiling that suits any values; None if nothing is sure to fit."""
-    return _best(problem, design.machine)
-
-
 def fit_tiling(
     name: str,
     design: CoreDesign,
@@ -195,8 +190,9 @@ def fit_tiling(
 ) -> tuple[Tiling, dict[str, StoredTiles]]:
     """The tiling for these operands, and what its tiles take.
 
-    sure: `sure_tiling`.  Tiles may at first have as many words as would fit at the mean rows a word
-    of its tiles.  Raises `InputError` if nothing fits.
+    sure: the one for any values (`find_tiling` on the design's machine), None if none is sure to
+    fit.  Tiles may at first have as many words as would fit at the mean rows a word of its tiles.
+    Raises `InputError` if nothing fits.
     """
     stores = design.stores
     words = {one: store.depth for one, store in stores.items()}
@@ -208,7 +204,7 @@ def fit_tiling(
             words[one] = min(max(rows * int(stored.starts[-1]) // taken, rows), stores[one].depth)
     while True:
         deeper = any(words[one] > store.rows for one, store in stores.items())
-        tiling = _best(problem, _machine(design, words)) if deeper else sure
+        tiling = find_tiling(problem, _machine(design, words)) if deeper else sure
         if tiling is None:
             raise why_nothing_fits(name, problem, _machine(design, words))
         found = counted.get(tiling) or stored_tiles(design, problem, tiling, arrays)
@@ -218,11 +214,6 @@ def fit_tiling(
         for one, tiles in excess.items():
             rows = stores[one].rows
             words[one] = max(rows, min(words[one] - 1, words[one] * rows // tiles.most_rows))
-
-
-def _best(problem: Problem, machine: IntArray) -> Tiling | None:
-    found = np.zeros(5, np.int64)
-    return Tiling.from_vector(found) if best_tiling(problem.vector(), machine, found) else None
 
 
 def _machine(design: CoreDesign, words: dict[str, int]) -> IntArray:

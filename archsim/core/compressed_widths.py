@@ -83,29 +83,56 @@ def _copy(source: Values, target: Values) -> None:
 
 
 @kernel
-def _measure_ifmap(
-    tiles: Tiles, operand: Operand, word: Word, scratch: Scratch, widths: Bytes
+def _gather_ifmap(row: IntArray, operand: Operand, words: Values) -> None:
+    """The words of a tile's region of an ifmap, densely: rows, columns, channels."""
+    values, shape = operand
+    channels, at = row[cmd.TILE_CHANNELS], 0
+    pixels, run = row[cmd.PITCH] // channels, channels
+    if channels == shape[4]:
+        pixels, run = 1, row[cmd.PITCH]
+    plane = row[cmd.TILE_IMAGE] * shape[1] + row[cmd.TILE_GROUP]
+    for down in range(row[cmd.HEIGHT]):
+        line = (plane * shape[2] + row[cmd.IFMAP_ROW] + down) * shape[3]
+        for across in range(pixels):
+            pixel = line + row[cmd.IFMAP_COLUMN] + across
+            source = pixel * shape[4] + row[cmd.TILE_CHANNEL]
+            _copy(values[source : source + run], words[at : at + run])
+            at += run
+    words[at:] = 0
+
+
+@kernel
+def _gather_runs(row: IntArray, operand: Operand, lanes: int, words: Values) -> None:
+    """The words of a tile of weights that enter the rows: chunks of runs, of each filter."""
+    values, shape = operand
+    channels, filters, length = row[cmd.TILE_CHANNELS], row[cmd.TILE_FILTERS], row[cmd.RUN_LENGTH]
+    chunks = (length + lanes - 1) // lanes
+    words[:] = 0
+    for line in range(filters):
+        source = row[cmd.TILE_GROUP] * shape[1] + row[cmd.TILE_FILTER] + line
+        source = source * shape[2] * shape[3] * shape[4] + row[cmd.TILE_CHANNEL]
+        for element in range(shape[2] * shape[3] * channels):
+            run, place = divmod(element, length)
+            at = (run * chunks + place // lanes) * filters + line
+            tap, channel = divmod(element, channels)
+            words[at * lanes + place % lanes] = values[source + tap * shape[4] + channel]
+
+
+@kernel
+def _measure_tiles(
+    tiles: Tiles, operand: tuple[Operand, bool], word: Word, scratch: Scratch, widths: Bytes
 ) -> None:
-    """Widths [words · columns] of regions of an ifmap: rows, columns, channels, densely."""
-    (rows, starts), (values, shape), (lanes, form) = tiles, operand, word
-    target, columns = scratch[0], lanes // form[0]
+    """Widths [words · columns] of tiles brought into words; operand: and whether it is weights."""
+    (rows, starts), (lanes, form) = tiles, word
+    columns = lanes // form[0]
     for tile in range(len(rows)):
-        row = rows[tile]
-        channels, at = row[cmd.TILE_CHANNELS], 0
-        pixels, run = row[cmd.PITCH] // channels, channels
-        if channels == shape[4]:
-            pixels, run = 1, row[cmd.PITCH]
-        plane = row[cmd.TILE_IMAGE] * shape[1] + row[cmd.TILE_GROUP]
-        for down in range(row[cmd.HEIGHT]):
-            line = (plane * shape[2] + row[cmd.IFMAP_ROW] + down) * shape[3]
-            for across in range(pixels):
-                pixel = line + row[cmd.IFMAP_COLUMN] + across
-                source = pixel * shape[4] + row[cmd.TILE_CHANNEL]
-                _copy(values[source : source + run], target[at : at + run])
-                at += run
-        target[at : (starts[tile + 1] - starts[tile]) * lanes] = 0
-        found = widths[starts[tile] * columns : starts[tile + 1] * columns]
-        _measure_words(scratch, word, found)
+        begin, end = starts[tile], starts[tile + 1]
+        words = scratch[0][: (end - begin) * lanes]
+        if operand[1]:
+            _gather_runs(rows[tile], operand[0], lanes, words)
+        else:
+            _gather_ifmap(rows[tile], operand[0], words)
+        _measure_words(scratch, word, widths[begin * columns : end * columns])
 
 
 @kernel
@@ -164,31 +191,6 @@ def _measure_filters(
             at += runs * count
 
 
-@kernel
-def _measure_runs(
-    tiles: Tiles, operand: Operand, word: Word, scratch: Scratch, widths: Bytes
-) -> None:
-    """Widths [words · columns] of weights that enter the rows: chunks of runs, of each filter."""
-    (rows, starts), (values, shape), (lanes, form) = tiles, operand, word
-    target, columns = scratch[0], lanes // form[0]
-    for tile in range(len(rows)):
-        row = rows[tile]
-        channels, filters = row[cmd.TILE_CHANNELS], row[cmd.TILE_FILTERS]
-        length = row[cmd.RUN_LENGTH]
-        chunks = (length + lanes - 1) // lanes
-        target[: (starts[tile + 1] - starts[tile]) * lanes] = 0
-        for line in range(filters):
-            source = row[cmd.TILE_GROUP] * shape[1] + row[cmd.TILE_FILTER] + line
-            source = source * shape[2] * shape[3] * shape[4] + row[cmd.TILE_CHANNEL]
-            for element in range(shape[2] * shape[3] * channels):
-                run, place = divmod(element, length)
-                at = (run * chunks + place // lanes) * filters + line
-                tap, channel = divmod(element, channels)
-                target[at * lanes + place % lanes] = values[source + tap * shape[4] + channel]
-        found = widths[starts[tile] * columns : starts[tile + 1] * columns]
-        _measure_words(scratch, word, found)
-
-
 def tile_widths(
     store: Store, tiles: IntArray, operand: IntegerArray, *, moving: bool = False
 ) -> tuple[IntArray, Bytes]:
@@ -212,8 +214,7 @@ def tile_widths(
     else:
         packed = np.empty(-(-int(words.max()) * lanes * values.itemsize // 8), np.uint64)
         scratch = packed.view(values.dtype), packed, _lane(values.dtype)
-        measure_tiles = _measure_runs if is_weight else _measure_ifmap
-        measure_tiles(placed, held, word, scratch, widths)
+        _measure_tiles(placed, (held, is_weight), word, scratch, widths)
     return starts, widths.reshape(-1, store.columns)
 
 

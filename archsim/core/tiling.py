@@ -301,6 +301,12 @@ def best_tiling(problem: IntArray, machine: IntArray, tiling: IntArray) -> bool:
     return True
 
 
+def find_tiling(problem: Problem, machine: IntArray) -> Tiling | None:
+    """The best tiling; None if none fits."""
+    found = np.zeros(5, np.int64)
+    return Tiling.from_vector(found) if best_tiling(problem.vector(), machine, found) else None
+
+
 def check_tiling(name: str, problem: Problem, machine: IntArray, tiling: Tiling) -> None:
     """Raise `InputError` if a tiling does not fit, naming the scratchpad that is too small."""
     vector, together = problem.vector(), int(machine[mc.OUTPUT_VECTOR])

@@ -15,9 +15,10 @@ from archsim.compressed_memory import Boveda
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core import schedule as sc
-from archsim.core.compressed_fit import fit_tiling, stored_tiles, sure_tiling
+from archsim.core.compressed_fit import fit_tiling, stored_tiles
 from archsim.core.core_design import CoreDesign
 from archsim.core.problem import Tiling
+from archsim.core.tiling import find_tiling
 from archsim.core.walk import walk
 from archsim.designs.registry import design_from_record, design_record, with_settings
 from archsim.designs.systolic import DATAFLOWS, EDGE_16, Systolic
@@ -146,7 +147,7 @@ def test_every_tile_fits_and_no_word_is_forgotten(dataflow: Any) -> None:
     design = core(512, 2048, dataflow=dataflow)
     operands = narrow(CONV, 4)
     problem, numerics = design.numerics.problem(CONV), design.numerics
-    sure = sure_tiling(design, problem)
+    sure = find_tiling(problem, design.machine)
     tiling, found = fit_tiling("c", design, problem, numerics.stored(CONV, operands), sure)
     tiles = walk(problem.vector(), tiling.vector(), design.machine)
     from archsim.core.numerics import TiledLayer

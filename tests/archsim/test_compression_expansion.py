@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from archsim.compressed_memory import Boveda
-from archsim.core.compressed_fit import StoredTiles, fit_tiling, sure_tiling
+from archsim.core.compressed_fit import StoredTiles, fit_tiling
+from archsim.core.tiling import find_tiling
 from archsim.designs.systolic import Systolic
 from archsim.energy import account
 from archsim.memory import Plain
@@ -50,7 +51,7 @@ def tiles_of(expansion: int, bits: int) -> dict[str, StoredTiles]:
     design = compressed(expansion)
     problem = design.numerics.problem(CONV)
     arrays = design.numerics.stored(CONV, narrow(bits))
-    return fit_tiling("c", design, problem, arrays, sure_tiling(design, problem))[1]
+    return fit_tiling("c", design, problem, arrays, find_tiling(problem, design.machine))[1]
 
 
 def bytes_of(design: Systolic, bits: int) -> int:
