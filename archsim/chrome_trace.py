@@ -16,9 +16,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
-from archsim.activity import ARRAY, LAYERS, LOADERS, OFMAP_PORT, UNITS, Interval, Tile
 from archsim.core.design import Design
 from archsim.designs.registry import design_name, design_record
+from archsim.interval import ARRAY, LAYERS, LOADERS, OFMAP_PORT, Interval, Tile
 from archsim.version import VERSION
 
 PROCESS = 1
@@ -35,13 +35,12 @@ def write_chrome_trace(
     *,
     design: Design,
     network: str,
-    units: Sequence[str] = UNITS,
 ) -> int:
     """Write intervals as they come, one event a line; returns how many events were written.
 
-    `network` names the run beside the design; `units` are all that intervals may be of, in the
-    order in which they are shown.
+    `network` names the run beside the design, whose machine says which units there are.
     """
+    units = [track.unit for track in design.machine_model().tracks]
     header = {
         "displayTimeUnit": "ns",
         "otherData": {
@@ -73,7 +72,7 @@ def _events(
     threads = {unit: thread for thread, unit in enumerate(units, 1)}
     for interval in intervals:
         yield _complete(interval, design, threads[interval.unit])
-        if interval.unit == ARRAY or interval.bytes_moved:
+        if _of_tile(interval) or interval.bytes_moved:
             yield from _counters(interval, design)
 
 
@@ -127,6 +126,8 @@ def _details(interval: Interval) -> dict[str, Any]:
 def _part(tile: Tile) -> dict[str, Any]:
     """Which part of its layer a tile computes; ranges as first and last, both included."""
     ranges = {
+        "groups": tile.groups,
+        "images": tile.images,
         "pixel_rows": tile.pixel_rows,
         "pixel_columns": tile.pixel_columns,
         "filters": tile.filters,
@@ -134,20 +135,23 @@ def _part(tile: Tile) -> dict[str, Any]:
     }
     return {
         "tile": tile.number,
-        "group": tile.group,
-        "image": tile.image,
         **{name: f"{span[0]} to {span[-1]}" for name, span in ranges.items()},
         "macs": tile.macs,
     }
 
 
+def _of_tile(interval: Interval) -> bool:
+    """Whether the array streams a tile, which says how many MACs it is."""
+    return interval.unit == ARRAY and interval.tile is not None
+
+
 def _counters(interval: Interval, design: Design) -> Iterator[Event]:
     """A counter that has its mean value during the interval, and 0 from its end."""
-    if interval.unit == ARRAY and interval.tile is not None:
+    if _of_tile(interval) and interval.tile is not None:
         name, unit = UTILISATION, "percent"
         value = 100 * interval.tile.macs / (interval.cycles * design.macs_per_cycle)
     else:
-        name, unit = RATES[interval.unit], "bytes per cycle"
+        name, unit = RATES.get(interval.unit, interval.unit), "bytes per cycle"
         value = interval.bytes_moved / interval.cycles
     for cycle, shown in ((interval.start_cycle, round(value, 3)), (interval.end_cycle, 0)):
         time = _microseconds(_nanoseconds(cycle, design))

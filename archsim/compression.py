@@ -14,7 +14,6 @@ are their magnitudes.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -23,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.codecs.boveda import BovedaFormat, Footprint, footprint
-from archsim.codecs.chunks import cores
 from archsim.codecs.reference_codecs import CODECS
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
 from workloads.operands import Operands, synthetic
+from workloads.threads import in_threads
 
 Kind = Literal["weights", "activations"]
 KINDS: tuple[Kind, ...] = ("weights", "activations")
@@ -146,8 +145,7 @@ def measure(tensor: StoredTensor, form: BovedaFormat) -> TensorBits:
         given = values, form.container_bits, tensor.signed, axes, form.group
         return CODECS[name].bits(*given)
 
-    with ThreadPoolExecutor(cores()) as pool:
-        bits = dict(zip(names, pool.map(count, names), strict=True))
+    bits = dict(zip(names, in_threads(count, names), strict=True))
     counted = {name: own.total_bits if name == "boveda" else bits[name] for name in CODECS}
     return TensorBits(
         layer=tensor.layer,

@@ -28,7 +28,7 @@ DEFAULT_TECHNOLOGY = "45nm"
 
 GROUPS: Mapping[str, str] = {
     "dram": "DRAM",
-    "sram": "SRAM",
+    "sram": "memories",
     "mac": "arithmetic",
     "multiplier": "arithmetic",
     "adder": "arithmetic",
@@ -38,46 +38,34 @@ GROUPS: Mapping[str, str] = {
     "one_hot": "multiplexers",
     "control": "control",
 }
-"""The group in which a component's kind is shown."""
+"""The group in which a component's kind is shown, whatever its price is from: a memory is one
+also where a technology prices it as registers."""
 
 STATIC = "leakage"
+
+NO_BIT_ERRORS = (
+    "SRAMs at {voltage:g} of their lowest voltage without errors are priced so, but no bit errors "
+    "are injected: cycles and values are those of memories that never err"
+)
 
 
 def action_counts(layer: LayerResult, design: Design | None = None) -> dict[str, float]:
     """Everything of a layer that components are priced by.
 
-    design: whose compressed memories are charged with the most rows that may be read and written,
-    where the layer had no operands to count them from.
+    design: whose machine says the most that there can be of what was not counted, for want of
+    operands.
     """
+    most: Mapping[str, float] = {}
+    if design is not None:
+        most = design.machine_model().most_actions(layer)
     moved = {f"{name}_bytes": float(count) for name, count in layer.bytes_moved.items()}
-    counts = {
+    return {
+        **most,
         **{name: float(count) for name, count in layer.actions.items()},
         **moved,
         "mac": float(layer.macs),
         "cycle": float(layer.cycles),
     }
-    return _most_rows(layer, design, counts) | counts
-
-
-def _most_rows(
-    layer: LayerResult, design: Design | None, counts: dict[str, float]
-) -> dict[str, float]:
-    from archsim.core.core_design import CoreDesign
-
-    if not isinstance(design, CoreDesign) or _rows_are_counted(layer, design):
-        return {}
-    from archsim.core.compressed_rows import row_bounds
-
-    return row_bounds(design, counts)
-
-
-def _rows_are_counted(layer: LayerResult, design: Design) -> bool:
-    """Whether all that the design counts of compressed memories is known of the layer."""
-    from archsim.core.core_design import CoreDesign
-
-    return not isinstance(design, CoreDesign) or all(
-        name in layer.actions for name in design.actions
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +156,12 @@ class EnergyAccount:
         return {name: value for name, value in area.items() if value > 0}
 
     @property
+    def area_by_group(self) -> dict[str, float]:
+        """Area in µm² by group of kinds; empty where the technology has none."""
+        area = self._sum_columns(self._groups, np.nan_to_num(self.price_list.area_um2))
+        return {name: value for name, value in area.items() if value > 0}
+
+    @property
     def area_um2(self) -> float | None:
         """Area of all components with a source."""
         areas = self.area_by_component
@@ -194,6 +188,13 @@ class EnergyAccount:
         return tuple(
             f"{what} of {', '.join(kinds)}: {reason}" for (what, reason), kinds in found.items()
         )
+
+    @property
+    def not_injected(self) -> str:
+        """What the price of SRAMs below their lowest voltage stands for and no value shows; ""
+        where they are not."""
+        voltage = self.technology.sram_relative_voltage
+        return NO_BIT_ERRORS.format(voltage=voltage) if voltage < 1 else ""
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -259,9 +260,16 @@ class EnergyAccount:
                 "layers": frame_layers,
                 "missing": list(self.missing),
                 **({"bounded": list(self.bounded)} if self.bounded else {}),
+                **({"not_injected": self.not_injected} if self.not_injected else {}),
                 "prices": [_price_record(one, self.unit) for one in self._prices],
             },
-            "area": None if areas is None else {"total_um2": self.area_um2, "by_component": areas},
+            "area": None
+            if areas is None
+            else {
+                "total_um2": self.area_um2,
+                "by_component": areas,
+                "by_group": self.area_by_group,
+            },
         }
 
 
@@ -302,6 +310,7 @@ def account(
     from archsim.designs.registry import design_from_record
 
     design = design_from_record(dict(result.design), result.design_name)
+    model = design.machine_model()
     price_list = price_design(design, technology)
     layers = [layer for layer in result.layers if layer.cycles]
     seconds = [layer.cycles / result.clock_hz for layer in layers]
@@ -317,5 +326,5 @@ def account(
         price_list=price_list,
         dynamic=price_list.energy([action_counts(layer, design) for layer in layers]),
         static=np.zeros_like(static) if relative else static,
-        bounded=tuple(one.name for one in layers if not _rows_are_counted(one, design)),
+        bounded=tuple(one.name for one in layers if model.most_actions(one)),
     )

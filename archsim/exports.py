@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 
 FORMATS = ("json", "csv", "parquet", "npz")
 
+OF_FILES = {
+    "ofmap_values": "Int64",
+    "differing_values": "Int64",
+    "unlike_runtime_values": "Int64",
+    "core_lacks": "string",
+}
+"""Columns that only a quantised file's layers have."""
+
 LAYERS = "layers"
 """Name of the table of layers."""
 
@@ -31,7 +39,7 @@ def layers_frame(result: NetworkResult) -> pd.DataFrame:
     """One row a layer, index "name", ready for files that keep types.
 
     The columns of `NetworkResult.to_frame`, with counts int64 (vector work has no actions: 0), and
-    the tiling as tiling_pixel_rows … tiling_order, which vector work does not have: Int64 and
+    the tiling as tiling_pixel_rows … tiling_images, which vector work does not have: Int64 and
     string, with missing values.
     """
     import pandas as pd
@@ -40,6 +48,7 @@ def layers_frame(result: NetworkResult) -> pd.DataFrame:
     actions = [name for name in frame.columns if name.startswith("actions_")]
     frame[actions] = frame[actions].fillna(0)
     frame = frame.astype(dict.fromkeys(actions, "int64"))
+    frame = frame.astype({name: kind for name, kind in OF_FILES.items() if name in frame})
     tilings = [asdict(layer.tiling) if layer.tiling else {} for layer in result.layers]
     for entry in fields(Tiling):
         values = [tiling.get(entry.name) for tiling in tilings]
@@ -92,13 +101,13 @@ def _write_frame(frame: pd.DataFrame, stem: Path, formats: Iterable[str]) -> Non
 def write_ofmaps(result: NetworkResult, path: Path) -> None:
     """The layers' outputs as an .npz file for `numpy.load`; nothing where there are no values.
 
-    Keys are the layers' names with "." for "/" (an unpacked archive is then flat); a name that is
-    taken gets "_2", "_3" … behind it.
+    Keys are the layers' names with "." for "/" (an unpacked archive is then flat), and "_" for what
+    no file system takes; a name that is taken gets "_2", "_3" … behind it.
     """
     arrays: dict[str, IntArray] = {}
     for layer in result.layers:
         if layer.ofmap is not None:
-            arrays[_free_name(layer.name.replace("/", "."), arrays)] = layer.ofmap
+            arrays[_free_name(_file_name(layer.name), arrays)] = layer.ofmap
     if not arrays:
         return
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -106,6 +115,14 @@ def write_ofmaps(result: NetworkResult, path: Path) -> None:
         for name, values in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, values, allow_pickle=False)
+
+
+def _file_name(name: str) -> str:
+    """A layer's name as a file's, on any system: never empty, hidden, or of a device."""
+    cut = name.replace("/", ".")
+    cut = "".join("_" if letter in '\\:*?"<>|' else letter for letter in cut).strip()
+    reserved = cut.partition(".")[0].upper() in ("", "CON", "PRN", "AUX", "NUL")
+    return f"_{cut}" if reserved else cut
 
 
 def _free_name(name: str, taken: Mapping[str, IntArray]) -> str:

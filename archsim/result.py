@@ -13,11 +13,14 @@ import numpy.typing as npt
 from archsim.core.causes import CAUSES
 from archsim.core.problem import Tiling
 from archsim.numbers import IntArray
+from archsim.schema.result import SCHEMA_VERSION, VERSION_FIELD
+from energy_models.frozen import frozen
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from archsim.plots import ResultPlots
+    from workloads.layers import Conv2d, MatMul, VectorWork
 
 TRAFFIC = ("ifmap", "weight", "bias", "ofmap")
 
@@ -58,8 +61,15 @@ class LayerResult:
     [rows, columns] by what it did (`archsim.plots.pe_maps`), of machines whose PEs differ.
     stored: of every compressed memory that values were given for, the bits that the operand's tiles
     (of a sparse machine its lists) take of it, widths and directory included, and those that they
-    would take plainly (<operand>_stored_bits, <operand>_plain_bits).  ofmap: integers of a core of
-    integers, numbers of one of floats.
+    would take plainly (<operand>_stored_bits, <operand>_plain_bits).  weight_origin, ifmap_origin:
+    where the operands are from (`workloads.operands.Origin`, or "none").  ofmap: integers of a core
+    of integers, numbers of one of floats; of a quantised file's operands the integers that the
+    file makes.  Then differing counts those of its ofmap_values that the core's own rounding makes
+    otherwise, None where the file wants the sums; unlike_runtime those that ONNX Runtime made
+    otherwise, None without a run of it; and lacks names what the core has not that the file needs
+    (`workloads.file_scaling`).
+
+    Layers of one shape may share what they hold, so nothing of it can be written: copy it first.
     """
 
     name: str
@@ -76,12 +86,28 @@ class LayerResult:
     tiling: Tiling | None = None
     vector_operations: int = 0
     operands: str = "none"
+    weight_origin: str = "none"
+    ifmap_origin: str = "none"
+    as_file: bool = False
+    ofmap_values: int = 0
+    differing: int | None = None
+    unlike_runtime: int | None = None
+    lacks: tuple[str, ...] = ()
     products: int | None = None
     stored: Mapping[str, int] = field(default_factory=dict[str, int])
     per_pe: Mapping[str, IntArray] = field(
         default_factory=dict[str, IntArray], repr=False, compare=False
     )
     ofmap: npt.NDArray[Any] | None = field(default=None, repr=False, compare=False)
+    work: Conv2d | MatMul | VectorWork | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("where", "bytes_moved", "stored"):
+            object.__setattr__(self, name, frozen(getattr(self, name)))
+        maps = {name: _unwritable(one) for name, one in self.per_pe.items()}
+        object.__setattr__(self, "per_pe", frozen(maps))
+        if self.ofmap is not None:
+            object.__setattr__(self, "ofmap", _unwritable(self.ofmap))
 
     @property
     def utilization(self) -> float:
@@ -103,6 +129,15 @@ class LayerResult:
         """Bytes that crossed all ports."""
         return sum(self.bytes_moved.values())
 
+    def with_operands(self, operands: Any) -> LayerResult:
+        """The same, saying how and from where a layer's `operands` came."""
+        return replace(
+            self,
+            operands=operands.scheme,
+            weight_origin=operands.weight_origin,
+            ifmap_origin=operands.ifmap_origin,
+        )
+
     def record(self) -> dict[str, Any]:
         """Flat figures for tables and JSON; derived ones included, values left out."""
         return {
@@ -122,6 +157,18 @@ class LayerResult:
             "tiling": asdict(self.tiling) if self.tiling else None,
             "vector_operations": self.vector_operations,
             "operands": self.operands,
+            "weight_origin": self.weight_origin,
+            "ifmap_origin": self.ifmap_origin,
+            **(
+                {
+                    "ofmap_values": self.ofmap_values,
+                    "differing_values": self.differing,
+                    "unlike_runtime_values": self.unlike_runtime,
+                    "core_lacks": "; ".join(self.lacks),
+                }
+                if self.as_file
+                else {}
+            ),
             "actions": dict(self.actions),
             **({"per_pe": _lists(self.per_pe)} if self.per_pe else {}),
         }
@@ -140,6 +187,9 @@ class NetworkResult:
     skipped: tuple[str, ...] = ()
     seed: int | None = None
     version: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "design", frozen(self.design))
 
     @property
     def cycles(self) -> int:
@@ -208,8 +258,9 @@ class NetworkResult:
         return pd.DataFrame.from_records(records).set_index("name")
 
     def record(self) -> dict[str, Any]:
-        """The whole result as plain data."""
+        """The whole result as plain data: what `docs/schema/result.json` describes."""
         return {
+            VERSION_FIELD: SCHEMA_VERSION,
             "archsim": self.version,
             "design_name": self.design_name,
             "design": dict(self.design),
@@ -231,6 +282,13 @@ class NetworkResult:
     def to_json(self) -> str:
         """`record` as JSON."""
         return json.dumps(self.record(), indent=2, default=_plain)
+
+
+def _unwritable(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same array, through which it cannot be written."""
+    seen = values.view()
+    seen.flags.writeable = False
+    return seen
 
 
 def _lists(maps: Mapping[str, IntArray]) -> dict[str, list[list[int]]]:

@@ -8,14 +8,26 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from archsim.errors import InputError, require
-from archsim.json_table import JsonTable
+from archsim.schema.check import check, kind_of
+from archsim.schema.result import PORTS, RESULT, WHERE
+from archsim.schema.versions import in_present_version
 from archsim.version import VERSION
+from energy_models.reading import read_text
+from workloads.limits import limits
+from workloads.names import printable
 
 RESULT_FILE = "result.json"
 """Its name in a folder of `archsim run -o DIR`."""
+
+Record = dict[str, Any]
+
+Figure = TypeVar("Figure", int, float)
+
+LONGEST_TEXT = 4000
+"""Characters of a text that are kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +90,11 @@ class SavedEnergy:
 
 @dataclass(frozen=True, kw_only=True)
 class SavedArea:
-    """Areas in µm²."""
+    """Areas in µm²; by_group is empty in older results."""
 
     total_um2: float
     by_component: Mapping[str, float]
+    by_group: Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,28 +146,34 @@ class SavedResult:
 def load_result(path: Path | str) -> SavedResult:
     """Read a file of `archsim run --json`, or a folder of `archsim run -o DIR`.
 
-    Keys that this version does not know are passed over.  Raises `InputError` for what cannot be
-    read, is not JSON, or is not a result; a result of another version of archsim is read as long
-    as everything needed is in it.
+    The file is checked with the schema (`docs/schema/result.json`), keys that it does not name are
+    passed over, and results of earlier versions are read too.  Raises `InputError` for what cannot
+    be read, is not JSON, or is not a result.
     """
     given = Path(path)
     try:
         file = given / RESULT_FILE if given.is_dir() else given
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file, InputError, what="a JSON file", most=limits().file_mib << 20)
         record: Any = json.loads(text)
-    except OSError as error:
-        raise InputError(f"{error.filename} cannot be read: {error.strerror}") from error
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"{given} is not a JSON file: {error}") from error
     return parse_result(record, str(given))
 
 
 def parse_result(record: Any, path: str) -> SavedResult:
-    """A result from what `json.loads` makes of it; `path` names it in messages."""
+    """A result from what `json.loads` makes of it; `path` names it in messages.
+
+    Results of every version of the schema are read (`archsim.schema.versions`).
+    """
     version = ""
     try:
-        saved = JsonTable(record)
-        version = saved.text("archsim")
+        require(isinstance(record, dict), f"it must be an object, not {kind_of(record)}")
+        if isinstance(record.get("archsim"), str):
+            version = _text(record["archsim"])
+        saved = in_present_version(record)
+        check(saved, RESULT)
         result = _result(saved, path)
         _check_sums(result)
     except InputError as error:
@@ -164,82 +183,72 @@ def parse_result(record: Any, path: str) -> SavedResult:
     return result
 
 
-def _result(saved: JsonTable, path: str) -> SavedResult:
-    energy = _energy(saved.table("energy")) if "energy" in saved else None
-    where, bytes_moved = saved.counts("where"), saved.counts("bytes_moved")
-    spent = _layer_energies(saved.table("energy")) if energy else {}
-    layers = [
-        _layer(layer, (tuple(where), tuple(bytes_moved)), spent) for layer in saved.tables("layers")
-    ]
+def _result(saved: Record, path: str) -> SavedResult:
+    """The view of a record that fits the schema."""
+    energy = _energy(saved["energy"]) if saved.get("energy") else None
+    spent = _layer_energies(saved["energy"]) if energy else {}
     return SavedResult(
         path=path,
-        version=saved.text("archsim"),
-        design_name=saved.text("design_name"),
-        design=saved.table("design").data,
-        network=saved.text("network"),
-        network_source=saved.text("network_source"),
-        skipped=tuple(map(str, saved.array("skipped"))),
-        seed=saved.count("seed") if "seed" in saved else None,
-        cycles=saved.count("cycles"),
-        serial_cycles=saved.count("serial_cycles"),
-        seconds=saved.number("seconds"),
-        macs=saved.count("macs"),
-        utilization=saved.number("utilization"),
-        where=where,
-        bytes_moved=bytes_moved,
-        actions=saved.counts("actions"),
-        layers=tuple(layers),
-        technology=saved.table("technology").data if "technology" in saved else {},
+        version=_text(saved["archsim"]),
+        **{name: _text(saved[name]) for name in ("design_name", "network", "network_source")},
+        **{name: saved[name] for name in ("design", "seed", "cycles", "serial_cycles", "macs")},
+        skipped=tuple(map(_text, saved["skipped"])),
+        seconds=float(saved["seconds"]),
+        utilization=float(saved["utilization"]),
+        where=saved["where"],
+        bytes_moved=saved["bytes_moved"],
+        actions=_by_name(saved["actions"]),
+        layers=tuple(_layer(layer, spent) for layer in saved["layers"]),
+        technology=saved.get("technology") or {},
         energy=energy,
-        area=_area(saved.table("area")) if "area" in saved else None,
+        area=_area(saved["area"]) if saved.get("area") else None,
     )
 
 
-def _layer(
-    saved: JsonTable,
-    names: tuple[tuple[str, ...], tuple[str, ...]],
-    spent: Mapping[str, Mapping[str, float]],
-) -> SavedLayer:
-    """A layer; `names` are those of the causes and of the ports, which it has side by side."""
-    name = saved.text("name")
-    causes, ports = names
+def _layer(saved: Record, spent: Mapping[str, Mapping[str, float]]) -> SavedLayer:
+    name = _text(saved["name"])
+    counted = ("macs", "vector_operations", "cycles", "serial_cycles", "tiles", "folds", "tiling")
     return SavedLayer(
         name=name,
-        kind=saved.text("kind"),
-        macs=saved.count("macs"),
-        vector_operations=saved.count("vector_operations"),
-        cycles=saved.count("cycles"),
-        serial_cycles=saved.count("serial_cycles"),
-        utilization=saved.number("utilization"),
-        where={cause: saved.count(cause) for cause in causes},
-        bytes_moved={port: saved.count(f"{port}_bytes") for port in ports},
-        actions=saved.counts("actions"),
-        tiles=saved.count("tiles"),
-        folds=saved.count("folds"),
-        tiling=saved.table("tiling").data if "tiling" in saved else None,
-        operands=saved.text("operands"),
+        **{name: saved[name] for name in counted},
+        kind=_text(saved["kind"]),
+        utilization=float(saved["utilization"]),
+        where={cause: saved[cause] for cause in WHERE},
+        bytes_moved={port: saved[f"{port}_bytes"] for port in PORTS},
+        actions=_by_name(saved["actions"]),
+        operands=_text(saved["operands"]),
         energy=spent.get(name),
     )
 
 
-def _energy(saved: JsonTable) -> SavedEnergy:
+def _energy(saved: Record) -> SavedEnergy:
     return SavedEnergy(
-        unit=saved.text("unit"),
-        total=saved.number("total"),
-        by_component=saved.numbers("by_component"),
-        by_group=saved.numbers("by_group"),
-        missing=tuple(map(str, saved.array("missing"))),
+        unit=_text(saved["unit"]),
+        total=float(saved["total"]),
+        by_component=_by_name(saved["by_component"]),
+        by_group=_by_name(saved["by_group"]),
+        missing=tuple(map(_text, saved["missing"])),
     )
 
 
-def _layer_energies(saved: JsonTable) -> dict[str, dict[str, float]]:
-    layers = saved.table("layers")
-    return {name: layers.numbers(name) for name in layers.data}
+def _layer_energies(saved: Record) -> dict[str, dict[str, float]]:
+    return {_text(name): _by_name(found) for name, found in saved["layers"].items()}
 
 
-def _area(saved: JsonTable) -> SavedArea:
-    parts = saved.numbers("by_component")
-    return SavedArea(total_um2=saved.number("total_um2"), by_component=parts)
+def _area(saved: Record) -> SavedArea:
+    parts = _by_name(saved["by_component"])
+    groups = _by_name(saved.get("by_group", {}))
+    return SavedArea(total_um2=float(saved["total_um2"]), by_component=parts, by_group=groups)
+
+
+def _text(text: str) -> str:
+    """Text, fit to be shown whatever the file holds."""
+    return printable(text, LONGEST_TEXT)
+
+
+def _by_name(figures: Mapping[str, Figure]) -> dict[str, Figure]:
+    """Figures under names that are fit to be shown."""
+    return {_text(name): figure for name, figure in figures.items()}
 
 
 def _check_sums(result: SavedResult) -> None:

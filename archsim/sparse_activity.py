@@ -1,4 +1,4 @@
-"""What every unit of a sparse core did in a layer, and when: the intervals of `archsim.activity`.
+"""What every unit of a sparse core did in a layer, and when: the intervals of a run over time.
 
 Units, and what they do (`docs/contracts/scnn.md` has the cycles):
 
@@ -23,8 +23,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from archsim.activity import LAYERS, LOADERS, OFMAP_PORT, OUTPUT_STAGE, Interval
 from archsim.designs.scnn import Scnn
+from archsim.interval import LAYERS, LOADERS, OFMAP_PORT, OUTPUT_STAGE, Interval, Track
 from archsim.sparse.answer import SparseAnswer, sparse_answer
 from archsim.sparse.timing import PassTiming
 from archsim.sparse.words import LayerRun, PassWords, pass_words
@@ -38,14 +38,21 @@ def pe_unit(row: int, column: int) -> str:
     return f"PE {row} {column}"
 
 
-def sparse_units(design: Scnn) -> tuple[str, ...]:
-    """All units, in the order in which they are shown."""
+def sparse_tracks(design: Scnn) -> tuple[Track, ...]:
+    """All units, in the order in which they are shown; single PEs are drawn, and not counted."""
     pes = [
         pe_unit(row, column)
         for row in range(design.grid_rows)
         for column in range(design.grid_columns)
     ]
-    return (LAYERS, IFMAP, WEIGHT, GROUPS, *pes, OUTPUT_STAGE, OFMAP_PORT)
+    return (
+        Track(unit=LAYERS),
+        *(Track(unit=unit, does=("load",)) for unit in (IFMAP, WEIGHT)),
+        Track(unit=GROUPS, does=("group",)),
+        *(Track(unit=pe) for pe in pes),
+        Track(unit=OUTPUT_STAGE, does=("halo", "drain")),
+        Track(unit=OFMAP_PORT, does=("leave",)),
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -132,4 +139,4 @@ def sparse_activity(design: Scnn, run: LayerRun, start_cycle: int = 0) -> Sparse
     )
 
 
-__all__ = ["GROUPS", "SparseActivity", "pe_unit", "sparse_activity", "sparse_units"]
+__all__ = ["GROUPS", "SparseActivity", "pe_unit", "sparse_activity", "sparse_tracks"]

@@ -11,13 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 from archsim.designs.scnn import Scnn
-from archsim.errors import InputError
+from archsim.errors import InputError, require
 from archsim.result import Actions, LayerResult
 from archsim.sparse.accounting import bytes_of, pe_cycles, where_of
 from archsim.sparse.chain import Step, resident_timing
 from archsim.sparse.layer import Layer, ScnnTiming, layer_timing
+from archsim.stepped import check_steps, joined
 from workloads.layers import MatMul, Network
 from workloads.operands import Operands
+from workloads.steps import each_step, steps_in
 
 OperandsOf = Callable[[Layer], Any]
 """Of a layer; None where there are none."""
@@ -26,18 +28,23 @@ OperandsOf = Callable[[Layer], Any]
 class SparseNetwork:
     """The results of a network's layers, asked for in its order; a chain is run with its first.
 
-    pooled: names of poolings that the PEs do.  Raises InputError as
-    `archsim.sparse.layer.layer_timing`, and for a layer without operands.
+    inside: names of poolings that the PEs do.  Raises InputError as
+    `archsim.sparse.layer.layer_timing`, for a layer without operands, and for a chain on a design
+    whose cycles are DNNsim's.
     """
 
     def __init__(
         self, design: Scnn, network: Network, operands: OperandsOf, *, chain: bool
     ) -> None:
+        require(
+            not (chain and design.group_rule == "dnnsim"),
+            "ofmaps do not stay, and are not pooled, where group_rule is dnnsim",
+        )
         self._design, self._operands = design, operands
         self._pools = {feed.source: feed.pool for feed in network.feeds} if chain else {}
         self._chains = {one[0].name: one for one in chains(network)} if chain else {}
         self._made: dict[str, LayerResult] = {}
-        self.pooled = frozenset(feed.pool_layer for feed in network.feeds if chain and feed.pool)
+        self.inside = frozenset(feed.pool_layer for feed in network.feeds if chain and feed.pool)
 
     def result(self, layer: Layer) -> LayerResult:
         """Of a layer of the network."""
@@ -47,7 +54,14 @@ class SparseNetwork:
         if layer.name in self._made:
             return self._made.pop(layer.name)
         operands = self._given(layer)
-        return _result(layer, operands, layer_timing(self._design, layer, operands))
+        if steps_in(layer) == 1:
+            return self._one(layer, operands)
+        check_steps(layer)
+        return joined(layer.name, (self._one(*step) for step in each_step(layer, operands)))
+
+    def _one(self, layer: Layer, operands: Operands) -> LayerResult:
+        remark = ", counted as DNNsim does" if self._design.counts_as_dnnsim else ""
+        return _result(layer, operands, layer_timing(self._design, layer, operands), remark)
 
     def _run(self, layers: tuple[Layer, ...]) -> None:
         steps: list[Step] = [
@@ -61,12 +75,16 @@ class SparseNetwork:
             self._made[layer.name] = found
 
     def _given(self, layer: Layer) -> Operands:
-        operands = self._operands(layer)
-        if operands is None:
-            raise InputError(
-                f"{layer.name}: the cycles of {self._design.kind} depend on the operands; give some"
-            )
-        return operands
+        return needed(self._design, layer, self._operands(layer))
+
+
+def needed(design: Scnn, layer: Layer, operands: Operands | None) -> Operands:
+    """The operands; raises `InputError` where there are none."""
+    if operands is None:
+        raise InputError(
+            f"{layer.name}: the cycles of {design.kind} depend on the operands; give some"
+        )
+    return operands
 
 
 def chains(network: Network) -> list[tuple[Layer, ...]]:
@@ -92,15 +110,18 @@ def _result(layer: Layer, operands: Operands, timing: ScnnTiming, remark: str = 
         cycles=timing.cycles,
         serial_cycles=timing.cycles,
         where=where_of(timing),
-        bytes_moved=bytes_of(timing, operands),
+        bytes_moved=bytes_of(timing),
         actions=Actions(timing.actions),
         tiles=len(timing.passes),
         folds=sum(len(one.starts) for one in timing.passes),
         operands=operands.scheme + remark,
+        weight_origin=operands.weight_origin,
+        ifmap_origin=operands.ifmap_origin,
         stored=timing.stored,
         per_pe=pe_cycles(timing),
         ofmap=timing.ofmap,
+        work=layer,
     )
 
 
-__all__ = ["SparseNetwork", "chains"]
+__all__ = ["SparseNetwork", "chains", "needed"]

@@ -7,22 +7,20 @@ for interval in timeline(EDGE_16, builtin("resnet50")):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from archsim.activity import LAYERS, WAITS, Activity, Interval, activities
-from archsim.core import schedule as sc
+from archsim.activity import WAITS, Activity, activities
+from archsim.core import plan as pn
 from archsim.core.causes import CAUSES
 from archsim.core.core_design import CoreDesign
 from archsim.core.problem import Tiling
 from archsim.errors import require, require_positive
+from archsim.interval import LAYERS, Interval
 from archsim.numbers import IntArray
-from archsim.simulate import simulate
+from archsim.over_time import FloatArray, OverTime
+from archsim.tile_timing import TileRun, check_tiling_names
 from workloads.layers import Network
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def timeline(
@@ -43,23 +41,6 @@ def timeline(
         yield from activity
 
 
-@dataclass(frozen=True, kw_only=True)
-class OverTime:
-    """Where the cycles went, over time.
-
-    edges_cycles: where the bins begin and end, [bins + 1], equally far apart.
-    shares: of each bin's cycles, by cause in the order of CAUSES, [bins, causes]; rows sum to 1.
-    """
-
-    edges_cycles: FloatArray
-    shares: FloatArray
-
-    @property
-    def cycles(self) -> FloatArray:
-        """Cycles by cause in each bin, [bins, causes]; summed over the bins, the run's `where`."""
-        return self.shares * np.diff(self.edges_cycles)[:, None]
-
-
 def binned(
     design: CoreDesign,
     network: Network,
@@ -76,7 +57,9 @@ def binned(
     """
     require_positive(bins=bins)
     require(bool(network.matrix_layers), f"{network.name} has no layer that the array computes")
-    cycles = simulate(design, network, tilings=tilings).cycles
+    check_tiling_names(network, tilings or {})
+    run = TileRun(design, lambda _: None, tilings or {})
+    cycles = sum(run.result(layer).cycles for layer in network.matrix_layers)
     edges = np.linspace(0, cycles, bins + 1)
     spent = np.zeros((bins + 1, len(CAUSES)))
     for activity in activities(design, network, tilings):
@@ -95,7 +78,7 @@ def _spent_until(activity: Activity) -> Callable[[FloatArray], FloatArray]:
     idle, anyway = _idle(plan), _idle(ideal)
     explained = _as_late_as_possible(anyway.sum(axis=1), idle.sum(axis=1))
     memory = idle.sum(axis=1) - explained
-    times = _interleaved(plan[:, sc.STREAM_START], plan[:, sc.STREAM_END])
+    times = _interleaved(plan[:, pn.STREAM_START], plan[:, pn.STREAM_END])
     times = np.concatenate([[0], times, [activity.cycles]])
     idle_then = _sums(idle.ravel())[:-1]  # nothing follows within the last, the draining
     memory_ends = _sums(_interleaved(memory, explained))
@@ -117,9 +100,9 @@ def _spent_until(activity: Activity) -> Callable[[FloatArray], FloatArray]:
 
 def _idle(plan: IntArray) -> IntArray:
     """The array's idle cycles before and within each stream, then the draining: [tiles + 1, 2]."""
-    before = plan[:, sc.STREAM_START] - np.append(0, plan[:-1, sc.STREAM_END])
-    draining = plan[-1, sc.LAST_OUT] + 1 - plan[-1, sc.STREAM_END]
-    return np.stack([np.append(before, draining), np.append(plan[:, sc.BUBBLE], 0)], axis=1)
+    before = plan[:, pn.STREAM_START] - np.append(0, plan[:-1, pn.STREAM_END])
+    draining = plan[-1, pn.WRITTEN] - plan[-1, pn.STREAM_END]
+    return np.stack([np.append(before, draining), np.append(plan[:, pn.BUBBLE], 0)], axis=1)
 
 
 def _as_late_as_possible(due: IntArray, room: IntArray) -> IntArray:
@@ -138,8 +121,8 @@ def _causes_in_order(plan: IntArray) -> tuple[IntArray, dict[str, IntArray]]:
 
     [parts + 1] each: idle cycles until the end of a part, and how many of these are of a cause.
     """
-    waits = plan[:, sc.WAIT_CONTROL : sc.BUBBLE + 1]
-    draining = plan[-1, sc.LAST_OUT] + 1 - plan[-1, sc.STREAM_END]
+    waits = plan[:, pn.WAIT_CONTROL : pn.BUBBLE + 1]
+    draining = plan[-1, pn.WRITTEN] - plan[-1, pn.STREAM_END]
     parts = np.append(waits.ravel(), draining)
     names = np.append(np.tile([*WAITS, "filling"], len(plan)), "draining")
     return _sums(parts), {

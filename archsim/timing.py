@@ -45,12 +45,6 @@ class Service:
         """G of explicit gaps; empty when the service is regular."""
         return np.cumsum(self.gaps + 1) if len(self.gaps) else NO_GAPS
 
-    def vector(self) -> IntArray:
-        """burst_words, numerator, denominator, latency_cycles: for the kernels."""
-        return np.array(
-            [self.burst_words, self.numerator, self.denominator, self.latency_cycles], np.int64
-        )
-
     def finish_times(self, words: int) -> IntArray:
         """G[0 … words − 1]; regular services start with G[0] = 1."""
         if len(self.gaps):

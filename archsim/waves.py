@@ -9,9 +9,9 @@ A file has one scope, `model`, with for each port of the design
 and `layer` and `cycle`, of the last crossing.  The model knows when words cross, not how long one
 was offered before.
 
-Time is that of the cocotb bench (`rtl/benches/cocotb_entry.py`): the same unit, a clock period of
-10 ns, and cycle 0 begins with the rising edge at 25 ns, behind the reset.  So a word crosses at
-the same time in both waves, whatever the design's clock.
+Time is that of the design's clock (`archsim.wave_clock`), as in the wave of the cocotb bench: cycle
+0 begins with the rising edge after two and a half periods, behind the reset.  So a word crosses at
+the same time in both waves.
 """
 
 from __future__ import annotations
@@ -24,27 +24,13 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from archsim.core.core_design import CoreDesign
 from archsim.core.design import Design
-from archsim.core.problem import Tiling
-from archsim.core.traffic import service_objects, services_of
-from archsim.core.walk import walk
 from archsim.designs.registry import design_name
-from archsim.designs.scnn import Scnn
-from archsim.ports import Port, PortAnswer, Transfers
-from archsim.simulate import plan_tiling
-from archsim.sparse.answer import sparse_answer
-from archsim.sparse.scnn_command import scnn_ports
-from archsim.sparse.words import LayerRun, pass_words
-from archsim.trace import answer
+from archsim.ports import Port, Transfers
 from archsim.version import VERSION
-from workloads.layers import Conv2d, MatMul
-from workloads.operands import Operands
+from archsim.wave_clock import WaveClock
 
 SCOPE = "model"
-TIMESCALE = "1 ps"
-PERIOD_PS = 10_000
-FIRST_CYCLE_PS = 25_000
 CYCLE_BITS = 48
 
 Change = tuple[int, int, int | None, list[int]]
@@ -83,32 +69,35 @@ class Waves:
     """A VCD file of a design's ports, written layer by layer.  A context manager.
 
     lanes: whether each lane is a variable of its own beside the whole word; files are about
-    half as large again with them.
+    half as large again with them.  Raises `InputError` for a clock that no timescale has.
     """
 
     def __init__(self, design: Design, file: TextIO, *, lanes: bool = True) -> None:
         from vcd.writer import VCDWriter
 
         comment = f"the model of {design_name(design)}, archsim {VERSION}"
+        clock = WaveClock(clock_hz=design.clock_hz)
+        self._time = clock.cycle
         writer: Any = VCDWriter(
-            file, timescale=TIMESCALE, date="", comment=comment, check_values=False
+            file, timescale=clock.timescale, date="", comment=comment, check_values=False
         )
         self._writer = writer
         self._layer = writer.register_var(SCOPE, "layer", "string", init="")
         self._cycle = writer.register_var(SCOPE, "cycle", "wire", size=CYCLE_BITS, init=0)
-        self._ports = [_PortWave(writer, port, lanes=lanes) for port in ports_of(design)]
+        ports = design.machine_model().ports
+        self._ports = [_PortWave(writer, port, lanes=lanes) for port in ports]
         self._start = 0
 
     def add_layer(self, name: str, transfers: Mapping[str, Transfers], cycles: int) -> None:
         """Write what crosses each port in a layer of so many cycles; it follows the one before."""
         change = self._writer.change
-        change(self._layer, _time(self._start), name)
+        change(self._layer, self._time(self._start), name)
         streams = [
             wave.changes(number, transfers[wave.port.name], self._start)
             for number, wave in enumerate(self._ports)
         ]
         for cycle, number, word, lanes in merge(*streams, key=itemgetter(0)):
-            wave, time = self._ports[number], _time(cycle)
+            wave, time = self._ports[number], self._time(cycle)
             if word is None:
                 change(wave.transfer, time, 0)
                 continue
@@ -121,7 +110,7 @@ class Waves:
 
     def close(self) -> None:
         """End the wave with the last layer's last cycle; the file stays open."""
-        self._writer.close(_time(self._start))
+        self._writer.close(self._time(self._start))
 
     def __enter__(self) -> Waves:
         return self
@@ -133,33 +122,3 @@ class Waves:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _time(cycle: int) -> int:
-    """When a cycle begins, in picoseconds."""
-    return FIRST_CYCLE_PS + cycle * PERIOD_PS
-
-
-def ports_of(design: Design) -> tuple[Port, ...]:
-    """The streams at the boundary of a design's core."""
-    if isinstance(design, CoreDesign):
-        return design.ports
-    assert isinstance(design, Scnn)
-    return scnn_ports(design)
-
-
-def layer_answer(
-    design: Design, layer: Conv2d | MatMul, operands: Operands, tiling: Tiling | None = None
-) -> PortAnswer:
-    """The model's answer with the design's own off-chip memory, as `archsim.simulate` times it.
-
-    Raises `InputError` as `plan_tiling` and `archsim.trace.answer` do, or as
-    `archsim.sparse.answer.sparse_answer`.
-    """
-    if not isinstance(design, CoreDesign):
-        assert isinstance(design, Scnn)
-        return sparse_answer(design, pass_words(design, [LayerRun(layer=layer, operands=operands)]))
-    tiling = plan_tiling(design, layer, tiling)
-    tiles = walk(design.numerics.problem(layer).vector(), tiling.vector(), design.machine)
-    services = service_objects(services_of(tiles, design.machine))
-    return answer(design, layer, tiling, operands, services)

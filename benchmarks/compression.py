@@ -171,12 +171,12 @@ def resnet50(repeats: int) -> Any:
             footprint(one.values, form, aligned_axes=one.aligned_axes)
             encode(one.values, form, aligned_axes=one.aligned_axes)
 
-    asked = os.environ.pop("NUMBA_NUM_THREADS", None)
+    asked = os.environ.pop("ARCHSIM_THREADS", None)
     try:
         (times,) = in_turns(repeats, store)
     finally:
         if asked is not None:
-            os.environ["NUMBA_NUM_THREADS"] = asked
+            os.environ["ARCHSIM_THREADS"] = asked
     return Row(
         name="resnet50",
         what="footprint and encode of all of ResNet-50's weights and activations, all cores",
@@ -197,8 +197,8 @@ def simulations(repeats: int) -> Any:
     from speed_report import Row, seconds_of
 
     from archsim import CLOUD_128, EDGE_16, simulate
-    from archsim.compressed_memory import Boveda
     from archsim.core.numerics import Drawing
+    from archsim.memories.boveda.scratchpad import Boveda
 
     network = matrix_network()
     details: dict[str, Any] = {}

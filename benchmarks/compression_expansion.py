@@ -11,7 +11,6 @@ expansion entries of widths, indices and flags.
 Everything is over plain memories of the same capacity, so that a directory's bits come on top:
 stored bits are rows and entries that are in use, of ifmaps, and of weights (of the sparse core:
 ofmaps); under each expansion stand off-chip bytes, cycles, energy and area, of the whole machine.
-A star: a directory is so shallow that the energy model has flip-flops in its place.
 """
 
 from __future__ import annotations
@@ -21,13 +20,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from archsim.cli.choose import WorkloadOptions, load_workload
-from archsim.core.core_design import CoreDesign
 from archsim.core.design import Design
 from archsim.designs.registry import with_settings
 from archsim.designs.scnn import SCNN_ISCA17, Scnn
 from archsim.designs.systolic import EDGE_16
 from archsim.energy import account
-from archsim.papers.boveda_machines import MACHINES, has_flip_flops, with_memories, workload
+from archsim.papers.boveda_machines import MACHINES, with_memories, workload
 from archsim.result import NetworkResult
 from archsim.simulate import simulate
 from workloads.layers import Network
@@ -45,15 +43,13 @@ Work = tuple[Network, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """Of a network on a design.  stored: bits of both operands over those of plain memories;
-    shallow: a memory is of flip-flops."""
+    """Of a network on a design.  stored: bits of both operands over those of plain memories."""
 
     stored: tuple[float, ...] = ()
     off_chip_bytes: float
     cycles: float
     energy_pj: float
     area_um2: float
-    shallow: bool
 
     def over(self, plain: Figures) -> str:
         """Bytes, cycles, energy and area over those with plain memories."""
@@ -63,7 +59,7 @@ class Figures:
             self.energy_pj / plain.energy_pj,
             self.area_um2 / plain.area_um2,
         )
-        return ", ".join(f"{ratio:.3f}" for ratio in ratios) + "*" * self.shallow
+        return ", ".join(f"{ratio:.3f}" for ratio in ratios)
 
 
 def figures(design: Design, work: Work, operands: tuple[str, ...] = ()) -> Figures:
@@ -77,7 +73,6 @@ def figures(design: Design, work: Work, operands: tuple[str, ...] = ()) -> Figur
         cycles=float(result.cycles),
         energy_pj=costs.total,
         area_um2=costs.area_um2,
-        shallow=isinstance(design, CoreDesign) and has_flip_flops(design),
     )
 
 

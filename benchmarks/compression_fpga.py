@@ -26,9 +26,9 @@ from typing import Any
 
 from amaranth.lib import wiring
 
-from archsim.compressed_memory import Boveda
 from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
+from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import Plain
 from energy_models.component import Component
 from energy_models.technology import load_technology
@@ -39,9 +39,10 @@ from fpga.report import FpgaReport
 from fpga.units import TOP, unit_verilog
 from rtl.boveda import Compressor, Decompressor
 from rtl.core.align import AlignedBanks
-from rtl.core.compressed_scratchpad import CompressedScratchpad
-from rtl.core.scratchpad import PlainScratchpad, Words
+from rtl.core.memory import Words
 from rtl.emit import emit
+from rtl.memories.boveda.scratchpad import CompressedScratchpad
+from rtl.memories.plain import PlainScratchpad
 from rtl.synthesis.buffers import FANOUT, add_buffers
 from rtl.synthesis.cache import code_digest, kept
 from rtl.synthesis.cells import roles_of
@@ -111,7 +112,7 @@ def memory(target: Target, lanes: int, where: str, compressed: bool) -> wiring.C
     if where == "ifmap":
         words = Words(lanes=lanes, bits=BITS, signed=True, depth=kind.depth(word))
         return AlignedBanks(memory=kind, words=words)
-    if isinstance(kind, Boveda):
+    if compressed:
         shape = {"lanes": lanes, "bits": BITS, "signed": True, "straddles": False}
         return CompressedScratchpad(memory=kind, **shape)
     return PlainScratchpad(bits=word, depth=rows)

@@ -29,7 +29,6 @@ from typing import Any
 from archsim import EDGE_16, OffChip, simulate
 from archsim.core.design import Design
 from archsim.core.numerics import Drawing
-from archsim.designs.core_components import WORDS
 from archsim.designs.scnn import Scnn
 from archsim.designs.systolic import DATAFLOWS
 from archsim.designs.tensorcore import TensorCore
@@ -200,10 +199,10 @@ def convolutions() -> Iterator[Labelled]:
 
 
 def area(label: str, design: Design, library: Path, technology: Technology) -> Compared:
-    """Cells in mm², memories left out, also those of a few words that the model builds of cells."""
+    """Cells in mm², memories left out, also those of a few words."""
     total = 0.0
     for component in design.components:
-        if component.kind not in OUTSIDE and not component.name.endswith(WORDS):
+        if component.kind not in OUTSIDE:
             found = technology.area_um2(component)
             assert found is not None
             total += component.count * found.value
@@ -217,10 +216,7 @@ def energy(label: str, work: Work, library: Path, technology: Technology) -> Com
     network = Network(name="random", source="benchmark", layers=(layer,))
     given = None if operands is None else {layer.name: operands}
     cost = account(simulate(design, network, operands=given), technology)
-    cells = [
-        one.kind not in OUTSIDE and not one.name.endswith(WORDS)
-        for one in cost.price_list.components
-    ]
+    cells = [one.kind not in OUTSIDE for one in cost.price_list.components]
     drawn = operands or design.intake.synthetic(layer, Drawing())
     found = PowerMeter.of(design, library).run(layer_case(design, layer, drawn))
     assert found.verdict is not None and found.verdict.equal

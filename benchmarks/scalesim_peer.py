@@ -45,7 +45,8 @@ from archsim.core.problem import Tiling, problem_of
 from archsim.designs.systolic import CLOUD_128, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.result import LayerResult
-from archsim.simulate import simulate, time_layer
+from archsim.simulate import simulate
+from archsim.tile_timing import time_layer
 from workloads.builtin import builtin, networks
 from workloads.layers import Conv2d, MatMul, Network
 

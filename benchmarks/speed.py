@@ -31,6 +31,7 @@ ONE_THREAD: dict[str, str] = dict.fromkeys(
         "VECLIB_MAXIMUM_THREADS",
         "NUMEXPR_NUM_THREADS",
         "NUMBA_NUM_THREADS",
+        "ARCHSIM_THREADS",
     ),
     "1",
 )
@@ -44,7 +45,10 @@ MEASUREMENTS = (
     "verilator",
     "designs",
     "energy",
-    "process",
+    "help",
+    "list",
+    "run",
+    "cold",
 )
 
 
@@ -72,7 +76,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "verilator": lambda: measure.verilator(options.repeats),
         "designs": lambda: measure.designs(options.repeats),
         "energy": lambda: measure.energy(options.repeats),
-        "process": lambda: measure.process(options.repeats),
+        "help": lambda: measure.typed("help", options.repeats),
+        "list": lambda: measure.typed("list", options.repeats),
+        "run": lambda: measure.typed("run", options.repeats),
+        "cold": lambda: measure.cold(options.repeats),
     }
     return measured(options, calls)
 

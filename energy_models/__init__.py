@@ -14,11 +14,30 @@ units        units of tables
 errors       the one exception for bad input
 """
 
-from energy_models.component import Component
-from energy_models.errors import EnergyError
-from energy_models.estimator import Estimator, Quantity
-from energy_models.pricing import PriceList, price
-from energy_models.technology import Technology, load_technology, technologies
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from energy_models.component import Component
+    from energy_models.errors import EnergyError
+    from energy_models.estimator import Estimator, Quantity
+    from energy_models.pricing import PriceList, price
+    from energy_models.technology import Technology, load_technology, technologies
+
+_HOMES = {
+    "Component": "component",
+    "EnergyError": "errors",
+    "Estimator": "estimator",
+    "Quantity": "estimator",
+    "PriceList": "pricing",
+    "price": "pricing",
+    "Technology": "technology",
+    "load_technology": "technology",
+    "technologies": "technology",
+}
+"""Where each name is from: modules are imported when a name of theirs is asked for."""
 
 __all__ = [
     "Component",
@@ -31,3 +50,9 @@ __all__ = [
     "price",
     "technologies",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'energy_models' has no attribute {name!r}")
+    return getattr(import_module(f"energy_models.{_HOMES[name]}"), name)

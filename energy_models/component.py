@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from energy_models.errors import require, require_known
+from energy_models.frozen import frozen
 
 KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mac": (("operand_bits", "accumulator_bits"), ("mac",)),
@@ -58,6 +59,8 @@ class Component:
     )
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", frozen(self.attributes))
+        object.__setattr__(self, "actions", frozen(self.actions))
         require_known(self.kind, KINDS, f"{self.name}: no component kind {self.kind!r}")
         require(self.count > 0, f"{self.name}: count must be positive, not {self.count}")
         wanted, known = KINDS[self.kind]

@@ -27,6 +27,10 @@ SIZES = {
 """For each kind, the attributes whose product is its size."""
 
 
+NARROWEST_BITS = 8
+"""A narrower word of a memory shares one of so many bits, and costs what an access to that does."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Between:
     """A figure derived from the printed sizes below and above (the same entry if size is equal)."""
@@ -47,12 +51,15 @@ def between(
 ) -> Between | None:
     """The figure of a component between two entries of its kind; None if they do not bracket it.
 
-    Energy of an SRAM access is taken in proportion to the word's bits, so that what is
-    interpolated in capacity is energy per bit of the word.
+    Energy of an SRAM access is taken in proportion to the word's bits, but of no fewer than
+    `NARROWEST_BITS`, so that what is interpolated in capacity is energy per bit of the word.  An
+    SRAM smaller than all printed ones is taken as the smallest: it need cost no more.
     """
     size = size_of(kind, attributes)
     below = [entry for entry in entries if size_of(kind, entry.attributes) <= size]
     above = [entry for entry in entries if size_of(kind, entry.attributes) >= size]
+    if kind == "sram" and above and not below:
+        below = above = [min(above, key=lambda entry: size_of(kind, entry.attributes))]
     if not below or not above:
         return None
     low = max(below, key=lambda entry: size_of(kind, entry.attributes))
@@ -63,9 +70,9 @@ def between(
         for entry in (low, high)
     ]
     value = power_law(points[0], points[1], size)
-    how = _law(kind, low, high)
+    how = _law(kind, low, high, smaller=size < size_of(kind, low.attributes))
     if by_word:
-        word_bits = attributes["word_bits"]
+        word_bits = max(attributes["word_bits"], NARROWEST_BITS)
         value *= word_bits
         if {word_bits} != {_word_bits(low), _word_bits(high)}:
             printed = " and ".join(str(n) for n in sorted({_word_bits(low), _word_bits(high)}))
@@ -96,8 +103,8 @@ def _word_bits(entry: Entry) -> int:
     return int(entry.attributes["word_bits"])
 
 
-def _law(kind: str, low: Entry, high: Entry) -> str:
+def _law(kind: str, low: Entry, high: Entry, *, smaller: bool) -> str:
     what = "capacity" if kind == "sram" else " × ".join(SIZES[kind])
     if low is high:
-        return f"as {low.text}, of the same {what}"
+        return f"as {low.text}, {'the smallest printed' if smaller else f'of the same {what}'}"
     return f"power law in {what} between {low.text} and {high.text}"

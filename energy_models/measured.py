@@ -10,7 +10,6 @@ action. A point may name the `module` that it was measured on, where it is one o
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, cast
 
 from energy_models.component import KINDS
 from energy_models.errors import EnergyError, nearest, require, require_known
+from energy_models.reading import load_toml
 
 FOLDER = Path(__file__).parent / "coefficients"
 
@@ -105,12 +105,7 @@ def load_coefficients(source: str | Path) -> Coefficients:
     elif isinstance(source, str) and source not in coefficient_names():
         hint = nearest(source, coefficient_names())
         raise EnergyError(f"no coefficients {source!r}; {hint}; or give a path to a .toml file")
-    try:
-        record = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise EnergyError(f"{path} is not a coefficient file: {reason}") from None
-    return _coefficients(str(path), record)
+    return _coefficients(str(path), load_toml(path, EnergyError))
 
 
 def _coefficients(where: str, record: dict[str, Any]) -> Coefficients:

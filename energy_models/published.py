@@ -4,7 +4,8 @@ Derived, and said so in `Quantity.how`, is only:
 
 multiplier, adder   a power law in a_bits × b_bits, or in bits, between the two printed sizes around
 sram                a power law in capacity between the two printed memories around; energy of an
-                    access in proportion to the word's bits
+                    access in proportion to the word's bits, but of no fewer than 8; a memory
+                    smaller than all printed as the smallest, of which a part is used
 register            as many one-bit registers as it has bits
 dram                the figure divided by the bits that it is over
 mac                 multiplier and adder, where a table has no mac

@@ -17,23 +17,32 @@ wider      banks side by side, as few as have words of at most 128 bits, all equ
            and leakage are summed.  CACTI takes wider words, but the data bus across its bank grows
            with the square of the width: `benchmarks/sram_fit.md` has both.  No wire outside the
            banks is counted.
-narrower   as many words as fit stand in one of 8 bits, and an access costs what one of 8 bits does
-           (a write, with a mask for the others).
+narrower   a power law in the word's bits from 1, eight of which stand in a word of 8 bits (an
+           access costs what one of 8 bits does, a write has a mask), to 8; never more than
+           memories of one bit side by side
 
-The smallest bank has 32 words and 64 bytes, the largest 32 MiB; others are refused.  Between the
-grid's points (`sram_grid`) the median error beside CACTI is 1.2 % for reading, 1.0 % for writing,
-0.8 % for area and 0.4 % for leakage; the worst of 400 random banks was 29, 29, 15 and 18 %.
+A larger memory never costs less than a smaller one: each figure is the least of all banks that are
+as large (`Grid.least`), since one may leave words or bits unused.  So a memory of fewer words than
+CACTI was asked for (32 of 16 bits and more, 64 of 8) costs what those do: whether registers cost
+less is for `energy_models.register_file`.  Banks side by side have wires that are in no figure, and
+never cost less than as many whole ones of 128 bits as their word is wider than.  The largest bank
+has 32 MiB; larger ones are refused.
+
+Between the grid's points (`sram_grid`) the median error beside CACTI is 1.2 % for reading, 1.0 %
+for writing, 0.8 % for area and 0.4 % for leakage; the worst of 400 random banks was 29, 29, 15 and
+18 %.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from energy_models.component import KINDS, Component
 from energy_models.errors import EnergyError, require_known
 from energy_models.estimator import Quantity
-from energy_models.sram_grid import CELLS, FIGURES, load_grid
+from energy_models.interpolation import power_law
+from energy_models.sram_grid import CELLS, FIGURES, Figures, load_grid
 
 NARROWEST_BITS = 8
 WIDEST_BITS = 128
@@ -64,9 +73,9 @@ def banks_of(word_bits: int, depth: int) -> Banks:
         how = f"{count} banks of {each} bits side by side"
         return Banks(count=count, word_bits=each, depth=depth, how=how)
     if word_bits < NARROWEST_BITS:
-        packed = NARROWEST_BITS // word_bits
-        how = f"stored {packed} to a word of {NARROWEST_BITS} bits"
-        return Banks(count=1, word_bits=NARROWEST_BITS, depth=-(-depth // packed), how=how)
+        how = f"power law in the word's bits, from 1, stored {NARROWEST_BITS} to a word, to "
+        how += f"{NARROWEST_BITS}"
+        return Banks(count=1, word_bits=NARROWEST_BITS, depth=depth, how=how)
     return Banks(count=1, word_bits=word_bits, depth=depth)
 
 
@@ -82,6 +91,7 @@ class SramEstimator:
         self._grid = load_grid(node_nm, cell)
         self._node_nm = node_nm
         self._cell = cell
+        self._found: dict[tuple[str, int, int], tuple[Figures, str]] = {}
 
     @property
     def name(self) -> str:
@@ -118,13 +128,43 @@ class SramEstimator:
         sizes = component.attributes
         banks = banks_of(sizes["word_bits"], sizes["depth"])
         try:
-            figures, how = self._grid.figures(ports, banks.word_bits, banks.depth)
+            figures, how = self._least(ports, banks.word_bits, banks.depth)
         except EnergyError as error:
             said = f" ({banks.how})" if banks.how else ""
             raise EnergyError(f"{component.name}: {component.text}{said}: {error}") from None
         source = f"{self._grid.source}, {_PORT_TEXT[ports]}"
-        one = Quantity(value=figures[FIGURES.index(figure)], source=source, how=how)
-        return one.times(banks.count, banks.how)
+        at = FIGURES.index(figure)
+        one = Quantity(value=figures[at], source=source, how=how).times(banks.count, banks.how)
+        if sizes["word_bits"] < NARROWEST_BITS:
+            return replace(one, value=self._narrow(ports, sizes, at))
+        return self._no_less(one, ports, banks, at)
+
+    def _least(self, ports: str, word_bits: int, depth: int) -> tuple[Figures, str]:
+        """`Grid.least`, once for all figures."""
+        key = ports, word_bits, depth
+        if key not in self._found:
+            self._found[key] = self._grid.least(*key)
+        return self._found[key]
+
+    def _narrow(self, ports: str, sizes: Mapping[str, int], at: int) -> float:
+        """A figure of words below `NARROWEST_BITS`."""
+        word_bits, depth = sizes["word_bits"], sizes["depth"]
+        single, whole = (
+            self._least(ports, NARROWEST_BITS, words)[0][at]
+            for words in (-(-depth // NARROWEST_BITS), depth)
+        )
+        law = power_law((1, single), (NARROWEST_BITS, whole), word_bits)
+        return min(law, word_bits * single)
+
+    def _no_less(self, found: Quantity, ports: str, banks: Banks, at: int) -> Quantity:
+        """The figure, or that of one bank less with words of `WIDEST_BITS`."""
+        if banks.count == 1:
+            return found
+        full = (banks.count - 1) * self._least(ports, WIDEST_BITS, banks.depth)[0][at]
+        if full <= found.value:
+            return found
+        held = f"held at {banks.count - 1} of {WIDEST_BITS} bits, which cost more"
+        return replace(found.times(1, held), value=full)
 
 
 def _ports_of(component: Component) -> str:

@@ -4,6 +4,10 @@ A file of `sram_grids` holds one technology node and cell, made by `benchmarks/s
 Between points the figures follow a power law in depth at the two word widths around, then one in
 word width.  Nothing is extrapolated.
 
+`Grid.figures` is what CACTI says.  `Grid.least` is what a memory need cost: a bank with more words
+or wider ones, of which a part is left unused, does as well, so it is the least of all that are as
+large.  That rises in words and in width, and below the grid's first words it stays at their price.
+
 CACTI chooses each bank's inner organisation anew, so that its own figures step, and now and then
 fall, where a larger bank is organised differently: reading 8 bits from 32 Ki words of itrs-lstp at
 45 nm costs 9 % less than from 16 Ki.  The grid keeps that; `benchmarks/sram_fit.md` has what it
@@ -16,7 +20,7 @@ import csv
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from energy_models.errors import EnergyError, require_known
@@ -70,10 +74,9 @@ class Grid:
         least, most = self.depths(ports, word_bits)
         if not least <= depth <= most:
             end = least if depth < least else most
-            hint = "; describe a smaller memory as registers" if depth < least else ""
             raise EnergyError(
                 f"CACTI's grid has banks of {least} to {most} words of {word_bits} bits, "
-                f"not of {depth}; nearest: {end} words{hint}"
+                f"not of {depth}; nearest: {end} words"
             )
         widths = self._around(ports, word_bits)
         ends: list[tuple[int, Figures]] = []
@@ -88,6 +91,46 @@ class Grid:
             spans.insert(0, f"{widths[0]} and {widths[1]} bits")
         how = f"interpolated between {', '.join(spans)}" if spans else ""
         return _between(word_bits, ends), how
+
+    def least(self, ports: str, word_bits: int, depth: int) -> tuple[Figures, str]:
+        """The least figures of banks that hold so many words, and how they were had.
+
+        Each figure by itself.  "" for a point of the grid which no larger bank undercuts.  Raises
+        `EnergyError` for words of other widths than the grid's and for more of them.
+        """
+        shallowest, deepest = self.depths(ports, word_bits)
+        if depth > deepest:
+            self.figures(ports, word_bits, depth)  # refuses
+        ends = [
+            (width, self._hull(ports, width, depth)) for width in self._around(ports, word_bits)
+        ]
+        found = _between(word_bits, ends)
+        own, how = self.figures(ports, word_bits, max(depth, shallowest))
+        if depth < shallowest:
+            return found, f"as of {shallowest} words, the fewest that CACTI was asked for"
+        if any(least < other * (1 - 1e-9) for least, other in zip(found, own, strict=True)):
+            return found, "; ".join(
+                part for part in (how, "at most what a larger bank takes") if part
+            )
+        return found, how
+
+    def _hull(self, ports: str, width: int, depth: int) -> Figures:
+        """The least of banks whose words have this width of the grid, or one above."""
+        wider = [
+            _least_depth(self._rising[ports, each], depth)
+            for each in self.widths(ports)
+            if each >= width and depth <= max(self.columns[ports][each])
+        ]
+        return tuple(min(values) for values in zip(*wider, strict=True))
+
+    @cached_property
+    def _rising(self) -> Mapping[tuple[str, int], tuple[tuple[int, Figures], ...]]:
+        """The columns, in which no point has more than one that is deeper."""
+        return {
+            (ports, width): _never_falling(column)
+            for ports, columns in self.columns.items()
+            for width, column in columns.items()
+        }
 
     def _around(self, ports: str, word_bits: int) -> list[int]:
         widths = self.widths(ports)
@@ -139,6 +182,24 @@ def _between(size: int, ends: Sequence[tuple[int, Figures]]) -> Figures:
     """The one end's figures, or those of a power law through the two ends."""
     (low, figures), (high, others) = ends[0], ends[-1]
     return tuple(power_law((low, a), (high, b), size) for a, b in zip(figures, others, strict=True))
+
+
+def _never_falling(column: Mapping[int, Figures]) -> tuple[tuple[int, Figures], ...]:
+    """A column's points by depth, each figure the least of its own and all deeper ones'."""
+    found: list[tuple[int, Figures]] = []
+    for depth in sorted(column, reverse=True):
+        deeper = found[-1][1] if found else column[depth]
+        found.append((depth, tuple(map(min, column[depth], deeper))))
+    return tuple(reversed(found))
+
+
+def _least_depth(column: Sequence[tuple[int, Figures]], depth: int) -> Figures:
+    """The figures at a depth that is no greater than the column's last."""
+    depths = [each for each, _ in column]
+    if depth <= depths[0]:
+        return column[0][1]
+    at = bisect_left(depths, depth)
+    return column[at][1] if depths[at] == depth else _between(depth, column[at - 1 : at + 1])
 
 
 def _words(depths: Sequence[int]) -> str:

@@ -9,7 +9,6 @@ written `nan`; so is the node of a table of off-chip interfaces.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import cast
 from energy_models.entry import Entry, positive_of, read_entry, text_of
 from energy_models.errors import EnergyError, nearest, require, require_known
 from energy_models.estimator import Quantity
+from energy_models.reading import load_toml
 from energy_models.units import RELATIVE
 
 FOLDER = Path(__file__).parent / "tables"
@@ -96,13 +96,7 @@ def load_table(name_or_path: str | Path) -> Table:
             raise EnergyError(f"no table {name_or_path!r}; {nearest(name_or_path, known)}")
         name_or_path = FOLDER / f"{name_or_path}.toml"
     path = Path(name_or_path)
-    try:
-        record = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise EnergyError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EnergyError(f"{path} is not a TOML file: {error}") from error
-    return _read_table(record, str(path))
+    return _read_table(load_toml(path, EnergyError), str(path))
 
 
 def _read_table(record: Mapping[str, object], place: str) -> Table:

@@ -11,11 +11,14 @@ action of one ("register.clock"), or "default", to a source:
 "none: REASON"    nobody has said: it is left out, and the reason is shown
 
 A source of another node or voltage is scaled (`energy_models.scaling`), and says so.
+
+A memory ("sram") is priced by its source, or as registers (`energy_models.register_file`) by the
+sources of "register" and "mux" where these are less: each figure is the lower of the two.
 """
 
 from __future__ import annotations
 
-import tomllib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +28,9 @@ from typing import Any, Literal, cast
 from energy_models.component import KINDS, Component
 from energy_models.errors import EnergyError, nearest, require, require_known
 from energy_models.estimator import Estimator, Quantity
+from energy_models.frozen import frozen
+from energy_models.reading import load_toml
+from energy_models.register_file import register_file
 from energy_models.scaling import scale
 from energy_models.sources import ABSENT, open_source
 from energy_models.voltage import sram_energy_factor
@@ -33,6 +39,11 @@ FOLDER = Path(__file__).parent / "technologies"
 QUANTITIES = ("energy", "area", "leakage")
 
 What = Literal["energy", "area", "leakage"]
+
+
+LARGEST_NM = 10_000
+HIGHEST_V = 100
+"""Beyond any technology: the first integrated circuits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +66,13 @@ class Technology:
     sram_relative_voltage: float = 1.0
 
     def __post_init__(self) -> None:
-        require(self.node_nm > 0, f"{self.name}: node_nm must be positive, not {self.node_nm}")
-        require(
-            self.voltage_v > 0, f"{self.name}: voltage_v must be positive, not {self.voltage_v}"
-        )
+        object.__setattr__(self, "sources", frozen(self.sources))
+        for what, value, most in (
+            ("node_nm", self.node_nm, LARGEST_NM),
+            ("voltage_v", self.voltage_v, HIGHEST_V),
+        ):
+            require(value > 0, f"{self.name}: {what} must be positive, not {value}")
+            require(value <= most, f"{self.name}: {what} must be at most {most}, not {value:g}")
         require(
             self.unit in ("pJ", "MAC"), f"{self.name}: unit must be pJ or MAC, not {self.unit!r}"
         )
@@ -107,6 +121,10 @@ class Technology:
 
     def energy(self, component: Component, action: str) -> Quantity | None:
         """Dynamic energy of one event, in `unit`; None where the technology has no source."""
+        return self._cheaper("energy", component, action, self._energy(component, action))
+
+    def _energy(self, component: Component, action: str) -> Quantity | None:
+        """The same, of a memory as a macro."""
         spec = self.source("energy", component.kind, action)
         if spec.startswith(ABSENT):
             return None
@@ -124,21 +142,39 @@ class Technology:
 
     def area_um2(self, component: Component) -> Quantity | None:
         """Area of one piece; None where the technology has no source."""
-        return self._static("area", component)
+        return self._cheaper("area", component, "", self._static("area", component))
 
     def leakage_mw(self, component: Component) -> Quantity | None:
         """Static power of one piece; None where the technology has no source.
 
         At the technology's node but another supply it is the source's own, and says so.
         """
-        return self._static("leakage", component)
+        return self._cheaper("leakage", component, "", self._static("leakage", component))
+
+    def _cheaper(
+        self, what: What, component: Component, action: str, macro: Quantity | None
+    ) -> Quantity | None:
+        """What it costs, or as registers if it is a memory with a source of which that is less."""
+        if component.kind != "sram" or macro is None or not self._has_logic(what):
+            return macro
+
+        def ask(part: Component, event: str) -> Quantity | None:
+            return self._energy(part, event) if event else self._static(what, part)
+
+        registers = register_file(component, action, ask)
+        return registers if registers is not None and registers.value < macro.value else macro
+
+    def _has_logic(self, what: What) -> bool:
+        """Whether it names a source of registers and multiplexers, be it that there is none."""
+        chosen = self.sources.get(what, {})
+        return "default" in chosen or {"register", "mux"} <= set(chosen)
 
     def absence(self, what: What, kind: str, action: str = "") -> str:
         """Why there is no source for a quantity of a kind; "" where there is one."""
         spec = self.source(what, kind, action)
         return spec.removeprefix(ABSENT).strip() if spec.startswith(ABSENT) else ""
 
-    def _static(self, what: Literal["area", "leakage"], component: Component) -> Quantity | None:
+    def _static(self, what: What, component: Component) -> Quantity | None:
         spec = self.source(what, component.kind)
         if spec.startswith(ABSENT):
             return None
@@ -187,6 +223,12 @@ def technologies() -> dict[str, str]:
     return {one.name: one.title for one in shipped_technologies()}
 
 
+def _alike(name: str, known: list[str]) -> str:
+    """A hint at those of the same node; at all where there is none: 28nm is not nearly 180nm."""
+    same = [one for one in known if re.findall(r"\d+", one) == re.findall(r"\d+", name)]
+    return nearest(name, same) if same else f"known: {', '.join(known)}"
+
+
 def load_technology(
     name_or_path: str, *, voltage_v: float | None = None, sram_relative_voltage: float = 1.0
 ) -> Technology:
@@ -197,7 +239,7 @@ def load_technology(
     known = [path.stem for path in sorted(FOLDER.glob("*.toml"))]
     path = FOLDER / f"{name_or_path}.toml" if name_or_path in known else Path(name_or_path)
     if name_or_path not in known and not (path.suffix == ".toml" or path.exists()):
-        raise EnergyError(f"no technology {name_or_path!r}; {nearest(name_or_path, known)}")
+        raise EnergyError(f"no technology {name_or_path!r}; {_alike(name_or_path, known)}")
     found = _read(path)
     found = replace(
         found,
@@ -209,13 +251,7 @@ def load_technology(
 
 
 def _read(path: Path) -> Technology:
-    try:
-        record = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise EnergyError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise EnergyError(f"{path} is not a TOML file: {error}") from error
-    return _from_record(record, path)
+    return _from_record(load_toml(path, EnergyError), path)
 
 
 def _from_record(record: Mapping[str, Any], path: Path) -> Technology:

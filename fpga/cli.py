@@ -1,4 +1,4 @@
-"""`archsim fpga`: a design's resources and clock on an FPGA."""
+"""`archsim fpga`: place a design on an FPGA: resources and clock."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from archsim.cli.options import AsJson, Settings
+from archsim.cli.options import AsJson, Force, Settings
 from archsim.cli.output import progress_bar
 from archsim.designs.registry import load_design, with_settings
 from archsim.files import require_new
@@ -29,7 +29,8 @@ def fpga(  # noqa: PLR0913
     design: Annotated[
         str,
         typer.Argument(
-            help="A registered design, a TOML file, or boveda: its compressor and decompressor."
+            metavar="DESIGN|boveda",
+            help="A registered design, a TOML file, or boveda: its compressor and decompressor.",
         ),
     ],
     family: Annotated[str, typer.Option(help="ecp5 or ice40.")] = "ecp5",
@@ -53,6 +54,7 @@ def fpga(  # noqa: PLR0913
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Use an answer that was found before.")
     ] = True,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Place a design's RTL on an FPGA: look-up tables, memories, multipliers, and the clock.
@@ -72,7 +74,7 @@ def fpga(  # noqa: PLR0913
     """
     target = Target(family=family, device=device, clock_hz=clock_mhz * 1e6, seed=seed)
     if output is not None:
-        require_new(output)
+        require_new(output, folder=True)
     try:
         nextpnr_version(family)
         with progress_bar("emitting", quiet=as_json) as bar:
@@ -110,4 +112,4 @@ def units(design: str, settings: list[str], target: Target) -> dict[str, str]:
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("fpga", short_help="Place a design on an FPGA: resources and clock.")(fpga)
+    app.command("fpga")(fpga)

@@ -62,7 +62,7 @@ def place(
     require("pyosys")
     nextpnr_version(target.family)
     if logs is not None:
-        require_new(logs)
+        require_new(logs, folder=True)
     verilog = unit if isinstance(unit, str) else unit_verilog(unit)
     work = _Work(verilog, target, progress)
     with tempfile.TemporaryDirectory(prefix="archsim-fpga-") as folder:

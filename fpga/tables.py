@@ -28,11 +28,11 @@ def show(reports: Sequence[FpgaReport]) -> None:
 def _table(reports: Sequence[FpgaReport]) -> Table:
     chip = reports[0].target.chip
     table = Table()
-    table.add_column("unit")
+    table.add_column("unit", overflow="fold")
     for heading in ("LUT4", "carry", "flip-flops", "block RAM", "DSP", "MHz"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     if any(report.cells.lut_rams for report in reports):
-        table.add_column("LUT RAM", justify="right")
+        table.add_column("LUT RAM", justify="right", no_wrap=True)
     for report in reports:
         cells = report.cells
         row = [

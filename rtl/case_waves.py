@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from archsim.wave_clock import WaveClock
 from archsim.waves import Waves
 from rtl.benches.cocotb_bench import run_cocotb
 from rtl.conformance import Case, Verdict, check
@@ -12,12 +13,12 @@ def check_with_waves(case: Case, folder: Path, *, suffix: str = ".fst") -> Verdi
     """Run a case in cocotb and compare, as `rtl.conformance.check`; leave the waves in `folder`.
 
     rtl.fst (or .vcd, as `suffix` says) shows every signal of the RTL, model.vcd the crossings of
-    the model.  A clock period is 10 ns in both, and a word crosses at the same time in both.
+    the model.  Time is of the design's clock in both, and a word crosses at the same time in both.
     """
     verilog = emit(case.design).verilog
     expected = case.answer()
     model = folder / "model.vcd"
     with model.open("w", encoding="utf-8") as file, Waves(case.design, file) as waves:
         waves.add_layer(case.name, expected.transfers, expected.cycles)
-    rtl = folder / f"rtl{suffix}"
-    return check(case, lambda bench: run_cocotb(verilog, "top", bench, waves=rtl))
+    rtl, clock = folder / f"rtl{suffix}", WaveClock(clock_hz=case.design.clock_hz)
+    return check(case, lambda bench: run_cocotb(verilog, "top", bench, waves=rtl, clock=clock))

@@ -5,7 +5,7 @@ import numpy as np
 from archsim.core.design import Design
 from archsim.numbers import IntArray
 from rtl.conformance import Case
-from rtl.registry import random_case_of
+from rtl.registry import verification_of
 
 LONGEST_WORDS = 20_000
 """At all ports of a case."""
@@ -43,4 +43,4 @@ def random_case(
 
     Raises `InputError` for designs of a kind without RTL, and where no layer fits the design.
     """
-    return random_case_of(design)(seed, number, design, longest_words)
+    return verification_of(design).random_case(seed, number, design, longest_words)

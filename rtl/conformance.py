@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from archsim.core.design import Design
 from archsim.numbers import IntArray
 from archsim.ports import Difference, Port, PortAnswer, Transfers, differences
 from rtl.benches.bench import Bench, Outcome, Stimulus, StreamPort
@@ -41,9 +40,9 @@ class Case(ABC):
         """Useful multiply-accumulates, those by zero operands among them."""
 
     @property
-    @abstractmethod
     def ports(self) -> tuple[Port, ...]:
-        """The streams at the core's boundary, as the RTL has them."""
+        """The streams at the core's boundary, as model and RTL have them."""
+        return self.design.machine_model().ports
 
     @property
     @abstractmethod
@@ -63,9 +62,9 @@ class Case(ABC):
     def gaps(self, expected: Any) -> Mapping[str, IntArray]:
         """By port, idle cycles of the memory side before each word of the case's own answer."""
 
-    @abstractmethod
     def details(self) -> dict[str, str]:
         """What the design computes, in words."""
+        return {"layer": self.name}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +157,6 @@ def judge(case: Case, expected: PortAnswer, outcome: Outcome) -> Verdict:
 
 Runner = Callable[[Bench], Outcome]
 """Runs a bench on the RTL of one design."""
-
-RandomCase = Callable[[int, int, Design, int], Case]
-"""Draws case `number` of a seed on a design, of at most so many words: (seed, number, design,
-longest_words)."""
 
 
 def check(case: Case, run: Runner) -> Verdict:

@@ -5,6 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from amaranth._toolchain.yosys import YosysError
+
 # The stubs leave rtlil out.
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 from amaranth.back.verilog import (
@@ -87,10 +89,22 @@ def readable(text: str, library: Library) -> str:
     return _MODULE.sub(heading, _SETTLE.sub("settle ", _NOISE.sub("", text)))
 
 
+def _verilog(text: str) -> str:
+    """Verilog of RTLIL.  Raises `InputError` where yosys cannot even start: on a full disk."""
+    try:
+        return rtlil_to_verilog(text)
+    except YosysError as error:
+        last = str(error).strip().rpartition("\n")[2]
+        if "WasmtimeError" not in last:
+            raise
+        raise InputError(f"yosys, which writes the Verilog, cannot run: {last}") from error
+
+
 def emit(design: Design, *, top: str = "top") -> Emitted:
     """Verilog of a design's core: the hierarchy of the design, each repeated module once.
 
-    Raises `InputError` for a `top` that is no identifier or names another module.
+    Raises `InputError` for a `top` that is no identifier or names another module, and where yosys
+    cannot run.
     """
     if not is_identifier(top):
         raise InputError(f"top must be a Verilog identifier, not {top!r}")
@@ -101,7 +115,7 @@ def emit(design: Design, *, top: str = "top") -> Emitted:
     if top in library.texts or top in library.sources:
         raise InputError(f"top must not be the name of another module of the design, {top!r}")
     header = HEADER.format(design=design_name(design), version=VERSION)
-    body = readable(rtlil_to_verilog("\n".join([text, *library.texts.values()])), library)
+    body = readable(_verilog("\n".join([text, *library.texts.values()])), library)
     manifest = {
         "archsim": VERSION,
         "top": top,

@@ -2,7 +2,7 @@
 
 from functools import reduce
 from operator import and_, or_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
@@ -12,16 +12,18 @@ from archsim.designs.scnn import Scnn
 from archsim.errors import require
 from archsim.ports import Port
 from archsim.sparse.scnn_command import AXIS_FIELDS, LAYER_FIELDS, scnn_ports
-from archsim.sparse.stream_actions import ROW_ACTIONS
 from rtl.core.delay import Delay
 from rtl.core.scnn_bias import BiasQueue
 from rtl.core.scnn_control import GroupControl
 from rtl.core.scnn_drain import SIDES, DrainSequencer
 from rtl.core.scnn_layouts import command_layout, vector_layout
 from rtl.core.scnn_lists import ListWalk
-from rtl.core.scnn_pe import ScnnPe
+from rtl.core.scnn_pe import ScnnPe, row_fields
 from rtl.core.scnn_weights import WeightDecoder
 from rtl.hierarchy import place
+
+if TYPE_CHECKING:
+    from rtl.verification import Verification
 
 COUNTER_BITS = 48
 COUNTS = (
@@ -41,7 +43,7 @@ NEIGHBOURS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 
 def counts_of(design: Scnn) -> tuple[str, ...]:
     """Events that the core counts."""
-    return COUNTS + (ROW_ACTIONS if design.compressed else ())
+    return (*COUNTS, *row_fields(design))
 
 
 def core_members(design: Scnn) -> dict[str, Any]:
@@ -91,11 +93,11 @@ class ScnnCore(wiring.Component):
     ofmap: stream.Interface
 
     @staticmethod
-    def random_case(seed: int, number: int, design: Scnn, longest_words: int) -> Any:
-        """A case for the conformance suite (`rtl.conformance.RandomCase`)."""
-        from rtl.sparse_cases import random_sparse_case
+    def verification() -> "Verification":
+        """How it is proved (`rtl.verification`)."""
+        from rtl.sparse_verification import SparseVerification
 
-        return random_sparse_case(seed, number, design, longest_words)
+        return SparseVerification()
 
     def __init__(self, design: Scnn) -> None:
         self.design = design
@@ -182,7 +184,7 @@ class ScnnCore(wiring.Component):
     def _loaded(self, m: Module) -> Value:
         """Whether the PEs have their ifmap: as it is loaded, or, where its values are compressed,
         when the last rows are written and read."""
-        if not self.design.compressed:
+        if not self.design.activation_memory.stepped:
             return self.load.ended
         before = self.design.load_latency_cycles - 1
         flush = place(m, "flush_delay", Delay, bits=1, cycles=before)

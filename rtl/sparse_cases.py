@@ -113,7 +113,7 @@ def random_operands(
         axis = 2 if isinstance(layer, MatMul) else 1
         silent = draw.rng.random(ifmap.shape[axis]) < 0.5
         np.moveaxis(ifmap, axis, 0)[silent] = 0
-    if design.compressed and draw.chance(0.5):  # a value here and there is wide
+    if design.activation_memory.by_value and draw.chance(0.5):  # a value here and there is wide
         narrow = draw.rng.random(ifmap.shape) < 0.9
         ifmap = np.where(narrow, ifmap >> draw.whole(1, bits - 1), ifmap)
     return replace(drawn[1], ifmap=ifmap)
@@ -242,7 +242,8 @@ def random_sparse_case(seed: int, number: int, design: Scnn, longest_words: int)
         draw = Draw(seed, number, attempt)
         try:
             runs = random_runs(draw, design)
-            case = SparseCase(design=design, runs=runs, label=f"seed {seed} case {number}")
+            label = f"seed {seed} case {number}"
+            case = SparseCase(design=design, runs=runs, idle={}, label=label)
             if sum(word_counts(case.passes).values()) > longest_words:
                 continue
             free = case.answer()

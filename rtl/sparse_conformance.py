@@ -1,7 +1,7 @@
 """Cases of the sparse core: layers that follow one another, pass by pass."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -9,9 +9,7 @@ import numpy as np
 
 from archsim.designs.scnn import Scnn
 from archsim.numbers import IntArray
-from archsim.ports import Port
 from archsim.sparse.answer import SparseAnswer, sparse_answer
-from archsim.sparse.scnn_command import scnn_ports
 from archsim.sparse.words import LayerRun, PassWords, pass_words
 from rtl.conformance import Case
 from rtl.scnn import counts_of
@@ -24,12 +22,13 @@ class SparseCase(Case):
     """Layers with their operands on a design, one after the other from a reset on.
 
     idle: by port, idle cycles of the memory side before each word of all passes, [words]
-    (`archsim.sparse.answer.sparse_answer`); ports left out never wait.
+    (`archsim.sparse.answer.sparse_answer`); ports left out never wait; None: the design's own
+    off-chip memory serves them.
     """
 
     design: Scnn
     runs: tuple[LayerRun, ...]
-    idle: Mapping[str, IntArray] = field(default_factory=dict[str, IntArray])
+    idle: Mapping[str, IntArray] | None = None
     label: str = ""
 
     @cached_property
@@ -44,10 +43,6 @@ class SparseCase(Case):
     @property
     def macs(self) -> int:
         return sum(run.layer.macs for run in self.runs)
-
-    @property
-    def ports(self) -> tuple[Port, ...]:
-        return scnn_ports(self.design)
 
     @property
     def counters(self) -> tuple[str, ...]:

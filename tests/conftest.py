@@ -13,9 +13,20 @@ settings.register_profile("project", deadline=None)
 settings.load_profile("project")
 
 
+@pytest.fixture(scope="session")
+def compiled() -> None:
+    """The kernels of every run are compiled, so that no command says that it does."""
+    from archsim import simulate
+
+    simulate("edge-16", "alexnet")
+
+
 @pytest.fixture
 def archsim(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    compiled: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
 ) -> Call:
     """Call the command line in this process, in a folder of its own."""
     from archsim.cli import main as command_line

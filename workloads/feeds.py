@@ -20,12 +20,17 @@ if TYPE_CHECKING:
 def onnx_feeds(graph: Graph, steps: Steps) -> tuple[Feed, ...]:
     """Of the convolutions of a model, in its order.
 
-    A Relu between is the layer's own; anything else, and a second reader, ends the way.
+    A Relu between is the layer's own; anything else, and a second reader, ends the way.  So does a
+    convolution of three axes, whose planes are read more than once.
     """
-    names = {id(node): layers[0].name for node, layers in steps if layers}
+    names = {
+        id(node): layers[0].name
+        for node, layers in steps
+        if layers and not (node.op_type == "Conv" and len(graph.shape(node.input[0], node)) > 4)
+    }
     found: list[Feed] = []
-    for node, layers in steps:
-        if node.op_type != "Conv" or not layers:
+    for node, _ in steps:
+        if node.op_type != "Conv" or id(node) not in names:
             continue
         feed = _follow(graph, node, names)
         if feed is not None:

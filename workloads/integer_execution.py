@@ -103,6 +103,8 @@ class Execution:
         layer = next(layers[0] for other, layers in self._steps if other is node)
         assert isinstance(layer, Conv2d | MatMul)
         x = self._input(node)
+        if node.op_type == "Conv" and x.values.ndim > 4:
+            raise self._graph.error(node, "not supported in integers over three axes")
         if node.input[1] in self.levels:
             raise self._graph.error(node, "the second operand must be a constant")
         ready = [x.values, *(self._measured[name] if name else None for name in node.input[1:])]

@@ -14,8 +14,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from workloads.checks import not_negative, positive
+from workloads.checks import countable, named, not_negative, positive
 from workloads.errors import WorkloadError
+from workloads.limits import check_limit
 from workloads.pooling import Feed
 from workloads.tensor_bytes import TensorBytes
 
@@ -50,6 +51,7 @@ class Conv2d(TensorBytes):
     relu: bool = False
 
     def __post_init__(self) -> None:
+        named("a layer's", self.name)
         values = {k: v for k, v in vars(self).items() if k not in ("name", "bias", "relu")}
         not_negative(self.name, **{k: v for k, v in values.items() if k.startswith("pad_")})
         positive(self.name, **{k: v for k, v in values.items() if not k.startswith("pad_")})
@@ -61,6 +63,7 @@ class Conv2d(TensorBytes):
                 )
         self._check_fit("height", self._span_height, self._padded_height)
         self._check_fit("width", self._span_width, self._padded_width)
+        countable(self.name, MACs=self.macs, **{"ifmap elements": self.ifmap_elements})
 
     def _check_fit(self, side: str, span: int, padded: int) -> None:
         if span > padded:
@@ -124,8 +127,9 @@ class MatMul(TensorBytes):
 
     `shared_weight`: one weight [1, K, N] (fully connected); the network's batch is then folded
     into M, and `batch` is 1. Otherwise each element of the batch has its own second operand
-    (attention). `weight_of` names the layer whose weight this one uses again, as the steps of
-    a recurrent layer do; a network counts such a weight once. Raises WorkloadError.
+    (attention). `weight_of` names the layer whose weight this one uses again; a network counts such
+    a weight once. `steps`: the rows are those of so many products, M / steps each, of which each
+    begins when the one before has ended, as those of a recurrent layer do. Raises WorkloadError.
     """
 
     name: str
@@ -137,14 +141,22 @@ class MatMul(TensorBytes):
     bias: bool = False
     relu: bool = False
     weight_of: str = ""
+    steps: int = 1
 
     def __post_init__(self) -> None:
-        positive(self.name, m=self.m, n=self.n, k=self.k, batch=self.batch)
+        named("a layer's", self.name)
+        positive(self.name, m=self.m, n=self.n, k=self.k, batch=self.batch, steps=self.steps)
+        if self.m % self.steps or (self.steps > 1 and not self.shared_weight):
+            raise WorkloadError(
+                f"{self.name}: {self.steps} steps must share the weight, and {self.m} rows be as "
+                f"many in each"
+            )
         if self.shared_weight and self.batch != 1:
             raise WorkloadError(
                 f"{self.name}: batch must be 1 where the weight is shared (fold it into m), "
                 f"not {self.batch}"
             )
+        countable(self.name, MACs=self.macs)
 
     @property
     def macs(self) -> int:
@@ -183,7 +195,9 @@ class VectorWork:
     operations: int
 
     def __post_init__(self) -> None:
-        not_negative(
+        named("a layer's", self.name)
+        named("an operator's", self.operator)
+        countable(
             self.name,
             input_elements=self.input_elements,
             output_elements=self.output_elements,
@@ -215,6 +229,8 @@ class Network:
     feeds: tuple[Feed, ...] = ()
 
     def __post_init__(self) -> None:
+        named("a network's", self.name)
+        check_limit("layers", len(self.layers), f"{self.name}: layers")
         twice = _first_repeated(layer.name for layer in self.layers)
         if twice is not None:
             raise WorkloadError(f"{self.name}: layer names must be unique, not {twice!r} twice")

@@ -1,21 +1,23 @@
-"""ONNX models made ready to be read: loaded, checked, their dimensions fixed, shapes inferred."""
+"""ONNX models made ready to be read: loaded, checked, their dimensions fixed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from workloads.checks import positive
 from workloads.errors import WorkloadError
+from workloads.onnx_border import (
+    check_model_sizes,
+    read_counted,
+    say_external_sizes,
+)
+from workloads.onnx_external import read_external
 from workloads.optional import load_optional
 
 if TYPE_CHECKING:
     import onnx
-
-FOLD_LIMIT = 1 << 20
-"""Elements up to which a constant sub-graph is evaluated while shapes are inferred."""
-_ROUNDS = 8
 
 
 def onnx_package() -> Any:
@@ -38,20 +40,25 @@ def load_model(path_or_model: str | Path | onnx.ModelProto) -> onnx.ModelProto:
         where = model.graph.name or "model"
     if not model.HasField("graph") or not model.graph.node or not model.opset_import:
         raise WorkloadError(f"{where}: not an ONNX model: it holds no graph of operators")
+    check_model_sizes(model, where)
+    if isinstance(path_or_model, str | Path):
+        say_external_sizes(model, where)
+        read_external(model, Path(path_or_model))
     if model.functions:
         inliner = load_optional("onnx.inliner", install="onnx", purpose="reading an ONNX model")
-        model = inliner.inline_local_functions(model)
+        try:
+            model = inliner.inline_local_functions(model)
+        except Exception as error:  # the checker's, which is no class of Python's
+            raise WorkloadError(f"{where}: functions cannot be inlined: {error}") from error
     return model
 
 
 def _read(package: Any, path: Path) -> onnx.ModelProto:
-    if not path.is_file():
-        raise WorkloadError(f"{path}: no such file; an ONNX model (.onnx) is needed")
+    """The model as the file has it, its external data not read."""
+    data = read_counted(path, package.ModelProto)
     try:
-        return package.load(path)
-    except OSError as error:
-        raise WorkloadError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except Exception as error:  # protobuf, checker and external-data errors share no base class
+        return package.ModelProto.FromString(data)
+    except Exception as error:  # protobuf's own
         raise WorkloadError(f"{path}: not an ONNX model, or a broken one: {error}") from error
 
 
@@ -70,6 +77,27 @@ def check_model(model: onnx.ModelProto, where: str) -> None:
     except checker.ValidationError as error:
         finding = str(error).strip().splitlines()[0]
         raise WorkloadError(f"{where}: not a valid ONNX model: {finding}") from error
+
+
+def check_nodes(model: onnx.ModelProto, nodes: Iterable[onnx.NodeProto], where: str) -> None:
+    """`check_model` for single nodes of a model that has others which the checker does not know."""
+    checker = load_optional("onnx.checker", install="onnx", purpose="reading an ONNX model")
+    context = checker.C.CheckerContext()
+    context.ir_version = model.ir_version
+    context.opset_imports = {one.domain: one.version for one in model.opset_import}
+    for node in nodes:
+        try:
+            checker.check_node(node, context)
+        except checker.ValidationError as error:
+            finding = str(error).strip().splitlines()[0]
+            raise WorkloadError(f"{where}: not a valid ONNX model: {finding}") from error
+
+
+def known_before(model: onnx.ModelProto) -> list[str]:
+    """The tensors that are there before the first node: inputs and constants."""
+    graph = model.graph
+    sparse = (tensor.values.name for tensor in graph.sparse_initializer)
+    return [*(one.name for one in (*graph.input, *graph.initializer)), *sparse]
 
 
 def runtime_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
@@ -151,31 +179,13 @@ def _drop_stale(model: onnx.ModelProto, dims: Mapping[str, int]) -> None:
             value.type.tensor_type.ClearField("shape")
 
 
-def infer_shapes(model: onnx.ModelProto, where: str) -> onnx.ModelProto:
-    """The model with the shapes which ONNX's inference finds, constants folded as it needs.
-
-    A round infers, then evaluates the operators whose inputs are all known and whose result
-    is small (shapes of shapes); rounds end when a round finds nothing new. Raises WorkloadError.
-    """
-    inference = load_optional("onnx.shape_inference", install="onnx", purpose="shape inference")
-    for _ in range(_ROUNDS):
-        try:
-            model = inference.infer_shapes(model, data_prop=True)
-        except Exception as error:  # InferenceError, or a protobuf limit of 2 GiB
-            raise WorkloadError(f"{where}: shape inference fails: {error}") from error
-        shapes = known_shapes(model)
-        outputs = (name for node in model.graph.node for name in node.output if name)
-        if all(name in shapes for name in outputs) or not _fold(model, shapes):
-            break
-    return model
-
-
 def known_shapes(model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
     """Shapes of all tensors of which every dimension is known."""
     shapes: dict[str, tuple[int, ...]] = {
         tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer
     }
     graph = model.graph
+    shapes |= {sparse.values.name: tuple(sparse.dims) for sparse in graph.sparse_initializer}
     for value in (*graph.input, *graph.value_info, *graph.output):
         kind = value.type.tensor_type
         if kind.HasField("shape") and all(dim.HasField("dim_value") for dim in kind.shape.dim):
@@ -183,59 +193,10 @@ def known_shapes(model: onnx.ModelProto) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _fold(model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> bool:
-    """Replace evaluable small nodes by initialisers, in place; whether there were any."""
-    helper = load_optional("onnx.numpy_helper", install="onnx", purpose="reading ONNX")
-    known: dict[str, Any] = {
-        tensor.name: helper.to_array(tensor)
-        for tensor in model.graph.initializer
-        if _size(tensor.dims) <= FOLD_LIMIT
-    }
-    kept: list[onnx.NodeProto] = []
-    for node in model.graph.node:
-        values = _evaluate(model, node, known, shapes)
-        if values is None:
-            kept.append(node)
-            continue
-        for name, value in values.items():
-            known[name] = value
-            model.graph.initializer.append(helper.from_array(value, name))
-    changed = len(kept) < len(model.graph.node)
-    del model.graph.node[:]
-    model.graph.node.extend(kept)
-    return changed
-
-
-def _evaluate(
-    model: onnx.ModelProto,
-    node: onnx.NodeProto,
-    known: Mapping[str, Any],
-    shapes: Mapping[str, tuple[int, ...]],
-) -> dict[str, Any] | None:
-    """Values of a node's outputs, or None where its inputs are not known or the result large."""
-    import numpy as np
-
-    inputs = [name for name in node.input if name]
-    if node.op_type == "Shape" and not node.attribute and inputs[0] in shapes:
-        return {node.output[0]: np.array(shapes[inputs[0]], np.int64)}
-    if node.domain not in ("", "ai.onnx") or any(name not in known for name in inputs):
-        return None
-    if any(_size(shapes.get(name, ())) > FOLD_LIMIT for name in node.output):
-        return None
-    if node.op_type == "ConstantOfShape" and _size(known[inputs[0]]) > FOLD_LIMIT:
-        return None
-    if node.op_type.startswith(("Random", "Bernoulli", "Multinomial")):
-        return None
-    reference = load_optional("onnx.reference", install="onnx", purpose="reading an ONNX model")
-    try:
-        run = reference.ReferenceEvaluator(node).run(None, {name: known[name] for name in inputs})
-    except Exception:  # an operator which the reference cannot run alone is left in the graph
-        return None
-    return dict(zip(node.output, (np.asarray(value) for value in run), strict=True))
-
-
-def _size(dims: Iterable[Any]) -> int:
-    size = 1
-    for dim in dims:
-        size *= int(cast("int", dim))
-    return size
+def known_types(model: onnx.ModelProto) -> dict[str, int]:
+    """Types of elements (TensorProto.DataType) as far as they are said."""
+    graph = model.graph
+    types = {tensor.name: tensor.data_type for tensor in graph.initializer}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        types.setdefault(value.name, value.type.tensor_type.elem_type)
+    return types

@@ -7,9 +7,14 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from workloads.layers import Conv2d, Layer, MatMul
+from workloads.layers import Layer, MatMul
+from workloads.onnx_contrib import DOMAIN as CONTRIB
+from workloads.onnx_convolution import convolution, transposed_convolution
+from workloads.onnx_einsum import einsum
 from workloads.onnx_graph import Graph
-from workloads.recurrent import Recurrence, recurrent_layers
+from workloads.onnx_matrix import bias_of, fused_relu, ifmap_of, is_read_whole, weight_of
+from workloads.onnx_recurrence import recurrence_of
+from workloads.recurrent import recurrent_layers
 from workloads.vector_work import (
     MOVES,
     PER_INPUT,
@@ -35,103 +40,39 @@ CONSTANTS = ("Constant", "ConstantOfShape", "Shape", "Size", "Range", "EyeLike")
 """Operators whose result is known before the network runs: no layer."""
 
 
-def convolution(graph: Graph, node: Node) -> tuple[Layer, ...]:
-    """Conv over one or two axes; one axis becomes a Conv2d of height 1."""
-    ifmap = graph.shape(node.input[0], node)
-    weight = graph.shape(node.input[1], node)
-    if len(ifmap) not in (3, 4) or len(weight) != len(ifmap):
-        raise graph.error(node, f"a convolution must have 1 or 2 axes, not {len(ifmap) - 2}")
-    groups = int(graph.attribute(node, "group", 1))
-    if weight[1] * groups != ifmap[1]:
-        raise graph.error(
-            node, f"weight must have {ifmap[1]} / {groups} input channels, not {weight[1]}"
-        )
-    axes = len(ifmap) - 2
-    kernel = _two(weight[2:])
-    stride = _two(graph.integers(node, "strides", [1] * axes))
-    dilation = _two(graph.integers(node, "dilations", [1] * axes))
-    height, width = _two(ifmap[2:])
-    pads = _pads(graph, node, ((height, width), kernel, stride, dilation))
-    layer = Conv2d(
-        name=graph.name(node),
-        channels=ifmap[1],
-        filters=weight[0],
-        ifmap_height=height,
-        ifmap_width=width,
-        kernel_height=kernel[0],
-        kernel_width=kernel[1],
-        stride_height=stride[0],
-        stride_width=stride[1],
-        pad_top=pads[0],
-        pad_left=pads[1],
-        pad_bottom=pads[2],
-        pad_right=pads[3],
-        dilation_height=dilation[0],
-        dilation_width=dilation[1],
-        groups=groups,
-        batch=ifmap[0],
-        bias=_has_bias(node),
-        relu=fused_relu(graph, node) is not None,
-    )
-    return (layer,)
-
-
-def _two(values: tuple[int, ...]) -> tuple[int, int]:
-    return (1, values[0]) if len(values) == 1 else (values[0], values[1])
-
-
-def _pads(
-    graph: Graph, node: Node, sizes: tuple[tuple[int, int], ...]
-) -> tuple[int, int, int, int]:
-    """Padding (top, left, bottom, right); `sizes` are ifmap, kernel, stride, dilation."""
-    mode = graph.attribute(node, "auto_pad", "NOTSET")
-    if mode in ("NOTSET", ""):
-        pads = graph.integers(node, "pads", [0, 0, 0, 0])
-        return (0, pads[0], 0, pads[1]) if len(pads) == 2 else (pads[0], pads[1], pads[2], pads[3])
-    if mode == "VALID":
-        return (0, 0, 0, 0)
-    before: list[int] = []
-    after: list[int] = []
-    for side, kernel, stride, dilation in zip(*sizes, strict=True):
-        span = dilation * (kernel - 1) + 1
-        total = max((-(-side // stride) - 1) * stride + span - side, 0)
-        small = total // 2
-        before.append(small if mode == "SAME_UPPER" else total - small)
-        after.append(total - before[-1])
-    return (before[0], before[1], after[0], after[1])
-
-
-def _has_bias(node: Node) -> bool:
-    return len(node.input) > 2 and bool(node.input[2])
-
-
-def fused_relu(graph: Graph, node: Node) -> Node | None:
-    """The Relu which alone reads this Conv's or Gemm's result, and is computed with it."""
-    if node.op_type not in ("Conv", "Gemm", "MatMul"):
-        return None
-    reader = graph.only_consumer(node.output[0])
-    return reader if reader is not None and reader.op_type == "Relu" else None
-
-
 def gemm(graph: Graph, node: Node) -> tuple[Layer, ...]:
-    """Gemm: one product of two matrices, either of them transposed on demand."""
-    a = graph.shape(node.input[0], node)
-    b = graph.shape(node.input[1], node)
+    """Gemm: one product of two matrices, either of them transposed on demand.
+
+    A third operand of one row is the layer's bias; another is added behind it, which is work.
+    """
+    first, second = ifmap_of(node).tensor, weight_of(node).tensor
+    a, b = graph.shape(first, node), graph.shape(second, node)
+    if (len(a), len(b)) != (2, 2):
+        raise graph.error(node, f"its operands must be matrices, not of {len(a)} and {len(b)} axes")
     m, k = a[::-1] if graph.attribute(node, "transA", 0) else a
     rows, n = b[::-1] if graph.attribute(node, "transB", 0) else b
     if rows != k:
         raise graph.error(node, f"the second matrix must have {k} rows, not {rows}")
-    relu = fused_relu(graph, node) is not None
+    name, bias = graph.name(node), has_row_bias(graph, node)
     layer = MatMul(
-        name=graph.name(node),
+        name=name,
         m=m,
         n=n,
         k=k,
-        shared_weight=graph.is_constant(node.input[1]),
-        bias=_has_bias(node),
-        relu=relu,
+        shared_weight=graph.is_constant(second),
+        bias=bias,
+        relu=fused_relu(graph, node) is not None,
     )
-    return (layer,)
+    if bias or not bias_of(node):
+        return (layer,)
+    added = [(m, n)] if graph.is_constant(bias_of(node)) else [(m, n), (m, n)]
+    return replace(layer, relu=False), elementwise(f"{name}/add", "Add", (m, n), added)
+
+
+def has_row_bias(graph: Graph, node: Node) -> bool:
+    """Whether what a Gemm adds is one row, the same to all: a bias."""
+    added = bias_of(node)
+    return bool(added) and prod(graph.shape(added, node)[:-1]) == 1
 
 
 def matmul(graph: Graph, node: Node) -> tuple[Layer, ...]:
@@ -140,21 +81,25 @@ def matmul(graph: Graph, node: Node) -> tuple[Layer, ...]:
     A second operand without batch axes serves all rows, which are folded into M; it is a shared
     weight if it is constant. One with batch axes makes a batch of products.
     """
-    a = graph.shape(node.input[0], node)
-    b = graph.shape(node.input[1], node)
+    first, second = ifmap_of(node).tensor, weight_of(node).tensor
+    a, b = graph.shape(first, node), graph.shape(second, node)
     a = (1, *a) if len(a) == 1 else a
     b = (*b, 1) if len(b) == 1 else b
     if a[-1] != b[-2]:
         raise graph.error(node, f"the second matrix must have {a[-1]} rows, not {b[-2]}")
     name, relu = graph.name(node), fused_relu(graph, node) is not None
     if prod(b[:-2]) == 1:
-        shared = graph.is_constant(node.input[1])
+        shared = graph.is_constant(second)
         rows = prod(a[:-1])
         return (MatMul(name=name, m=rows, n=b[-1], k=a[-1], shared_weight=shared, relu=relu),)
     batch = prod(broadcast(a[:-2], b[:-2]))
     return (
         MatMul(name=name, m=a[-2], n=b[-1], k=a[-1], batch=batch, shared_weight=False, relu=relu),
     )
+
+
+def _einsum(graph: Graph, node: Node) -> tuple[Layer, ...]:
+    return einsum(graph, node, relu=fused_relu(graph, node) is not None)
 
 
 def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
@@ -165,19 +110,7 @@ def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _recurrent(graph: Graph, node: Node) -> tuple[Layer, ...]:
-    shape = graph.shape(node.input[0], node)
-    recurrence = graph.shape(node.input[2], node)
-    steps, batch = (shape[1], shape[0]) if graph.attribute(node, "layout", 0) else shape[:2]
-    size = Recurrence(
-        name=graph.name(node),
-        kind=node.op_type,
-        steps=steps,
-        batch=batch,
-        inputs=shape[2],
-        hidden=recurrence[2],
-        directions=recurrence[0],
-    )
-    return recurrent_layers(size)
+    return recurrent_layers(recurrence_of(graph, node))
 
 
 def _elementwise(graph: Graph, node: Node) -> tuple[Layer, ...]:
@@ -188,6 +121,11 @@ def _elementwise(graph: Graph, node: Node) -> tuple[Layer, ...]:
     shapes = [graph.shape(name, node) for name in inputs]
     result = graph.shape(node.output[0], node)
     return (elementwise(graph.name(node), node.op_type, result, shapes),)
+
+
+def _dequantize(graph: Graph, node: Node) -> tuple[Layer, ...]:
+    """None where matrix operators alone read the result: they take the integers."""
+    return () if is_read_whole(graph, node) else _elementwise(graph, node)
 
 
 def _variadic(graph: Graph, node: Node) -> tuple[Layer, ...]:
@@ -250,10 +188,17 @@ def _nothing(graph: Graph, node: Node) -> tuple[Layer, ...]:
 
 HANDLERS: dict[str, Handler] = {
     "Conv": convolution,
+    "ConvTranspose": transposed_convolution,
     "Gemm": gemm,
     "MatMul": matmul,
+    "Einsum": _einsum,
+    "ConvInteger": convolution,
+    "MatMulInteger": matmul,
+    "QLinearConv": convolution,
+    "QLinearMatMul": matmul,
     "LSTM": _recurrent,
     "GRU": _recurrent,
+    "RNN": _recurrent,
     "MaxPool": _pooling,
     "AveragePool": _pooling,
     "LRN": _local_response,
@@ -263,5 +208,22 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(PER_INPUT, _reduction),
     **dict.fromkeys(MOVES, _movement),
     **dict.fromkeys((*VIEWS, *CONSTANTS), _nothing),
+    "DequantizeLinear": _dequantize,
+    f"{CONTRIB}.DequantizeLinear": _dequantize,
+    f"{CONTRIB}.QuantizeLinear": _elementwise,
+    f"{CONTRIB}.QGemm": gemm,
+    f"{CONTRIB}.QLinearAveragePool": _pooling,
+    f"{CONTRIB}.QLinearGlobalAveragePool": _reduction,
+    f"{CONTRIB}.QLinearSoftmax": _reduction,
+    **{
+        f"{CONTRIB}.{name}": _elementwise
+        for name in (
+            "QLinearAdd",
+            "QLinearMul",
+            "QLinearConcat",
+            "QLinearSigmoid",
+            "QLinearLeakyRelu",
+        )
+    },
 }
 """Every supported operator."""

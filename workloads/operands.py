@@ -13,13 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workloads.errors import WorkloadError
+from workloads.file_scaling import FileScaling
 from workloads.layers import Conv2d, MatMul
+from workloads.limits import check_limit
 from workloads.quantize import Integers, check_bits, requantize_parameters, storage
 
 if TYPE_CHECKING:
     import onnx
 
 Distribution = Literal["uniform", "normal"]
+
+Origin = Literal["given", "drawn", "file", "input"]
+"""Where values come from: a caller, a seed, a model's file, or a run of it on a real input."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,7 +36,11 @@ class Operands:
     bias is int32 at ifmap_scale * weight_scale, or None. The ofmap is
     saturate(relu(((acc + bias) * multiplier + 2**(shift-1)) >> shift)), as
     `workloads.quantize.requantize`. A real value is integer * scale. `scheme` says how the
-    values came about.
+    values came about, `weight_origin` and `ifmap_origin` from where.
+
+    With `file`, the integers are those of a quantised file, less what makes them fit, and the
+    ofmap is as the file has it (`workloads.file_scaling`): its scales are a filter's own, of which
+    `weight_scale` is the largest; multiplier and shift are that filter's.
     """
 
     ifmap: Integers
@@ -43,6 +52,9 @@ class Operands:
     ifmap_scale: float
     weight_scale: float
     ofmap_scale: float
+    weight_origin: Origin = "given"
+    ifmap_origin: Origin = "given"
+    file: FileScaling | None = None
 
 
 def operand_shapes(layer: Conv2d | MatMul) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -78,6 +90,7 @@ def synthetic(
     ofmap's limit, so that outputs neither all saturate nor all vanish. Raises WorkloadError.
     """
     _check_request(layer.name, bits, density, distribution)
+    check_elements(layer)
     random = np.random.default_rng([seed, zlib.crc32(layer.name.encode())])
     ifmap, weight = (
         _draw(random, shape, bits, density, distribution) for shape in operand_shapes(layer)
@@ -100,7 +113,16 @@ def synthetic(
         ifmap_scale=1.0,
         weight_scale=1.0,
         ofmap_scale=2**shift / multiplier,
+        weight_origin="drawn",
+        ifmap_origin="drawn",
     )
+
+
+def check_elements(layer: Conv2d | MatMul) -> None:
+    """Raise WorkloadError for tensors that are too large to be held (`workloads.limits`)."""
+    for tensor in ("ifmap", "weight", "ofmap"):
+        count: int = getattr(layer, f"{tensor}_elements")
+        check_limit("elements", count, f"{layer.name}: {tensor} elements with values")
 
 
 def _check_request(where: str, bits: int, density: float, distribution: str) -> None:
@@ -177,16 +199,19 @@ def from_onnx(
     *,
     bits: int = 8,
     dims: Mapping[str, int] | None = None,
+    as_file: bool = True,
 ) -> dict[str, Operands]:
-    """Operands of every Conv, Gemm and MatMul of a model, from its weights and a real input.
+    """Operands of every matrix layer of a model, from its weights and a real input.
 
     `inputs` gives each input of the network by name; dynamic dimensions are taken from their
-    shapes where `dims` does not give them. Weights come from the initialisers; activations from
-    ONNX Runtime, which runs the network once in float with every intermediate exposed. Both
-    are quantised per tensor and symmetrically; so is the ofmap's scale, after a fused ReLU.
-    Keys are the layer names of `import_onnx`. LSTM and GRU are left out: their recurrent
-    operands are no tensors of the graph. Raises WorkloadError.
+    shapes where `dims` does not give them. Weights are the file's constants, however it has them;
+    activations come from ONNX Runtime, which runs the network once with what is needed exposed.
+    Floats are quantised per tensor and symmetrically; so is the ofmap's scale, after a fused ReLU.
+    With `as_file`, the integers of a quantised model that fit `bits` stand as they are, with
+    their scales and zero points (`Operands.file`); without, they are floats like others.
+    Keys are the layer names of `import_onnx`. Raises WorkloadError.
     """
-    from workloads.onnx_operands import operands_of_model
+    from workloads.onnx_operands import Request, operands_of_model
 
-    return operands_of_model(model_or_path, inputs, bits=bits, dims=dims)
+    request = Request(bits=bits, dims=dims, as_file=as_file)
+    return operands_of_model(model_or_path, inputs, request)

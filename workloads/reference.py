@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workloads.errors import WorkloadError
+from workloads.file_scaling import FileScaling
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, bias_shape
 from workloads.quantize import Integers, requantize
@@ -54,15 +55,33 @@ def _convolve(layer: Conv2d, ifmap: Integers, weight: Integers) -> NDArray[np.in
     return result.reshape(layer.batch, layer.filters, height, width)
 
 
-def compute(layer: Conv2d | MatMul, operands: Operands, *, bits: int = 8) -> Integers:
+def compute(
+    layer: Conv2d | MatMul, operands: Operands, *, bits: int = 8
+) -> NDArray[np.integer[Any]]:
     """The layer's integer ofmap: accumulate, add bias, requantise, ReLU, saturate.
 
-    Shapes of `accumulate`; int8 up to 8 bits, else int16. Raises WorkloadError.
+    Shapes of `accumulate`; int8 up to 8 bits, else int16. Of a quantised file's operands the
+    file's integers, by its rule and in its type. Raises WorkloadError.
     """
+    if operands.file is not None:
+        return _compute_file(layer, operands, operands.file)
     acc = accumulate(layer, operands.ifmap, operands.weight)
     if operands.bias is not None:
         acc = acc + operands.bias.astype(np.int64).reshape(bias_shape(layer))
     return requantize(acc, operands.multiplier, operands.shift, layer.relu, bits)
+
+
+def _compute_file(
+    layer: Conv2d | MatMul, operands: Operands, scaling: FileScaling
+) -> NDArray[np.integer[Any]]:
+    axis = 2 if isinstance(layer, MatMul) else 1
+    weight_axis = 2 if isinstance(layer, MatMul) else 0
+    ifmap = operands.ifmap.astype(np.int64) - scaling.ifmap_zero
+    weight = np.moveaxis(operands.weight.astype(np.int64), weight_axis, -1) - scaling.weight_zero
+    acc = np.moveaxis(accumulate(layer, ifmap, np.moveaxis(weight, -1, weight_axis)), axis, -1)
+    if operands.bias is not None:
+        acc = acc + operands.bias
+    return np.moveaxis(scaling.ofmap(acc), -1, axis)
 
 
 def _check(layer: str, name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:

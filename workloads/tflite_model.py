@@ -1,11 +1,12 @@
 """Convolutional networks from TFLite files, as ONNX models; sparse constants are made dense.
 
 TFLite keeps pruned weights as they are stored: dense axes, and the innermost one compressed (first
-element of each row, columns).  Only what such networks are made of is known here: convolutions,
-maxima, additions, concatenations, padding, bilinear resizing, depth to space, and views.  Shapes
-are turned from [N, H, W, C] to [N, C, H, W]; a Pad before a convolution becomes its padding.
+element of each row, columns).  Only what such networks are made of is known here (`_OPERATORS`).
+Shapes are turned from [N, H, W, C] to [N, C, H, W]; a Pad before a convolution becomes its padding.
 
-The file's structure is read by the package tflite, which is made from TFLite's own schema.
+Integers of a quantised file stay as they are: each tensor of them is behind a QuantizeLinear and
+before a DequantizeLinear of the file's scale and zero point, constants before the latter alone.
+A fused ReLU or ReLU6 that no integer of the type is beyond is left out.
 """
 
 from __future__ import annotations
@@ -18,78 +19,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workloads.errors import WorkloadError
-from workloads.optional import load_optional
+from workloads.tflite_nodes import NAMES, Pads, TfliteNodes
 
 if TYPE_CHECKING:
     import onnx
 
 Floats = NDArray[np.float32]
-Pads = tuple[int, int, int, int]
-"""Above, left, below, right."""
-
-KINDS = {0: np.float32, 1: np.float16, 2: np.int32}
-"""By TensorType."""
-
-OPERATOR_FIELDS = {
-    "CONV_2D": "Conv2DOptions",
-    "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions",
-    "ADD": "AddOptions",
-    "RESIZE_BILINEAR": "ResizeBilinearOptions",
-    "DEPTH_TO_SPACE": "DepthToSpaceOptions",
-    "MAX_POOL_2D": "Pool2DOptions",
-    "CONCATENATION": "ConcatenationOptions",
-}
-"""The table of an operator's options."""
-
-NAMES = {"CONV_2D": "conv", "DEPTHWISE_CONV_2D": "depthwise"}
-"""Of convolutions."""
-
 NO_PADS: Pads = (0, 0, 0, 0)
 
 
 def read_tflite(file: Path, *, name: str) -> onnx.ModelProto:
-    """The ONNX model: inputs [N, C, H, W] float32, inputs and outputs named as in the file.
+    """The ONNX model: inputs [N, C, H, W], named and of the types as in the file, as are outputs.
 
     What lies between is named after its operator and counted: conv1, depthwise1.
 
-    Raises WorkloadError for an operator, an option or a sparse format that is not known here, and
-    where the packages tflite or onnx are absent.
+    Raises WorkloadError for an operator, an option or a sparse format that is not known here, for
+    a broken or too large file, and where the packages tflite or onnx are absent.
     """
-    return _Reader(file).model(name)
+    try:
+        return _Reader(file).model(name)
+    except WorkloadError:
+        raise
+    except Exception as error:  # offsets of a broken file end in whatever reading them raises
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise WorkloadError(f"{file}: a broken TFLite model: {said}") from error
 
 
-class _Reader:
-    def __init__(self, file: Path) -> None:
-        purpose = "reading a TFLite model"
-        self._tflite: Any = load_optional("tflite", install="tflite", purpose=purpose)
-        self._onnx: Any = load_optional("onnx", install="onnx", purpose=purpose)
-        self._where = str(file)
-        data = file.read_bytes()
-        if data[4:8] != b"TFL3":
-            raise WorkloadError(f"{file}: not a TFLite model (no TFL3 at byte 4)")
-        self._file = self._tflite.Model.GetRootAs(data, 0)
-        self._graph = self._file.Subgraphs(0)
-        codes: dict[str, Any] = self._tflite.BuiltinOperator.__dict__
-        self._operator_names = {code: name for name, code in codes.items()}
-        self._nodes: list[Any] = []
-        self._made: list[Any] = []
-        self._values: dict[int, NDArray[Any]] = {}
-        self._pads: dict[int, tuple[int, Pads]] = {}
-        self._names: dict[int, str] = {}
-        self._counts: dict[str, int] = {}
-        self._readers = self._kinds_of_readers()
-
+class _Reader(TfliteNodes):
     def model(self, name: str) -> onnx.ModelProto:
         """All operators, in the file's order."""
+        for one in self._graph.InputsAsNumpy():
+            self._enter(int(one))
         for number in range(self._graph.OperatorsLength()):
             operator = self._graph.Operators(number)
-            kind = self._operator_name(operator)
+            kind, output = self._operator_name(operator), int(operator.Outputs(0))
             if kind not in _OPERATORS:
                 known = ", ".join(sorted(_OPERATORS))
                 raise self._error(f"operator {kind} is not known; there are {known}")
             inputs = [int(one) for one in operator.InputsAsNumpy()]
-            self._call(kind, int(operator.Outputs(0)))
-            _OPERATORS[kind](self, self._options(operator, kind), inputs, int(operator.Outputs(0)))
+            self._call(kind, output)
+            _OPERATORS[kind](self, self._options(operator, kind), inputs, output)
+            self._round(output)
         helper = self._onnx.helper
         graph = helper.make_graph(
             self._nodes,
@@ -105,116 +75,27 @@ class _Reader:
             producer_name="workloads",
         )
 
-    def _error(self, message: str) -> WorkloadError:
-        return WorkloadError(f"{self._where}: {message}")
-
-    def _operator_name(self, operator: Any) -> str:
-        code = self._file.OperatorCodes(operator.OpcodeIndex())
-        return self._operator_names[max(code.BuiltinCode(), code.DeprecatedBuiltinCode())]
-
-    def _options(self, operator: Any, kind: str) -> Any:
-        if kind not in OPERATOR_FIELDS:
-            return None
-        found, table = getattr(self._tflite, OPERATOR_FIELDS[kind])(), operator.BuiltinOptions()
-        found.Init(table.Bytes, table.Pos)
-        return found
-
-    def _shape(self, tensor: int) -> tuple[int, ...]:
-        return tuple(int(side) for side in self._graph.Tensors(tensor).ShapeAsNumpy())
-
-    def _turned(self, tensor: int) -> tuple[int, ...]:
-        """The shape with channels in front."""
-        shape = self._shape(tensor)
-        if len(shape) != 4:
-            return shape
-        return (shape[0], shape[3], *shape[1:3])
-
-    def _kinds_of_readers(self) -> dict[int, set[str]]:
-        """The operators that read each tensor."""
-        found: dict[int, set[str]] = {}
-        for number in range(self._graph.OperatorsLength()):
-            operator = self._graph.Operators(number)
-            for tensor in operator.InputsAsNumpy():
-                found.setdefault(int(tensor), set()).add(self._operator_name(operator))
-        return found
-
-    def _call(self, kind: str, output: int) -> None:
-        """Name what an operator makes after its kind: conv1, conv2, depthwise1."""
-        short = NAMES.get(kind, kind.lower())
-        self._counts[short] = self._counts.get(short, 0) + 1
-        if output not in self._graph.OutputsAsNumpy():
-            self._names[output] = f"{short}{self._counts[short]}"
-
-    def _name(self, tensor: int) -> str:
-        return self._names.get(tensor) or self._graph.Tensors(tensor).Name().decode()
-
-    def _info(self, tensor: int) -> Any:
-        kind = self._onnx.TensorProto.FLOAT
-        return self._onnx.helper.make_tensor_value_info(
-            self._name(tensor), kind, self._turned(tensor)
-        )
-
-    def constant(self, tensor: int) -> NDArray[Any]:
-        """The values of a constant, as the file has them; a sparse one is made dense."""
-        if tensor in self._values:
-            return self._values[tensor]
-        entry = self._graph.Tensors(tensor)
-        buffer = self._file.Buffers(entry.Buffer())
-        if not buffer.DataLength() or entry.Type() not in KINDS:
-            raise self._error(f"{self._name(tensor)} must be a constant of floats or integers")
-        stored = np.frombuffer(buffer.DataAsNumpy().tobytes(), KINDS[entry.Type()])
-        shape, sparsity = self._shape(tensor), entry.Sparsity()
-        if sparsity is None:
-            return stored.reshape(shape)
-        rows = self._dense_rows(tensor, sparsity, stored)
-        return rows.reshape(shape)
-
-    def _dense_rows(self, tensor: int, sparsity: Any, stored: NDArray[Any]) -> NDArray[Any]:
-        axes = [sparsity.DimMetadata(axis) for axis in range(sparsity.DimMetadataLength())]
-        order = list(sparsity.TraversalOrderAsNumpy())
-        formats = [axis.Format() for axis in axes]
-        shape = self._shape(tensor)
-        if order != list(range(len(shape))) or formats != [0] * (len(shape) - 1) + [1]:
-            raise self._error(
-                f"{self._name(tensor)} must have dense axes and the innermost one compressed"
-            )
-        starts = self._indices(axes[-1].ArraySegmentsType(), axes[-1].ArraySegments())
-        columns = self._indices(axes[-1].ArrayIndicesType(), axes[-1].ArrayIndices())
-        dense = np.zeros((int(np.prod(shape[:-1])), shape[-1]), stored.dtype)
-        dense[np.repeat(np.arange(len(dense)), np.diff(starts)), columns] = stored
-        return dense
-
-    def _indices(self, kind: int, table: Any) -> NDArray[np.int64]:
-        """Of SparseIndexVector: 1 to 3 are numbers of 32, 16 and 8 bits."""
-        name = {1: "Int32Vector", 2: "Uint16Vector", 3: "Uint8Vector"}[kind]
-        vector = getattr(self._tflite, name)()
-        vector.Init(table.Bytes, table.Pos)
-        return vector.ValuesAsNumpy().astype(np.int64)
-
-    def _keep(self, name: str, values: NDArray[Any]) -> str:
-        self._made.append(self._onnx.numpy_helper.from_array(np.ascontiguousarray(values), name))
-        return name
-
-    def _add(self, operator: str, inputs: list[str], output: str, **attributes: Any) -> None:
-        node = self._onnx.helper.make_node(operator, inputs, [output], name=output, **attributes)
-        self._nodes.append(node)
-
-    def _add_active(
-        self, activation: int, operator: str, inputs: list[str], output: int, **attributes: Any
-    ) -> None:
-        """A node, and the ReLU that TFLite has fused into it."""
-        name = self._name(output)
-        if activation not in (0, 1):
-            raise self._error(f"{name}: the activation must be none or ReLU, not {activation}")
-        if not activation:
-            self._add(operator, inputs, name, **attributes)
-            return
-        self._add(operator, inputs, f"{name}/sum", **attributes)
-        self._add("Relu", [f"{name}/sum"], name)
-
     def same_values(self, _: Any, inputs: list[int], output: int) -> None:
-        """DENSIFY, DEQUANTIZE of constants in half precision."""
-        self._values[output] = self.constant(inputs[0]).astype(np.float32)
+        """DENSIFY of constants."""
+        values = self.constant(inputs[0])
+        self._values[output] = values if values.dtype.kind in "iu" else values.astype(np.float32)
+
+    def dequantize(self, _: Any, inputs: list[int], output: int) -> None:
+        """Of constants, in half precision or integers; else the numbers of integers."""
+        found = self._quantised(inputs[0])
+        if not self._is_constant(inputs[0]):
+            self._add("Identity", [self._name(inputs[0])], self._target(output))
+            return
+        values = self.constant(inputs[0]).astype(np.float32)
+        if found is not None:
+            shape = [1] * values.ndim
+            shape[found.axis] = found.scale.size
+            zero = found.zero.astype(np.float32).reshape(shape)
+            values = (values - zero) * found.scale.reshape(shape)
+        self._values[output] = values
+
+    def quantize(self, _: Any, inputs: list[int], output: int) -> None:
+        self._add("Identity", [self._name(inputs[0])], self._target(output))
 
     def pad(self, _: Any, inputs: list[int], output: int) -> None:
         """Into the convolutions that read it, or, of channels, as it is."""
@@ -226,7 +107,7 @@ class _Reader:
         sides = ((before_n, after_n), channels, rows, columns)
         sizes = np.array([side[end] for end in range(2) for side in sides], np.int64)
         kept = self._keep(f"{self._name(output)}/pads", sizes)
-        self._add("Pad", [self._name(inputs[0]), kept], self._name(output))
+        self._add("Pad", [self._name(inputs[0]), kept], self._target(output))
 
     def convolution(self, options: Any, inputs: list[int], output: int) -> None:
         """Filters [K, R, S, C]; of a depthwise one [1, R, S, K]."""
@@ -240,31 +121,82 @@ class _Reader:
             own = _same_pads(self._shape(inputs[0])[1:3], kernel.shape[1:3], strides, dilations)
             pads = tuple(a + b for a, b in zip(pads, own, strict=True))
         name = self._name(output)
-        arrays = {"weight": turned, "bias": self.constant(inputs[2])}
-        constants = [
-            self._keep(f"{name}/{part}", array.astype(np.float32)) for part, array in arrays.items()
-        ]
+        constants = [self._parameter(f"{name}/weight", inputs[1], turned)]
+        if len(inputs) > 2 and inputs[2] >= 0:
+            constants.append(self._parameter(f"{name}/bias", inputs[2], self.constant(inputs[2])))
         self._add_active(
             options.FusedActivationFunction(), "Conv", [self._name(source), *constants], output,
             kernel_shape=turned.shape[2:], strides=strides, dilations=dilations, pads=pads,
             group=self._shape(source)[3] if depthwise else 1,
         )  # fmt: skip
 
+    def fully_connected(self, options: Any, inputs: list[int], output: int) -> None:
+        """Filters [N, K] of as many elements a row as they have."""
+        name, weight = self._name(output), self.constant(inputs[1])
+        if options.WeightsFormat():
+            raise self._error(f"{name}: weights must not be shuffled")
+        source = self._last(inputs[0], name)
+        rows = self._keep(f"{name}/rows", np.array([-1, weight.shape[1]], np.int64))
+        self._add("Reshape", [source, rows], f"{name}/matrix")
+        constants = [self._parameter(f"{name}/weight", inputs[1], weight)]
+        if len(inputs) > 2 and inputs[2] >= 0:
+            constants.append(self._parameter(f"{name}/bias", inputs[2], self.constant(inputs[2])))
+        if len(self._shape(output)) != 2:
+            raise self._error(f"{name}: a fully connected layer must make a matrix")
+        self._add_active(
+            options.FusedActivationFunction(), "Gemm", [f"{name}/matrix", *constants], output,
+            transB=1,
+        )  # fmt: skip
+
+    def _last(self, tensor: int, name: str) -> str:
+        """A tensor with channels last, as the file has it."""
+        if len(self._shape(tensor)) != 4:
+            return self._name(tensor)
+        self._add("Transpose", [self._name(tensor)], f"{name}/last", perm=(0, 2, 3, 1))
+        return f"{name}/last"
+
     def addition(self, options: Any, inputs: list[int], output: int) -> None:
         names = [self._name(one) for one in inputs]
         self._add_active(options.FusedActivationFunction(), "Add", names, output)
 
     def relu(self, _: Any, inputs: list[int], output: int) -> None:
-        self._add("Relu", [self._name(inputs[0])], self._name(output))
+        self._add("Relu", [self._name(inputs[0])], self._target(output))
+
+    def logistic(self, _: Any, inputs: list[int], output: int) -> None:
+        self._add("Sigmoid", [self._name(inputs[0])], self._target(output))
+
+    def softmax(self, options: Any, inputs: list[int], output: int) -> None:
+        """Over the channels."""
+        if options.Beta() != 1:
+            raise self._error(f"{self._name(output)}: beta must be 1, not {options.Beta():g}")
+        axis = 1 if len(self._shape(output)) == 4 else -1
+        self._add("Softmax", [self._name(inputs[0])], self._target(output), axis=axis)
+
+    def mean(self, options: Any, inputs: list[int], output: int) -> None:
+        """Of the planes."""
+        axes = sorted(int(axis) % 4 for axis in self.constant(inputs[1]).reshape(-1))
+        if len(self._shape(inputs[0])) != 4 or axes != [1, 2]:
+            raise self._error(f"{self._name(output)}: a mean must be one of planes")
+        self._add(
+            "ReduceMean", [self._name(inputs[0])], self._target(output), axes=(2, 3),
+            keepdims=int(options.KeepDims()),
+        )  # fmt: skip
+
+    def average_pool(self, options: Any, inputs: list[int], output: int) -> None:
+        """Padding is not among what is averaged, as in ONNX by default."""
+        self._pool("AveragePool", options, inputs, output)
 
     def max_pool(self, options: Any, inputs: list[int], output: int) -> None:
+        self._pool("MaxPool", options, inputs, output)
+
+    def _pool(self, operator: str, options: Any, inputs: list[int], output: int) -> None:
         kernel = options.FilterHeight(), options.FilterWidth()
         strides = options.StrideH(), options.StrideW()
         pads = NO_PADS
         if options.Padding() == self._tflite.Padding.SAME:
             pads = _same_pads(self._shape(inputs[0])[1:3], kernel, strides, (1, 1))
         self._add_active(
-            options.FusedActivationFunction(), "MaxPool", [self._name(inputs[0])], output,
+            options.FusedActivationFunction(), operator, [self._name(inputs[0])], output,
             kernel_shape=kernel, strides=strides, pads=pads,
         )  # fmt: skip
 
@@ -283,20 +215,24 @@ class _Reader:
             mode = "align_corners"
         sizes = self._keep(f"{self._name(output)}/sizes", np.array(self._turned(output), np.int64))
         self._add(
-            "Resize", [self._name(inputs[0]), "", "", sizes], self._name(output),
+            "Resize", [self._name(inputs[0]), "", "", sizes], self._target(output),
             mode="linear", coordinate_transformation_mode=mode,
         )  # fmt: skip
 
     def depth_to_space(self, options: Any, inputs: list[int], output: int) -> None:
-        names = [self._name(inputs[0])], self._name(output)
+        names = [self._name(inputs[0])], self._target(output)
         self._add("DepthToSpace", *names, blocksize=options.BlockSize(), mode="DCR")
 
     def reshape(self, _: Any, inputs: list[int], output: int) -> None:
         """Of [N, H, W, C]."""
-        name = self._name(output)
-        self._add("Transpose", [self._name(inputs[0])], f"{name}/last", perm=(0, 2, 3, 1))
+        name, target = self._name(output), self._target(output)
         shape = self._keep(f"{name}/shape", np.array(self._shape(output), np.int64))
-        self._add("Reshape", [f"{name}/last", shape], name)
+        source = self._last(inputs[0], name)
+        if len(self._shape(output)) != 4:
+            self._add("Reshape", [source, shape], target)
+            return
+        self._add("Reshape", [source, shape], f"{name}/plane")
+        self._add("Transpose", [f"{name}/plane"], target, perm=(0, 3, 1, 2))
 
 
 def _same_pads(
@@ -318,7 +254,13 @@ def _same_pads(
 
 _OPERATORS: dict[str, Callable[[_Reader, Any, list[int], int], None]] = {
     "DENSIFY": _Reader.same_values,
-    "DEQUANTIZE": _Reader.same_values,
+    "DEQUANTIZE": _Reader.dequantize,
+    "QUANTIZE": _Reader.quantize,
+    "FULLY_CONNECTED": _Reader.fully_connected,
+    "AVERAGE_POOL_2D": _Reader.average_pool,
+    "LOGISTIC": _Reader.logistic,
+    "MEAN": _Reader.mean,
+    "SOFTMAX": _Reader.softmax,
     "PAD": _Reader.pad,
     "CONV_2D": _Reader.convolution,
     "DEPTHWISE_CONV_2D": _Reader.convolution,

@@ -21,12 +21,16 @@ PER_OUTPUT = {
     "Sign": 1, "Add": 1, "Sub": 1, "Mul": 1, "Div": 1, "Mod": 1, "Equal": 1, "Greater": 1,
     "GreaterOrEqual": 1, "Less": 1, "LessOrEqual": 1, "Not": 1, "And": 1, "Or": 1, "Where": 1,
     "BatchNormalization": 2, "QuantizeLinear": 3, "DequantizeLinear": 2,
+    "DynamicQuantizeLinear": 5, "QLinearAdd": 8, "QLinearMul": 8, "QLinearConcat": 5,
+    "QLinearSigmoid": 6, "QLinearLeakyRelu": 7,
 }  # fmt: skip
 """Operations per output element of element-wise work.
 
 LeakyRelu: compare, multiply. Clip: two comparisons. HardSigmoid: multiply, add, clip.
 HardSwish: that and a multiplication. Gelu, 0.5 x (1 + erf(x / sqrt 2)): multiply, erf, add, two
 multiplications. BatchNormalization: multiply, add (mean and variance folded into both).
+DynamicQuantizeLinear: minimum, maximum, and QuantizeLinear's. QLinearX: X between a
+DequantizeLinear of each operand and a QuantizeLinear.
 """
 
 PER_INPUT = {
@@ -34,6 +38,7 @@ PER_INPUT = {
     "InstanceNormalization": 7, "GroupNormalization": 7, "LpNormalization": 3,
     "MeanVarianceNormalization": 5, "GlobalAveragePool": 1, "GlobalMaxPool": 1, "ReduceMean": 1,
     "ReduceSum": 1, "ReduceMax": 1, "ReduceMin": 1, "ReduceProd": 1, "ReduceL2": 2,
+    "QLinearGlobalAveragePool": 1, "QLinearSoftmax": 10,
     "ReduceSumSquare": 2, "ArgMax": 1, "ArgMin": 1, "TopK": 1, "CumSum": 1,
 }  # fmt: skip
 """Operations per input element of work which reduces along an axis.

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-from zipfile import BadZipFile
 
-import numpy as np
-from numpy.lib.npyio import NpzFile
-
+from archsim.array_files import load_npz
 from archsim.core.numerics import Drawing, Intake
-from archsim.errors import InputError, nearest, require
+from archsim.errors import InputError, nearest, require, require_seed
 from archsim.simulate import Source
 from workloads.builtin import builtin, networks
-from workloads.layers import Network
-from workloads.onnx_model import load_model
-from workloads.operands import Operands, from_onnx
+from workloads.layers import Conv2d, MatMul, Network
+from workloads.onnx_model import dims_of_inputs, load_model
+from workloads.onnx_operands import ModelOperands, Request
+from workloads.operands import Operands
 from workloads.packaged import packaged, packaged_names
 from workloads.sparse import prune_convolutions
+from workloads.tflite_model import read_tflite
 
 if TYPE_CHECKING:
     import onnx
+
+LARGEST_BATCH = (1 << 16) - 1
+"""The images that a layer's command counts."""
 
 OperandChoice = Literal["auto", "real", "synthetic", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadOptions:
-    """What a user can say of a workload beside its name."""
+    """What a user can say of a workload beside its name.
+
+    as_words: operands are to cross the ports of a core, so that a quantised file's integers, whose
+    zero points and scales a core need not have, are quantised again.
+    """
 
     dims: tuple[str, ...] = ()
+    batch: int | None = None
     skip_unsupported: bool = False
     operands: OperandChoice = "auto"
     density: float = 1.0
@@ -39,6 +46,7 @@ class WorkloadOptions:
     distribution: Literal["uniform", "normal"] = "uniform"
     seed: int = 0
     input_file: Path | None = None
+    as_words: bool = False
 
     def __post_init__(self) -> None:
         require(
@@ -49,7 +57,11 @@ class WorkloadOptions:
             self.prune is None or 0 < self.prune <= 1,
             f"--prune must be above 0 and at most 1, not {self.prune}",
         )
-        require(self.seed >= 0, f"--seed must not be negative, not {self.seed}")
+        require_seed(self.seed)
+        require(
+            self.batch is None or 1 <= self.batch <= LARGEST_BATCH,
+            f"--batch must be from 1 to {LARGEST_BATCH}, not {self.batch}",
+        )
 
     @property
     def dim_values(self) -> dict[str, int]:
@@ -72,42 +84,70 @@ class Workload:
     feeds: Callable[[], dict[str, Any]] | None = None
     options: WorkloadOptions = field(default_factory=WorkloadOptions)
 
-    def operands(self, intake: Intake) -> Source | Mapping[str, Operands] | None:
+    def operands(self, intake: Intake) -> Source | None:
         """Where the operands of each layer for such a core come from; None for timing only."""
-        options = self.options
-        choice = options.operands
-        if choice == "auto":
-            choice = "real" if self.feeds is not None else "synthetic"
+        options, choice = self.options, self._choice
         if choice == "none":
             return None
-        require(
-            choice == "real" or options.prune is None,
-            f"--prune is of real weights, and those of {self.network.name} are drawn: "
-            "say --density",
+        drawing = Drawing(
+            density=options.density, distribution=options.distribution, seed=options.seed
         )
         if choice == "synthetic":
-            drawing = Drawing(
-                density=options.density, distribution=options.distribution, seed=options.seed
+            require(
+                options.prune is None,
+                f"--prune is of real weights, and those of {self.network.name} are drawn: "
+                "say --density",
             )
             return lambda layer: intake.synthetic(layer, drawing)
         require(
-            options.density == 1,
+            options.density == 1 or self.feeds is None,
             f"--density is of synthetic operands, and {self.network.name} has real ones; "
             "say --operands synthetic",
         )
-        if self.model is None or self.feeds is None:
+        model, feeds = self._real(choice)
+        source = ModelOperands(
+            model,
+            feeds,
+            Request(
+                bits=intake.source_bits,
+                draw=lambda layer: intake.synthetic(layer, drawing),
+                dims=options.dim_values,
+                skip_unsupported=options.skip_unsupported,
+                as_file=intake.whole_files and not options.as_words,
+            ),
+        )
+        if options.prune is None:
+            return source
+        remark = f", weights of convolutions pruned to {options.prune:g}"
+
+        def pruned(layer: Conv2d | MatMul) -> Operands:
+            found = source(layer)
+            return replace(found, scheme=found.scheme + remark)
+
+        return pruned
+
+    @property
+    def _choice(self) -> str:
+        """real, weights (of the file, with drawn activations), synthetic or none."""
+        choice = self.options.operands
+        if choice != "auto":
+            return choice
+        if self.model is None:
+            return "synthetic"
+        return "real" if self.feeds is not None else "weights"
+
+    def _real(self, choice: str) -> tuple[onnx.ModelProto | Path, dict[str, Any] | None]:
+        """The model, pruned if asked, and its inputs; None where activations are drawn."""
+        model = self.model
+        if model is None or (choice == "real" and self.feeds is None):
+            shapes = "shapes only" if model is None else "no input"
             raise InputError(
-                f"{self.network.name} has shapes only: real operands need an ONNX file with "
+                f"{self.network.name} has {shapes}: real operands need an ONNX file with "
                 f"--input FILE.npz, or one of: {', '.join(packaged_names())}"
             )
-        model = self.model
-        if options.prune is not None:
-            model = prune_convolutions(load_model(model), options.prune)
-        found = from_onnx(model, self.feeds(), bits=intake.source_bits, dims=options.dim_values)
-        if options.prune is None:
-            return found
-        remark = f", weights of convolutions pruned to {options.prune:g}"
-        return {name: replace(one, scheme=one.scheme + remark) for name, one in found.items()}
+        if self.options.prune is not None:
+            model = prune_convolutions(load_model(model), self.options.prune)
+        return model, self.feeds() if self.feeds is not None and choice == "real" else None
 
 
 def load_workload(name: str, options: WorkloadOptions) -> Workload:
@@ -119,37 +159,47 @@ def load_workload(name: str, options: WorkloadOptions) -> Workload:
         require(options.input_file is None, f"--input is for ONNX files; {name} is built in")
     if shapes_only:
         require(not options.dims, f"--dim is for ONNX files; {name} is built in")
-        return Workload(network=builtin(name), options=options)
+        return Workload(network=_builtin(name, options.batch), options=options)
     if name in packaged_names():
+        _refuse_batch(name, options)
         entry = packaged(name)
         model = entry.model()
         dims, skip = options.dim_values, options.skip_unsupported
         network = import_onnx(model, name=name, dims=dims, skip_unsupported=skip)
         return Workload(network=network, model=model, feeds=entry.input, options=options)
     path = Path(name)
-    if path.suffix != ".onnx" and not path.exists():
+    if path.suffix not in (".onnx", ".tflite") and not path.exists():
         known = [*networks(), *packaged_names()]
-        raise InputError(f"no workload {name!r}; {nearest(name, known)} (or give an ONNX file)")
-    network = import_onnx(path, dims=options.dim_values, skip_unsupported=options.skip_unsupported)
+        raise InputError(
+            f"no workload {name!r}; {nearest(name, known)} (or give an ONNX or TFLite file)"
+        )
+    _refuse_batch(name, options)
+    model = read_tflite(path, name=path.stem) if path.suffix == ".tflite" else path
     feeds = _file_feeds(options.input_file) if options.input_file else None
-    return Workload(network=network, model=path, feeds=feeds, options=options)
+    dims = options.dim_values
+    if feeds is not None:
+        dims = {**dims_of_inputs(load_model(model), feeds()), **dims}
+    network = import_onnx(model, dims=dims, skip_unsupported=options.skip_unsupported)
+    if model is not path:
+        network = replace(network, source=str(path))
+    return Workload(network=network, model=model, feeds=feeds, options=options)
+
+
+def _refuse_batch(name: str, options: WorkloadOptions) -> None:
+    require(
+        options.batch is None,
+        f"--batch is for built-in networks; {name} has dimensions of its own: say --dim",
+    )
+
+
+def _builtin(name: str, batch: int | None) -> Network:
+    if batch is None:
+        return builtin(name)
+    network = builtin(name, parameters={"batch": batch})
+    return replace(network, source=f"{network.source}; batch {batch}")
 
 
 def _file_feeds(path: Path) -> Callable[[], dict[str, Any]]:
     """The arrays of an .npz file, by input name."""
 
-    def load() -> dict[str, Any]:
-        try:
-            arrays: Any = np.load(path, allow_pickle=False)
-            if not isinstance(arrays, NpzFile):
-                raise InputError(f"{path} holds one array; an .npz names each input's array")
-            with arrays:
-                return {str(key): arrays[key] for key in arrays.files}
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-        except (ValueError, EOFError, BadZipFile) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{path} is not an .npz file of input arrays: {error}") from error
-
-    return load
+    return lambda: dict(load_npz(path))

@@ -1,16 +1,17 @@
-"""`archsim compare`: saved results side by side."""
+"""`archsim compare`: compare saved results."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from archsim.cli.comparison_tables import print_figures, print_layers, value_text
+from archsim.cli.options import Force, Wide
 from archsim.cli.output import output_console
 from archsim.comparison.results import MOVERS, ComparedLayer, ResultComparison, compare_results
 from archsim.errors import InputError, require
@@ -18,6 +19,9 @@ from archsim.files import require_new, write_new
 from archsim.saved import load_result
 
 ALL = "all"
+
+FIGURES = (".svg", ".png", ".pdf")
+"""Endings of what `--plot` writes."""
 
 
 def _layer_count(text: str) -> int | None:
@@ -103,7 +107,29 @@ def print_comparison(
         console.print(f"note: {note}", markup=False, style="bold")
 
 
-def compare(
+def _figure(comparison: ResultComparison, ending: str) -> bytes:
+    """The overview as a file of that kind; nothing of the day is in it."""
+    import io
+
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    pyplot: Any = plt
+    dates = {".svg": "Date", ".png": None, ".pdf": "CreationDate"}
+    left_out = dates[ending]
+    settings: Any = {"svg.hashsalt": "archsim", "svg.fonttype": "path"}
+    with pyplot.rc_context(settings):
+        figure: Any = comparison.plot.overview()
+        file = io.BytesIO()
+        metadata = {left_out: None} if left_out else {}
+        figure.savefig(file, format=ending[1:], dpi=150, metadata=metadata)
+        pyplot.close(figure)
+    return file.getvalue()
+
+
+def compare(  # noqa: PLR0913
     results: Annotated[
         list[Path],
         typer.Argument(
@@ -124,6 +150,16 @@ def compare(
             metavar="FILE", help="A new file of every figure, of the networks and of each layer."
         ),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A new figure of the designs side by side (.svg, .png or .pdf): cycles, energy, "
+            "area, in all and for each MAC.",
+        ),
+    ] = None,
+    force: Force = False,
+    wide: Wide = False,
 ) -> None:
     """Compare saved results: figures and their ratios to A's, what changed, which layers moved.
 
@@ -133,19 +169,26 @@ def compare(
       archsim run edge-16 alexnet --timing-only --json > a.json
       archsim run edge-16 alexnet --timing-only --json --set rows=32 > b.json
       archsim compare a.json b.json --layers all
+      archsim compare a.json b.json --plot compared.svg
     """
     count = _layer_count(layers)
-    if csv is not None:
-        require_new(csv)
+    for path in (csv, plot):
+        if path is not None:
+            require_new(path)
+    if plot is not None:
+        ending = plot.suffix.lower()
+        require(ending in FIGURES, f"--plot must end in {', '.join(FIGURES)}, not {plot.name!r}")
     comparison = compare_results([load_result(path) for path in results])
     if csv is not None:
         write_new({csv: comparison.to_csv()})
+    if plot is not None:
+        write_new({plot: _figure(comparison, plot.suffix.lower())})
     if as_json:
         print(json.dumps(comparison.record(), indent=2, ensure_ascii=False))
     else:
-        print_comparison(comparison, output_console(), count)
+        print_comparison(comparison, output_console(wide=wide), count)
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("compare", short_help="Compare saved results.")(compare)
+    app.command("compare")(compare)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 
-from archsim.cli.output import PIPE_COLUMNS
+from archsim.cli.fitting import Build, fitting, left_out, names_column
 from archsim.comparison import ComparedLayer, ResultComparison
 from archsim.comparison.figures import TOTAL, ComparedFigure
 
@@ -25,9 +24,6 @@ SCALES = {
     "µm²": (1e-6, "mm²"),
 }
 """Units of the figures that are read better in another one."""
-
-Build = Callable[[Sequence[str]], Table]
-"""Makes a table of the columns named."""
 
 
 def value_text(value: Any) -> str:
@@ -73,9 +69,9 @@ def _cells(comparison: ResultComparison, figure: ComparedFigure) -> dict[str, st
     }
 
 
-def _new_table(first: str, shown: Sequence[str]) -> Table:
+def _new_table(first: str, shown: Sequence[str], console: Console) -> Table:
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    table.add_column(first, no_wrap=True)
+    names_column(table, first, console)
     for name in shown:
         table.add_column(name, justify="right", no_wrap=True)
     return table
@@ -87,9 +83,9 @@ def _with_unit(name: str, unit: str) -> str:
     return name if printed in name else f"{name} ({printed})"
 
 
-def figure_table(comparison: ResultComparison, shown: Sequence[str]) -> Table:
+def figure_table(comparison: ResultComparison, shown: Sequence[str], console: Console) -> Table:
     """The totals, then their parts by group; parts that are zero in every result are left out."""
-    table = _new_table("figure", shown)
+    table = _new_table("figure", shown, console)
     for (group, unit), figures in groupby(comparison.figures, key=_section):
         if group != TOTAL:
             table.add_section()
@@ -111,45 +107,32 @@ def layer_table(
     comparison: ResultComparison,
     shown: Sequence[str],
     layers: Sequence[ComparedLayer],
-    longest: int,
+    console: Console,
 ) -> Table:
-    """Cycles of the layers, and their ratios; names of at most `longest` letters."""
-    table = _new_table("layer (cycles)", shown)
+    """Cycles of the layers, and their ratios."""
+    table = _new_table("layer (cycles)", shown, console)
     for layer in layers:
         cells = _cells(comparison, layer.cycles)
-        table.add_row(_end_of(layer.name, longest), *(cells[column] for column in shown))
+        table.add_row(layer.name, *(cells[column] for column in shown))
     return table
-
-
-def _end_of(name: str, longest: int) -> str:
-    """The name, from its end if it is too long: there layers differ."""
-    return name if len(name) <= longest else f"…{name[len(name) - longest + 1 :]}"
 
 
 def print_figures(comparison: ResultComparison, console: Console) -> None:
     """The table of figures."""
-    _print_table(lambda shown: figure_table(comparison, shown), comparison, console)
+    _print_table(lambda shown: figure_table(comparison, shown, console), comparison, console)
 
 
 def print_layers(
     comparison: ResultComparison, layers: Sequence[ComparedLayer], console: Console
 ) -> None:
     """The table of layers."""
-    longest = max(16, 3 * console.width // 8) if console.is_terminal else console.width
-    _print_table(lambda shown: layer_table(comparison, shown, layers, longest), comparison, console)
+    _print_table(lambda shown: layer_table(comparison, shown, layers, console), comparison, console)
 
 
 def _print_table(build: Build, comparison: ResultComparison, console: Console) -> None:
     """Print the table with as many columns as there is room for, and say which have none."""
-    wide = Console(width=PIPE_COLUMNS, markup=False)  # where a table shows its natural width
     columns, ranked = _headings(comparison)
-    kept: list[str] = []
-    for name in ranked:
-        wider = build([*kept, name])
-        if Measurement.get(wide, wide.options, wider).maximum <= console.width:
-            kept.append(name)
+    kept = fitting(build, ranked, console)
     console.print(build([name for name in columns if name in kept]), markup=False)
-    missing = [name for name in columns if name not in kept]
-    if missing:
-        text = f"no room for: {', '.join(missing)} (a pipe, --json and --csv have them all)"
-        console.print(text, style="dim", markup=False)
+    for line in left_out(columns, kept, "a pipe, --json and --csv"):
+        console.print(line, style="dim", markup=False)

@@ -1,4 +1,4 @@
-"""`archsim compress`: how small the tensors of a network become, codec by codec."""
+"""`archsim compress`: print how small a network's tensors become, codec by codec."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rich.table import Table
 
 from archsim.cli.choose import WorkloadOptions
 from archsim.cli.compress_source import Source, array_source, network_source
+from archsim.cli.fitting import fitting, left_out, names_column
 from archsim.cli.options import (
     AsJson,
     Dimensions,
@@ -22,6 +23,7 @@ from archsim.cli.options import (
     OperandScheme,
     Seed,
     SkipUnsupported,
+    Wide,
 )
 from archsim.cli.output import output_console, progress_bar
 from archsim.codecs.boveda import BovedaFormat
@@ -29,12 +31,29 @@ from archsim.codecs.reference_codecs import CODECS
 from archsim.compression import TensorBits, Total, measure, totals
 from archsim.errors import require
 
+STORES = "what it stores"
+
+LAYER_COLUMNS = ("shape", "values", *CODECS)
+LAYER_RANKS = ("boveda", "values", "raw", "shape", *(name for name in CODECS if name != "boveda"))
+"""The same, and from the most to the least wanted."""
+
 TAIL_SHARE = 0.1
 """Of Boveda's bits; above it the output says where tails are."""
 
 
-def codec_table(title: str, found: dict[str, Total]) -> Table:
-    """A line for each codec: bits a value and per cent of raw, by kind of tensor."""
+def codec_columns(found: dict[str, Total]) -> list[str]:
+    """Headings: bits a value and per cent of raw, by kind of tensor, and what is stored."""
+    figures = [f"{kind}\n{what}" for kind in found for what in ("bits/value", "% of raw")]
+    return [*figures, STORES]
+
+
+def by_rank(columns: Sequence[str]) -> list[str]:
+    """From the most to the least wanted: bits before shares, sums before parts."""
+    return sorted(columns, key=lambda name: (name == STORES, "%" in name, "total" not in name))
+
+
+def codec_table(title: str, found: dict[str, Total], columns: Sequence[str]) -> Table:
+    """A line for each codec, in some of the columns."""
     table = Table(
         title=title,
         title_justify="left",
@@ -44,32 +63,31 @@ def codec_table(title: str, found: dict[str, Total]) -> Table:
         pad_edge=False,
     )
     table.add_column("codec", no_wrap=True)
-    for kind in found:
-        table.add_column(f"{kind}\nbits/value", justify="right", no_wrap=True)
-        table.add_column("\n% of raw", justify="right", no_wrap=True)
-    table.add_column("what it stores", no_wrap=True)
+    shown = [name for name in codec_columns(found) if name in columns]
+    for name in shown:
+        table.add_column(name, justify="left" if name == STORES else "right", no_wrap=True)
     for name, codec in CODECS.items():
-        cells: list[str] = []
-        for one in found.values():
-            cells += [f"{one.bits_per_value(name):.3f}", f"{100 * one.of_raw(name):.1f}"]
+        cells = {STORES: f"{codec.title} ({codec.source})" if codec.source else codec.title}
+        for kind, one in found.items():
+            cells[f"{kind}\nbits/value"] = f"{one.bits_per_value(name):.3f}"
+            cells[f"{kind}\n% of raw"] = f"{100 * one.of_raw(name):.1f}"
         style = "bold" if name == "boveda" else None
-        source = f" ({codec.source})" if codec.source else ""
-        table.add_row(name, *cells, f"{codec.title}{source}", style=style)
+        table.add_row(name, *(cells[column] for column in shown), style=style)
     return table
 
 
-def layer_table(tensors: Sequence[TensorBits]) -> Table:
-    """A line for each tensor: bits a value of every codec."""
+def layer_table(tensors: Sequence[TensorBits], columns: Sequence[str], console: Console) -> Table:
+    """A line for each tensor: its shape and bits a value of codecs, in some of the columns."""
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
-    for heading in ("layer", "tensor", "shape"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("values", justify="right", no_wrap=True)
-    for name in CODECS:
-        table.add_column(name, justify="right", no_wrap=True)
+    names_column(table, "layer", console)
+    table.add_column("tensor", no_wrap=True)
+    shown = [name for name in LAYER_COLUMNS if name in columns]
+    for name in shown:
+        table.add_column(name, justify="left" if name == "shape" else "right", no_wrap=True)
     for one in tensors:
-        bits = (f"{count / one.values:.2f}" for count in one.bits.values())
-        shape = " × ".join(map(str, one.shape))
-        table.add_row(one.layer, one.kind, shape, f"{one.values:,}", *bits)
+        cells = {name: f"{count / one.values:.2f}" for name, count in one.bits.items()}
+        cells |= {"shape": " × ".join(map(str, one.shape)), "values": f"{one.values:,}"}
+        table.add_row(one.layer, one.kind, *(cells[name] for name in shown))
     return table
 
 
@@ -94,17 +112,32 @@ def _tail_line(tensors: Sequence[TensorBits]) -> str:
     )
 
 
-def _print(source: Source, form: BovedaFormat, tensors: list[TensorBits], layers: bool) -> None:
-    console: Console = output_console()
+def _print(
+    source: Source,
+    form: BovedaFormat,
+    tensors: list[TensorBits],
+    *,
+    layers: bool,
+    wide: bool,
+) -> None:
+    console: Console = output_console(wide=wide)
     found = totals(tensors)
     if layers:
-        console.print(layer_table(tensors), markup=False)
+        ranked = list(dict.fromkeys(LAYER_RANKS))
+        kept = fitting(lambda some: layer_table(tensors, some, console), ranked, console)
+        console.print(layer_table(tensors, kept, console), markup=False)
+        for line in left_out(LAYER_COLUMNS, kept, "a pipe and --json"):
+            console.print(line, markup=False)
     extras = ", codes of no width" if form.zero_width else ""
     title = (
         f"{source.name}: containers of {form.container_bits} bits, groups of {form.group}, "
         f"{form.metadata} metadata{extras}"
     )
-    console.print(codec_table(title, found), markup=False)
+    columns = codec_columns(found)
+    kept = fitting(lambda some: codec_table(title, found, some), by_rank(columns), console)
+    console.print(codec_table(title, found, kept), markup=False)
+    for line in left_out(columns, kept, "a pipe and --json"):
+        console.print(" ".join(line.split()), markup=False)
     for kind, one in found.items():
         console.print(_boveda_line(kind, one), markup=False)
     if line := _tail_line(tensors):
@@ -118,8 +151,8 @@ def compress(  # noqa: PLR0913
     what: Annotated[
         str,
         typer.Argument(
-            metavar="NETWORK|FILE.onnx|FILE.npy",
-            help="A built-in network, a packaged one, an ONNX file, or an array, channels last.",
+            metavar="WORKLOAD|FILE.npy",
+            help="A built-in network, a packaged one, a model file, or an array, channels last.",
         ),
     ],
     bits: Annotated[int, typer.Option(help="Bits of a container: 4, 8 or 16.")] = 8,
@@ -152,6 +185,7 @@ def compress(  # noqa: PLR0913
     ] = None,
     layers: Annotated[bool, typer.Option("--layers", help="A line for each tensor, too.")] = False,
     as_json: AsJson = False,
+    wide: Wide = False,
 ) -> None:
     """Print how many bits Boveda's layout and other codecs take for weights and activations.
 
@@ -197,7 +231,7 @@ def compress(  # noqa: PLR0913
     if as_json:
         print(json.dumps(_record(source, form, tensors), indent=2))
     else:
-        _print(source, form, tensors, layers)
+        _print(source, form, tensors, layers=layers, wide=wide)
 
 
 def _record(source: Source, form: BovedaFormat, tensors: list[TensorBits]) -> dict[str, Any]:
@@ -218,4 +252,4 @@ def _record(source: Source, form: BovedaFormat, tensors: list[TensorBits]) -> di
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("compress", short_help="Print how small a network's tensors become.")(compress)
+    app.command("compress")(compress)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from archsim.array_files import load_npy
 from archsim.cli.choose import Workload, WorkloadOptions, load_workload
 from archsim.compression import StoredTensor, drawn, has_relu, tensors_of
 from archsim.errors import InputError, nearest, require
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import from_onnx
+from workloads.onnx_operands import ModelOperands, Request
+from workloads.operands import Operands, synthetic
 from workloads.quantize import SCHEME, quantize_symmetric
 
 
@@ -30,7 +30,7 @@ class Source:
 
 def array_source(path: Path, bits: int, aligned_axes: int | None) -> Source:
     """The array of an .npy file, channels last; real numbers are quantised to `bits`."""
-    values = _load(path)
+    values = load_npy(path)
     says = "integers as they are"
     if values.dtype.kind == "f":
         require(values.size > 0, f"{path} must hold values, not the shape {values.shape}")
@@ -51,17 +51,6 @@ def array_source(path: Path, bits: int, aligned_axes: int | None) -> Source:
     return Source(name=path.name, tensors=iter([tensor]), layers=1, says=says)
 
 
-def _load(path: Path) -> npt.NDArray[Any]:
-    try:
-        values: Any = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError) as error:
-        raise InputError(f"{path} is not an .npy file of numbers: {error}") from error
-    require(isinstance(values, np.ndarray), f"{path} holds several arrays; give an .npy file")
-    return values
-
-
 def network_source(name: str, bits: int, options: WorkloadOptions, wanted: Sequence[str]) -> Source:
     """The tensors of a network's matrix layers, or of those that are wanted.
 
@@ -74,8 +63,8 @@ def network_source(name: str, bits: int, options: WorkloadOptions, wanted: Seque
         require(one in names, f"{work.network.name} has no layer {one!r}; {nearest(one, names)}")
     kept = [layer for layer in layers if layer.name in wanted or not wanted]
     require(bool(kept), f"{work.network.name} has no matrix layers")
-    if options.operands == "real" or (options.operands == "auto" and work.feeds is not None):
-        return _real(work, bits, kept)
+    if options.operands == "real" or (options.operands == "auto" and work.model is not None):
+        return _of_model(work, bits, kept)
     return _drawn(work, bits, kept)
 
 
@@ -99,23 +88,63 @@ def _drawn(work: Workload, bits: int, kept: Sequence[Conv2d | MatMul]) -> Source
     return Source(name=network.name, tensors=tensors, layers=len(kept), says=says)
 
 
-def _real(work: Workload, bits: int, kept: Sequence[Conv2d | MatMul]) -> Source:
+def _of_model(work: Workload, bits: int, kept: Sequence[Conv2d | MatMul]) -> Source:
+    """Weights of the model; its activations on a real input, or drawn ones without."""
     name, options = work.network.name, work.options
     require(
-        options.density == 1,
+        options.density == 1 or work.feeds is None,
         f"--density is of drawn tensors, and {name} has real ones; say --operands synthetic",
     )
-    if work.model is None or work.feeds is None:
+    if work.model is None or (work.feeds is None and options.operands == "real"):
         raise InputError(
             f"{name} has shapes only: real tensors need an ONNX file with --input FILE.npz, "
             "or a packaged network (`archsim list workloads`)"
         )
-    operands = from_onnx(work.model, work.feeds(), bits=bits, dims=options.dim_values)
-    found = [layer for layer in kept if layer.name in operands]
-    missing = [layer.name for layer in kept if layer.name not in operands]
-    require(bool(found), f"{name}: {', '.join(missing)} have no operands in the graph")
-    says = f"all real: weights, and activations of one input; {SCHEME}, {bits} bits"
-    if missing:
-        says += f"; without {', '.join(missing)}, whose operands are no tensors of the graph"
-    tensors = (one for layer in found for one in tensors_of(layer, operands[layer.name], "real"))
-    return Source(name=name, tensors=tensors, layers=len(found), says=says)
+    positive = has_relu(work.network)
+    first = work.network.matrix_layers[0].name
+
+    def draw(layer: Conv2d | MatMul) -> Operands:
+        drawn = synthetic(
+            layer,
+            bits=bits,
+            density=options.density,
+            distribution=options.distribution,
+            seed=options.seed,
+        )
+        return (
+            replace(drawn, ifmap=np.abs(drawn.ifmap)) if positive and layer.name != first else drawn
+        )
+
+    feeds = None if work.feeds is None else work.feeds()
+    operands = ModelOperands(
+        work.model,
+        feeds,
+        Request(
+            bits=bits,
+            draw=draw,
+            dims=options.dim_values,
+            skip_unsupported=options.skip_unsupported,
+        ),
+    )
+    says = "all real: weights, and activations of one input"
+    if feeds is None:
+        says = (
+            f"weights of the model; activations drawn ({options.distribution}, density "
+            f"{options.density:g}, seed {options.seed}), as no --input is given"
+        )
+    tensors = (one for layer in kept for one in _tensors(layer, operands(layer)))
+    return Source(
+        name=name,
+        tensors=tensors,
+        layers=len(kept),
+        says=f"{says}; {SCHEME}, {bits} bits; a quantised file's integers as they are",
+    )
+
+
+def _tensors(layer: Conv2d | MatMul, operands: Operands) -> list[StoredTensor]:
+    found = tensors_of(layer, operands, "real")
+    origins = [operands.weight_origin] * (len(found) - 1) + [operands.ifmap_origin]
+    return [
+        replace(tensor, origin="drawn") if origin == "drawn" else tensor
+        for tensor, origin in zip(found, origins, strict=True)
+    ]

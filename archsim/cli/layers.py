@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 
-from archsim.cli.output import PIPE_COLUMNS
+from archsim.cli.fitting import fitting, left_out, names_column
 from archsim.energy import EnergyAccount
+from archsim.operand_notes import operand_notes
 from archsim.result import LayerResult, NetworkResult
 
 CAUSES = {
@@ -25,15 +28,30 @@ CAUSES = {
 """Columns of the stalls' causes: the array fills, drains, waits for operands, for the output stage,
 for the memory side, for the sequencer; PEs of a sparse machine wait for banks, for each other."""
 
-HEADINGS = ("M ops", "cycles", "util %", "stalls", *CAUSES, "serial", "kB moved", "tiles")
+HEADINGS = (
+    "M ops",
+    "cycles",
+    "util %",
+    "stalls",
+    *CAUSES,
+    "serial",
+    "kB moved",
+    "tiles",
+    "groups",
+    "differ",
+)
 FIRST = ("cycles", "util %", "stalls", "kB moved", "M ops")
 LAST = ("serial", "tiles")
+BLOCKS = "groups"
+"""The column of how many groups lie side by side, where any do."""
 
 LEGEND = {
     "M ops": "millions of MACs; of vector operations where there are no cycles, not in the total",
     "util %": "useful MACs (of a sparse machine, products) over those the array could have done",
     "stalls": "cycles in which no moving word entered the array{causes}",
     "serial": "cycles if no fold overlapped another",
+    "groups": "of the layer that lie side by side on the array",
+    "differ": "integers of the file's ofmap that the core's rule makes otherwise; - for its sums",
 }
 
 Row = dict[str, str]
@@ -55,7 +73,21 @@ def _figures(result: LayerResult | NetworkResult, moved: int, tiles: int) -> Row
         "serial": f"{result.serial_cycles:,}",
         "kB moved": f"{moved / 1e3:,.0f}",
         "tiles": f"{tiles:,}",
+        "groups": _together(result),
+        "differ": _differing(result),
     }
+
+
+def _together(result: LayerResult | NetworkResult) -> str:
+    """Groups side by side, where it is more than one."""
+    tiling = result.tiling if isinstance(result, LayerResult) else None
+    return f"{tiling.groups:,}" if tiling and tiling.groups > 1 else ""
+
+
+def _differing(result: LayerResult | NetworkResult) -> str:
+    layers = result.layers if isinstance(result, NetworkResult) else (result,)
+    counts = [layer.differing for layer in layers if layer.differing is not None]
+    return f"{sum(counts):,}" if counts else "-"
 
 
 def _layer_row(layer: LayerResult) -> Row:
@@ -69,20 +101,44 @@ def _total_row(result: NetworkResult) -> Row:
     return _figures(result, sum(result.bytes_moved.values()), tiles)
 
 
-def _name(layer: LayerResult, longest: int) -> str:
-    """The name, from its end if it is too long: there layers differ."""
-    name = layer.name if layer.cycles else f"{layer.name} ({layer.kind})"
-    return name if len(name) <= longest else f"…{name[len(name) - longest + 1 :]}"
+def _name(layer: LayerResult) -> str:
+    return layer.name if layer.cycles else f"{layer.name} ({layer.kind})"
 
 
 def _by_rank(result: NetworkResult) -> list[str]:
     """Headings from the most to the least wanted; causes by their cycles, without those of none."""
     where = result.where
     causes = sorted(CAUSES, key=lambda name: -where[CAUSES[name]])
-    return [*FIRST, *(name for name in causes if where[CAUSES[name]]), *LAST]
+    of_file = ["differ"] if any(layer.as_file for layer in result.layers) else []
+    blocks = any(layer.tiling and layer.tiling.groups > 1 for layer in result.layers)
+    last = (*LAST, BLOCKS) if blocks else LAST
+    return [*FIRST, *of_file, *(name for name in causes if where[CAUSES[name]]), *last]
 
 
-def _table(result: NetworkResult, shown: list[str], longest: int) -> Table:
+Line = tuple[str, Row, str | None]
+"""A row of the table: name, figures by heading, style."""
+
+
+def _lines(result: NetworkResult) -> list[Line]:
+    """All layers, and last the total."""
+    layers: list[Line] = [
+        (_name(layer), _layer_row(layer), None if layer.cycles else "dim")
+        for layer in result.layers
+    ]
+    return [*layers, ("total", _total_row(result), "bold")]
+
+
+def _widest(lines: list[Line]) -> Line:
+    """One line that takes as much room as all of them."""
+    figures = {
+        name: max((row.get(name, "") for _, row, _ in lines), key=cell_len) for name in HEADINGS
+    }
+    return max((name for name, _, _ in lines), key=cell_len), figures, None
+
+
+def _table(
+    result: NetworkResult, shown: Sequence[str], lines: list[Line], console: Console
+) -> Table:
     title = f"{result.network} on {result.design_name}"
     table = Table(
         title=title,
@@ -92,39 +148,28 @@ def _table(result: NetworkResult, shown: list[str], longest: int) -> Table:
         collapse_padding=True,
         pad_edge=False,
     )
-    table.add_column("layer", no_wrap=True)
+    names_column(table, "layer", console)
     columns = [name for name in HEADINGS if name in shown]
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
-    for layer in result.layers:
-        row = _layer_row(layer)
-        cells = (row.get(name, "") for name in columns)
-        table.add_row(_name(layer, longest), *cells, style=None if layer.cycles else "dim")
-    table.add_section()
-    total = _total_row(result)
-    table.add_row("total", *(total[name] for name in columns), style="bold")
+    for at, (name, row, style) in enumerate(lines, 1):
+        cells = (row.get(heading, "") for heading in columns)
+        table.add_row(name, *cells, style=style, end_section=at == len(lines) - 1)
     return table
 
 
 def layer_table(result: NetworkResult, console: Console) -> tuple[Table, list[str]]:
     """The table, and a legend: what the columns say, and which have no room."""
-    width = console.width
-    longest = width if not console.is_terminal else max(16, 3 * width // 8)
-    wide = Console(width=PIPE_COLUMNS)  # where a table shows its natural width
-    shown: list[str] = []
-    left_out: list[str] = []
-    for name in _by_rank(result):
-        wider = _table(result, [*shown, name], longest)
-        fits = Measurement.get(wide, wide.options, wider).maximum <= width
-        (shown if fits else left_out).append(name)
+    lines = _lines(result)
+    widest, ranked = [_widest(lines)], _by_rank(result)
+    shown = fitting(lambda names: _table(result, names, widest, console), ranked, console)
     causes = [name for name in CAUSES if name in shown]
     by_cause = f", by cause: {', '.join(causes)}" if causes else ""
     legend = [
         f"{name}: {text.format(causes=by_cause)}" for name, text in LEGEND.items() if name in shown
     ]
-    if left_out:
-        legend.append(f"no room for: {', '.join(left_out)} (a pipe, --json and -o have them all)")
-    return _table(result, shown, longest), legend
+    legend += left_out(ranked, shown, "a pipe, --json and -o")
+    return _table(result, shown, lines, console), legend
 
 
 def closing_lines(result: NetworkResult) -> list[str]:
@@ -137,19 +182,18 @@ def closing_lines(result: NetworkResult) -> list[str]:
         f"{result.macs / 1e6:,.1f} M MACs; {vector:,} vector operations beside the array",
         f"actions: {actions}",
     ]
-    schemes = {layer.operands for layer in result.layers if layer.operands != "none"}
-    lines += [f"operands: {scheme}" for scheme in sorted(schemes)]
+    lines += [f"operands: {note}" for note in operand_notes(result)]
     if result.skipped:
         lines.append(f"skipped as asked: {', '.join(result.skipped)}")
     return lines
 
 
 def energy_lines(energy: EnergyAccount) -> list[str]:
-    """Energy, where it goes, area, and in which technology."""
+    """Energy, where it goes (every group, priced or not), area, and in which technology."""
     total = si(energy.total * 1e-12, "J") if energy.unit == "pJ" else f"{energy.total:.3g} MACs"
     macs = sum(energy.macs)
     shares = sorted(energy.by_group.items(), key=lambda item: -item[1])
-    spread = ", ".join(f"{name} {100 * part / energy.total:.0f} %" for name, part in shares if part)
+    spread = ", ".join(f"{name} {100 * part / energy.total:.0f} %" for name, part in shares)
     power = f"; {si(energy.power_w, 'W')} on average" if energy.power_w is not None else ""
     each = f"; {energy.total / macs:.3g} {energy.unit}/MAC" if macs else ""
     lines = [f"energy: {total}{power}{each}: {spread}"]
@@ -160,6 +204,8 @@ def energy_lines(energy: EnergyAccount) -> list[str]:
         lines.append(f"area: {area / 1e6:.3g} mm², without wires: {parts}")
     chosen = energy.technology
     lines.append(f"technology {chosen.name}: {chosen.title}")
+    if energy.not_injected:
+        lines.append(f"without bit errors: {energy.not_injected}")
     lines += [f"left out: {text}" for text in energy.missing_reasons]
     if energy.bounded:
         lines.append(

@@ -1,4 +1,4 @@
-"""`archsim list` and `archsim show`: what there is."""
+"""`archsim list`: list designs, workloads, technologies."""
 
 from __future__ import annotations
 
@@ -6,16 +6,8 @@ import json
 from typing import Annotated, Any, Literal
 
 import typer
-from rich import box
-from rich.table import Table
 
-from archsim.cli.output import output_console
-from archsim.designs.registry import design_record, design_toml, load_design, registered
-from archsim.designs.registry import with_settings as apply_settings
-from archsim.errors import require
-from energy_models.technology import shipped_technologies, technologies, technology_toml
-from workloads.builtin import builtin, networks
-from workloads.packaged import packaged, packaged_names
+from archsim.cli.options import Wide
 
 HEADINGS = {
     "name": "name",
@@ -31,10 +23,14 @@ HEADINGS = {
     "title": "title",
     "source": "source",
 }
+SENTENCES = ("array", "title", "source")
+"""They go on in the next line; all others stand in one."""
 NUMBERS = ("clock_mhz", "matrix_layers", "gmacs", "node_nm", "voltage_v")
 
 
 def _designs() -> list[dict[str, Any]]:
+    from archsim.designs.registry import design_record, registered
+
     return [
         {
             "name": name,
@@ -48,6 +44,9 @@ def _designs() -> list[dict[str, Any]]:
 
 
 def _workloads() -> list[dict[str, Any]]:
+    from workloads.builtin import builtin, networks
+    from workloads.packaged import packaged, packaged_names
+
     rows: list[dict[str, Any]] = []
     for name in networks():
         network = builtin(name)
@@ -74,40 +73,51 @@ def _workloads() -> list[dict[str, Any]]:
 
 
 def _technologies() -> list[dict[str, Any]]:
+    from energy_models.technology import shipped_technologies
+
     return [technology.record() for technology in shipped_technologies()]
 
 
 def list_things(
     what: Annotated[
-        Literal["designs", "workloads", "technologies"], typer.Argument(help="What to list.")
-    ],
+        Literal["designs", "workloads", "technologies"] | None,
+        typer.Argument(
+            metavar="[designs|workloads|technologies]", help="What to list; without it, all."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    wide: Wide = False,
 ) -> None:
     """List the registered designs, the workloads that `run` knows, or what actions may cost."""
     listed = {"designs": _designs, "workloads": _workloads, "technologies": _technologies}
-    rows = listed[what]()
+    chosen = [what] if what else list(listed)
+    found = {name: listed[name]() for name in chosen}
     if as_json:
-        print(json.dumps(rows, indent=2))
+        print(json.dumps(found[what] if what else found, indent=2))
         return
-    _print_table(rows)
+    for name, rows in found.items():
+        if what is None:
+            print(f"{name}:")
+        _print_table(rows, wide=wide)
 
 
-def _print_table(rows: list[dict[str, Any]]) -> None:
+def _print_table(rows: list[dict[str, Any]], *, wide: bool) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from archsim.cli.fitting import text_column
+    from archsim.cli.output import output_console
+
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     headings = {key: text for key, text in HEADINGS.items() if key in rows[0]}
-    console = output_console()
-    cells = [list(headings.values())]
-    cells += [[_cell(key, row[key]) for key in headings] for row in rows]
-    if "source" in headings:  # the only column that may be cut off
-        taken = sum(max(map(len, column)) + 2 for column in list(zip(*cells, strict=True))[:-1])
-        room = max(console.width - taken - 2, 20)
-        for row in cells:
-            row[-1] = row[-1] if len(row[-1]) <= room else f"{row[-1][: room - 1]}…"
     for key, text in headings.items():
-        table.add_column(text, justify="right" if key in NUMBERS else "left", no_wrap=True)
-    for row in cells[1:]:
-        table.add_row(*row)
-    console.print(table, markup=False)
+        if key in SENTENCES:
+            text_column(table, text)
+        else:
+            table.add_column(text, justify="right" if key in NUMBERS else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(_cell(key, row[key]) for key in headings))
+    output_console(wide=wide).print(table, markup=False)
 
 
 def _cell(key: str, value: Any) -> str:
@@ -116,24 +126,6 @@ def _cell(key: str, value: Any) -> str:
     return f"{value:.3g}" if key == "gmacs" else f"{value:g}" if key in NUMBERS else str(value)
 
 
-def show(
-    design: Annotated[
-        str, typer.Argument(help="A registered design, a TOML file, or a technology.")
-    ],
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change the design first: rows=16."),
-    ] = None,
-) -> None:
-    """Print a design or a technology as TOML: complete, ready to edit and to give back."""
-    if design in technologies():
-        require(not settings, "--set changes designs; edit a technology's file")
-        print(technology_toml(design), end="")
-        return
-    print(design_toml(apply_settings(load_design(design), settings or [])), end="")
-
-
 def register(app: typer.Typer) -> None:
-    """Add the verbs."""
-    app.command("list", short_help="List designs, workloads, technologies.")(list_things)
-    app.command("show", short_help="Print a design or technology as TOML.")(show)
+    """Add the verb."""
+    app.command("list")(list_things)

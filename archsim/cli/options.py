@@ -7,10 +7,17 @@ from typing import Annotated, Literal
 
 import typer
 
-DesignName = Annotated[str, typer.Argument(help="A registered design or a TOML file.")]
+from archsim.files import overwriting
+
+DesignName = Annotated[
+    str, typer.Argument(metavar="DESIGN", help="A registered design or a TOML file.")
+]
 
 WorkloadName = Annotated[
-    str, typer.Argument(help="A built-in network, a packaged one, or an ONNX file.")
+    str,
+    typer.Argument(
+        metavar="WORKLOAD", help="A built-in network, a packaged one, or an ONNX or TFLite file."
+    ),
 ]
 
 Settings = Annotated[
@@ -24,10 +31,13 @@ Settings = Annotated[
 
 OperandScheme = Annotated[
     Literal["auto", "real", "synthetic"],
-    typer.Option(help="auto: real where the workload has values, else synthetic."),
+    typer.Option(
+        help="auto: weights of the model's file and, with --input or of a packaged network, its "
+        "activations, which are drawn else; real: both or refuse; synthetic: both drawn."
+    ),
 ]
 
-Density = Annotated[float, typer.Option(help="Share of non-zero synthetic operands.")]
+Density = Annotated[float, typer.Option(help="Share of non-zero drawn operands.")]
 
 Prune = Annotated[
     float | None,
@@ -38,15 +48,15 @@ Prune = Annotated[
 ]
 
 Distribution = Annotated[
-    Literal["uniform", "normal"], typer.Option(help="Distribution of synthetic operands.")
+    Literal["uniform", "normal"], typer.Option(help="Distribution of drawn operands.")
 ]
 
-Seed = Annotated[int, typer.Option(help="Seed of synthetic operands.")]
+Seed = Annotated[int, typer.Option(help="Seed of drawn operands.")]
 
 InputFile = Annotated[
     Path | None,
     typer.Option(
-        "--input", metavar="FILE.npz", help="The ONNX model's inputs: its operands are real."
+        "--input", metavar="FILE.npz", help="The ONNX model's inputs: its activations are real."
     ),
 ]
 
@@ -54,6 +64,13 @@ Dimensions = Annotated[
     list[str] | None,
     typer.Option(
         metavar="NAME=SIZE", help="A dynamic dimension of the model: batch=1. May be repeated."
+    ),
+]
+
+Batch = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Images, or sequences, that a built-in network is given at once."
     ),
 ]
 
@@ -68,8 +85,22 @@ TilingFile = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE.toml",
-        help="Tilings of some layers: [conv1] pixel_rows, pixel_columns, filters, channels.",
+        help="Tilings of some layers: [conv1] pixel_rows, pixel_columns, filters, channels, and "
+        "order, images and groups (side by side) where they are not pixels_outer, 1 and 1.",
     ),
 ]
 
+Wide = Annotated[bool, typer.Option("--wide", help="All columns, however narrow the terminal is.")]
+
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]
+
+
+def _force(context: typer.Context, force: bool) -> bool:
+    """What the command writes may replace what is there, until it ends."""
+    context.with_resource(overwriting(force))
+    return force
+
+
+Force = Annotated[
+    bool, typer.Option("--force", callback=_force, help="Replace outputs that exist.")
+]

@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text
 
 PIPE_COLUMNS = 10_000
 """No table is so wide: in a pipe or a file nothing is wrapped or cut off."""
+
+
+class _Rate(ProgressColumn):
+    """How many of how many, how many a second, and the seconds that are left; nothing unknown."""
+
+    max_refresh = 0.5
+
+    def render(self, task: Task) -> Text:
+        if task.total is None:
+            return Text("")
+        parts = [f"{task.completed:,.0f} of {task.total:,.0f}"]
+        if task.speed:
+            parts.append(f"{task.speed:,.3g}/s")
+        if task.time_remaining is not None:
+            minutes, seconds = divmod(round(task.time_remaining), 60)
+            parts.append(f"{minutes}:{seconds:02} left")
+        return Text(", ".join(parts))
+
+
+def phase(bar: Progress, what: str) -> None:
+    """Another part of the work begins, of a length that is not known yet."""
+    bar.reset(bar.task_ids[0], description=what, total=None)
 
 
 @contextmanager
@@ -17,11 +48,12 @@ def progress_bar(description: str, *, quiet: bool = False) -> Generator[Progress
     """A progress bar on stderr; silent when stderr is not a terminal."""
     console = Console(stderr=True)
     with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=None),
         TimeElapsedColumn(),
+        _Rate(),
         console=console,
+        expand=True,
         disable=quiet or not console.is_terminal,
         transient=True,
     ) as progress:
@@ -29,16 +61,34 @@ def progress_bar(description: str, *, quiet: bool = False) -> Generator[Progress
         yield progress
 
 
-def announce_compilation() -> None:
-    """Say why a first run takes longer; like the progress bar, only where stderr is a terminal."""
-    from archsim.core.kernel import is_compiled
+def announce_compilation(*, quiet: bool = False) -> None:
+    """Say on stderr, while it happens, that kernels are compiled, which only a first run does.
 
-    console = Console(stderr=True, highlight=False)
-    if console.is_terminal and not is_compiled():
-        console.print("archsim: compiling the timing kernels (once, about 20 s)")
+    Of those that every run needs it says so wherever stderr goes, of others where it is a terminal.
+    """
+    from archsim.core.choice import TIMING
+    from archsim.kernels import announce_to, not_compiled
+
+    names = [name.rpartition(".")[2] for name in not_compiled(TIMING)]
+    if names and not quiet:
+        print(
+            f"archsim: compiling {len(names)} kernels, once (some 10 s): {', '.join(names)}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def tell(name: str) -> None:
+        """Of a kernel that was not foreseen."""
+        short = name.rpartition(".")[2]
+        if short not in names and not quiet and sys.stderr.isatty():
+            print(f"archsim: compiling a kernel, once: {short}", file=sys.stderr, flush=True)
+
+    announce_to(tell)
 
 
-def output_console() -> Console:
-    """Stdout: as wide as the terminal, or as wide as need be where it is a pipe or a file."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=PIPE_COLUMNS)
+def output_console(*, wide: bool = False) -> Console:
+    """Stdout: as wide as the terminal, or as wide as need be if asked, in a pipe or in a file."""
+    console = Console(highlight=False, markup=False)
+    if console.is_terminal and not wide:
+        return console
+    return Console(highlight=False, markup=False, width=PIPE_COLUMNS)

@@ -1,4 +1,4 @@
-"""`archsim paper`: a published table, ours beside it."""
+"""`archsim paper`: print a published table with ours beside it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,24 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from archsim.cli.fitting import text_column
+from archsim.cli.options import Wide
 from archsim.cli.output import progress_bar
 from archsim.papers import Comparison, Row, compare, papers
 
 _WIDTH = 120
 """Columns of the table where the output is not a terminal."""
 
-_MARKS = {True: "✓", False: "✗", None: ""}
+_ROOM_FOR_REMARKS = 110
+"""Columns of a terminal from which remarks stand in their rows, not below the table."""
+
+_CAPTION = (
+    "reproduced: ours is within ± tolerance; explained: it is not, and what is measured shows why "
+    "(nearer: how much of the gap a cause closes); not modelled: it is not, and what is missing in "
+    "our model, or not published, is said"
+)
 
 
 def _number(value: float | None, *, signed: bool = False) -> str:
@@ -38,39 +48,63 @@ def _cells(row: Row) -> tuple[str, ...]:
         figure.unit,
         _number(row.difference, signed=True),
         _number(figure.tolerance),
-        _MARKS[row.within],
-        row.reason,
+        row.state or "",
     )
 
 
-def paper_table(comparison: Comparison) -> Table:
-    """The rows, in the groups of the paper."""
-    table = Table(title=comparison.title, caption="✓ ours is within ± tolerance of the paper's")
-    table.add_column("figure", ratio=3)
+def paper_table(comparison: Comparison, *, remarks: bool = True) -> Table:
+    """The rows, in the groups of the paper; without `remarks`, rows bear the numbers of theirs."""
+    table = Table(title=comparison.title, caption=_CAPTION)
+    text_column(table, "figure", 3)
     for name in ("paper", "ours"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("unit", no_wrap=True)
-    for name in ("diff", "±", ""):
+    for name in ("diff", "±"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("reason or remark", ratio=6)
+    table.add_column("state", no_wrap=True)
+    if remarks:
+        text_column(table, "remark, and what was measured", 6)
+    else:
+        table.add_column("see", justify="right", no_wrap=True)
+    numbers = {id(row): str(number) for number, row in enumerate(_remarked(comparison), 1)}
     for group, rows in groupby(comparison.rows, key=lambda row: row.published.group):
         table.add_section()
-        table.add_row(group, style="bold")
+        table.add_row(Text(group), style="bold")
         for row in rows:
-            table.add_row(*_cells(row))
+            last = row.text if remarks else numbers.get(id(row), "")
+            table.add_row(*map(Text, (*_cells(row), last)))
     return table
 
 
+def _remarked(comparison: Comparison) -> list[Row]:
+    return [row for row in comparison.rows if row.text]
+
+
+def _print(comparison: Comparison, console: Console) -> None:
+    """The table; where the terminal is narrow, the remarks stand below it."""
+    remarks = console.width >= _ROOM_FOR_REMARKS
+    console.print(paper_table(comparison, remarks=remarks))
+    if not remarks:
+        for number, row in enumerate(_remarked(comparison), 1):
+            console.print(f"{number}: {row.text}", markup=False)
+    for note in comparison.notes:
+        console.print(note, markup=False)
+    console.print(_closing_line(comparison), markup=False)
+
+
 def _closing_line(comparison: Comparison) -> str:
-    judged = [row.within for row in comparison.rows if row.within is not None]
-    return f"{sum(judged)} of {len(judged)} figures within the tolerance"
+    counts = comparison.states
+    listed = ", ".join(f"{number} {state}" for state, number in counts.items())
+    return f"{listed}, of {sum(counts.values())} published figures"
 
 
 def paper(
     name: Annotated[
-        str | None, typer.Argument(help="A paper's short name; without it, the list.")
+        str | None,
+        typer.Argument(metavar="NAME", help="A paper's short name; without it, the list."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    wide: Wide = False,
 ) -> None:
     """Print a published table with ours beside it: which figures we reproduce, and why not.
 
@@ -79,14 +113,16 @@ def paper(
     \b
       archsim paper tpu
     """
-    console = Console(width=None if Console().is_terminal else _WIDTH, highlight=False)
+    beside = Console().is_terminal and not wide
+    console = Console(width=None if beside else _WIDTH, highlight=False)
     if name is None:
         known = [{"name": key, "title": title} for key, title in papers().items()]
         if as_json:
             print(json.dumps(known, indent=2, ensure_ascii=False))
             return
+        width = max(len(entry["name"]) for entry in known)
         for entry in known:
-            console.print(f"{entry['name']:8} {entry['title']}", soft_wrap=True, markup=False)
+            console.print(f"{entry['name']:{width}} {entry['title']}", soft_wrap=True, markup=False)
         return
     with progress_bar("comparing", quiet=as_json) as bar:
         comparison = compare(
@@ -95,12 +131,9 @@ def paper(
     if as_json:
         print(json.dumps(comparison.record(), indent=2, ensure_ascii=False))
         return
-    console.print(paper_table(comparison))
-    for note in comparison.notes:
-        console.print(note, markup=False)
-    console.print(_closing_line(comparison), markup=False)
+    _print(comparison, console)
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("paper", short_help="Print a published table with ours beside it.")(paper)
+    app.command("paper")(paper)

@@ -1,14 +1,13 @@
-"""`archsim run`: a network on a design."""
+"""`archsim run`: simulate a network on a design."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import sys
-import tomllib
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -17,10 +16,12 @@ from archsim.cli.costs import Costs
 from archsim.cli.layers import print_result
 from archsim.cli.options import (
     AsJson,
+    Batch,
     Density,
     DesignName,
     Dimensions,
     Distribution,
+    Force,
     InputFile,
     OperandScheme,
     Prune,
@@ -28,46 +29,43 @@ from archsim.cli.options import (
     Settings,
     SkipUnsupported,
     TilingFile,
+    Wide,
     WorkloadName,
 )
-from archsim.cli.output import announce_compilation, output_console, progress_bar
-from archsim.core.core_design import CoreDesign
-from archsim.core.design import Design
+from archsim.cli.output import announce_compilation, output_console, phase, progress_bar
 from archsim.core.problem import Tiling
 from archsim.designs.registry import load_design, with_settings
 from archsim.energy import DEFAULT_TECHNOLOGY, EnergyAccount
 from archsim.errors import InputError, nearest, require
-from archsim.exports import write_exports
 from archsim.files import require_new
-from archsim.report import write_report
+from archsim.machine_model import MachineModel
 from archsim.result import NetworkResult
 from archsim.simulate import simulate
-from archsim.timeline import OverTime, binned
+from energy_models.reading import load_toml
 from workloads.layers import Network
+
+if TYPE_CHECKING:
+    from archsim.over_time import OverTime
 
 
 def load_tilings(path: Path | None) -> dict[str, Tiling]:
     """Tilings by layer name from a TOML file of tables."""
     if path is None:
         return {}
-    try:
-        tables: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a TOML file: {error}") from error
+    tables = load_toml(path, InputError)
     return {layer: _tiling(f"{path}: [{layer}]", table) for layer, table in tables.items()}
 
 
 def _tiling(where: str, table: Any) -> Tiling:
     names = [entry.name for entry in fields(Tiling)]
+    needed = [entry.name for entry in fields(Tiling) if entry.default is MISSING]
     if not isinstance(table, dict):
         raise InputError(f"{where} must be a table of {', '.join(names)}")
     given = cast("dict[str, Any]", table)
     for name in given:
         require(name in names, f"{where} has no {name!r}; {nearest(name, names)}")
-    for name in names:
-        require(name in given or name == "order", f"{where}: {name} is missing")
+    for name in needed:
+        require(name in given, f"{where}: {name} is missing")
     try:
         return Tiling(**given)
     except InputError as error:
@@ -76,6 +74,8 @@ def _tiling(where: str, table: Any) -> Tiling:
 
 def save(result: NetworkResult, energy: EnergyAccount | None, folder: Path) -> None:
     """Write result.json, tables as CSV and Parquet and, where values were computed, ofmaps.npz."""
+    from archsim.exports import write_exports
+
     if energy is None:
         write_exports(result, folder)
         return
@@ -100,6 +100,7 @@ def run(  # noqa: PLR0913
     seed: Seed = 0,
     input_file: InputFile = None,
     dim: Dimensions = None,
+    batch: Batch = None,
     skip_unsupported: SkipUnsupported = False,
     tiling: TilingFile = None,
     chain: Annotated[
@@ -126,7 +127,8 @@ def run(  # noqa: PLR0913
         float,
         typer.Option(
             metavar="RATIO",
-            help="Supply of the SRAMs over their minimum: below 1 they save energy and err.",
+            help="Supply of the SRAMs over their minimum: below 1 they save energy; the bit errors "
+            "that they would then have are not injected.",
         ),
     ] = 1.0,
     report: Annotated[
@@ -143,6 +145,8 @@ def run(  # noqa: PLR0913
             help="A new folder: result.json, tables as CSV and Parquet, ofmaps.npz.",
         ),
     ] = None,
+    force: Force = False,
+    wide: Wide = False,
 ) -> None:
     """Simulate a network on a design: cycles, stalls, utilisation, bytes moved, energy, area.
 
@@ -155,28 +159,33 @@ def run(  # noqa: PLR0913
       archsim run edge-16 squeezenet-imagenet
       archsim run tpu-v1 resnet50 --timing-only --json | jq .cycles
       archsim run cloud-128 model.onnx --dim batch=1 --set rows=64 -o results/
-      archsim run edge-16 resnet50 --timing-only --report resnet50.html
+      archsim run edge-16 resnet50 --timing-only --batch 8 --report resnet50.html
     """
+    if report is not None:
+        require(report.suffix in (".html", ".htm"), f"{report} must end in .html")
     for path in (output, report):
         if path is not None:
-            require_new(path)
+            require_new(path, folder=path is output)
     costs = Costs(technology=technology, voltage_v=voltage, sram_relative_voltage=sram_voltage)
     costs.check()
     chosen = with_settings(load_design(design), settings or [])
+    model = chosen.machine_model()
     options = WorkloadOptions(
         dims=tuple(dim or ()),
+        batch=batch,
         skip_unsupported=skip_unsupported,
-        operands="none" if timing_only and isinstance(chosen, CoreDesign) else operands,
+        operands="none" if timing_only and not model.timed_by_values else operands,
         density=density,
         prune=prune,
         distribution=distribution,
         seed=seed,
         input_file=input_file,
     )
-    work = load_workload(workload, options)
     tilings = load_tilings(tiling)
     announce_compilation()
-    with progress_bar(f"simulating {work.network.name}", quiet=as_json) as bar:
+    with progress_bar(f"reading {workload}", quiet=as_json) as bar:
+        work = load_workload(workload, options)
+        phase(bar, f"simulating {work.network.name}")
         values = work.operands(chosen.intake)
         result = simulate(
             chosen,
@@ -189,18 +198,22 @@ def run(  # noqa: PLR0913
                 bar.task_ids[0], completed=done, total=total
             ),
         )
-    if timing_only:
-        result = result.without_values()
-    energy, why_not = costs.account(result)
-    if output is not None:
-        save(result, energy, output)
-    if report is not None:
-        with progress_bar("drawing the report", quiet=as_json):
+        if timing_only:
+            result = result.without_values()
+        phase(bar, "pricing")
+        energy, why_not = costs.account(result)
+        if output is not None:
+            phase(bar, f"writing {output.name}")
+            save(result, energy, output)
+        if report is not None:
+            from archsim.report import write_report
+
+            phase(bar, "drawing the report")
             write_report(
                 result,
                 report,
                 account=energy,
-                activity=_over_time(chosen, work.network, tilings, result),
+                activity=_over_time(model, work.network, tilings, result),
                 why_no_energy=why_not,
                 command_line=shlex.join(["archsim", *sys.argv[1:]]),
             )
@@ -208,22 +221,22 @@ def run(  # noqa: PLR0913
         costed = energy.record() if energy else {"energy": None, "why_no_energy": why_not}
         print(json.dumps({**result.record(), **costed}, indent=2))
     else:
-        print_result(result, output_console(), energy, why_not)
+        print_result(result, output_console(wide=wide), energy, why_not)
 
 
 def _over_time(
-    design: Design, network: Network, tilings: dict[str, Tiling], result: NetworkResult
+    model: MachineModel, network: Network, tilings: dict[str, Tiling], result: NetworkResult
 ) -> OverTime | None:
-    """Where the cycles went over time; None where nothing took any, or no tiles tell.
+    """Where the cycles went over time; None where nothing took any, or nothing tells.
 
-    A timeline has no operands: none is made where the tilings were chosen for them.
+    A run over time has no operands: none is made where the tilings were chosen for them.
     """
     chosen_for_values = any(layer.stored for layer in result.layers)
-    if not result.cycles or chosen_for_values or not isinstance(design, CoreDesign):
+    if not result.cycles or chosen_for_values:
         return None
-    return binned(design, network, tilings=tilings)
+    return model.over_time(network, model.taken({"tilings": tilings}))
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("run", short_help="Simulate a network on a design.")(run)
+    app.command("run")(run)

@@ -1,24 +1,25 @@
-"""`archsim trace`: a run over time, for Perfetto and for wave viewers."""
+"""`archsim trace`: show a run over time, for Perfetto and wave viewers."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import typer
 from rich import box
-from rich.progress import Progress
 from rich.table import Table
 
 from archsim.cli.choose import WorkloadOptions, load_workload
 from archsim.cli.options import (
     AsJson,
+    Batch,
     Density,
     DesignName,
     Dimensions,
     Distribution,
+    Force,
     InputFile,
     OperandScheme,
     Prune,
@@ -30,10 +31,8 @@ from archsim.cli.options import (
 )
 from archsim.cli.output import announce_compilation, output_console, progress_bar
 from archsim.cli.run import load_tilings
-from archsim.core.design import Design
-from archsim.core.problem import Tiling
-from archsim.designs.registry import load_design, require_core, with_settings
-from archsim.designs.scnn import Scnn
+from archsim.cli.traced_run import TracedRun
+from archsim.designs.registry import load_design, with_settings
 from archsim.errors import InputError, nearest, require
 from archsim.files import require_new
 from workloads.layers import Network
@@ -64,8 +63,10 @@ def trace(  # noqa: PLR0913
     seed: Seed = 0,
     input_file: InputFile = None,
     dim: Dimensions = None,
+    batch: Batch = None,
     skip_unsupported: SkipUnsupported = False,
     tiling: TilingFile = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Show a run over time: when each unit of the core loads, streams, waits and drains.
@@ -87,6 +88,7 @@ def trace(  # noqa: PLR0913
     chosen = with_settings(load_design(design), settings or [])
     options = WorkloadOptions(
         dims=tuple(dim or ()),
+        batch=batch,
         skip_unsupported=skip_unsupported,
         operands=operands,
         density=density,
@@ -94,12 +96,20 @@ def trace(  # noqa: PLR0913
         distribution=distribution,
         seed=seed,
         input_file=input_file,
+        as_words=True,
     )
-    work = load_workload(workload, options)
-    sparse = isinstance(chosen, Scnn)
-    values = work.operands(chosen.intake) if sparse or vcd is not None else None
-    part = _part(work.network, layer)
-    run = _traced_run(chosen, (work.network, part), load_tilings(tiling), values)
+    with progress_bar(f"reading {workload}", quiet=as_json):
+        work = load_workload(workload, options)
+    model = chosen.machine_model()
+    run_options = model.taken({"tilings": load_tilings(tiling)})
+    wanted = model.timed_by_values or vcd is not None
+    run = TracedRun(
+        model=model,
+        whole_network=work.network,
+        network=(part := _part(work.network, layer)),
+        options=run_options,
+        operands=work.operands(chosen.intake) if wanted else None,
+    )
     announce_compilation()
     with progress_bar(f"timing {part.name}", quiet=as_json) as bar:
         summary = run.summarize(bar, perfetto)
@@ -109,39 +119,7 @@ def trace(  # noqa: PLR0913
     if as_json:
         print(json.dumps(summary, indent=2))
     else:
-        _print(summary)
-
-
-def _traced_run(
-    design: Design, networks: tuple[Network, Network], tilings: dict[str, Tiling], values: Any
-) -> Traced:
-    """What traces the second of the networks, a part of the first."""
-    from archsim.cli.sparse_traced_run import SparseTracedRun
-    from archsim.cli.traced_run import TracedRun
-
-    whole, part = networks
-    if isinstance(design, Scnn):
-        require(not tilings, f"tilings are for cores walked by tiles, not {design.kind}")
-        return SparseTracedRun(design=design, network=part, operands=values)
-    return TracedRun(
-        design=require_core(design, "trace"),
-        whole_network=whole,
-        network=part,
-        all_tilings=tilings,
-        operands=values,
-    )
-
-
-class Traced(Protocol):
-    """A run over time, whatever kind of machine it is of."""
-
-    def summarize(self, bar: Progress, perfetto: Path | None) -> dict[str, Any]:
-        """How long each unit did what; what it did when, as a file."""
-        ...
-
-    def write_vcd(self, bar: Progress, path: Path, *, lanes: bool) -> dict[str, Any]:
-        """Every word at every port."""
-        ...
+        _print(summary, model.steps_are)
 
 
 def _check_outputs(*paths: Path | None) -> None:
@@ -163,7 +141,7 @@ def _part(network: Network, layer: str | None) -> Network:
     return replace(network, name=f"{network.name} {layer}", layers=(known[layer],))
 
 
-def _print(summary: dict[str, Any]) -> None:
+def _print(summary: dict[str, Any], steps_are: str) -> None:
     """A row for each unit and what it did, then the files."""
     cycles: int = summary["cycles"]
     console = output_console()
@@ -191,4 +169,4 @@ def _print(summary: dict[str, Any]) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("trace", short_help="Show a run over time, for Perfetto and wave viewers.")(trace)
+    app.command("trace")(trace)

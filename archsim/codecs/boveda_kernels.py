@@ -11,18 +11,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit  # pyright: ignore[reportUnknownVariableType]
 
 from archsim.codecs.boveda_format import Bytes, Containers, Values
+from archsim.kernels import inlined, kernel
 from archsim.numbers import IntArray
-
-kernel = njit(cache=True, error_model="numpy", nogil=True)
-inlined = njit(inline="always", error_model="numpy")
 
 Form = tuple[int, int, int, int]
 Line = tuple[int, int]
 
 BIT_LENGTH: Bytes = np.array([value.bit_length() for value in range(256)], np.uint8)
+BIT_LENGTH.flags.writeable = False
 
 (
     FINE,
@@ -55,7 +53,7 @@ def group_width(union: int, form: Form) -> int:
     return min(max(bits + form[2], least), form[1])
 
 
-@kernel
+@kernel("??.1, (int, int), (int, int, int, int), (int, int), u1.1")
 def measure(values: Values, line: Line, form: Form, groups: tuple[int, int], widths: Bytes) -> None:
     """Widths of the groups from groups[0] to before groups[1]; values [lines · length]."""
     row, place = divmod(groups[0], line[1])
@@ -71,7 +69,7 @@ def measure(values: Values, line: Line, form: Form, groups: tuple[int, int], wid
             row, place = row + 1, 0
 
 
-@kernel
+@kernel("u1.1, int, i8.1, i8.1")
 def sum_units(widths: Bytes, unit_groups: int, sums: IntArray, same: IntArray) -> None:
     """Of each unit: bits of a column, and groups as wide as the one before in it."""
     for unit in range(len(sums)):
@@ -84,7 +82,7 @@ def sum_units(widths: Bytes, unit_groups: int, sums: IntArray, same: IntArray) -
         sums[unit], same[unit] = total, equal
 
 
-@kernel
+@kernel("(??.1, u1.1), (int, int), (int, int, int, int), (int, int, int), (i8.1, u?.2)")
 def pack(
     source: tuple[Values, Bytes],
     line: Line,
@@ -171,7 +169,7 @@ def _unpack_group(
     return (FINE, 0) if needed == width else (NOT_LEAST, needed)
 
 
-@kernel
+@kernel("(i8.1, u?.2, u1.1), (int, int), (int, int, int, int), (int, int, int), ??.1, i8.1")
 def unpack(
     source: tuple[IntArray, Containers, Bytes],
     line: Line,
@@ -227,7 +225,7 @@ def _get(source: Bytes, at: int, bits: int) -> int:
     return field
 
 
-@kernel
+@kernel("u1.1, int, int, int, u1.1")
 def write_widths(
     widths: Bytes, unit_groups: int, field_bits: int, same: int, metadata: Bytes
 ) -> None:
@@ -251,7 +249,7 @@ def write_widths(
             place = 0
 
 
-@kernel
+@kernel("(u1.1, int, int), (int, int, int, int), (int, int, int), u1.1, i8.1")
 def read_widths(
     metadata: tuple[Bytes, int, int],
     form: Form,
@@ -303,8 +301,6 @@ __all__ = [
     "Form",
     "Line",
     "group_width",
-    "inlined",
-    "kernel",
     "measure",
     "pack",
     "read_widths",

@@ -1,22 +1,16 @@
-"""Work on a range, cut for the cores: kernels that let other threads run share it."""
+"""Work on a range, cut for threads: kernels that let other threads run share it."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+
+from workloads.threads import in_threads, threads
 
 FEWEST_VALUES = 1 << 18
 """Below which a thread costs more than it brings."""
 
 CHUNKS = 4
-"""For each core, since not all take as long."""
-
-
-def cores() -> int:
-    """NUMBA_NUM_THREADS where it is set, else all."""
-    asked = os.environ.get("NUMBA_NUM_THREADS", "")
-    return int(asked) if asked.isdigit() and int(asked) else os.cpu_count() or 1
+"""For each thread, since not all take as long."""
 
 
 def in_chunks(work: Callable[[int, int], None], count: int, values: int) -> None:
@@ -24,11 +18,10 @@ def in_chunks(work: Callable[[int, int], None], count: int, values: int) -> None
 
     values: how many it takes altogether; where few, there is one call and no thread.
     """
-    workers = min(cores(), max(values // FEWEST_VALUES, 1), count)
+    workers = min(threads(), max(values // FEWEST_VALUES, 1), count)
     if workers <= 1:
         work(0, count)
         return
     chunks = min(workers * CHUNKS, count)
     bounds = [count * at // chunks for at in range(chunks + 1)]
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(work, bounds[:-1], bounds[1:]))
+    in_threads(lambda at: work(bounds[at], bounds[at + 1]), range(chunks), most=workers)

@@ -6,7 +6,8 @@ What is counted, and by whom it was published: `archsim.codecs.reference_codecs`
 from __future__ import annotations
 
 from archsim.codecs.boveda_format import Values
-from archsim.codecs.boveda_kernels import Form, Line, group_width, inlined, kernel, wide
+from archsim.codecs.boveda_kernels import Form, Line, group_width, wide
+from archsim.kernels import inlined, kernel
 from archsim.numbers import IntArray
 
 ZERO_RUN_BITS = 4
@@ -14,7 +15,7 @@ FPC_LINE_WORDS = 16
 FPC_LONGEST_RUN = 8
 
 
-@kernel
+@kernel("??.1, int")
 def zero_run_elements(values: Values, unit: int) -> int:
     """Elements of zero-run lists, one a unit of so many values, placeholders included."""
     elements, run = 0, 0
@@ -29,7 +30,7 @@ def zero_run_elements(values: Values, unit: int) -> int:
     return elements
 
 
-@kernel
+@kernel("??.1, int, (int, int, int, int), i8.1")
 def packed_widths(values: Values, unit: int, form: Form, answer: IntArray) -> None:
     """Vectors of form[0] values that are not zero, units apart: their number, sum of widths."""
     union, filled = 0, 0
@@ -50,7 +51,7 @@ def packed_widths(values: Values, unit: int, form: Form, answer: IntArray) -> No
         answer[1] += group_width(union, form)
 
 
-@kernel
+@kernel("??.1, (int, int), (int, int, int, int), int")
 def shapeshifter_bits(values: Values, line: Line, form: Form, field_bits: int) -> int:
     """Of every group the lesser of G + w · (values not zero) and G · w, and its width's field."""
     bits = 0
@@ -93,7 +94,7 @@ def _base_delta(words: Values, size: int, delta: int) -> bool:
     return near
 
 
-@kernel
+@kernel("i8.2, i4.2, i2.2")
 def base_delta_bytes(eights: Values, fours: Values, twos: Values) -> int:
     """Of lines, each seen as words [lines, words] of 8, of 4 and of 2 bytes."""
     total = 0
@@ -136,7 +137,7 @@ def _pattern_bits(word: int) -> int:
     return 32
 
 
-@kernel
+@kernel("i4.1")
 def frequent_pattern_bits(words: Values) -> int:
     """Prefixes and data of words of 32 bits, in lines of FPC_LINE_WORDS."""
     bits, run = 0, 0
@@ -154,7 +155,7 @@ def frequent_pattern_bits(words: Values) -> int:
     return bits
 
 
-@kernel
+@kernel("??.1, int, i8.1")
 def histogram(values: Values, least: int, counts: IntArray) -> None:
     """How often each value from `least` occurs."""
     for at in range(len(values)):

@@ -27,7 +27,7 @@ from archsim.errors import InputError, require, require_whole
 from archsim.numbers import AnyIntArray, IntArray, ceil_div, saturate
 from workloads.errors import WorkloadError
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import Operands, operand_shapes
+from workloads.operands import Operands, Origin, operand_shapes
 from workloads.quantize import MAX_SHIFT, check_bits, requantize_parameters
 
 __all__ = ["MULTIPLIER_BITS", "VectorOperands", "check_vector_operands", "vector_operands"]
@@ -52,7 +52,7 @@ class VectorOperands:
     shift: one for the layer, 0 to 47.
     ifmap_coarse, weight_coarse [filters], ofmap_coarse: gamma_a, gamma_w and gamma_out: what one
     unit of ifmap · scale, of weight · scale and of z stands for.
-    scheme: how the values came about.
+    scheme: how the values came about; weight_origin, ifmap_origin: from where.
 
     Values have the narrowest of int8, int16 and int32 that holds their format; scales are int32.
     Scales are None where the format has none: the core then has no port for them, and counts 1.
@@ -69,6 +69,8 @@ class VectorOperands:
     weight_coarse: Floats
     ofmap_coarse: float
     scheme: str
+    weight_origin: Origin = "given"
+    ifmap_origin: Origin = "given"
 
     def __post_init__(self) -> None:
         filters = self.bias.shape
@@ -124,6 +126,8 @@ def vector_operands(
         weight_coarse=gamma_w,
         ofmap_coarse=gamma_out,
         scheme=f"{operands.scheme}; weights {_said(mac.weight)}; ifmap {_said(mac.activation)}",
+        weight_origin=operands.weight_origin,
+        ifmap_origin=operands.ifmap_origin,
     )
 
 

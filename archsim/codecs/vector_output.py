@@ -31,13 +31,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from math import gcd
 
 import numpy as np
-from numba import njit  # pyright: ignore[reportUnknownVariableType]
 
 from archsim.codecs.vsquant import VectorFormat
 from archsim.errors import InputError, require, require_positive, require_whole
+from archsim.kernels import kernel
 from archsim.numbers import IntArray, ceil_div
 
 __all__ = ["Division", "VectorOutput", "division"]
@@ -165,8 +165,28 @@ class VectorOutput:
 
     @property
     def word_bits(self) -> int:
-        """Bits of an ofmap word: a row's values, and above them the scales of its vectors."""
+        """Bits of a whole row: its values, and the scales of its vectors; as many of a word."""
         return self.lanes * self.form.bits + self.vectors_per_row * (self.form.scale_bits or 0)
+
+    @property
+    def unit_bits(self) -> int:
+        """Bits of a unit, of which values and scales are multiples; a value without scales."""
+        return gcd(self.form.bits, self.form.scale_bits or 0)
+
+    @property
+    def value_units(self) -> int:
+        """Units of a value."""
+        return self.form.bits // self.unit_bits
+
+    @property
+    def scale_units(self) -> int:
+        """Units of a scale; 0 without scales."""
+        return (self.form.scale_bits or 0) // self.unit_bits
+
+    @property
+    def word_units(self) -> int:
+        """Units of an ofmap word."""
+        return self.word_bits // self.unit_bits
 
     @property
     def wait_cycles(self) -> int:
@@ -188,9 +208,9 @@ class VectorOutput:
 
     @property
     def queue_words(self) -> int:
-        """latency_cycles + G: the fewest with which ports that never wait move a word a cycle.
+        """latency_cycles + G: with a packer's latency more, ports that never wait hold up no row.
 
-        A vector's first row is read when the queue has room for all its rows.
+        A vector's first row is read when the queue has room for all words that its rows complete.
         """
         return self.latency_cycles + self.rows_per_vector
 
@@ -263,23 +283,20 @@ def _value_division(form: VectorFormat) -> Division:
     return division(scale, form.largest * scale + scale // 2)
 
 
-_kernel: Any = njit(cache=True, error_model="numpy")
-
-
-@_kernel
+@kernel("i8.2, i8.1, i8.1, i8.1, i8.2")
 def _limited(
     sums: IntArray, bias: IntArray, multiplier: IntArray, limits: IntArray, z: IntArray
 ) -> None:
     """z of every sum; limits are shift, low and high."""
     shift, low, high = limits
-    half = (np.int64(1) << shift) >> 1
+    half = np.int64(1) << (shift - 1) if shift > 0 else np.int64(0)  # 1 << 63 would be negative
     for pixel in range(sums.shape[0]):
         for c in range(sums.shape[1]):
             product = (sums[pixel, c] + bias[c]) * multiplier[c]
             z[pixel, c] = min(max((product + half) >> shift, low), high)
 
 
-@_kernel
+@kernel("i8.2, i8.2, int, int")
 def _divided(z: IntArray, scales: IntArray, length: int, largest: int) -> None:
     """The scale of every vector, and z replaced by q.
 

@@ -30,6 +30,8 @@ from archsim.saved import SavedLayer, SavedResult, parse_result
 if TYPE_CHECKING:
     import pandas as pd
 
+    from archsim.plots.compared import ComparisonPlots
+
 MOVERS = 10
 """How many layers are the largest movers."""
 
@@ -116,6 +118,13 @@ class ResultComparison:
         """
         found = [one for one in self.figures if one.group == name]
         return {one.name: one.values for one in found if one.unit == (unit or found[0].unit)}
+
+    @property
+    def plot(self) -> ComparisonPlots:
+        """Matplotlib figures: `comparison.plot.cycles()`, `.energy()`, `.area()`, `.overview()`."""
+        from archsim.plots.compared import ComparisonPlots
+
+        return ComparisonPlots(self)
 
     def largest_movers(self, count: int | None = MOVERS) -> tuple[ComparedLayer, ...]:
         """The layers whose cycles differ most from the baseline's, by cycles; None for all."""

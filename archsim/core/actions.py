@@ -6,16 +6,10 @@ weight_read                             words read from the weight scratchpad
 accumulator_read, accumulator_write     rows of partial sums, reads for the output included
 array_step                              moving words that enter the array (all PEs busy)
 stationary_step                         stationary words that enter the array
+output_read                             rows of sums that the output stage reads
 ofmap_write                             words that leave through the ofmap port
 
-Of a compressed memory, with <operand> in front; all but the last where the operands are known
-(`archsim.core.compressed_rows`):
-
-row_read, row_write                     banks of rows read and written: two for each group column
-                                        of weights, two for each lane of the ifmap
-entry_read                              banks of directories read
-entry_write                             entries of directories written: one for each group column
-                                        and unit of words of a loaded tile, whatever the values are
+A memory whose capacity hangs on values counts more, with <operand>_ in front (`TileStore.counted`).
 """
 
 from __future__ import annotations
@@ -24,7 +18,7 @@ from collections.abc import Mapping
 
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
-from archsim.core.compressed_store import Store
+from archsim.memory.tile_store import TileStore
 from archsim.numbers import IntArray
 
 ACTIONS = (
@@ -37,11 +31,9 @@ ACTIONS = (
     "accumulator_write",
     "array_step",
     "stationary_step",
+    "output_read",
     "ofmap_write",
 )
-
-ROW_ACTIONS = ("row_read", "row_write", "entry_read", "entry_write")
-"""Of a compressed memory, behind the operand's name."""
 
 _LOADED = {
     "ifmap": (cmd.IFMAP_WORDS, cmd.LOAD_IFMAP),
@@ -96,26 +88,27 @@ def _loaded(tiles: IntArray, operand: str) -> IntArray:
     return tiles[:, words] * tiles[:, load]
 
 
-def count_entry_writes(tiles: IntArray, stores: Mapping[str, Store]) -> dict[str, int]:
-    """The `entry_write` of a layer's tiles [tiles, WALK_COLUMNS]: their units, the last one short.
+def count_store_writes(tiles: IntArray, stores: Mapping[str, TileStore]) -> dict[str, int]:
+    """What memories count of a layer's tiles [tiles, WALK_COLUMNS] whatever their values are.
 
     stores: by operand (`CoreDesign.stores`).
     """
     return {
-        f"{operand}_entry_write": store.columns * int(store.units(_loaded(tiles, operand)).sum())
+        f"{operand}_{action}": count
         for operand, store in stores.items()
+        for action, count in store.count_writes(_loaded(tiles, operand)).items()
     }
 
 
 def count_actions(
-    tiles: IntArray, machine: IntArray, stores: Mapping[str, Store]
+    tiles: IntArray, machine: IntArray, stores: Mapping[str, TileStore]
 ) -> dict[str, int]:
     """The actions of a layer's tiles [tiles, WALK_COLUMNS] that do not hang on values.
 
     machine, stores: of the design (`CoreDesign`).
     """
     work = _folds(tiles, machine)
-    outputs = tiles[:, cmd.OUTPUT_WORDS] * tiles[:, cmd.LAST_K]
+    outputs = tiles[:, cmd.OUTPUT_ROWS] * tiles[:, cmd.LAST_K]
     first = tiles[:, cmd.FIRST_K]
     counts = {
         "ifmap_write": _loaded(tiles, "ifmap"),
@@ -127,7 +120,8 @@ def count_actions(
         "accumulator_write": work["sums"],
         "array_step": work["array_step"],
         "stationary_step": work["stationary_step"],
-        "ofmap_write": outputs,
+        "output_read": outputs,
+        "ofmap_write": tiles[:, cmd.OUTPUT_WORDS],
     }
     plain = {name: int(counts[name].sum()) for name in ACTIONS}
-    return plain | count_entry_writes(tiles, stores)
+    return plain | count_store_writes(tiles, stores)

@@ -43,14 +43,16 @@ COMMAND_FIELDS = (
     CommandField("ifmap_words", 24),
     CommandField("weight_words", 24),
     CommandField("bias_words", 24),
-    CommandField("output_words", 24),
-    CommandField("pixels", 24),  # rows × columns of output pixels in the tile
+    CommandField("output_rows", 24),  # rows of sums that the output stage reads
+    CommandField("pixels", 24),  # images × rows × columns of output pixels in the tile
+    CommandField("pixel_rows", 24),  # of one image
     CommandField("pixel_columns", 24),
     CommandField("column_step", 24),  # elements from one pixel to the next: stride · channels
     CommandField("row_step", 26),  # elements from one row of pixels to the next
     CommandField("row_stride", 8),  # ifmap rows from one row of pixels to the next
     CommandField("pitch", 24),  # elements in a row of the ifmap tile
-    CommandField("height", 16),  # rows of the ifmap tile
+    CommandField("height", 16),  # rows of the ifmap tile, of one image
+    CommandField("image_step", 26),  # elements from one image to the next: height · pitch
     CommandField("element_start", 26, True),  # of the first pixel's window, negative in padding
     CommandField("row_start", 17, True),
     CommandField("address_start", 28, True),  # row_start · pitch
@@ -61,6 +63,8 @@ COMMAND_FIELDS = (
     CommandField("run_step", 24),
     CommandField("run_length", 24),  # elements of a run: S · channels, or channels
     CommandField("filter_steps", 24),  # blocks of `columns` filters; filters if input-stationary
+    CommandField("step_lanes", 16),  # filters of the last block; 1 if input-stationary
+    CommandField("ends_layer", 1),  # the layer's last tile: what is begun of a word leaves
     CommandField("multiplier", 16),
     CommandField("shift", 6),
 )
@@ -77,14 +81,16 @@ COMMAND_FIELDS = (
     IFMAP_WORDS,
     WEIGHT_WORDS,
     BIAS_WORDS,
-    OUTPUT_WORDS,
+    OUTPUT_ROWS,
     PIXELS,
+    PIXEL_ROWS,
     PIXEL_COLUMNS,
     COLUMN_STEP,
     ROW_STEP,
     ROW_STRIDE,
     PITCH,
     HEIGHT,
+    IMAGE_STEP,
     ELEMENT_START,
     ROW_START,
     ADDRESS_START,
@@ -95,6 +101,8 @@ COMMAND_FIELDS = (
     RUN_STEP,
     RUN_LENGTH,
     FILTER_STEPS,
+    STEP_LANES,
+    ENDS_LAYER,
     MULTIPLIER,
     SHIFT,
 ) = range(len(COMMAND_FIELDS))
@@ -106,16 +114,20 @@ COMMAND_FIELDS = (
     TILE_COLUMN,
     TILE_FILTER,
     TILE_CHANNEL,
+    TILE_IMAGES,
     TILE_FILTERS,
     TILE_CHANNELS,
     IFMAP_ROW,
     IFMAP_COLUMN,
-) = range(len(COMMAND_FIELDS), len(COMMAND_FIELDS) + 10)
+    BEGUN_UNITS,
+    OUTPUT_WORDS,
+    WALK_COLUMNS,
+) = range(len(COMMAND_FIELDS), len(COMMAND_FIELDS) + 14)
 """Columns beside the command that say which part of the layer a tile is: its first group, image,
-pixel row and column, filter, channel; its numbers of filters and channels; the first row and
-column of its ifmap region.  The memory side packs operands by them; they do not cross a port."""
-
-WALK_COLUMNS = len(COMMAND_FIELDS) + 10
+pixel row and column, filter, channel; its numbers of images, filters and channels; the first row
+and column of its ifmap regions; the units of an ofmap word that tiles before have begun, and the
+words that leave with its outputs (`archsim.core.packing`).  The memory side packs operands by them;
+they cross no port."""
 
 
 def check_commands(name: str, tiles: IntArray) -> None:

@@ -11,22 +11,26 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from archsim.codecs.boveda_format import BovedaFormat
-from archsim.compressed_memory import Boveda
 from archsim.core import machine as mc
-from archsim.core.actions import ACTIONS, ROW_ACTIONS
-from archsim.core.compressed_store import Store
+from archsim.core.actions import ACTIONS
 from archsim.core.design import Design
 from archsim.core.layer_command import LAYER_FIELDS
 from archsim.core.numerics import Numerics
-from archsim.errors import InputError, require, require_positive, require_rate
-from archsim.memory import OffChip, Plain, Scratchpad
+from archsim.core.pe_array import PeArray
+from archsim.errors import InputError, require, require_clock, require_positive
+from archsim.memory import Bank, OffChip, PlainBank, Scratchpad, Use
+from archsim.memory.plain import kibibytes
+from archsim.memory.tile_store import TileStore
 from archsim.numbers import IntArray
 from archsim.ports import Port
+from energy_models.frozen import FrozenDict
+
+if TYPE_CHECKING:
+    from archsim.machine_model import MachineModel
 
 _DEPTHS = (mc.IFMAP_DEPTH, mc.WEIGHT_DEPTH, mc.ACCUMULATOR_DEPTH, mc.BIAS_DEPTH)
 _WORD_BYTES = (
@@ -37,9 +41,9 @@ _WORD_BYTES = (
 )
 
 
-def kibibytes(count: int) -> Plain:
-    """A plain memory of so many KiB."""
-    return Plain(capacity_bytes=count * 1024)
+SUMS = "its rows of sums are added to, and grow where they lie"
+VECTORS = "its words are vectors with scales, not values of one width"
+"""Why words must be stored as they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,57 +51,82 @@ class CoreDesign(Design):
     """The memories and the clock of a core.  Subclasses are frozen dataclasses too.
 
     ifmap_memory, weight_memory, accumulator_memory: scratchpads of two halves each; bias_words:
-    words in each half of the bias memory; off_chip: what fills them; clock_hz: of the core.
+    words in each half of the bias memory, bias_memory: its kind; off_chip: what fills them;
+    clock_hz: of the core.
     """
 
     ifmap_memory: Scratchpad = field(default_factory=lambda: kibibytes(64))
     weight_memory: Scratchpad = field(default_factory=lambda: kibibytes(64))
     accumulator_memory: Scratchpad = field(default_factory=lambda: kibibytes(64))
     bias_words: int = 512
+    bias_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
     off_chip: OffChip = field(default_factory=OffChip)
     clock_hz: float = 500e6
 
     words_are_values: ClassVar[bool] = True
-    """Whether a lane of an operand's word is one value; else no memory can compress the words."""
+    """Whether a lane of an operand's word is one value; else words are to be stored as they are."""
     command_queue_depth: ClassVar[int] = 4
     tile_interval_cycles: ClassVar[int] = 10
     """Between tile commands, and from a layer's command to its first: eight products in turn."""
+    pack_latency_cycles: ClassVar[int] = 1
+    """Of the packer of outputs into words."""
     address_latency_cycles: ClassVar[int] = 1
     align_latency_cycles: ClassVar[int] = 1
+
+    def machine_model(self) -> MachineModel:
+        """The model of all cores that are walked by tiles."""
+        from archsim.tile_machine import TileMachine
+
+        return TileMachine(self)
 
     def check_memories(self) -> None:
         """Raise `InputError` for memories that cannot hold two words a half; called last."""
         require_positive(bias_words=self.bias_words)
-        require_rate(clock_hz=self.clock_hz)
+        require_clock(self.clock_hz)
         for name in ("ifmap", "weight", "accumulator"):
-            self._check_kind(name)
+            self._check_kind(name, self.memory(name))
             require(
                 self.sure_depth(name) >= 2,
                 f"{name}_memory holds {self.memory(name).capacity_bytes} bytes, but two halves of "
                 f"two words of {self.word_bits(name)} bits need "
                 f"{4 * self.word_bits(name) // 8} bytes",
             )
+        self._check_kind("bias", self.bias_memory)
+        sums = self.accumulator_memory
+        require(
+            (sums.read_latency_cycles, sums.write_latency_cycles) == (1, 0),
+            f"accumulator_memory must be read in 1 cycle and written in 0, for a row is added to "
+            f"the cycle behind its last sum, not in {sums.read_latency_cycles} and "
+            f"{sums.write_latency_cycles}",
+        )
 
-    def _check_kind(self, name: str) -> None:
-        """Whether a memory can hold the words: those of sums, and of no single values, plainly."""
-        memory = self.memory(name)
-        if isinstance(memory, Plain):
-            return
-        field_name = f"{name}_memory"
-        require(
-            name != "accumulator",
-            f"{field_name} must be plain: its rows of sums are added to, and grow where they lie",
-        )
-        require(
-            self.words_are_values,
-            f"{field_name} of a {self.kind} core must be plain: its words are vectors with scales, "
-            f"not values of one width",
-        )
-        lane_bits = next(port.lane_bits for port in self.data_ports if port.name == name)
+    def _check_kind(self, name: str, memory: Bank) -> None:
+        """Whether a memory can hold the words."""
+        use = self.use(name)
         try:
-            memory.check_word(lane_bits)
+            memory.check(use)
         except InputError as error:
-            raise InputError(f"{field_name}: {error}") from error
+            if use.must_be_plain and str(error) == use.must_be_plain:
+                raise
+            raise InputError(f"{use.field}: {error}") from error
+
+    def use(self, name: str) -> Use:
+        """What "ifmap", "weight", "accumulator" or "bias" keep, and how they are read."""
+        if name == "accumulator":
+            bits, signed, as_is = (self.accumulator_word_bits,), (True,), SUMS
+        else:
+            port = next(one for one in self.data_ports if one.name == name)
+            bits, signed = port.lane_bits, port.lane_signed
+            as_is = "" if self.words_are_values else VECTORS
+        return Use(
+            name=name,
+            field=f"{name}_memory",
+            lane_bits=bits,
+            lane_signed=signed,
+            by_lane=name == "ifmap",
+            as_is=as_is,
+            machine=f" of a {self.kind} core" if as_is == VECTORS else "",
+        )
 
     def memory(self, name: str) -> Scratchpad:
         """The scratchpad of "ifmap", "weight" or "accumulator"."""
@@ -108,34 +137,16 @@ class CoreDesign(Design):
         }[name]
 
     @cached_property
-    def compressed_memories(self) -> dict[str, Boveda]:
-        """The compressed scratchpads of operands, by operand."""
-        memories = {name: self.memory(name) for name in ("ifmap", "weight")}
-        return {name: one for name, one in memories.items() if isinstance(one, Boveda)}
+    def stores(self) -> dict[str, TileStore]:
+        """The scratchpads of operands whose capacity hangs on values, by operand."""
+        found = {name: self.memory(name).by_value(self.use(name)) for name in ("ifmap", "weight")}
+        return FrozenDict({name: one for name, one in found.items() if one is not None})
 
     @property
     def actions(self) -> tuple[str, ...]:
         """What its performance counters count (`archsim.core.actions`)."""
-        rows = (f"{name}_{what}" for name in self.compressed_memories for what in ROW_ACTIONS)
-        return (*ACTIONS, *rows)
-
-    @cached_property
-    def stores(self) -> dict[str, Store]:
-        """The compressed scratchpads with the words that they hold, by operand."""
-        ports = {port.name: port for port in self.data_ports}
-        return {
-            name: Store(
-                name=name,
-                memory=memory,
-                lanes=ports[name].lanes,
-                form=BovedaFormat(
-                    group=memory.group,
-                    container_bits=ports[name].lane_bits[0],
-                    signed=ports[name].lane_signed[0],
-                ),
-            )
-            for name, memory in self.compressed_memories.items()
-        }
+        stores = self.stores.items()
+        return (*ACTIONS, *(f"{name}_{what}" for name, one in stores for what in one.counted))
 
     def depth(self, name: str) -> int:
         """Words that can be addressed in one half of a scratchpad."""
@@ -238,12 +249,19 @@ class CoreDesign(Design):
             mc.OFFCHIP_BURST_BYTES: memory.burst_bytes,
             mc.OFFCHIP_SHARED: int(memory.shared),
         }
-        return np.array([given[column] for column in range(mc.MACHINE_COLUMNS)], np.int64)
+        vector = np.array([given[column] for column in range(mc.MACHINE_COLUMNS)], np.int64)
+        vector.flags.writeable = False
+        return vector
 
     @property
     @abstractmethod
     def array_columns(self) -> Mapping[int, int]:
         """The array's columns of `machine`: from ROWS to IFMAP_LANES, and OUTPUT_VECTOR."""
+
+    @cached_property
+    @abstractmethod
+    def pes(self) -> PeArray:
+        """The PEs, and which of them does which product."""
 
     @cached_property
     @abstractmethod

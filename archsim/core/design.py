@@ -10,6 +10,7 @@ from archsim.core.numerics import Intake
 from archsim.memory import OffChip
 
 if TYPE_CHECKING:
+    from archsim.machine_model import MachineModel
     from energy_models.component import Component
 
 
@@ -23,6 +24,10 @@ class Design(ABC):
     clock_hz: float
     off_chip: OffChip
 
+    @abstractmethod
+    def machine_model(self) -> MachineModel:
+        """What the machine does: how it computes a network, what crosses its ports, and when."""
+
     @property
     @abstractmethod
     def intake(self) -> Intake:
@@ -30,7 +35,7 @@ class Design(ABC):
 
     @abstractmethod
     def word_bits(self, name: str) -> int:
-        """Width of a word of the port "ifmap", "weight", "bias" or "ofmap"."""
+        """Width of a word of the port "ifmap", "weight", "bias" or "ofmap"; 0 without the port."""
 
     @property
     @abstractmethod

@@ -12,16 +12,16 @@ import numpy.typing as npt
 from archsim.arithmetic.dot_product import DotProduct
 from archsim.arithmetic.float_sum import FloatOutput
 from archsim.arithmetic.formats import FloatFormat
-from archsim.core import commands as cmd
 from archsim.core import layout
 from archsim.core.float_values import float_sums
-from archsim.core.integer_numerics import operand_words, stack
+from archsim.core.integer_numerics import operand_words, output_words
 from archsim.core.numerics import Drawing, TiledLayer
+from archsim.core.operand_check import require_one_scale
 from archsim.core.problem import Problem, Tiling, problem_of
 from archsim.errors import InputError, require
 from archsim.numbers import IntArray, bit_ceil
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import Operands, operand_shapes, synthetic
+from workloads.operands import Operands, Origin, operand_shapes, synthetic
 
 SOURCE_BITS = 16
 SYNTHETIC_BITS = 12
@@ -33,13 +33,15 @@ class FloatOperands:
     """Patterns, int64, in the layer's shapes (`workloads.operands.Operands`).
 
     ifmap, weight: of the operand format; bias [filters]: of the accumulator's, or None.
-    scheme: how the values came about.
+    scheme: how the values came about; weight_origin, ifmap_origin: from where.
     """
 
     ifmap: IntArray
     weight: IntArray
     bias: IntArray | None
     scheme: str
+    weight_origin: Origin = "given"
+    ifmap_origin: Origin = "given"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +59,11 @@ class FloatNumerics:
     def source_bits(self) -> int:
         """Integers are made floats; at 16 bits FP16 loses more than they do."""
         return SOURCE_BITS
+
+    @property
+    def whole_files(self) -> bool:
+        """Operands are made others anyway."""
+        return False
 
     @property
     def problem_key(self) -> str:
@@ -112,6 +119,7 @@ class FloatNumerics:
         )
         if isinstance(operands, FloatOperands):
             return operands
+        require_one_scale(layer, operands)
         scales = operands.ifmap_scale, operands.weight_scale
         require(
             all(np.isfinite(scales)),
@@ -126,11 +134,17 @@ class FloatNumerics:
             weight=_encoded(self._format, operands.weight, scales[1]),
             bias=bias,
             scheme=f"{operands.scheme}; as floats of {self._format.bits} bits",
+            weight_origin=operands.weight_origin,
+            ifmap_origin=operands.ifmap_origin,
         )
 
     def scaling(self, operands: FloatOperands) -> tuple[int, int]:
         """Floats have none."""
         return 1, 0
+
+    def may_share(self, operands: FloatOperands) -> bool:
+        """Where the ifmap is finite: 0 times an infinity would be a NaN in every group."""
+        return bool(np.isfinite(self._format.decode(np.unique(operands.ifmap))).all())
 
     def stored(self, layer: Conv2d | MatMul, operands: FloatOperands) -> tuple[IntArray, IntArray]:
         """Patterns of ifmap and weights, split as in `layout`."""
@@ -147,9 +161,18 @@ class FloatNumerics:
         operands: FloatOperands,
         stored: tuple[IntArray, IntArray],
     ) -> IntArray:
-        """Patterns of the ofmap [images, groups, P, Q, K]."""
+        """Patterns of the ofmap [images, groups, P, Q, K].
+
+        Raises `InputError` for groups side by side where the ifmap is not finite.
+        """
         problem = self.problem(layer)
-        sums = float_sums(problem, *stored, self.dot, tiling.channels)
+        if tiling.groups > 1:
+            require(
+                self.may_share(operands),
+                f"{layer.name}: groups must be 1, not {tiling.groups}: the ifmap has infinities or "
+                f"NaNs, which zeros of other groups would make NaNs of",
+            )
+        sums = float_sums(problem, *stored, self.dot, tiling.channels, tiling.groups)
         bias: IntArray | int = 0
         if operands.bias is not None:
             split = layout.split_bias(layer, problem, operands.bias)
@@ -170,50 +193,19 @@ class FloatNumerics:
         return self.output.ofmap.decode(joined).astype(np.float32)
 
     def words(self, tiled: TiledLayer, operands: FloatOperands) -> dict[str, IntArray]:
-        """The words of the four ports of data.
-
-        A lane without a filter has weights +0, and shows what they make of the pixel: a NaN where
-        an infinity passed by.
-        """
-        layer, problem, tiles = tiled.layer, tiled.problem, tiled.tiles
+        """The words of the four ports of data."""
+        layer, problem = tiled.layer, tiled.problem
         ifmap, weight = self.stored(layer, operands)
         bias = np.zeros((problem.groups, problem.filters), np.int64)
         if operands.bias is not None:
             bias = layout.split_bias(layer, problem, operands.bias)
         ofmap = self._patterns(layer, tiled.tiling, operands, (ifmap, weight))
-        idle = self._idle(tiled, ifmap)
-        columns = self.columns
-        lanes = bit_ceil(self.dot.length), columns, columns
+        whole = layout.side_by_side(ofmap, tiled.tiling.groups, (1, 4))
+        lanes = bit_ceil(self.dot.length), self.columns, self.columns
         return {
-            **operand_words(tiles, (ifmap, weight, bias), lanes),
-            "ofmap": stack(
-                tiles[tiles[:, cmd.LAST_K] == 1],
-                lambda row: self._ofmap_words(row, ofmap, idle),
-                columns,
-            ),
+            **operand_words(tiled, (ifmap, weight, bias), lanes),
+            "ofmap": output_words(tiled.tiles, whole, self.columns),
         }
-
-    def _idle(self, tiled: TiledLayer, ifmap: IntArray) -> IntArray:
-        """The ofmap of a filter of zeros without a bias: [images, groups, P, Q, 1]."""
-        problem = replace(tiled.problem, filters=1)
-        weight = np.zeros(
-            (problem.groups, 1, problem.kernel_height, problem.kernel_width, problem.channels),
-            np.int64,
-        )
-        sums = float_sums(problem, ifmap, weight, self.dot, tiled.tiling.channels)
-        return self.output.compute(sums, 0, bool(problem.relu))
-
-    def _ofmap_words(self, row: IntArray, ofmap: IntArray, idle: IntArray) -> IntArray:
-        """The words of an output tile: whole rows of lanes, those without a filter idle."""
-        short = -row[cmd.TILE_FILTERS] % self.columns
-        if not short:
-            return layout.ofmap_words(row, ofmap, self.columns, None)
-        end = row[cmd.TILE_FILTER] + row[cmd.TILE_FILTERS]
-        filled = np.repeat(idle, short, axis=-1)
-        whole: Any = np.concatenate([ofmap[..., :end], filled], axis=-1)
-        longer = row.copy()
-        longer[cmd.TILE_FILTERS] += short
-        return layout.ofmap_words(longer, whole, self.columns, None)
 
 
 def _encoded(form: FloatFormat, integers: npt.NDArray[Any], scale: float) -> IntArray:

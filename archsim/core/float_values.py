@@ -8,25 +8,24 @@ float64, where every step is exact (`_chunks` says why).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit  # pyright: ignore[reportUnknownVariableType]
 
 from archsim.arithmetic.dot_product import DotProduct
 from archsim.arithmetic.float_datapath import FloatDatapath
 from archsim.arithmetic.float_sum import add_floats, adder
 from archsim.arithmetic.formats import FloatFormat
-from archsim.core.kernel import kernel
+from archsim.core.float_order import block_elements, elements
 from archsim.core.problem import Problem
 from archsim.core.values import margins
 from archsim.errors import require, require_positive
+from archsim.kernels import kernel
 from archsim.numbers import IntArray
+from workloads.threads import in_threads
 
 __all__ = ["float_sums"]
 
@@ -44,8 +43,6 @@ PANEL_ELEMENTS = 128
 
 ROWS = 1024
 """Rows of a job: the share of the work that a thread takes at a time."""
-
-_threaded = njit(cache=True, error_model="numpy", nogil=True)
 
 _LOW, _HIGH = 2.0**-300, 2.0**200
 """Below and above the powers of all finite numbers (and of products, below)."""
@@ -196,7 +193,10 @@ def _pattern(value: Any, unit: _Unit) -> int:
     return pattern + ((special + 1) << unit.fraction_bits) if negative else pattern
 
 
-@_threaded
+@kernel(
+    "_Side(f4.1, i8.1, i8.1), _Side(f4.1, i8.1, i8.1), i8.1, (*), _Unit(int, int, int, float, "
+    "float, float, float, float, float, float, bool), float"
+)
 def _products(
     rows: _Side, columns: _Side, ends: IntArray, lanes: Any, unit: _Unit, least: float
 ) -> IntArray:
@@ -263,20 +263,6 @@ def _wide_sums(dot: DotProduct, pixels: _Side, filters: _Side, ends: IntArray) -
     return total.reshape(m, n)
 
 
-def _elements(problem: Problem, channel_tile: int, length: int) -> tuple[IntArray, IntArray]:
-    """Elements of a filter [R, S, C] in order, -1 where a chunk is filled up; the tiles' ends."""
-    rows, columns = problem.kernel_height, problem.kernel_width
-    shape = (rows, columns, problem.channels)
-    every = np.arange(rows * columns * problem.channels).reshape(shape)
-    runs = rows if problem.dilation_width == 1 else rows * columns
-    parts: list[IntArray] = []
-    for first in range(0, problem.channels, channel_tile):
-        run = every[:, :, first : first + channel_tile].reshape(runs, -1)
-        filled = np.pad(run, ((0, 0), (0, -run.shape[1] % length)), constant_values=-1)
-        parts.append(filled.reshape(-1))
-    return np.concatenate(parts), np.cumsum([len(part) for part in parts])
-
-
 def _padded(ifmap: IntArray, problem: Problem) -> IntArray:
     """The ifmap with the +0 that the windows reach into."""
     return np.pad(ifmap, ((0, 0), (0, 0), *margins(problem), (0, 0)))
@@ -335,7 +321,12 @@ def _checked(problem: Problem, dot: DotProduct, operands: tuple[IntArray, IntArr
 
 
 def float_sums(
-    problem: Problem, ifmap: IntArray, weight: IntArray, dot: DotProduct, channel_tile: int
+    problem: Problem,
+    ifmap: IntArray,
+    weight: IntArray,
+    dot: DotProduct,
+    channel_tile: int,
+    groups: int = 1,
 ) -> IntArray:
     """Patterns of the sums [images, groups, P, Q, K], int64, of split operands (patterns too).
 
@@ -344,6 +335,9 @@ def float_sums(
     of `dot`.  In a tile, for every kernel row: its S · C_tile elements, or with a dilation_width
     each of its S taps alone, in chunks of `dot.length`, the last filled up with +0 · +0; and
     sums ← dot(chunk of the ifmap, chunk of the weight, sums).  Padding is +0.
+    groups: that lie side by side, in one tile (`Problem.side_by_side`): then a run holds the
+    channels of all groups of a block, and those of others, which must be finite, are products
+    of 0.
 
     Equal in every bit to `DotProduct.compute`, which is called itself (about a hundred times as
     slow) where the aligned sum has more than WIDEST_EXACT bits.  Raises InputError for integers,
@@ -351,9 +345,13 @@ def float_sums(
     """
     require_positive(channel_tile=channel_tile)
     _checked(problem, dot, (ifmap, weight))
-    elements, ends = _elements(problem, channel_tile, dot.length)
+    if groups == 1:
+        places = [elements(problem, channel_tile, dot.length)]
+    else:
+        places = block_elements(problem, groups, dot.length)
     padded = _padded(ifmap, problem)
-    starts, offsets = _addresses(problem, elements, padded.shape[3])
+    walks = [_addresses(problem, order, padded.shape[3]) for order, _ in places]
+    starts = walks[0][0]
     shape = (problem.images, problem.groups, len(starts), problem.filters)
     answer = np.empty(shape, np.int64)
     whole = (*shape[:2], problem.out_height, problem.out_width, problem.filters)
@@ -365,10 +363,10 @@ def float_sums(
 
     def share(job: tuple[int, int, slice]) -> None:
         image, group, part = job
-        pixels = _Side(x[image, group].reshape(-1), starts[part], offsets)
-        filters = _Side(w[group].reshape(-1), weight_starts, elements)
+        order, ends = places[group % groups]
+        pixels = _Side(x[image, group].reshape(-1), starts[part], walks[group % groups][1])
+        filters = _Side(w[group].reshape(-1), weight_starts, order)
         answer[image, group, part] = work(dot, pixels, filters, ends)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(share, _jobs(problem)))
+    in_threads(share, _jobs(problem))
     return answer.reshape(whole)

@@ -1,18 +1,24 @@
-"""Integers with one scale a tensor: signed operands, sums that wrap, requantised by the layer."""
+"""Integers with one scale a tensor: signed operands, sums that wrap, requantised by the layer.
+
+Of a quantised file's integers, with zero points and a scale a filter, the ofmap is the file's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from archsim.core import commands as cmd
 from archsim.core import layout
+from archsim.core.file_numerics import FileOfmap, core_operands, file_ofmap
 from archsim.core.numerics import Drawing, TiledLayer
-from archsim.core.operand_check import check_integers
+from archsim.core.operand_check import check_integers, require_one_scale
 from archsim.core.problem import Problem, Tiling, problem_of
-from archsim.core.values import compute, requantize
+from archsim.core.values import compute
 from archsim.numbers import AnyIntArray, IntArray
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
@@ -23,11 +29,19 @@ Bias = IntArray | None
 
 @dataclass(frozen=True, kw_only=True)
 class IntegerIntake:
-    """`Intake` of `workloads.operands.Operands`, as they are."""
+    """`Intake` of `workloads.operands.Operands`, as they are.
+
+    whole_files: operands may be those of a quantised file, with zero points and a scale a filter.
+    """
 
     operand_bits: int
     accumulator_bits: int
     multiplier_bits: int
+
+    @property
+    def whole_files(self) -> bool:
+        """Only where `Numerics` makes the file's ofmap of them."""
+        return False
 
     @property
     def source_bits(self) -> int:
@@ -48,6 +62,8 @@ class IntegerIntake:
         """The operands, checked (`archsim.core.operand_check`)."""
         widths = (self.operand_bits, self.accumulator_bits, self.multiplier_bits)
         check_integers(layer, operands, widths)
+        if not self.whole_files:
+            require_one_scale(layer, operands)
         return operands
 
 
@@ -66,6 +82,11 @@ class IntegerNumerics(IntegerIntake):
     columns_are_pixels: bool = False
 
     @property
+    def whole_files(self) -> bool:
+        """With the file's rule for the ofmap (`archsim.core.file_numerics`)."""
+        return True
+
+    @property
     def problem_key(self) -> str:
         """All of them see a layer alike."""
         return "channels"
@@ -77,6 +98,10 @@ class IntegerNumerics(IntegerIntake):
     def scaling(self, operands: Operands) -> tuple[int, int]:
         """Multiplier and shift of the layer."""
         return operands.multiplier, operands.shift
+
+    def may_share(self, operands: Operands) -> bool:
+        """Integers always."""
+        return True
 
     def stored(self, layer: Conv2d | MatMul, operands: Operands) -> Stored:
         """Ifmap and weights, split as in `layout`."""
@@ -101,16 +126,30 @@ class IntegerNumerics(IntegerIntake):
         tiling: Tiling,
         operands: Operands,
         stored: Stored | None = None,
-    ) -> IntArray:
-        """The integers that the core computes; sums wrap, so the tiling does not matter."""
+    ) -> npt.NDArray[np.integer[Any]]:
+        """The integers that the core computes; sums wrap, so the tiling does not matter.
+
+        Of a quantised file's operands those that the file makes (`archsim.core.file_numerics`).
+        """
+        if operands.file is not None:
+            return self.as_file(layer, operands).ofmap
         problem = self.problem(layer)
         bias = self._bias(layer, problem, operands.bias)
         split = (*(stored or self.stored(layer, operands)), bias)
         return layout.join_ofmap(layer, problem, self._compute(problem, split, operands))
 
+    def as_file(self, layer: Conv2d | MatMul, operands: Operands) -> FileOfmap:
+        """What a quantised file's operands make, and where the core's rounding differs."""
+        return file_ofmap(layer, self.problem(layer), operands, self.operand_bits)
+
     def words(self, tiled: TiledLayer, operands: Operands) -> dict[str, IntArray]:
-        """The words of the four ports of data."""
-        problem, tiles = tiled.problem, tiled.tiles
+        """The words of the four ports of data.
+
+        Of a quantised file's operands, zero points are in the bias, and the ofmap is what the core
+        makes of them.  Raises InputError where it lacks what the file's ofmap needs.
+        """
+        operands = core_operands(tiled.layer, operands)
+        problem = tiled.problem
         stored, given = (
             self.stored(tiled.layer, operands),
             self._bias(tiled.layer, problem, operands.bias),
@@ -118,24 +157,28 @@ class IntegerNumerics(IntegerIntake):
         ifmap, weight = stored[0].astype(np.int64), stored[1].astype(np.int64)
         bias = np.zeros((problem.groups, problem.filters), np.int64) if given is None else given
         ofmap = self._compute(problem, (*stored, given), operands)
-        padding = None
-        if self.columns_are_pixels:
-            nothing = np.zeros((problem.groups, problem.filters), np.int64)
-            scaling, relu = self.scaling(operands), bool(problem.relu)
-            padding = requantize(nothing, bias, scaling, relu, self.operand_bits)
-        lanes, columns = (self.ifmap_lanes, self.weight_lanes, self.bias_lanes), self.columns
+        whole = layout.side_by_side(ofmap, tiled.tiling.groups, (1, 4))
+        lanes = self.ifmap_lanes, self.weight_lanes, self.bias_lanes
         return {
-            **operand_words(tiles, (ifmap, weight, bias), lanes, moving=self.columns_are_pixels),
-            "ofmap": stack(
-                tiles[tiles[:, cmd.LAST_K] == 1],
-                lambda row: layout.ofmap_words(row, ofmap, columns, padding),
-                columns,
-            ),
+            **operand_words(tiled, (ifmap, weight, bias), lanes, moving=self.columns_are_pixels),
+            "ofmap": output_words(tiled.tiles, whole, self.columns, moving=self.columns_are_pixels),
         }
 
 
+def output_words(
+    tiles: IntArray, ofmap: IntArray, columns: int, *, moving: bool = False
+) -> IntArray:
+    """The words of the ofmap, split as in `layout`: [words, columns].
+
+    moving: a row of sums holds pixels of a filter, not filters of a pixel.
+    """
+    parts = (layout.ofmap_part(row, ofmap) for row in tiles[tiles[:, cmd.LAST_K] == 1])
+    streams = [layout.as_rows(part.T if moving else part, columns) for part in parts]
+    return layout.packed(streams, columns)
+
+
 def operand_words(
-    tiles: IntArray,
+    tiled: TiledLayer,
     operands: tuple[IntArray, IntArray, IntArray],
     lanes: tuple[int, int, int],
     *,
@@ -145,7 +188,10 @@ def operand_words(
 
     moving: weights enter the rows of the array (`layout.weight_words`).
     """
-    ifmap, weight, bias = operands
+    tiles, groups = tiled.tiles, tiled.tiling.groups
+    ifmap = layout.side_by_side(operands[0], groups, (1, 4))
+    weight = layout.block_diagonal(operands[1], groups)
+    bias = layout.side_by_side(operands[2], groups, (0, 1))
     return {
         "ifmap": stack(
             tiles[tiles[:, cmd.LOAD_IFMAP] == 1],

@@ -20,9 +20,17 @@ def _pair(name: str, bits: int) -> tuple[CommandField, CommandField]:
     return CommandField(f"{name}_full", bits), CommandField(f"{name}_last", bits)
 
 
+PIXEL_SIZES = tuple(
+    f"{images}_{rows}_{columns}"
+    for images in ("full", "last")
+    for rows in ("full", "last")
+    for columns in ("full", "last")
+)
+"""Which of their two sizes a tile's images, pixel rows and pixel columns have."""
+
 LAYER_FIELDS = (
     CommandField("groups", 16),
-    CommandField("images", 16),
+    CommandField("image_tiles", 16),
     CommandField("row_tiles", 16),
     CommandField("column_tiles", 24),
     CommandField("filter_tiles", 16),
@@ -36,21 +44,18 @@ LAYER_FIELDS = (
     CommandField("column_window", 25, True),
     CommandField("column_advance", 24),
     *_pair("column_span", 24),
+    *_pair("images", 16),
+    *_pair("pixel_rows", 24),
     *_pair("pixel_columns", 24),
-    CommandField("pixels_full_full", 24),  # rows full or last, columns full or last
-    CommandField("pixels_full_last", 24),
-    CommandField("pixels_last_full", 24),
-    CommandField("pixels_last_last", 24),
-    CommandField("blocks_full_full", 24),  # accumulator words of a tile for one filter step
-    CommandField("blocks_full_last", 24),
-    CommandField("blocks_last_full", 24),
-    CommandField("blocks_last_last", 24),
+    *(CommandField(f"pixels_{sizes}", 24) for sizes in PIXEL_SIZES),
+    *(CommandField(f"blocks_{sizes}", 24) for sizes in PIXEL_SIZES),  # rows of sums a filter step
     *_pair("channels", 24),
     *_pair("column_step", 24),
     *_pair("run_step", 24),
     *_pair("run_length", 24),
     *_pair("step_words", 24),  # weight words of a tile for one filter step
     *_pair("filter_steps", 24),
+    *_pair("step_lanes", 16),  # filters of a tile's last filter step
     CommandField("row_stride", 8),
     CommandField("taps", 8),
     CommandField("tap_rows", 8),
@@ -73,6 +78,7 @@ def _paired(name: str, values: dict[str, int]) -> dict[str, int]:
 
 
 def _pixel_fields(problem: Problem, tiling: Tiling, machine: IntArray) -> dict[str, int]:
+    images = _sizes(problem.images, tiling.images)
     rows = _sizes(problem.out_height, tiling.pixel_rows)
     columns = _sizes(problem.out_width, tiling.pixel_columns)
     reach_rows = (problem.kernel_height - 1) * problem.dilation_height
@@ -86,16 +92,18 @@ def _pixel_fields(problem: Problem, tiling: Tiling, machine: IntArray) -> dict[s
             "column_span",
             {k: (n - 1) * problem.stride_width + reach_columns for k, n in columns.items()},
         ),
+        **_paired("images", images),
+        **_paired("pixel_rows", rows),
         **_paired("pixel_columns", columns),
         "row_advance": rows["full"] * problem.stride_height,
         "column_advance": columns["full"] * problem.stride_width,
     }
     block = int(machine[mc.COLUMNS]) if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY else 1
-    for row, row_pixels in rows.items():
-        for column, column_pixels in columns.items():
-            pixels = row_pixels * column_pixels
-            fields[f"pixels_{row}_{column}"] = pixels
-            fields[f"blocks_{row}_{column}"] = ceil_div(pixels, block)
+    for sizes in PIXEL_SIZES:
+        image, row, column = sizes.split("_")
+        pixels = images[image] * rows[row] * columns[column]
+        fields[f"pixels_{sizes}"] = pixels
+        fields[f"blocks_{sizes}"] = ceil_div(pixels, block)
     return fields
 
 
@@ -130,7 +138,7 @@ def describe(
     filters = _sizes(problem.filters, tiling.filters)
     fields: dict[str, Any] = {
         "groups": problem.groups,
-        "images": problem.images,
+        "image_tiles": ceil_div(problem.images, tiling.images),
         "row_tiles": ceil_div(problem.out_height, tiling.pixel_rows),
         "column_tiles": ceil_div(problem.out_width, tiling.pixel_columns),
         "filter_tiles": ceil_div(problem.filters, tiling.filters),
@@ -143,6 +151,7 @@ def describe(
         **_pixel_fields(problem, tiling, machine),
         **_channel_fields(problem, tiling, machine),
         **_paired("filter_steps", {k: ceil_div(n, unit) for k, n in filters.items()}),
+        **_paired("step_lanes", {k: (n - 1) % unit + 1 for k, n in filters.items()}),
         "row_stride": problem.stride_height,
         "taps": problem.kernel_height,
         "tap_rows": problem.dilation_height,

@@ -6,6 +6,7 @@ weight [groups, K, R, S, C], bias [groups, K], ofmap [images, groups, P, Q, K].
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -65,6 +66,40 @@ def join_ofmap(layer: Conv2d | MatMul, problem: Problem, ofmap: IntArray) -> Int
     return joined.reshape(layer.batch, layer.filters, layer.ofmap_height, layer.ofmap_width)
 
 
+def side_by_side(
+    values: npt.NDArray[Integer], groups: int, axes: tuple[int, int]
+) -> npt.NDArray[Integer]:
+    """Groups of a split array in blocks: [… G … C …] as [… ⌈G / groups⌉ … groups · C …].
+
+    axes: of the groups, and of what is counted in each, behind it.  Empty groups, which fill the
+    last block up, are zeros.
+    """
+    if groups == 1:
+        return values
+    outer, inner = axes[0] % values.ndim, axes[1] % values.ndim
+    blocks = np.moveaxis(blocks_of(values, groups, outer), outer + 1, inner)
+    size = groups * values.shape[inner]
+    shape = (*blocks.shape[:inner], size, *blocks.shape[inner + 2 :])
+    return np.ascontiguousarray(blocks.reshape(shape))
+
+
+def block_diagonal(weight: npt.NDArray[Integer], groups: int) -> npt.NDArray[Integer]:
+    """Weights [G, K, R, S, C, …] in blocks: [⌈G / groups⌉, groups · K, R, S, groups · C, …].
+
+    A filter's weights are 0 in the channels of other groups of its block.
+    """
+    if groups == 1:
+        return weight
+    split = blocks_of(weight, groups, 0)
+    blocks, _, filters, rows, columns, channels = split.shape[:6]
+    shape = (blocks, groups, filters, rows, columns, groups, channels, *split.shape[6:])
+    whole = np.zeros(shape, weight.dtype)
+    for group in range(groups):
+        whole[:, group, :, :, :, group] = split[:, group]
+    sizes = (blocks, groups * filters, rows, columns, groups * channels)
+    return whole.reshape(*sizes, *split.shape[6:])
+
+
 def blocks_of(values: npt.NDArray[Integer], size: int, axis: int) -> npt.NDArray[Integer]:
     """Pad `axis` with zeros to a multiple of `size` and split it into [blocks, size]."""
     axis %= values.ndim
@@ -78,10 +113,10 @@ def blocks_of(values: npt.NDArray[Integer], size: int, axis: int) -> npt.NDArray
 
 
 def ifmap_part(row: IntArray, ifmap: npt.NDArray[Integer]) -> npt.NDArray[Integer]:
-    """A tile's ifmap region: [rows, columns, channels, …]."""
+    """A tile's ifmap regions: [images, rows, columns, channels, …]."""
     width = row[cmd.PITCH] // row[cmd.TILE_CHANNELS]
     return ifmap[
-        row[cmd.TILE_IMAGE],
+        row[cmd.TILE_IMAGE] : row[cmd.TILE_IMAGE] + row[cmd.TILE_IMAGES],
         row[cmd.TILE_GROUP],
         row[cmd.IFMAP_ROW] : row[cmd.IFMAP_ROW] + row[cmd.HEIGHT],
         row[cmd.IFMAP_COLUMN] : row[cmd.IFMAP_COLUMN] + width,
@@ -90,7 +125,7 @@ def ifmap_part(row: IntArray, ifmap: npt.NDArray[Integer]) -> npt.NDArray[Intege
 
 
 def ifmap_words(row: IntArray, ifmap: npt.NDArray[Integer], lanes: int) -> npt.NDArray[Integer]:
-    """The words of a tile's ifmap region: rows, columns, channels, densely: [words, lanes]."""
+    """The words of a tile's ifmap: images, rows, columns, channels, densely: [words, lanes]."""
     return blocks_of(ifmap_part(row, ifmap).reshape(-1), lanes, 0)
 
 
@@ -126,25 +161,24 @@ def bias_words(row: IntArray, bias: IntArray, lanes: int) -> IntArray:
     return blocks_of(part, lanes, 0)
 
 
-def ofmap_words(row: IntArray, ofmap: IntArray, columns: int, padding: IntArray | None) -> IntArray:
-    """The words that leave an output tile: [words, columns].
-
-    padding: None where columns are filters (lanes beyond the filters are 0); where columns are
-    pixels, the value [groups, K] that a lane without a pixel shows: a requantised bias.
-    """
-    rows = row[cmd.PIXELS] // row[cmd.PIXEL_COLUMNS]
-    part = ofmap[
-        row[cmd.TILE_IMAGE],
+def ofmap_part(row: IntArray, ofmap: npt.NDArray[Integer]) -> npt.NDArray[Integer]:
+    """The outputs of a tile: [pixels, filters]."""
+    return ofmap[
+        row[cmd.TILE_IMAGE] : row[cmd.TILE_IMAGE] + row[cmd.TILE_IMAGES],
         row[cmd.TILE_GROUP],
-        row[cmd.TILE_ROW] : row[cmd.TILE_ROW] + rows,
+        row[cmd.TILE_ROW] : row[cmd.TILE_ROW] + row[cmd.PIXEL_ROWS],
         row[cmd.TILE_COLUMN] : row[cmd.TILE_COLUMN] + row[cmd.PIXEL_COLUMNS],
         row[cmd.TILE_FILTER] : row[cmd.TILE_FILTER] + row[cmd.TILE_FILTERS],
     ].reshape(row[cmd.PIXELS], row[cmd.TILE_FILTERS])
-    if padding is None:
-        return blocks_of(part, columns, 1).transpose(1, 0, 2).reshape(-1, columns)
-    blocks = blocks_of(part, columns, 0)
-    short = blocks.shape[0] * columns - len(part)
-    if short:
-        filters = slice(row[cmd.TILE_FILTER], row[cmd.TILE_FILTER] + row[cmd.TILE_FILTERS])
-        blocks[-1, columns - short :, :] = padding[row[cmd.TILE_GROUP], filters]
-    return blocks.transpose(0, 2, 1).reshape(-1, columns)
+
+
+def as_rows(part: npt.NDArray[Integer], columns: int) -> npt.NDArray[Integer]:
+    """A tile's outputs [along, across], 1-D, as they are read: `columns` across, then all along."""
+    whole = part.shape[1] // columns * columns
+    blocks = part[:, :whole].reshape(len(part), -1, columns).transpose(1, 0, 2)
+    return np.concatenate([blocks.reshape(-1), part[:, whole:].reshape(-1)])
+
+
+def packed(tiles: Sequence[npt.NDArray[Integer]], lanes: int) -> npt.NDArray[Integer]:
+    """The outputs of all tiles of a layer, one behind the other, as words: [words, lanes]."""
+    return blocks_of(np.concatenate(tiles), lanes, 0)

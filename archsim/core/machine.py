@@ -27,6 +27,9 @@ WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
     OUTPUT_LATENCY,
     OUTPUT_QUEUE,
     OUTPUT_VECTOR,  # filters whose outputs share a scale; tiles do not cut them; 1 without
+    OUTPUT_VALUE_UNITS,  # units of a value, of a scale, of a word (`archsim.core.packing`)
+    OUTPUT_SCALE_UNITS,
+    OUTPUT_WORD_UNITS,
     COMMAND_QUEUE,
     TILE_INTERVAL,
     IFMAP_WORD_BYTES,
@@ -39,4 +42,4 @@ WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
     OFFCHIP_BURST_BYTES,
     OFFCHIP_SHARED,
     MACHINE_COLUMNS,
-) = range(32)
+) = range(35)

@@ -19,7 +19,10 @@ IntegerArray = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TiledLayer:
-    """A layer, the problem that a core makes of it, and its tiles: [tiles, WALK_COLUMNS]."""
+    """A layer, the problem that a core makes of it, and its tiles: [tiles, WALK_COLUMNS].
+
+    The problem is that of single groups, the tiles are those of blocks of `tiling.groups`.
+    """
 
     layer: Conv2d | MatMul
     problem: Problem
@@ -42,6 +45,11 @@ class Intake(Protocol):
     @property
     def source_bits(self) -> int:
         """Width at which workloads quantise the operands that `take` is given."""
+        ...
+
+    @property
+    def whole_files(self) -> bool:
+        """Whether `take` accepts a quantised file's integers with their zero points and scales."""
         ...
 
     def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
@@ -70,6 +78,13 @@ class Numerics(Intake, Protocol):
 
     def scaling(self, operands: Any) -> tuple[int, int]:
         """(multiplier, shift) of the layer's command, of what `take` answered."""
+        ...
+
+    def may_share(self, operands: Any) -> bool:
+        """Whether groups may lie side by side: 0 times any value of the ifmap is 0.
+
+        operands: what `take` answered.
+        """
         ...
 
     def words(self, tiled: TiledLayer, operands: Any) -> dict[str, IntArray]:

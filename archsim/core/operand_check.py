@@ -34,6 +34,15 @@ def check_integers(
     _check_scaling(layer.name, "shift", operands.shift, 0, MAX_SHIFT)
 
 
+def require_one_scale(layer: Conv2d | MatMul, operands: Operands) -> None:
+    """Raise `InputError` for a quantised file's operands, with zero points and a scale a filter."""
+    require(
+        operands.file is None,
+        f"{layer.name}: operands must be quantised per tensor (from_onnx: as_file=False), not be "
+        "those of a quantised file",
+    )
+
+
 def check_values(where: str, values: NDArray[Any], shape: tuple[int, ...], bits: int) -> None:
     """Raise `InputError` unless `values` are integers of that shape within signed `bits`."""
     if values.shape != shape:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Literal
 
 import numpy as np
 
 from archsim.errors import require, require_positive
-from archsim.numbers import IntArray
+from archsim.numbers import IntArray, ceil_div
 from workloads.layers import Conv2d, MatMul
 
 Order = Literal["pixels_outer", "filters_outer"]
@@ -55,6 +55,21 @@ class Problem:
         """Multiply-accumulates, those on padding included."""
         pixels = self.images * self.groups * self.out_height * self.out_width
         return pixels * self.filters * self.channels * self.kernel_height * self.kernel_width
+
+    def side_by_side(self, groups: int) -> Problem:
+        """The problem whose every group is a block of `groups` groups of this one.
+
+        A block's channels and filters are those of its groups, one group behind the other; a
+        filter's weights are 0 off its own group.  The last block is filled up with empty groups.
+        """
+        if groups == 1:
+            return self
+        return replace(
+            self,
+            groups=ceil_div(self.groups, groups),
+            channels=groups * self.channels,
+            filters=groups * self.filters,
+        )
 
 
 _FIELDS = attrgetter(*(entry.name for entry in fields(Problem)))
@@ -126,8 +141,11 @@ def problem_of(layer: Conv2d | MatMul) -> Problem:
 class Tiling:
     """The sizes of a tile, and which loop is outside.
 
-    pixel_rows × pixel_columns output pixels of one image, `filters` filters and `channels`
-    channels of one group.  Channels are innermost: a tile's partial sums stay in the accumulators.
+    pixel_rows × pixel_columns output pixels of each of `images` images, `filters` filters and
+    `channels` channels of one group.  Channels are innermost: a tile's partial sums stay in the
+    accumulators.  groups: how many groups lie side by side on the array, as one block of their
+    channels and filters (`Problem.side_by_side`).  With more than one, filters and channels count
+    those of the block, and a tile has all of them.
     """
 
     pixel_rows: int
@@ -135,6 +153,8 @@ class Tiling:
     filters: int
     channels: int
     order: Order = "pixels_outer"
+    images: int = 1
+    groups: int = 1
 
     def __post_init__(self) -> None:
         require_positive(
@@ -142,6 +162,8 @@ class Tiling:
             pixel_columns=self.pixel_columns,
             filters=self.filters,
             channels=self.channels,
+            images=self.images,
+            groups=self.groups,
         )
         require(
             self.order in ("pixels_outer", "filters_outer"),
@@ -149,23 +171,34 @@ class Tiling:
         )
 
     def vector(self) -> IntArray:
-        """Sizes and order, for the kernels."""
+        """Sizes and order, for the kernels: [TILING_COLUMNS]."""
         return np.array(
             [self.pixel_rows, self.pixel_columns, self.filters, self.channels,
-             int(self.order == "filters_outer")], np.int64,
+             int(self.order == "filters_outer"), self.images, self.groups], np.int64,
         )  # fmt: skip
 
     @classmethod
     def from_vector(cls, vector: IntArray) -> Tiling:
         """The inverse of `vector`."""
-        rows, columns, filters, channels, outer = (int(value) for value in vector)
+        rows, columns, filters, channels, outer, images, groups = vector.tolist()
         return cls(
             pixel_rows=rows,
             pixel_columns=columns,
             filters=filters,
             channels=channels,
             order="filters_outer" if outer else "pixels_outer",
+            images=images,
+            groups=groups,
         )
 
 
-T_ROWS, T_COLUMNS, T_FILTERS, T_CHANNELS, T_FILTERS_OUTER = range(5)
+(
+    T_ROWS,
+    T_COLUMNS,
+    T_FILTERS,
+    T_CHANNELS,
+    T_FILTERS_OUTER,
+    T_IMAGES,
+    T_GROUPS,
+    TILING_COLUMNS,
+) = range(8)

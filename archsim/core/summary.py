@@ -6,16 +6,17 @@ import numpy as np
 
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
-from archsim.core import schedule as sc
-from archsim.core.kernel import kernel
-from archsim.core.tiling import best_tiling
+from archsim.core import plan as pn
+from archsim.core.folds import fold_span, moving_words
+from archsim.core.gaps import no_gaps
+from archsim.core.schedule import schedule
 from archsim.core.traffic import port_bytes, services_of
-from archsim.core.walk import walk
+from archsim.kernels import kernel
 from archsim.numbers import IntArray
 
 (
-    CYCLES,  # from the first command to the last ofmap word, with the design's off-chip memory
-    SERIAL,  # of the array alone, if no fold overlapped another
+    CYCLES,  # from the first command to the last ofmap word off-chip
+    SERIAL,  # SCALE-Sim's, of folds that do not overlap
     COMPUTING,  # from here to MEMORY: `archsim.core.causes`
     FILLING,
     DRAINING,
@@ -36,75 +37,63 @@ from archsim.numbers import IntArray
 
 @kernel
 def serial_cycles(row: IntArray, machine: IntArray) -> int:
-    """A tile's array cycles if no fold overlapped another, whole folds charged.
+    """SCALE-Sim's cycles of a tile's folds, none overlapping another (docs/contracts/systolic.md).
 
-    Systolic, weight- and input-stationary: (2·rows + columns + T − 2) a fold; output-stationary
-    (rows + columns + K − 2), K being the steps that carry elements: the formulas of SCALE-Sim.
-    Others: the folds' moving words, and the latency of the array once a fold.
+    Systolic, weight- and input-stationary: (2·rows + columns + moving words − 2) a fold, that is
+    `rows` stationary words whatever is loaded; output-stationary (rows + columns + K − 2), K being
+    the elements, not the whole chunks that are moved.  Others, which SCALE-Sim does not have: the
+    folds' moving words, and the latency of the array once a fold.
     """
-    span = sc.fold_span(row, machine)
+    span = fold_span(row, machine)
     if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY and machine[mc.SLOTS] == machine[mc.CHUNK]:
         elements = row[cmd.TAPS] * row[cmd.RUNS] * row[cmd.RUN_LENGTH]
         return span[0] * (machine[mc.SKEW] + elements)
-    return span[0] * machine[mc.SKEW] + sc.moving_words(span, machine)
+    return span[0] * machine[mc.SKEW] + moving_words(span, machine)
 
 
 @kernel
-def summarize(tiles: IntArray, plan: IntArray, ideal: IntArray, machine: IntArray) -> IntArray:
-    """[SUMMARY_COLUMNS] of a layer; `ideal` is the plan with ports that never wait."""
+def summarize(tiles: IntArray, written: int, ideal: IntArray, machine: IntArray) -> IntArray:
+    """[SUMMARY_COLUMNS] of a layer; `ideal` is the plan with ports that never wait.
+
+    written: the cycle after the last word has left, in the plan with ports that do.
+    """
     out = np.zeros(SUMMARY_COLUMNS, np.int64)
     for at in range(len(tiles)):
-        span = sc.fold_span(tiles[at], machine)
+        span = fold_span(tiles[at], machine)
         out[FOLDS] += span[0]
         out[SERIAL] += serial_cycles(tiles[at], machine)
-        out[COMPUTING] += sc.moving_words(span, machine)
-        out[FILLING] += ideal[at, sc.WAIT_FILL] + ideal[at, sc.BUBBLE]
-        out[WAIT_WEIGHT] += ideal[at, sc.WAIT_WEIGHT]
-        out[WAIT_IFMAP] += ideal[at, sc.WAIT_IFMAP]
-        out[WAIT_OUTPUT] += ideal[at, sc.WAIT_OUTPUT]
-        out[CONTROL] += ideal[at, sc.WAIT_CONTROL]
+        out[COMPUTING] += moving_words(span, machine)
+        out[FILLING] += ideal[at, pn.WAIT_FILL] + ideal[at, pn.BUBBLE]
+        out[WAIT_WEIGHT] += ideal[at, pn.WAIT_WEIGHT]
+        out[WAIT_IFMAP] += ideal[at, pn.WAIT_IFMAP]
+        out[WAIT_OUTPUT] += ideal[at, pn.WAIT_OUTPUT]
+        out[CONTROL] += ideal[at, pn.WAIT_CONTROL]
     last = len(tiles) - 1
-    out[CYCLES] = plan[last, sc.LAST_OUT] + 1
-    out[DRAINING] = ideal[last, sc.LAST_OUT] + 1 - ideal[last, sc.STREAM_END]
-    out[MEMORY] = plan[last, sc.LAST_OUT] - ideal[last, sc.LAST_OUT]
+    out[CYCLES] = written
+    out[DRAINING] = ideal[last, pn.WRITTEN] - ideal[last, pn.STREAM_END]
+    out[MEMORY] = written - ideal[last, pn.WRITTEN]
     out[TILES] = len(tiles)
-    out[IFMAP_BYTES : OFMAP_BYTES + 1] = port_bytes(tiles, machine)[sc.IFMAP :]
+    moved = port_bytes(tiles, machine)
+    for port in range(pn.IFMAP, pn.OFMAP + 1):
+        out[IFMAP_BYTES + port - pn.IFMAP] = moved[port]
     return out
-
-
-@kernel
-def time_tiles(tiles: IntArray, machine: IntArray) -> IntArray:
-    """The summary of a layer's tiles with the off-chip memory's services."""
-    gaps = sc.no_gaps()
-    services = services_of(tiles, machine)
-    plan = sc.schedule(tiles, machine, services, gaps)
-    ideal = plan
-    if services[:, sc.BURST_WORDS].sum() + services[:, sc.LATENCY].sum() > 0:
-        ideal = sc.schedule(tiles, machine, np.zeros_like(services), gaps)
-    return summarize(tiles, plan, ideal, machine)
 
 
 @kernel
 def count_cycles(tiles: IntArray, machine: IntArray) -> int:
     """The cycles of a layer's tiles, and nothing else."""
-    plan = sc.schedule(tiles, machine, services_of(tiles, machine), sc.no_gaps())
-    return plan[len(tiles) - 1, sc.LAST_OUT] + 1
+    plan = schedule(tiles, machine, services_of(machine), no_gaps())
+    return plan[len(tiles) - 1, pn.WRITTEN]
 
 
-@kernel
-def time_many(problems: IntArray, machines: IntArray) -> tuple[IntArray, IntArray]:
-    """Cycles [designs, layers] and tilings [designs, layers, 5].
-
-    Every layer takes its best tiling on every design; its cycles are −1 where none fits.
-    """
-    designs, layers = len(machines), len(problems)
-    cycles = np.full((designs, layers), -1, np.int64)
-    tilings = np.zeros((designs, layers, 5), np.int64)
-    for design in range(designs):
-        machine = machines[design]
-        for layer in range(layers):
-            tiling = tilings[design, layer]
-            if best_tiling(problems[layer], machine, tiling):
-                tiles = walk(problems[layer], tiling, machine)
-                cycles[design, layer] = count_cycles(tiles, machine)
-    return cycles, tilings
+@kernel("i8.2, i8.1")
+def time_tiles(tiles: IntArray, machine: IntArray) -> IntArray:
+    """The summary of a layer's tiles with the design's off-chip memory."""
+    services, written = services_of(machine), np.int64(-1)
+    if services[:, pn.WORD_TICKS].sum() + services[:, pn.LATENCY].sum() > 0:
+        # its plan is not held beside the next: of a million tiles it takes a quarter of a gigabyte
+        written = count_cycles(tiles, machine)
+    ideal = schedule(tiles, machine, np.zeros_like(services), no_gaps())
+    if written < 0:
+        written = np.int64(ideal[len(tiles) - 1, pn.WRITTEN])
+    return summarize(tiles, int(written), ideal, machine)

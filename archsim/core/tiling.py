@@ -1,4 +1,4 @@
-"""The automatic tiling: fits the scratchpads, fewest off-chip bytes, then fewest cycles.
+"""The search for tilings: fits the scratchpads, fewest off-chip bytes, then fewest cycles.
 
 Tilings whose traffic is within 1/16 of the least count as equal in bytes, and the one with the
 least estimated time wins: a layer in one tile moves the fewest bytes but overlaps nothing.
@@ -11,17 +11,26 @@ import numpy as np
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core import problem as pb
-from archsim.core.kernel import kernel
+from archsim.core.block_check import checked_block
+from archsim.core.folds import fold_span
+from archsim.core.packing import layer_words
 from archsim.core.problem import Problem, Tiling
-from archsim.core.schedule import fold_span
+from archsim.core.tile_time import tiles_time
 from archsim.core.walk import chunks_of, fill_tile, region, run_shape
 from archsim.errors import InputError
+from archsim.kernels import kernel
 from archsim.numbers import IntArray
 
 SPLITS = 4
 """How many sizes are tried along each axis below the largest that fits, each half the one above."""
 
 MAX_CANDIDATES = 512
+
+IMAGE_SIZES = SPLITS + 2
+"""How many numbers of images are tried: one, some below all, as many as fit whole."""
+
+BYTES, CYCLES, FOUND_COLUMNS = range(pb.TILING_COLUMNS, pb.TILING_COLUMNS + 3)
+"""Of a candidate, behind its sizes: what was estimated."""
 
 
 @kernel
@@ -59,11 +68,12 @@ def weights_fit(problem: IntArray, machine: IntArray, filters: int, channels: in
 
 @kernel
 def pixel_words(problem: IntArray, machine: IntArray, tiling: IntArray) -> tuple[int, int]:
-    """Words that a tile's ifmap region, and its sums, take of their scratchpads."""
+    """Words that a tile's ifmap regions, and its sums, take of their scratchpads."""
     height = _reach(tiling[pb.T_ROWS], problem, 0)
     width = _reach(tiling[pb.T_COLUMNS], problem, 1)
-    region_words = _ceil(height * width * tiling[pb.T_CHANNELS], machine[mc.IFMAP_LANES])
-    pixels = tiling[pb.T_ROWS] * tiling[pb.T_COLUMNS]
+    images = min(tiling[pb.T_IMAGES], problem[pb.IMAGES])
+    region_words = _ceil(images * height * width * tiling[pb.T_CHANNELS], machine[mc.IFMAP_LANES])
+    pixels = images * tiling[pb.T_ROWS] * tiling[pb.T_COLUMNS]
     if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
         return region_words, _ceil(pixels, machine[mc.COLUMNS]) * tiling[pb.T_FILTERS]
     return region_words, pixels * _ceil(tiling[pb.T_FILTERS], machine[mc.COLUMNS])
@@ -71,7 +81,7 @@ def pixel_words(problem: IntArray, machine: IntArray, tiling: IntArray) -> tuple
 
 @kernel
 def pixels_fit(problem: IntArray, machine: IntArray, tiling: IntArray) -> bool:
-    """Whether the ifmap region and the sums of a tile fit a half of their scratchpads."""
+    """Whether the ifmap regions and the sums of a tile fit a half of their scratchpads."""
     region_words, sums = pixel_words(problem, machine, tiling)
     return region_words <= machine[mc.IFMAP_DEPTH] and sums <= machine[mc.ACCUMULATOR_DEPTH]
 
@@ -129,13 +139,38 @@ def _balance(problem: IntArray, machine: IntArray, tiling: IntArray) -> None:
 
 
 @kernel
-def _swept(problem: IntArray, tile: int, axis: int) -> tuple[int, int]:
-    """Tiles of `tile` pixels along an axis, and the ifmap rows or columns that they load."""
-    size, total, count = problem[pb.OUT_HEIGHT + axis], 0, 0
-    for start in range(0, size, tile):
-        total += region(start, min(tile, size - start), problem, axis)[1]
-        count += 1
-    return count, total
+def _below(limit: int, first: int, step: int, count: int) -> int:
+    """How many of `count` numbers first, first + step, … are below a limit; step is positive."""
+    return min(max(_ceil(limit - first, step), 0), count)
+
+
+@kernel
+def _sum_clipped(first: int, step: int, count: int, low: int, high: int) -> int:
+    """The sum of `count` numbers first, first + step, …, each brought to low … high."""
+    under = _below(low, first, step, count)
+    within = _below(high, first, step, count) - under
+    pairs = within // 2 * (within - 1) if within % 2 == 0 else within * ((within - 1) // 2)
+    middle = within * first + step * (under * within + pairs)
+    return under * low + middle + (count - under - within) * high
+
+
+@kernel
+def swept(problem: IntArray, tile: int, axis: int) -> tuple[int, int]:
+    """Tiles of `tile` pixels along an axis, and the ifmap rows or columns that they load.
+
+    In closed form: of whole tiles, `region` begins and ends at numbers in equal steps, clipped.
+    """
+    size = problem[pb.OUT_HEIGHT + axis]
+    whole, end = size // tile, problem[pb.HEIGHT + axis] - 1
+    step = tile * problem[pb.STRIDE_HEIGHT + axis]
+    first = -problem[pb.PAD_TOP + axis]
+    reach = (problem[pb.KERNEL_HEIGHT + axis] - 1) * problem[pb.DILATION_HEIGHT + axis]
+    last = first + (tile - 1) * problem[pb.STRIDE_HEIGHT + axis] + reach
+    total = whole + _sum_clipped(last, step, whole, 0, end)
+    total -= _sum_clipped(first, step, whole, 0, end)
+    if size % tile > 0:
+        return whole + 1, total + region(whole * tile, size % tile, problem, axis)[1]
+    return whole, total
 
 
 @kernel
@@ -143,11 +178,11 @@ def _estimate(
     problem: IntArray, machine: IntArray, tiling: IntArray, row: IntArray
 ) -> tuple[int, int]:
     """Off-chip bytes of a tiling (operands densely packed), and its cycles, roughly."""
-    n_rows, height = _swept(problem, tiling[pb.T_ROWS], 0)
-    n_columns, width = _swept(problem, tiling[pb.T_COLUMNS], 1)
+    n_rows, height = swept(problem, tiling[pb.T_ROWS], 0)
+    n_columns, width = swept(problem, tiling[pb.T_COLUMNS], 1)
     n_filters = _ceil(problem[pb.FILTERS], tiling[pb.T_FILTERS])
     n_channels = _ceil(problem[pb.CHANNELS], tiling[pb.T_CHANNELS])
-    n_pixels = problem[pb.IMAGES] * n_rows * n_columns
+    n_pixels = _ceil(problem[pb.IMAGES], tiling[pb.T_IMAGES]) * n_rows * n_columns
     groups, outer = problem[pb.GROUPS], tiling[pb.T_FILTERS_OUTER] == 1
     ifmap_sweeps, weight_sweeps = n_filters, n_pixels
     if n_channels == 1 and (n_pixels == 1 or not outer):
@@ -160,22 +195,19 @@ def _estimate(
     row[:] = 0
     fill_tile(row, problem, tiling, machine)
     tiles = groups * n_pixels * n_filters * n_channels
-    outputs = groups * n_pixels * n_filters * row[cmd.OUTPUT_WORDS]
+    # the last tile of images is shorter: per image, all are alike
+    planes = problem[pb.IMAGES] * n_rows * n_columns
+    outputs = groups * planes * n_filters * row[cmd.OUTPUT_ROWS] // tiling[pb.T_IMAGES]
     operand_bytes = machine[mc.IFMAP_WORD_BYTES] / machine[mc.IFMAP_LANES]
-    ofmap_bytes = outputs * machine[mc.OFMAP_WORD_BYTES]
+    ofmap_bytes = layer_words(problem, machine) * machine[mc.OFMAP_WORD_BYTES]
+    ifmap_bytes = int(ifmap * operand_bytes)
     moved = int((ifmap + weight) * operand_bytes) + ofmap_bytes
-    compute = tiles * (fold_span(row, machine)[5] + 2)
-    first = row[cmd.IFMAP_WORDS] + row[cmd.WEIGHT_WORDS]
-    load = ifmap // machine[mc.IFMAP_LANES]
-    if machine[mc.OFFCHIP_WEIGHT_RATE] > 0:
-        load = max(load, int(weight * operand_bytes) * 1024 // machine[mc.OFFCHIP_WEIGHT_RATE])
-    if machine[mc.OFFCHIP_RATE] > 0:
-        load = max(load, moved * 1024 // machine[mc.OFFCHIP_RATE])
-        first += first * machine[mc.IFMAP_WORD_BYTES] * 1024 // machine[mc.OFFCHIP_RATE]
-    busy = max(max(compute, load), outputs)
-    # of equals, the one that keeps the array less busy: fewer folds
-    busy += compute // 16
-    return moved, busy + first + row[cmd.OUTPUT_WORDS] + tiles * machine[mc.OFFCHIP_LATENCY] // 8
+    compute = groups * planes * n_filters * n_channels * fold_span(row, machine)[5]
+    compute = compute // tiling[pb.T_IMAGES] + 2 * tiles
+    weights = n_filters * weight_sweeps
+    words = groups * n_channels * weights * row[cmd.WEIGHT_WORDS]
+    words_moved = ifmap // machine[mc.IFMAP_LANES], words, outputs
+    return moved, tiles_time(machine, row, compute, words_moved, (ifmap_bytes, ofmap_bytes))
 
 
 @kernel
@@ -185,11 +217,12 @@ def _offer(
 ) -> int:  # fmt: skip
     """Add a tiling, with the filters inside and, where it differs, outside, to the candidates."""
     for outer in range(2):
-        if count == MAX_CANDIDATES:
+        if count == len(found):
             return count
         tiling[pb.T_FILTERS_OUTER] = outer
-        found[count, :5] = tiling
-        found[count, 5], found[count, 6] = _estimate(problem, machine, tiling, row)
+        for size in range(BYTES):
+            found[count, size] = tiling[size]
+        found[count, BYTES], found[count, CYCLES] = _estimate(problem, machine, tiling, row)
         count += 1
         if tiling[pb.T_FILTERS] == problem[pb.FILTERS]:
             break
@@ -201,7 +234,7 @@ def _offer_pixels(
     found: IntArray, count: int, problem: IntArray, machine: IntArray, tiling: IntArray,
     row: IntArray,
 ) -> int:  # fmt: skip
-    """The largest pixel tile that fits, and some smaller ones."""
+    """The largest pixel tile that fits, and some smaller ones, of the images of a tile."""
     tiling[pb.T_ROWS] = problem[pb.OUT_HEIGHT]
     tiling[pb.T_COLUMNS] = _largest(problem, machine, tiling, 1)
     if 0 < tiling[pb.T_COLUMNS] < problem[pb.OUT_WIDTH]:
@@ -221,6 +254,42 @@ def _offer_pixels(
 
 
 @kernel
+def offer_images(
+    found: IntArray, count: int, problem: IntArray, machine: IntArray, tiling: IntArray,
+    row: IntArray,
+) -> int:  # fmt: skip
+    """Pixel tiles of one image, of several, and of as many whole ones as fit."""
+    tiling[pb.T_IMAGES] = 1
+    count = _offer_pixels(found, count, problem, machine, tiling, row)
+    images, sizes = problem[pb.IMAGES], 0
+    while images > 1 and sizes < SPLITS:
+        before = count
+        tiling[pb.T_IMAGES] = images
+        count = _offer_pixels(found, count, problem, machine, tiling, row)
+        sizes += count > before
+        images = (images + 1) // 2
+    whole = _whole_images(problem, machine, tiling)
+    if whole > 1:
+        tiling[pb.T_IMAGES] = _ceil(problem[pb.IMAGES], _ceil(problem[pb.IMAGES], whole))
+        count = _offer(found, count, problem, machine, tiling, row)
+    return count
+
+
+@kernel
+def _whole_images(problem: IntArray, machine: IntArray, tiling: IntArray) -> int:
+    """The most images that fit as a whole, 0 if none; sets the tile's rows and columns to all."""
+    tiling[pb.T_ROWS], tiling[pb.T_COLUMNS] = problem[pb.OUT_HEIGHT], problem[pb.OUT_WIDTH]
+    low, high = 0, problem[pb.IMAGES]
+    while low < high:
+        tiling[pb.T_IMAGES] = (low + high + 1) // 2
+        if pixels_fit(problem, machine, tiling):
+            low = tiling[pb.T_IMAGES]
+        else:
+            high = tiling[pb.T_IMAGES] - 1
+    return low
+
+
+@kernel
 def filter_unit(machine: IntArray) -> int:
     """Filters that a tile's number of them is a multiple of: what the array takes at once."""
     if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
@@ -236,7 +305,7 @@ def _offer_filters(
     """For tiles of so many channels: all filters, or as many as fit, and some fewer."""
     unit = filter_unit(machine)
     steps = _ceil(problem[pb.FILTERS], unit)
-    tiling = np.zeros(5, np.int64)
+    tiling = np.ones(pb.TILING_COLUMNS, np.int64)
     splits, sizes = 1, 0
     while splits < 2 * steps and sizes < SPLITS:
         filters = min(_ceil(steps, splits) * unit, problem[pb.FILTERS])
@@ -244,7 +313,7 @@ def _offer_filters(
         if weights_fit(problem, machine, filters, channels):
             tiling[pb.T_FILTERS], tiling[pb.T_CHANNELS] = filters, channels
             before = count
-            count = _offer_pixels(found, count, problem, machine, tiling, row)
+            count = offer_images(found, count, problem, machine, tiling, row)
             sizes += count > before
     return count
 
@@ -262,8 +331,17 @@ def _least_bytes(problem: IntArray, machine: IntArray) -> int:
 
 
 @kernel
+def fewest_bytes(found: IntArray, begin: int, end: int) -> int:
+    """The least bytes of some candidates."""
+    fewest = found[begin, BYTES]
+    for at in range(begin + 1, end):
+        fewest = min(fewest, found[at, BYTES])
+    return fewest
+
+
+@kernel
 def _search(found: IntArray, problem: IntArray, machine: IntArray) -> int:
-    """Fill `found` [MAX_CANDIDATES, 7] with tilings that fit, their bytes and their cycles.
+    """Fill `found` [candidates, FOUND_COLUMNS] with tilings that fit; returns how many.
 
     All channels first; parts of them while the traffic is not near the least there can be.
     """
@@ -278,38 +356,36 @@ def _search(found: IntArray, problem: IntArray, machine: IntArray) -> int:
             count = _offer_filters(found, count, problem, machine, aligned, row)
         count = _offer_filters(found, count, problem, machine, size, row)
         feasible += count > before
-        if count > before and 16 * found[before:count, 5].min() <= 17 * least:
+        if count > before and 16 * fewest_bytes(found, before, count) <= 17 * least:
             break
         splits = splits + 1 if splits < 8 else splits * 2
     return count
 
 
 @kernel
-def best_tiling(problem: IntArray, machine: IntArray, tiling: IntArray) -> bool:
-    """Write the best tiling into `tiling` [5]; False if none fits."""
-    found = np.zeros((MAX_CANDIDATES, 7), np.int64)
-    count = _search(found, problem, machine)
-    if count == 0:
-        return False
-    least = found[:count, 5].min()
-    best = -1
-    for at in range(count):
-        close = 16 * found[at, 5] <= 17 * least
-        if close and (best < 0 or found[at, 6] < found[best, 6]):
+def candidates(problem: IntArray, machine: IntArray) -> IntArray:
+    """Tilings that fit: [candidates, FOUND_COLUMNS], their sizes and what was estimated."""
+    room = MAX_CANDIDATES if problem[pb.IMAGES] == 1 else IMAGE_SIZES * MAX_CANDIDATES
+    found = np.zeros((room, FOUND_COLUMNS), np.int64)
+    return found[: _search(found, problem, machine)]
+
+
+@kernel
+def best_of(found: IntArray) -> int:
+    """The best of some candidates."""
+    least, best = fewest_bytes(found, 0, len(found)), -1
+    for at in range(len(found)):
+        close = 16 * found[at, BYTES] <= 17 * least
+        if close and (best < 0 or found[at, CYCLES] < found[best, CYCLES]):
             best = at
-    tiling[:] = found[best, :5]
-    return True
-
-
-def find_tiling(problem: Problem, machine: IntArray) -> Tiling | None:
-    """The best tiling; None if none fits."""
-    found = np.zeros(5, np.int64)
-    return Tiling.from_vector(found) if best_tiling(problem.vector(), machine, found) else None
+    return best
 
 
 def check_tiling(name: str, problem: Problem, machine: IntArray, tiling: Tiling) -> None:
     """Raise `InputError` if a tiling does not fit, naming the scratchpad that is too small."""
-    vector, together = problem.vector(), int(machine[mc.OUTPUT_VECTOR])
+    together = int(machine[mc.OUTPUT_VECTOR])
+    problem = checked_block(name, problem, together, tiling)
+    vector = problem.vector()
     if tiling.filters < problem.filters and tiling.filters % together:
         raise InputError(
             f"{name}: filters must be a multiple of {together}, which share a scale, or all "
@@ -318,6 +394,8 @@ def check_tiling(name: str, problem: Problem, machine: IntArray, tiling: Tiling)
     weights, biases = weight_words(vector, machine, tiling.filters, tiling.channels)
     region_words, sums = pixel_words(vector, machine, tiling.vector())
     pixels = f"{tiling.pixel_rows} × {tiling.pixel_columns} pixels"
+    if tiling.images > 1:
+        pixels += f" of {tiling.images} images"
     kernels = f"{tiling.filters} filters of {tiling.channels} channels"
     needs = (
         ("weight scratchpad", weights, mc.WEIGHT_DEPTH, kernels, "filters or channels"),

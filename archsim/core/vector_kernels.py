@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from archsim.core import problem as pb
-from archsim.core.kernel import inlined, kernel
 from archsim.core.values import FloatArray
+from archsim.kernels import inlined, kernel
 from archsim.numbers import AnyIntArray, IntArray
 
 (
@@ -56,7 +56,7 @@ def _column(q: int, s: int, problem: IntArray) -> int:
     return column - problem[pb.PAD_LEFT]
 
 
-@kernel
+@kernel("i8.1, i8.1, (??.3, i4.3), i8.1, (f?.2, i8.2)")
 def gather(
     problem: IntArray,
     rules: IntArray,
@@ -85,7 +85,7 @@ def gather(
             scales[pixel] = 0
 
 
-@kernel
+@kernel("f?.2, i8.1, i8.1, i8.1, i8.2")
 def add_step(
     dots: FloatArray, a_scales: IntArray, w_scales: IntArray, rules: IntArray, collectors: IntArray
 ) -> None:
@@ -105,7 +105,7 @@ def add_step(
                 collectors[pixel, k] += term
 
 
-@kernel
+@kernel("i8.2, i8.1, i8.2")
 def add_tile(collectors: IntArray, rules: IntArray, sums: IntArray) -> None:
     """Collectors [pixels, K], wrapped to their width, to the sums.
 
@@ -145,7 +145,7 @@ def _collector(
     return _wrapped(collector, rules[BITS])
 
 
-@kernel
+@kernel("i8.1, i8.1, (i8.5, i8.5), (i8.5, i8.5), i8.5")
 def add_directly(
     problem: IntArray, rules: IntArray, ifmap: Pair, weight: Pair, sums: IntArray
 ) -> None:
@@ -181,7 +181,7 @@ def _tile_bound(weight: Pair, rules: IntArray, largest: tuple[int, int], first: 
     return bound
 
 
-@kernel
+@kernel("(??.5, i4.5), i8.1, (int, int)")
 def bounds(weight: Pair, rules: IntArray, largest: tuple[int, int]) -> tuple[float, float]:
     """Bounds on the magnitude of every partial sum: of one tile, and of all tiles together.
 
@@ -203,7 +203,7 @@ def bounds(weight: Pair, rules: IntArray, largest: tuple[int, int]) -> tuple[flo
     return worst_tile, worst
 
 
-@kernel
+@kernel("??.2, i4.2, int, i4.2")
 def scale_values(
     values: AnyIntArray, scales: AnyIntArray, length: int, products: AnyIntArray
 ) -> None:

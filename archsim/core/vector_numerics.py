@@ -15,8 +15,9 @@ from archsim.codecs.vector_operands import (
 from archsim.codecs.vector_output import VectorOutput
 from archsim.core import commands as cmd
 from archsim.core import layout
-from archsim.core.integer_numerics import stack
+from archsim.core.integer_numerics import output_words, stack
 from archsim.core.numerics import Drawing, TiledLayer
+from archsim.core.operand_check import require_one_scale
 from archsim.core.problem import Problem, Tiling, problem_of
 from archsim.core.vector_values import VectorSummation, vector_sums
 from archsim.errors import InputError
@@ -43,6 +44,11 @@ class VectorNumerics:
     def source_bits(self) -> int:
         """Quantised anew, a vector at a time; at 16 bits the first quantisation costs little."""
         return SOURCE_BITS
+
+    @property
+    def whole_files(self) -> bool:
+        """Operands are made others anyway."""
+        return False
 
     @property
     def problem_key(self) -> tuple[str, int]:
@@ -80,6 +86,7 @@ class VectorNumerics:
         if isinstance(operands, VectorOperands):
             check_vector_operands(layer, operands, self.mac, self.length)
             return operands
+        require_one_scale(layer, operands)
         return vector_operands(
             layer, operands, self.mac, self.output.form, bits=SOURCE_BITS, sum_bits=self.sum_bits
         )
@@ -88,13 +95,21 @@ class VectorNumerics:
         """Multipliers are the filters' own; the shift is the layer's."""
         return 1, operands.shift
 
+    def may_share(self, operands: VectorOperands) -> bool:
+        """Integers always."""
+        return True
+
     def _outputs(
         self, layer: Conv2d | MatMul, problem: Problem, tiling: Tiling, operands: VectorOperands
     ) -> tuple[IntArray, IntArray]:
-        """Values [images, groups, P, Q, K] and scales [images, groups, P, Q, ⌈K / V⌉]."""
+        """Values [images, groups, P, Q, K] and scales [images, groups, P, Q, ⌈K / V⌉].
+
+        With groups side by side a tile has all channels, and the vectors of other groups, whose
+        weights are 0, leave the collectors as they are.
+        """
         summation = VectorSummation(
             mac=self.mac,
-            channel_tile=tiling.channels,
+            channel_tile=min(tiling.channels, problem.channels),
             sum_bits=self.sum_bits,
             length=self.length,
         )
@@ -145,14 +160,19 @@ class VectorNumerics:
     def words(self, tiled: TiledLayer, operands: VectorOperands) -> dict[str, IntArray]:
         """The words of the four ports of data."""
         layer, problem, tiles = tiled.layer, tiled.problem, tiled.tiles
-        values, scales = self._outputs(layer, problem, tiled.tiling, operands)
-        bias, multiplier = self._channels(layer, problem, operands)
+        groups = tiled.tiling.groups
+        values, scales = (
+            layout.side_by_side(one, groups, (1, 4))
+            for one in self._outputs(layer, problem, tiled.tiling, operands)
+        )
+        channels = [
+            layout.side_by_side(one, groups, (0, 1))
+            for one in self._channels(layer, problem, operands)
+        ]
         lanes = self.output.lanes
-        channels = np.stack([bias, multiplier])
         biased, loads = tiles[:, cmd.HAS_BIAS] == 1, tiles[:, cmd.LOAD_WEIGHT] == 1
         vectors = self._vectors(tiled, operands)
         width = {name: array.shape[-1] for name, array in vectors.items()}
-        per_row = self.output.vectors_per_row if self.output.scaled else 0
         return {
             "ifmap": stack(
                 tiles[tiles[:, cmd.LOAD_IFMAP] == 1],
@@ -171,17 +191,13 @@ class VectorNumerics:
                 ),
                 2 * lanes,
             ),
-            "ofmap": stack(
-                tiles[tiles[:, cmd.LAST_K] == 1],
-                lambda row: self._ofmap_words(row, values, scales),
-                lanes + per_row,
-            ),
+            "ofmap": self._ofmap_words(tiles, values, scales),
         }
 
     def _vectors(self, tiled: TiledLayer, operands: VectorOperands) -> dict[str, IntArray]:
         """Operands as vectors with their scale behind: [.., J, V + 1], V without a scale.
 
-        ifmap [images, groups, H, W, J, …], weight [groups, K, R, S, J, …].
+        ifmap [images, blocks of groups, H, W, J, …], weight [blocks, K, R, S, J, …].
         """
         layer, problem = tiled.layer, tiled.problem
         depth = operands.weight.shape[1]
@@ -194,18 +210,45 @@ class VectorNumerics:
         if operands.weight_scales is not None:
             split = layout.split_weight(layer, problem, operands.weight_scales)
             weight = np.concatenate([weight, split[..., None]], axis=-1)
-        return {"ifmap": ifmap, "weight": weight}
+        groups = tiled.tiling.groups
+        return {
+            "ifmap": layout.side_by_side(ifmap, groups, (1, 4)),
+            "weight": layout.block_diagonal(weight, groups),
+        }
 
-    def _ofmap_words(self, row: IntArray, values: IntArray, scales: IntArray) -> IntArray:
-        """The words of an output tile in the order in which they leave: values, then scales."""
-        lanes, output = self.output.lanes, self.output
-        words = layout.ofmap_words(row, values, lanes, None)
-        pixels, steps = int(row[cmd.PIXELS]), int(row[cmd.FILTER_STEPS])
-        if output.scaled:
-            spread = self._spread(scales, values.shape[-1])
-            beside = layout.ofmap_words(row, spread, lanes, None)
-            words = np.concatenate([words, beside[:, :: output.form.vector]], axis=1)
-        return words[output.row_order(pixels, steps)]
+    def _ofmap_words(self, tiles: IntArray, values: IntArray, scales: IntArray) -> IntArray:
+        """The words of the ofmap in units, a vector's scale before its values, lowest unit first.
+
+        A tile's vectors of a pixel leave as they are read: a vector of all its pixels before the
+        next, or as many vectors as a row holds.
+        """
+        output = self.output
+        if not output.scaled:
+            return output_words(tiles, values, output.lanes)
+        vector = output.form.vector or 1
+        own = output.scale_units + vector * output.value_units
+        streams: list[IntArray] = []
+        for row in tiles[tiles[:, cmd.LAST_K] == 1]:
+            part = layout.blocks_of(layout.ofmap_part(row, values), vector, 1)
+            first = row[cmd.TILE_FILTER] // vector
+            of_tile = row.copy()
+            of_tile[cmd.TILE_FILTER], of_tile[cmd.TILE_FILTERS] = first, part.shape[1]
+            beside = layout.ofmap_part(of_tile, scales)[..., None]
+            scale_units = _in_units(beside, output.unit_bits, output.scale_units)
+            units = np.concatenate(
+                [scale_units, _in_units(part, output.unit_bits, output.value_units)], axis=2
+            ).reshape(len(part), -1)
+            missing = part.shape[1] * vector - row[cmd.TILE_FILTERS]
+            units = units[:, : units.shape[1] - missing * output.value_units]
+            streams.append(layout.as_rows(units, own * output.vectors_per_row))
+        return layout.packed(streams, output.word_units)
+
+
+def _in_units(values: IntArray, unit_bits: int, units: int) -> IntArray:
+    """[…, n] as […, n · units]: the bits of every number in units, the lowest first."""
+    shifts = unit_bits * np.arange(units)
+    cut = values[..., None] >> shifts & ((1 << unit_bits) - 1)
+    return cut.reshape(*values.shape[:-1], -1)
 
 
 def _blocked(values: AnyIntArray, length: int) -> IntArray:

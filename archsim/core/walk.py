@@ -1,7 +1,7 @@
 """The tile loop, written once: a problem and a tiling become the matrix of tile commands.
 
-Order of the tiles: groups; then pixels (images, rows, columns) and filters, one inside the other
-as the tiling says; channels innermost.  An operand tile is loaded when the tile needs another
+Order of the tiles: groups; then pixels (tiles of images, rows, columns) and filters, one inside the
+other as the tiling says; channels innermost.  An operand tile is loaded when the tile needs another
 one than the tile before, and freed when the next tile does.
 """
 
@@ -12,7 +12,9 @@ import numpy as np
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core import problem as pb
-from archsim.core.kernel import kernel
+from archsim.core.packing import mark_words
+from archsim.core.problem import Problem, Tiling
+from archsim.kernels import kernel
 from archsim.numbers import IntArray
 
 
@@ -22,9 +24,10 @@ def _ceil(numerator: int, denominator: int) -> int:
 
 
 @kernel
-def tile_counts(problem: IntArray, tiling: IntArray) -> tuple[int, int, int, int]:
-    """Tiles along pixel rows, pixel columns, filters and channels."""
+def tile_counts(problem: IntArray, tiling: IntArray) -> tuple[int, int, int, int, int]:
+    """Tiles along images, pixel rows, pixel columns, filters and channels."""
     return (
+        _ceil(problem[pb.IMAGES], tiling[pb.T_IMAGES]),
         _ceil(problem[pb.OUT_HEIGHT], tiling[pb.T_ROWS]),
         _ceil(problem[pb.OUT_WIDTH], tiling[pb.T_COLUMNS]),
         _ceil(problem[pb.FILTERS], tiling[pb.T_FILTERS]),
@@ -64,17 +67,19 @@ def chunks_of(run_length: int, machine: IntArray) -> int:
 
 @kernel
 def operand_words(row: IntArray, problem: IntArray, machine: IntArray, filters: int) -> None:
-    """Fill in the words that a tile moves through the weight, bias and ofmap ports."""
+    """Fill in the words that a tile loads of weights and biases, and the rows of its outputs."""
     runs = row[cmd.TAPS] * row[cmd.RUNS]
     if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
         row[cmd.FILTER_STEPS] = filters
         row[cmd.WEIGHT_WORDS] = runs * chunks_of(row[cmd.RUN_LENGTH], machine) * filters
-        row[cmd.OUTPUT_WORDS] = _ceil(row[cmd.PIXELS], machine[mc.COLUMNS]) * filters
+        row[cmd.OUTPUT_ROWS] = _ceil(row[cmd.PIXELS], machine[mc.COLUMNS]) * filters
+        row[cmd.STEP_LANES] = 1
     else:
         steps = _ceil(filters, machine[mc.COLUMNS])
         row[cmd.FILTER_STEPS] = steps
         row[cmd.WEIGHT_WORDS] = runs * row[cmd.RUN_LENGTH] * steps
-        row[cmd.OUTPUT_WORDS] = row[cmd.PIXELS] * steps
+        row[cmd.OUTPUT_ROWS] = row[cmd.PIXELS] * steps
+        row[cmd.STEP_LANES] = filters - (steps - 1) * machine[mc.COLUMNS]
     row[cmd.HAS_BIAS] = problem[pb.HAS_BIAS] * row[cmd.LAST_K]
     row[cmd.BIAS_WORDS] = row[cmd.FILTER_STEPS] * row[cmd.HAS_BIAS]
 
@@ -82,6 +87,7 @@ def operand_words(row: IntArray, problem: IntArray, machine: IntArray, filters: 
 @kernel
 def fill_tile(row: IntArray, problem: IntArray, tiling: IntArray, machine: IntArray) -> None:
     """Complete a command of which only the position (TILE_ROW, ...) is set."""
+    images = min(tiling[pb.T_IMAGES], problem[pb.IMAGES] - row[cmd.TILE_IMAGE])
     rows = min(tiling[pb.T_ROWS], problem[pb.OUT_HEIGHT] - row[cmd.TILE_ROW])
     columns = min(tiling[pb.T_COLUMNS], problem[pb.OUT_WIDTH] - row[cmd.TILE_COLUMN])
     filters = min(tiling[pb.T_FILTERS], problem[pb.FILTERS] - row[cmd.TILE_FILTER])
@@ -89,6 +95,7 @@ def fill_tile(row: IntArray, problem: IntArray, tiling: IntArray, machine: IntAr
     first_row, height, row_start = region(row[cmd.TILE_ROW], rows, problem, 0)
     first_column, width, column_start = region(row[cmd.TILE_COLUMN], columns, problem, 1)
     pitch = width * channels
+    row[cmd.TILE_IMAGES] = images
     row[cmd.TILE_FILTERS] = filters
     row[cmd.TILE_CHANNELS] = channels
     row[cmd.IFMAP_ROW] = first_row
@@ -96,14 +103,16 @@ def fill_tile(row: IntArray, problem: IntArray, tiling: IntArray, machine: IntAr
     row[cmd.FIRST_K] = row[cmd.TILE_CHANNEL] == 0
     row[cmd.LAST_K] = row[cmd.TILE_CHANNEL] + channels == problem[pb.CHANNELS]
     row[cmd.RELU] = problem[pb.RELU]
-    row[cmd.PIXELS] = rows * columns
+    row[cmd.PIXELS] = images * rows * columns
+    row[cmd.PIXEL_ROWS] = rows
     row[cmd.PIXEL_COLUMNS] = columns
     row[cmd.COLUMN_STEP] = problem[pb.STRIDE_WIDTH] * channels
     row[cmd.ROW_STRIDE] = problem[pb.STRIDE_HEIGHT]
     row[cmd.ROW_STEP] = problem[pb.STRIDE_HEIGHT] * pitch
     row[cmd.PITCH] = pitch
     row[cmd.HEIGHT] = height
-    row[cmd.IFMAP_WORDS] = _ceil(height * pitch, machine[mc.IFMAP_LANES])
+    row[cmd.IMAGE_STEP] = height * pitch
+    row[cmd.IFMAP_WORDS] = _ceil(images * height * pitch, machine[mc.IFMAP_LANES])
     row[cmd.ELEMENT_START] = column_start * channels
     row[cmd.ROW_START] = row_start
     row[cmd.ADDRESS_START] = row_start * pitch
@@ -144,11 +153,11 @@ def _mark_loads(tiles: IntArray) -> None:
 
 @kernel
 def _position(
-    at: int, problem: IntArray, tiling: IntArray, counts: tuple[int, int, int, int]
+    at: int, problem: IntArray, tiling: IntArray, counts: tuple[int, int, int, int, int]
 ) -> tuple[int, int, int, int]:
     """Of a tile of the walk: its group, pixel tile (of all images), filter and channel tile."""
-    n_rows, n_columns, n_filters, n_channels = counts
-    pixel_tiles = problem[pb.IMAGES] * n_rows * n_columns
+    n_images, n_rows, n_columns, n_filters, n_channels = counts
+    pixel_tiles = n_images * n_rows * n_columns
     step, channel = divmod(at, n_channels)
     if tiling[pb.T_FILTERS_OUTER] == 0:
         outer, filter_tile = divmod(step, n_filters)
@@ -159,7 +168,7 @@ def _position(
     return group, pixel, filter_tile, channel
 
 
-@kernel
+@kernel("i8.1, i8.1")
 def operand_tiles(
     problem: IntArray, tiling: IntArray
 ) -> tuple[tuple[IntArray, IntArray], tuple[IntArray, IntArray]]:
@@ -169,8 +178,8 @@ def operand_tiles(
     tile of the walk that reads each.
     """
     counts = tile_counts(problem, tiling)
-    n_rows, n_columns, n_filters, n_channels = counts
-    pixel_tiles = problem[pb.IMAGES] * n_rows * n_columns
+    n_images, n_rows, n_columns, n_filters, n_channels = counts
+    pixel_tiles = n_images * n_rows * n_columns
     shared = problem[pb.GROUPS] * n_channels
     total = shared * pixel_tiles * n_filters
     ifmap, weight = np.empty(total, np.int64), np.empty(total, np.int64)
@@ -184,23 +193,32 @@ def operand_tiles(
     return (ifmap, first_ifmap), (weight, first_weight)
 
 
-@kernel
+@kernel("i8.1, i8.1, i8.1")
 def walk(problem: IntArray, tiling: IntArray, machine: IntArray) -> IntArray:
     """All tiles of a layer, in order: [tiles, WALK_COLUMNS]; MULTIPLIER and SHIFT are left 0."""
     counts = tile_counts(problem, tiling)
-    n_rows, n_columns, n_filters, n_channels = counts
-    pixel_tiles = problem[pb.IMAGES] * n_rows * n_columns
+    n_images, n_rows, n_columns, n_filters, n_channels = counts
+    pixel_tiles = n_images * n_rows * n_columns
     total = problem[pb.GROUPS] * pixel_tiles * n_filters * n_channels
     tiles = np.zeros((total, cmd.WALK_COLUMNS), np.int64)
     for at in range(total):
         group, pixel, filter_tile, channel = _position(at, problem, tiling, counts)
         row = tiles[at]
         row[cmd.TILE_GROUP] = group
-        row[cmd.TILE_IMAGE] = pixel // (n_rows * n_columns)
+        row[cmd.TILE_IMAGE] = pixel // (n_rows * n_columns) * tiling[pb.T_IMAGES]
         row[cmd.TILE_ROW] = pixel // n_columns % n_rows * tiling[pb.T_ROWS]
         row[cmd.TILE_COLUMN] = pixel % n_columns * tiling[pb.T_COLUMNS]
         row[cmd.TILE_FILTER] = filter_tile * tiling[pb.T_FILTERS]
         row[cmd.TILE_CHANNEL] = channel * tiling[pb.T_CHANNELS]
         fill_tile(row, problem, tiling, machine)
     _mark_loads(tiles)
+    mark_words(tiles, machine)
     return tiles
+
+
+def walk_layer(problem: Problem, tiling: Tiling, machine: IntArray) -> IntArray:
+    """`walk` of a layer's problem in a tiling: the tiles of its blocks of groups.
+
+    TILE_GROUP is the block; channels and filters count those of a block.
+    """
+    return walk(problem.side_by_side(tiling.groups).vector(), tiling.vector(), machine)

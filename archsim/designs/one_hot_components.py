@@ -6,15 +6,7 @@ gates of two inputs, two AND and an OR, so a gate is priced as a third of it; in
 out.  Words that go to many choices do so through buffers.
 """
 
-from archsim.designs.core_components import (
-    WIDEST,
-    Components,
-    Events,
-    block,
-    parts_of,
-    selectors,
-    times,
-)
+from archsim.blocks import WIDEST, Components, Events, block, parts_of, selectors, times
 
 SELECTOR_GATES = 3
 """Of a two-way multiplexer of one bit."""

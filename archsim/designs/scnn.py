@@ -9,17 +9,24 @@ and what of it is published, is `docs/contracts/scnn.md`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from archsim.core.design import Design
 from archsim.core.integer_numerics import IntegerIntake
-from archsim.errors import require, require_positive, require_rate, require_whole
-from archsim.memory import OffChip
-from archsim.stream_memory import BovedaStream, PlainStream, StreamMemory
+from archsim.errors import (
+    InputError,
+    require,
+    require_clock,
+    require_positive,
+    require_whole,
+    require_within,
+)
+from archsim.memory import Bank, OffChip, PlainBank, PlainStream, StreamMemory, StreamUse, Use
 
 if TYPE_CHECKING:
+    from archsim.machine_model import MachineModel
     from energy_models.component import Component
 
 BankHash = Literal["linear", "dnnsim"]
@@ -34,8 +41,12 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "sparsity": ("both", "weights", "activations"),
 }
 
-FIFTY_BYTES = OffChip(bytes_per_cycle=50.0)
+UNLIMITED = OffChip()
 PLAIN = PlainStream()
+PLAIN_BANK = PlainBank()
+
+MOST_BANKS = 1 << 15
+"""Banks of a PE: their numbers, and one for products beside the plane, have 16 bits."""
 
 WIDEST_ACCUMULATOR = 62
 """Bits, so that a sum and its bias stay within 64."""
@@ -67,10 +78,13 @@ class Scnn(Design):
     row and column of that simulator (model only).
     barrier: PEs wait for each other after every "group" of filters, or every "channel" of each.
     group_rule: how many filters are a group.  "accumulators": the most, up to `filter_group`, whose
-    sums fit; "dnnsim": by the inputs of a PE's tile, as that simulator has it (model only).
+    sums fit; "dnnsim": as many as have their outputs, without halos, in the accumulators of the
+    PEs, as that simulator has it (model only).
+    bank_hash and group_rule of DNNsim and a barrier after every channel, all three, are its count
+    (`counts_as_dnnsim`).
     sparsity: which operands are compressed; the other one is stored with its zeros.
-    activation_memory: how IARAM and OARAM store vectors (`archsim.stream_memory`); both, since they
-    change places.
+    activation_memory: how IARAM and OARAM store vectors, a stream; both, since they change places.
+    weight_memory, accumulator_memory: kinds of the FIFO's memory and of the accumulators', banks.
     """
 
     grid_rows: int = 8
@@ -94,8 +108,10 @@ class Scnn(Design):
     group_rule: GroupRule = "accumulators"
     sparsity: Sparsity = "both"
     activation_memory: StreamMemory = PLAIN
+    weight_memory: Bank = field(default=PLAIN_BANK, repr=False, metadata={"implied": True})
+    accumulator_memory: Bank = field(default=PLAIN_BANK, repr=False, metadata={"implied": True})
     clock_hz: float = 1e9
-    off_chip: OffChip = FIFTY_BYTES
+    off_chip: OffChip = UNLIMITED
 
     kind: ClassVar[str] = "scnn"
 
@@ -107,13 +123,18 @@ class Scnn(Design):
         )  # fmt: skip
         require_positive(**{name: getattr(self, name) for name in sizes})
         require_whole(0, "not be negative", strip_rows=self.strip_rows)
-        require_rate(clock_hz=self.clock_hz)
+        lanes = ("grid_rows", "grid_columns", "weight_lanes", "ifmap_lanes", "banks", "bank_queue")
+        require_within("lanes", **{name: getattr(self, name) for name in lanes})
+        require_within("multipliers", multipliers=self.multipliers)
+        require_within("multipliers", **{"grid_rows × grid_columns × banks": self.pes * self.banks})
+        require_clock(self.clock_hz)
         for name, known in CHOICES.items():
             value = getattr(self, name)
             require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
         require(
             self.banks & (self.banks - 1) == 0, f"banks must be a power of two, not {self.banks}"
         )
+        require(self.banks <= MOST_BANKS, f"banks must be at most {MOST_BANKS}, not {self.banks}")
         for name, least, most in (
             ("operand_bits", 2, 16),
             ("accumulator_bits", 2, WIDEST_ACCUMULATOR),
@@ -129,6 +150,30 @@ class Scnn(Design):
                 f"not {getattr(self, name)} bytes",
             )
         self.activation_memory.check_vector(self.ifmap_lanes, self.operand_bits)
+        for memory in ("weight", "accumulator"):
+            use = self.use(memory)
+            try:
+                self.bank(memory).check(use)
+            except InputError as error:
+                raise InputError(f"{use.field}: {error}") from error
+        if self.counts_as_dnnsim:
+            where = "where cycles are counted as DNNsim does"
+            both = self.sparsity == "both"
+            require(both, f"sparsity must be both {where}, not {self.sparsity}")
+            plain = self.activation_memory == PLAIN
+            require(plain, f"activation_memory must be plain {where}")
+
+    def machine_model(self) -> MachineModel:
+        """The model of a machine whose cycles depend on its values."""
+        from archsim.sparse_machine import SparseMachine
+
+        return SparseMachine(self)
+
+    @property
+    def counts_as_dnnsim(self) -> bool:
+        """Whether cycles are DNNsim's (`archsim.sparse.dnnsim`), with nothing of ours beside its
+        rules: of the design only grid, lanes, banks and their entries count."""
+        return (self.bank_hash, self.barrier, self.group_rule) == ("dnnsim", "channel", "dnnsim")
 
     @property
     def intake(self) -> IntegerIntake:
@@ -201,11 +246,35 @@ class Scnn(Design):
         """Vectors that the OARAM of a PE holds, whatever their values."""
         return 8 * self.oaram_bytes // self.ifmap_vector_bits
 
-    @property
-    def compressed(self) -> BovedaStream | None:
-        """The kind of IARAM and OARAM if it compresses values."""
-        memory = self.activation_memory
-        return memory if isinstance(memory, BovedaStream) else None
+    def stream_use(self, name: str) -> StreamUse:
+        """What "iaram" or "oaram" keeps in every PE."""
+        return StreamUse(
+            name=name,
+            field=f"{name}_bytes",
+            given_bytes=getattr(self, f"{name}_bytes"),
+            lanes=self.ifmap_lanes,
+            value_bits=self.operand_bits,
+            index_bits=self.index_bits,
+            pes=self.pes,
+            most_rows=max(self.iaram_vectors, self.oaram_vectors),
+        )
+
+    def use(self, name: str) -> Use:
+        """What the "weight" FIFO and the "accumulator" banks keep."""
+        if name == "weight":
+            lanes, bits = (self.weight_lanes, self.element_bits)
+        else:
+            lanes, bits = (1, self.accumulator_bits)
+        return Use(
+            name=name,
+            field=f"{name}_memory",
+            lane_bits=(bits,) * lanes,
+            lane_signed=(True,) * lanes,
+        )
+
+    def bank(self, name: str) -> Bank:
+        """The kind of the memory of "weight" or "accumulator"."""
+        return {"weight": self.weight_memory, "accumulator": self.accumulator_memory}[name]
 
     @property
     def iaram_entries(self) -> int:
@@ -250,7 +319,8 @@ class Scnn(Design):
 SCNN_ISCA17 = Scnn()
 """The published core: 64 PEs of 4 × 4 multipliers, 32 banks of 32 sums, FIFO of 50
 vectors, 10 KB each of IARAM and OARAM.  The limit of 8 filters is the one the paper quotes for a
-layer; the off-chip bandwidth, 50 B a cycle, is ours here."""
+layer.  Its DRAM is said to give 50 GB/s, and to matter below some 4 GB/s only: at 1 GHz the ports
+that bring in data carry 23 B a cycle together, so no limit is set here (`off_chip`)."""
 
 SCNN_4PE = Scnn(
     grid_rows=2,
@@ -267,13 +337,10 @@ there; 16 times the IARAM and OARAM of each; 50 FIFO vectors."""
 
 SCNN_DNNSIM = Scnn(
     bank_entries=192,
-    weight_fifo_vectors=1 << 16,
     bank_queue=1,
     bank_hash="dnnsim",
     barrier="channel",
     group_rule="dnnsim",
 )
-"""How DNNsim (github.com/isakedo/DNNsim, SCNN.cpp) counts SCNN's cycles: a barrier after each input
-channel, no queues, its hash of banks, 6144 sums in a PE and its rule for how many filters they are
-of, and FIFOs that are never full.  Its halos, one after the other, and its having no broadcast and
-no output are not here: those stay ours.  Model only."""
+"""SCNN as DNNsim (github.com/isakedo/DNNsim) counts it, to the cycle, with its default of 6144 sums
+in a PE: `archsim.sparse.dnnsim`.  Model only."""

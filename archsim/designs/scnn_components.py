@@ -4,9 +4,8 @@ Structural, from our own RTL (`rtl/scnn.py`, `rtl/core/scnn_*.py`): every flip-f
 core is here exactly (a test counts them in the netlist), every memory with the shape it has there.
 Variants that only the model has (another hash, barrier or stored operand) have the same hardware.
 
-What is taken for granted: memories are read only when an action reads them, and a word of a memory
-that is built of registers (accumulators, as a rule) is clocked only when it is written, as in a
-register file with gated words; all other registers are clocked in every cycle.  A gate of two
+What is taken for granted: memories are read only when an action reads them; all registers are
+clocked in every cycle.  A gate of two
 inputs is priced as a third of a selector of one bit in crossbar and queues; in the operand stage it
 is one with another behind it.  A product that is not sent costs nothing, nor does what toggles at
 inputs of the crossbar that are not selected.  A queue moves its products up without a cost but the
@@ -15,11 +14,10 @@ clock's, and the FIFO's queue of list ends is taken to be written with every vec
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from archsim.designs import core_components as core
-from archsim.designs.core_components import (
+import archsim.blocks as blocks
+from archsim.blocks import (
     Components,
     Events,
     adders,
@@ -31,6 +29,7 @@ from archsim.designs.core_components import (
     shifters,
     times,
 )
+from archsim.designs import core_components as core
 from archsim.designs.one_hot_components import gates, one_hot, spread, strobes
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def scnn_components(design: Scnn) -> Components:
 
 def address_bits(design: Scnn) -> int:
     """Of an accumulator's number in one half."""
-    return core.address_bits(design.accumulators)
+    return blocks.address_bits(design.accumulators)
 
 
 def _lanes(design: Scnn) -> int:
@@ -86,26 +85,21 @@ def _lanes(design: Scnn) -> int:
 
 
 def _words(
-    design: Scnn, name: str, shape: tuple[int, int, int], read: Events, write: Events
+    design: Scnn, name: tuple[str, str], shape: tuple[int, int, int], read: Events, write: Events
 ) -> Components:
-    """Memories of (number in a PE, bits, depth); words that are registers are clocked by writes."""
+    """Memories of (number in a PE, bits, depth); name: whose kind ("weight", ...), and its own."""
     number, bits, depth = shape
-    made = core.memory(name + core.WORDS, (design.pes * number, 1, bits, depth), read, write)
-    return tuple(
-        replace(one, actions={"write": one.actions["write"]}) if one.kind == "register" else one
-        for one in made
-    )
+    sizes = (design.pes * number, 1, bits, depth)
+    return design.bank(name[0]).macros(name[1] + blocks.WORDS, sizes, read, write)
 
 
 def _memory(design: Scnn, name: str) -> Components:
-    """The IARAM or OARAM: a vector a word, or values, widths and what else is in a vector apart."""
-    from archsim.designs.scnn_stream_components import stream_words
-
-    if design.compressed:
-        parts = stream_words(design, design.compressed, name)
-        return tuple(one for part in parts for one in _words(design, *part))
-    shape = (1, design.word_bits("ifmap"), getattr(design, f"{name}_vectors"))
-    return _words(design, name, shape, {f"{name}_read": 1.0}, {f"{name}_write": 1.0})
+    """The IARAM or OARAM, as its kind stores vectors."""
+    memory, found = design.activation_memory, ()
+    for part, (number, bits, depth), read, write in memory.words(design.stream_use(name)):
+        shape = (design.pes * number, 1, bits, depth)
+        found += memory.macros(part + blocks.WORDS, shape, read, write)
+    return found
 
 
 def _positions(name: str, lanes: int, count: int, events: Events) -> Components:
@@ -169,11 +163,15 @@ def _weights(design: Scnn) -> Components:
         *_addresses(name, TAP_BITS, bits, (lanes, each)),
         *adders(name, bits, lanes, each),
         *_words(
-            design, "weight_fifo", (1, stored, depth), {"weight_read": 1.0}, {"fifo_write": 1.0}
+            design,
+            ("weight", "weight_fifo"),
+            (1, stored, depth),
+            {"weight_read": 1.0},
+            {"fifo_write": 1.0},
         ),
         *_words(
             design,
-            "weight_fifo.ends",
+            ("weight", "weight_fifo.ends"),
             (1, _pointer_bits(design), depth),
             {"fifo_write": 1.0},
             {"fifo_write": 1.0},
@@ -252,7 +250,7 @@ def _crossbar(design: Scnn) -> Components:
     bits = design.accumulator_bits + _entry_bits(design)
     banks, bank_bits = pes * design.banks, (design.banks - 1).bit_length()
     product: Events = {"product": 1.0}
-    waiting = core.address_bits(design.bank_entries) + design.accumulator_bits + 2
+    waiting = blocks.address_bits(design.bank_entries) + design.accumulator_bits + 2
     moved: Events = times(product, 2 * waiting if queue > 1 else 0)
     return (
         *gates(name, banks * lanes * max(bank_bits - 1, 0), times(product, max(bank_bits - 1, 0))),
@@ -274,9 +272,9 @@ def _wide_selectors(name: str, shape: tuple[int, int], count: int, select: Event
     found: Components = ()
     for part, number in ((WIDEST_MUX, full), (left, 1)):
         if number and part > 1:
-            sizes = {"bits": min(bits, core.WIDEST["mux"]), "ways": part}
+            sizes = {"bits": min(bits, blocks.WIDEST["mux"]), "ways": part}
             share = times(select, part * number / ways)
-            found += core.block("mux", name, sizes, count * number, {"select": share})
+            found += blocks.block("mux", name, sizes, count * number, {"select": share})
     return (*found, *_wide_selectors(name, (bits, full + (left > 0)), count, select))
 
 
@@ -287,10 +285,10 @@ def _banks(design: Scnn) -> Components:
     added: Events = {"accumulator_update": 1.0}
     reads: Events = {**added, **DRAINED}
     writes: Events = {**added, "halo_sum": 2.0, "zeroed": 1.0, "copy_sum": 1.0, "cleared": 1.0}
-    entry = core.address_bits(depth)
+    entry = blocks.address_bits(depth)
     target = entry if design.bank_queue > 1 else min(entry, _entry_bits(design))
     return (
-        *_words(design, name, (2 * design.banks, bits, depth), reads, writes),
+        *_words(design, (name, name), (2 * design.banks, bits, depth), reads, writes),
         *adders(name, bits, 2 * banks, added),
         *registers(name, bits + target, banks, added),
         *registers(name, 3, banks, added),
@@ -328,28 +326,14 @@ def _halo(design: Scnn) -> Components:
 
 
 def _exchange(design: Scnn) -> Components:
-    """IARAM and OARAM in each other's place: a choice of two at every pin of both.
-
-    Where values are compressed, with all that packs and unpacks them.
-    """
-    from archsim.designs.scnn_stream_components import stream_logic
-
-    if design.compressed:
-        return stream_logic(design, design.compressed, _memory_address_bits(design))
-    name, bits, pes = "memories", design.word_bits("ifmap"), design.pes
-    address = _memory_address_bits(design)
-    reads: Events = {"iaram_read": 1.0, "oaram_read": 1.0}
-    writes: Events = {"iaram_write": 1.0, "oaram_write": 1.0}
-    return (
-        *selectors(name, bits, 2 * pes, reads),
-        *selectors(name, address, 2 * pes, reads),
-        *selectors(name, bits + address, 2 * pes, writes),
-    )
+    """IARAM and OARAM in each other's place, with what their kind packs and unpacks."""
+    address_bits = _memory_address_bits(design)
+    return design.activation_memory.logic(design.stream_use("iaram"), address_bits)
 
 
 def _memory_address_bits(design: Scnn) -> int:
     """Of a vector in the larger of IARAM and OARAM, and of the place behind it."""
-    return core.address_bits(max(design.iaram_entries, design.oaram_entries) + 1)
+    return blocks.address_bits(max(design.iaram_entries, design.oaram_entries) + 1)
 
 
 def _output(design: Scnn) -> Components:
@@ -375,9 +359,6 @@ def _output(design: Scnn) -> Components:
 
 def scnn_state_bits(design: Scnn) -> int:
     """Flip-flops of control, in all PEs and outside of them."""
-    from archsim.designs.scnn_stream_components import CORE_STATE_BITS as STREAM_STATE_BITS
-    from archsim.designs.scnn_stream_components import stream_state_bits
-
     lane = (design.ifmap_lanes - 1).bit_length()
     pe = (
         PE_STATE_BITS + 5 * _pointer_bits(design) + 5 * _memory_address_bits(design)
@@ -388,7 +369,6 @@ def scnn_state_bits(design: Scnn) -> int:
     command = LAYER_BITS + AXIS_BITS * (design.grid_rows + design.grid_columns)
     clearing = design.bank_entries.bit_length()
     clearing += (design.bank_entries - 1).bit_length()  # after a reset, and of a half
-    if design.compressed:
-        pe += stream_state_bits(_memory_address_bits(design))
-        command += STREAM_STATE_BITS
+    in_pe, outside = design.activation_memory.state_bits(_memory_address_bits(design))
+    pe, command = pe + in_pe, command + outside
     return design.pes * pe + CORE_STATE_BITS + queue + command + clearing + design.bank_queue

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from archsim.core import machine as mc
 from archsim.core.core_design import CoreDesign, kibibytes
 from archsim.core.integer_numerics import IntegerNumerics
-from archsim.errors import require, require_positive
+from archsim.core.pe_array import Index, PeArray
+from archsim.errors import require, require_positive, require_within
 from archsim.memory import OffChip, Plain
 from archsim.numbers import bit_ceil
 from archsim.ports import Port
@@ -51,6 +52,8 @@ class Systolic(CoreDesign):
             columns=self.columns,
             accumulator_bits=self.accumulator_bits,
         )
+        require_within("lanes", rows=self.rows, columns=self.columns)
+        require_within("multipliers", **{"rows × columns": self.rows * self.columns})
         require(
             self.dataflow in DATAFLOWS,
             f"dataflow must be one of {', '.join(DATAFLOWS)}, not {self.dataflow!r}",
@@ -147,8 +150,8 @@ class Systolic(CoreDesign):
 
     @property
     def output_latency_cycles(self) -> int:
-        """Accumulator read, bias, multiply, round and clip, then the output queue."""
-        return 4
+        """Accumulator read, bias, multiply, round and clip, pack, then the output queue."""
+        return 4 + self.pack_latency_cycles
 
     @property
     def output_queue_depth(self) -> int:
@@ -169,11 +172,25 @@ class Systolic(CoreDesign):
             mc.DATAFLOW: DATAFLOWS.index(self.dataflow),
             mc.IFMAP_LANES: self.ifmap_lanes,
             mc.OUTPUT_VECTOR: 1,
+            mc.OUTPUT_VALUE_UNITS: 1,
+            mc.OUTPUT_SCALE_UNITS: 0,
+            mc.OUTPUT_WORD_UNITS: self.columns,
         }
 
     @property
     def macs_per_cycle(self) -> int:
         return self.rows * self.columns
+
+    @cached_property
+    def pes(self) -> PeArray:
+        """rows × columns, each for what the dataflow says."""
+        axes: dict[Dataflow, tuple[Index, Index]] = {
+            "weight_stationary": ("element", "filter"),
+            "output_stationary": ("pixel", "filter"),
+            "input_stationary": ("element", "pixel"),
+        }
+        row_is, column_is = axes[self.dataflow]
+        return PeArray(rows=self.rows, columns=self.columns, row_is=row_is, column_is=column_is)
 
     @cached_property
     def components(self) -> tuple[Component, ...]:
@@ -201,9 +218,13 @@ TPU_V1 = Systolic(
 four weight tiles of 64 KiB, DDR3 at 34 GB/s, internal paths of 256 bytes a cycle."""
 
 EDGE_16 = Systolic(
+    bias_words=64,
     off_chip=OffChip(bytes_per_cycle=16.0, latency_cycles=100),
 )
-"""A small core for an FPGA or an edge device: 16 × 16 at 500 MHz with 8 GB/s."""
+"""A small core for an FPGA or an edge device: 16 × 16 at 500 MHz with 8 GB/s.
+
+Biases of 1,024 filters a half: with 512 words the memory was a fifth of the core's area, and no
+built-in network took a cycle less."""
 
 CLOUD_128 = Systolic(
     rows=128,

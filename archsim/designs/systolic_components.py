@@ -10,22 +10,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from archsim.blocks import held_registers, moved_registers, registers, selectors
 from archsim.designs import core_components as core
-from archsim.designs.core_components import (
-    held_registers,
-    moved_registers,
-    registers,
-    selectors,
-)
 from energy_models.component import Component
 
 if TYPE_CHECKING:
     from archsim.designs.systolic import Systolic
 
-CONTROL_BITS = {"decoupled": 7260, "coupled": 5360}
+CONTROL_BITS = {"decoupled": 8352, "coupled": 6203}
 """Flip-flops of the tile walker, the command queues, sequencers, loaders, counters and the output
 stage's walk, counted in the netlist; a few more or less with the widths of addresses.  Decoupled:
 with a walk of its own for stationary loads (weight- and input-stationary)."""
+
+BLOCK_BITS = 24
+"""More where rows are of pixels: what is left of the filters and pixels of a block."""
 
 
 def systolic_components(design: Systolic) -> tuple[Component, ...]:
@@ -39,6 +37,7 @@ def systolic_components(design: Systolic) -> tuple[Component, ...]:
         *core.accumulators(design, design.columns),
         *core.bias_memory(design, design.bias_lanes),
         *core.requantizers((design.accumulator_bits, design.multiplier_bits), design.columns),
+        *core.packer(design, design.columns),
         *core.output_queue(design, design.columns),
         core.control(control_state_bits(design)),
     )
@@ -113,4 +112,5 @@ def control_state_bits(design: Systolic) -> int:
     decoupled = design.dataflow != "output_stationary"
     token_bits = 4 + (max(design.depth("accumulator"), 2) - 1).bit_length()
     travelling = design.result_latency_cycles - (1 if decoupled else 2)
-    return CONTROL_BITS["decoupled" if decoupled else "coupled"] + token_bits * travelling
+    blocks = BLOCK_BITS if design.dataflow == "input_stationary" else 0
+    return CONTROL_BITS["decoupled" if decoupled else "coupled"] + blocks + token_bits * travelling

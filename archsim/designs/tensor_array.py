@@ -82,6 +82,18 @@ class TensorArrayDesign:
         return 2 * self.octets * self.group_columns
 
     @property
+    def places(self) -> tuple[IntArray, IntArray]:
+        """Of each sum of a block, the unit that makes it, and its pass: [rows, columns] each.
+
+        Unit j of thread group g in octet o is number (2 · o + g) · group_columns + j.
+        """
+        row, column = np.indices((self.rows, self.columns))
+        block, j = np.divmod(column, self.group_columns)
+        octet, half = np.divmod(block, 2)
+        group, place = np.divmod(row, self.group_rows)
+        return (2 * octet + group) * self.group_columns + j, half * self.group_rows + place
+
+    @property
     def group_rows(self) -> int:
         """P / 2: rows of a thread group, and passes of a column block."""
         return self.rows // 2

@@ -28,8 +28,9 @@ from archsim.core.core_design import CoreDesign, kibibytes
 from archsim.core.float_numerics import FloatNumerics
 from archsim.core.integer_numerics import IntegerNumerics
 from archsim.core.numerics import Numerics
+from archsim.core.pe_array import PeArray
 from archsim.designs.tensor_array import TensorArrayDesign
-from archsim.errors import InputError, require_positive
+from archsim.errors import InputError, require_positive, require_within
 from archsim.memory import OffChip
 from archsim.numbers import bit_ceil
 from archsim.ports import Port
@@ -84,11 +85,15 @@ class TensorCore(CoreDesign):
             rows=self.rows,
             length=self.length,
         )
+        require_within("lanes", octets=self.octets, group_columns=self.group_columns)
+        require_within("lanes", rows=self.rows, length=self.length)
         _require_one_of("operand", self.operand, OPERANDS)
         _require_one_of(
             f"accumulator of {self.operand} operands", self.accumulator, ACCUMULATORS[self.operand]
         )
         _ = self.array
+        require_within("lanes", columns=self.columns)
+        require_within("multipliers", multipliers=self.macs_per_cycle)
         self.check_memories()
 
     @cached_property
@@ -183,8 +188,9 @@ class TensorCore(CoreDesign):
 
     @property
     def output_latency_cycles(self) -> int:
-        """Read, the arithmetic of a column, the queue: 4 of integers, 5 of floats."""
-        return 2 + self.float_output.latency_cycles if self.floating else 4
+        """Read, the arithmetic of a column, packer, queue: 5 of integers, 6 of floats."""
+        column = self.float_output.latency_cycles if self.floating else 2
+        return 2 + column + self.pack_latency_cycles
 
     @property
     def output_queue_depth(self) -> int:
@@ -203,6 +209,9 @@ class TensorCore(CoreDesign):
             mc.DATAFLOW: mc.OUTPUT_STATIONARY,
             mc.IFMAP_LANES: self.ifmap_lanes,
             mc.OUTPUT_VECTOR: 1,
+            mc.OUTPUT_VALUE_UNITS: 1,
+            mc.OUTPUT_SCALE_UNITS: 0,
+            mc.OUTPUT_WORD_UNITS: self.columns,
         }
 
     @cached_property
@@ -223,6 +232,21 @@ class TensorCore(CoreDesign):
     @property
     def macs_per_cycle(self) -> int:
         return self.columns * self.length
+
+    @cached_property
+    def pes(self) -> PeArray:
+        """The multipliers: one for each element of every dot-product unit."""
+        units, passes = self.array.places
+        return PeArray(
+            rows=self.length,
+            columns=self.columns,
+            row="element",
+            column="unit",
+            row_is="element",
+            column_is="sum",
+            units=units,
+            passes=passes,
+        )
 
     @property
     def mnk(self) -> tuple[int, int, int]:

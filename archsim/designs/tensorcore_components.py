@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from archsim.designs import core_components as core
-from archsim.designs.core_components import (
+import archsim.blocks as blocks
+from archsim.blocks import (
     Components,
     Events,
     adders,
@@ -29,17 +29,18 @@ from archsim.designs.core_components import (
     shifters,
     times,
 )
+from archsim.designs import core_components as core
 
 if TYPE_CHECKING:
     from archsim.arithmetic.dot_product import DotProduct
     from archsim.arithmetic.float_datapath import FloatDatapath
     from archsim.designs.tensorcore import TensorCore
 
-OUTPUT_STATE_BITS = {"integer": 158, "float": 88}
+OUTPUT_STATE_BITS = {"integer": 169, "float": 86}
 """Flip-flops of the output stage's walk but for addresses and queue, counted in the netlist; of
 integers with the multipliers and shifts that travel with the words."""
 
-_ONE_WORD: Events = {"ofmap_write": 1.0}
+_ONE_WORD: Events = {"output_read": 1.0}
 _ONE_CYCLE: Events = {"array_step": 1.0}
 
 
@@ -56,6 +57,7 @@ def tensorcore_components(design: TensorCore) -> Components:
         *(_float_accumulators(design) if design.floating else core.accumulators(design, columns)),
         *core.bias_memory(design, columns),
         *_output(design),
+        *core.packer(design, columns),
         *core.output_queue(design, columns),
         *_control(design),
     )
@@ -77,8 +79,8 @@ def _fragments(design: TensorCore) -> Components:
     a, b = "array.row_fragments", "array.column_fragments"
     elements, chosen = length * columns, length * columns // 2
     return (
-        *core.memory(
-            a + core.WORDS, (2, length, bits, design.rows), _passes(design, 2), _passes(design)
+        *blocks.memory(
+            a + blocks.WORDS, (2, length, bits, design.rows), _passes(design, 2), _passes(design)
         ),
         *moved_registers(a, bits, 2 * length, _passes(design)),
         *held_registers(b, bits, elements, _sets(design, elements)),
@@ -112,10 +114,10 @@ def _sums(design: TensorCore) -> Components:
     once, half = _passes(design), columns // 2
     leaving: Events = {"accumulator_write": 2.0}
     return (
-        *core.memory(partial + core.WORDS, (1, columns, bits, design.rows), once, once),
+        *blocks.memory(partial + blocks.WORDS, (1, columns, bits, design.rows), once, once),
         *selectors(partial, bits, columns, _passes(design, columns)),  # a sum begins anew
         *moved_registers(partial, bits, columns, once),
-        *core.memory(finished + core.WORDS, (4, half, bits, design.rows), leaving, leaving),
+        *blocks.memory(finished + blocks.WORDS, (4, half, bits, design.rows), leaving, leaving),
         *selectors(finished, bits, columns, times({"accumulator_write": 1.0}, columns)),
     )
 
@@ -123,7 +125,7 @@ def _sums(design: TensorCore) -> Components:
 def _array_control(design: TensorCore) -> Components:
     """Three walks over rows, and the flags of sets, passes and blocks on their way."""
     array = design.array
-    row = core.address_bits(array.group_rows)
+    row = blocks.address_bits(array.group_rows)
     walks = 3 * (2 + row) + 5
     flags = 4 * array.set_cycles + 2 * array.drain_start_cycles + 4 + design.length - 1
     passes = (5 + row) * (array.result_cycles - 1)
@@ -150,7 +152,7 @@ class _IntegerUnits:
         return (
             *multipliers(name, (bits, bits), length * count, times(busy, length)),
             *moved_registers(name, 2 * bits, length * count, each),
-            *core.adder_tree(name, (length, 2 * bits), count, each),
+            *blocks.adder_tree(name, (length, 2 * bits), count, each),
             *moved_registers(name, total, count * (1 + dot.tree_levels), each),
             *adders(name, total, count, busy),
             *moved_registers(name, total, count, each),
@@ -237,7 +239,7 @@ class _FloatUnits:
             found += self._each(incrementers, bits, number)
             found += self._each(selectors, bits, number)
         each = times(self.busy, 1 / self.count)
-        tree = core.adder_tree(self.name, (length, product), self.count, each)
+        tree = blocks.adder_tree(self.name, (length, product), self.count, each)
         return (*found, *tree, *self._each(adders, path.sum_bits - self.by_one))
 
     def _rounded(self) -> Components:
@@ -306,7 +308,7 @@ def _float_accumulators(design: TensorCore) -> Components:
     return (
         *core.accumulator_memory(design, columns),
         *selectors("accumulator.memory", bits, columns, added),
-        *selectors("accumulator.memory", bits, columns, {"ofmap_write": float(columns)}),
+        *selectors("accumulator.memory", bits, columns, {"output_read": float(columns)}),
         *adding.components(),
         *moved_registers(name, bits, columns * unit.latency_cycles, row),
         *selectors(name, bits, columns, added),
@@ -318,7 +320,7 @@ def _output(design: TensorCore) -> Components:
     columns, ofmap = design.columns, design.operand_bits
     if not design.floating:
         return core.requantizers((design.accumulator_bits, design.multiplier_bits), columns)
-    words: Events = {"ofmap_write": float(columns)}
+    words: Events = {"output_read": float(columns)}
     unit = design.float_output.unit
     name = "output_stage.narrow"
     summing = _FloatUnits(name=name, dot=unit, count=columns, busy=words, by_one=True)
@@ -327,8 +329,8 @@ def _output(design: TensorCore) -> Components:
 
 def tensorcore_state_bits(design: TensorCore) -> int:
     """Flip-flops of control outside the array, what travels with rows of sums apart."""
-    address = core.address_bits(design.depth("accumulator"))
-    biases = core.address_bits(design.depth("bias"))
+    address = blocks.address_bits(design.depth("accumulator"))
+    biases = blocks.address_bits(design.depth("bias"))
     kind = "float" if design.floating else "integer"
     depth = design.output_queue_depth
     queue = core.queue_state_bits(depth) + depth.bit_length()

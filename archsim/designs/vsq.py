@@ -18,9 +18,10 @@ from archsim.codecs.vector_output import VectorOutput
 from archsim.codecs.vsquant import VectorFormat
 from archsim.core import machine as mc
 from archsim.core.core_design import CoreDesign, kibibytes
+from archsim.core.pe_array import PeArray
 from archsim.core.vector_numerics import VectorNumerics
 from archsim.designs.vector_lane import VectorLaneDesign
-from archsim.errors import require, require_positive, require_whole
+from archsim.errors import require, require_positive, require_whole, require_within
 from archsim.memory import OffChip
 from archsim.ports import Port
 
@@ -62,6 +63,8 @@ class Vsq(CoreDesign):
 
     def __post_init__(self) -> None:
         require_positive(lanes=self.lanes, vector=self.vector, hold_cycles=self.hold_cycles)
+        require_within("lanes", lanes=self.lanes, vector=self.vector, hold_cycles=self.hold_cycles)
+        require_within("lanes", **{"lanes × vector": self.lanes * self.vector})
         for name, least, most in (
             ("weight_bits", 2, 16),
             ("activation_bits", 2, 16),
@@ -150,18 +153,14 @@ class Vsq(CoreDesign):
                 lane_bits=(output.sum_bits,) * self.lanes + (output.multiplier_bits,) * self.lanes,
                 lane_signed=(True,) * self.lanes + (False,) * self.lanes,
             ),
-            Port(
-                name="ofmap",
-                direction="o",
-                lane_bits=(mac.activation.bits,) * self.lanes
-                + (mac.activation.scale_bits or 0,) * self._ofmap_scales,
-                lane_signed=(mac.activation.signed,) * self.lanes + (False,) * self._ofmap_scales,
+            Port.uniform(
+                "ofmap",
+                "o",
+                output.word_units,
+                output.unit_bits,
+                signed=mac.activation.signed and not output.scaled,
             ),
         )
-
-    @property
-    def _ofmap_scales(self) -> int:
-        return self.output.vectors_per_row if self.output.scaled else 0
 
     @property
     def result_latency_cycles(self) -> int:
@@ -171,12 +170,12 @@ class Vsq(CoreDesign):
     @property
     def output_latency_cycles(self) -> int:
         """From the read of a row of sums to its word at the ofmap port."""
-        return self.output.latency_cycles
+        return self.output.latency_cycles + self.pack_latency_cycles
 
     @property
     def output_queue_depth(self) -> int:
         """Words."""
-        return max(8, self.output.queue_words)
+        return max(8, self.output.queue_words + self.pack_latency_cycles)
 
     @property
     def array_columns(self) -> dict[int, int]:
@@ -190,6 +189,9 @@ class Vsq(CoreDesign):
             mc.DATAFLOW: mc.OUTPUT_STATIONARY,
             mc.IFMAP_LANES: self.ifmap_lanes,
             mc.OUTPUT_VECTOR: self.vector if self.output.scaled else 1,
+            mc.OUTPUT_VALUE_UNITS: self.output.value_units,
+            mc.OUTPUT_SCALE_UNITS: self.output.scale_units,
+            mc.OUTPUT_WORD_UNITS: self.output.word_units,
         }
 
     @cached_property
@@ -202,6 +204,19 @@ class Vsq(CoreDesign):
     @property
     def macs_per_cycle(self) -> int:
         return self.lanes * self.vector
+
+    @cached_property
+    def pes(self) -> PeArray:
+        """The multipliers: one for each product of every lane's vector."""
+        return PeArray(
+            rows=self.vector,
+            columns=self.lanes,
+            row="product",
+            column="lane",
+            row_is="element",
+            column_is="filter",
+            vector=self.vector,
+        )
 
     @property
     def mnk(self) -> tuple[int, int, int]:

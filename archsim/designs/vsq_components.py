@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archsim.designs import core_components as core
-from archsim.designs.core_components import (
+import archsim.blocks as blocks
+from archsim.blocks import (
     Components,
     Events,
     adders,
@@ -28,6 +28,7 @@ from archsim.designs.core_components import (
     shifters,
     times,
 )
+from archsim.designs import core_components as core
 
 if TYPE_CHECKING:
     from archsim.codecs.vector_output import VectorOutput
@@ -37,7 +38,7 @@ WORDS_PER_SELECTOR = 16
 """Words of a ROM for each two-way multiplexer that is left of its tree, a bit of the words: what
 constants merge.  Synthesised on OSU 180 nm, 64 words leave 5 a bit and 256 words 13."""
 
-OUTPUT_STATE_BITS = 117
+OUTPUT_STATE_BITS = 135
 """Flip-flops of the output stage's walk but for addresses, queue and rows, from the netlist."""
 
 ROUNDING_BITS = 7
@@ -55,6 +56,7 @@ def vsq_components(design: Vsq) -> Components:
         *core.bias_memory(design, design.lanes),
         *_rescale(output),
         *(_scale(output) if output.scaled else ()),
+        *core.packer(design, output.word_units),
         *core.output_queue(design, 1),
         *_control(design),
     )
@@ -75,7 +77,7 @@ def _array(design: Vsq) -> Components:
             times(step, lane.length),
         ),
         *moved_registers("array.multiply", lane.product_bits, lanes * lane.length, _ONE_STEP),
-        *core.adder_tree("array.tree", (lane.length, lane.product_bits), lanes, _ONE_STEP),
+        *blocks.adder_tree("array.tree", (lane.length, lane.product_bits), lanes, _ONE_STEP),
         *moved_registers(
             "array.token", _token_bits(design), lanes * lane.accumulate_cycle, _ONE_STEP
         ),
@@ -107,7 +109,7 @@ def _scale_path(design: Vsq, step: Events) -> Components:
 
 def _token_bits(design: Vsq) -> int:
     """Entry of the collectors, valid, first, last, and of a gated lane whether the term is 0."""
-    return 3 + core.address_bits(design.hold_cycles) + design.gated
+    return 3 + blocks.address_bits(design.hold_cycles) + design.gated
 
 
 def _collector(design: Vsq, step: Events) -> Components:
@@ -115,10 +117,10 @@ def _collector(design: Vsq, step: Events) -> Components:
     lanes, lane, bits = design.lanes, design.lane, design.collector_bits
     name = "array.collector"
     given: Events = {"accumulator_write": float(lanes)}
-    entry = core.address_bits(design.hold_cycles)
+    entry = blocks.address_bits(design.hold_cycles)
     saturating = design.overflow == "saturate"
     return (
-        *core.memory(name + core.WORDS, (lanes, 1, bits, design.hold_cycles), step, step),
+        *blocks.memory(name + blocks.WORDS, (lanes, 1, bits, design.hold_cycles), step, step),
         *selectors(name, bits, lanes, step),  # a sum begins anew
         *(selectors(name, lane.term_bits, lanes, step) if lane.gated else ()),
         *adders(name, bits + saturating, lanes, step),
@@ -129,13 +131,13 @@ def _collector(design: Vsq, step: Events) -> Components:
     )
 
 
-_ONE_WORD: Events = {"ofmap_write": 1.0}
+_ONE_WORD: Events = {"output_read": 1.0}
 
 
 def _rescale(output: VectorOutput) -> Components:
     """z of every lane: its multiplier a cycle late; the sum scaled, shifted, rounded, limited."""
     name, lanes = core.REQUANTIZE, output.lanes
-    words: Events = {"ofmap_write": float(lanes)}
+    words: Events = {"output_read": float(lanes)}
     shifted, z_bits = output.product_bits + 1, output.high.bit_length() + output.form.signed
     return (
         *selectors("output_stage.bias", output.bias_bits // lanes, lanes, words),  # of two halves
@@ -153,7 +155,7 @@ def _scale(output: VectorOutput) -> Components:
     name, lanes, vectors = "output_stage.scale", output.lanes, output.vectors_per_row
     form, bits, rows = output.form, output.high.bit_length(), output.rows_per_vector
     scale_bits = form.scale_bits or 0
-    words: Events = {"ofmap_write": float(lanes)}
+    words: Events = {"output_read": float(lanes)}
     compared, sign = lanes - vectors, int(form.signed)
     found = (
         *(incrementers(name, bits, lanes, words) if form.signed else ()),  # |z|
@@ -193,7 +195,7 @@ def _gathered_rows(output: VectorOutput) -> Components:
         *adders(name, bits, vectors, each),
         *moved_registers(name, bits, vectors, _ONE_WORD),
         *moved_registers(name, scale_bits, rows * vectors, _ONE_WORD),
-        *core.selector_tree(name, (scale_bits, rows + 1), vectors, each),
+        *blocks.selector_tree(name, (scale_bits, rows + 1), vectors, each),
         *moved_registers(name, _row_token_bits(output), (rows + 5) * vectors, _ONE_WORD),
     )
 
@@ -226,12 +228,14 @@ def vsq_state_bits(design: Vsq) -> int:
     """Flip-flops of control: the walks, with the addresses of sums and biases twice."""
     output, depth = design.output, design.output_queue_depth
     addresses = 2 * (
-        core.address_bits(design.depth("accumulator")) + core.address_bits(design.depth("bias"))
+        blocks.address_bits(design.depth("accumulator")) + blocks.address_bits(design.depth("bias"))
     )
     rows = output.rows_per_vector
-    row = (rows - 1).bit_length() + (_row_token_bits(output) if rows > 1 else 0)
+    row = (rows - 1).bit_length()
+    if rows > 1:
+        row += _row_token_bits(output) + output.latency_cycles - 1
     queue = core.queue_state_bits(depth) + depth.bit_length()
-    tokens = core.address_bits(design.depth("accumulator")) + 1
+    tokens = blocks.address_bits(design.depth("accumulator")) + 1
     return (
         core.walk_state_bits(design, design.ifmap_lanes, chunk=1)
         + core.token_bits(design)
@@ -241,15 +245,13 @@ def vsq_state_bits(design: Vsq) -> int:
         + addresses
         + row
         + queue
-        + output.latency_cycles
-        - 1
     )
 
 
 def _control(design: Vsq) -> Components:
     """State machines, and what travels with the slots and with the rows of sums."""
     waits = design.result_latency_cycles - 1
-    flags = 4 + core.address_bits(design.hold_cycles)
+    flags = 4 + blocks.address_bits(design.hold_cycles)
     return (
         *moved_registers("control.token", core.token_bits(design), waits, _ONE_STEP),
         *moved_registers("control.step", flags, design.operand_latency_cycles, _ONE_STEP),

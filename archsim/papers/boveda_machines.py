@@ -2,7 +2,7 @@
 
 Two dense cores of 1,024 MACs a cycle, a systolic array (as the TPU's) and one of dot-product units
 (as a tensor core), with 16 bytes a cycle from off chip, run SqueezeNet on its photograph.  Their
-ifmap and weight memories are of equal capacity, plain or compressed (`archsim.compressed_memory`);
+ifmap and weight memories are of equal capacity, plain or compressed (`archsim.memories.boveda`);
 a compressed one holds larger tiles, so that less is fetched twice.  Off-chip data are not
 compressed.
 
@@ -18,11 +18,11 @@ from typing import Literal
 
 import numpy as np
 
-from archsim.compressed_memory import Boveda
 from archsim.core.core_design import CoreDesign, kibibytes
 from archsim.designs.systolic import Systolic
 from archsim.designs.tensorcore import TensorCore
 from archsim.energy import account
+from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import OffChip, Scratchpad
 from archsim.papers.boveda_schemes import Scheme, schemes
 from archsim.papers.boveda_tensors import real_tensors
@@ -36,9 +36,6 @@ from workloads.sparse import NETWORK
 
 CAPACITIES = (16, 32, 64, 128, 256, 512, 1024)
 """KiB of each of the two memories."""
-
-OUTPUT_BITS = 4096
-"""More bits of registers are no word at a memory's output, but a memory."""
 
 GROUP = 16
 ACCUMULATOR_KIBIBYTES = 256
@@ -76,8 +73,8 @@ class Point:
 
     size_bytes: of both memories, directories included.  off_chip_bytes: of all ports.
     memories_pj, total_pj: energy of the ifmap and weight memories with what packs, finds, unpacks
-    and aligns words, and of everything, off-chip memory included; None where a part of a memory is
-    so shallow that the energy model has flip-flops in its place.
+    and aligns words, and of everything, off-chip memory included; None where they are not asked
+    for.
     """
 
     size_bytes: float
@@ -143,34 +140,18 @@ def _run(design: CoreDesign, network: Network, operands: Mapping[str, Operands] 
         for name, energy in costs.by_component.items()
         if name.partition(".")[0] in ("ifmap", "weight")
     )
-    known = not has_flip_flops(design)
     return Point(
         size_bytes=sum(memory_bytes(design, name) for name in ("ifmap", "weight")),
         off_chip_bytes=float(sum(result.bytes_moved.values())),
         cycles=float(result.cycles),
-        memories_pj=near if known else None,
-        total_pj=costs.total if known else None,
+        memories_pj=near,
+        total_pj=costs.total,
     )
-
-
-def has_flip_flops(design: CoreDesign) -> bool:
-    """Whether a memory or directory is described as registers, its output registers apart."""
-    bits = (
-        one.count * one.attributes["bits"]
-        for one in design.components
-        if one.kind == "register" and one.name.endswith((".memory", ".directory"))
-    )
-    return any(each > OUTPUT_BITS for each in bits)
 
 
 def memory_bytes(design: CoreDesign, operand: str) -> float:
     """Of an operand's memory: both halves, and the directory where there is one."""
-    memory = design.memory(operand)
-    if not isinstance(memory, Boveda):
-        return float(memory.capacity_bytes)
-    port = next(one for one in design.data_ports if one.name == operand)
-    entries = 2 * memory.units(port.bits) * (port.lanes // memory.group)
-    return memory.capacity_bytes + entries * memory.entry_bits(port.bits, port.lane_bits[0]) / 8
+    return design.memory(operand).total_bits(design.use(operand)) / 8
 
 
 @cache
@@ -200,7 +181,6 @@ __all__ = [
     "MACHINES",
     "Point",
     "Step",
-    "has_flip_flops",
     "memory_bytes",
     "sweep",
     "with_memories",

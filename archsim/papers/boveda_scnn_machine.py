@@ -16,11 +16,11 @@ from functools import cache
 from archsim.designs.scnn import SCNN_ISCA17, Scnn
 from archsim.energy import account
 from archsim.errors import InputError
+from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.papers.boveda_gains import change, energies
 from archsim.papers.boveda_tensors import pruned_squeezenet
 from archsim.papers.figures import Progress, Row, silent, unpublished
 from archsim.simulate import simulate
-from archsim.stream_memory import BovedaStream
 from workloads.layers import Network
 from workloads.onnx_import import import_onnx
 from workloads.operands import Operands, from_onnx

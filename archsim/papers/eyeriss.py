@@ -8,9 +8,12 @@ a partial sum a step) is priced as the paper's transfer between PEs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from archsim.designs.systolic import Systolic
 from archsim.memory import Plain
+from archsim.papers.evidence import Measured, count, switch
+from archsim.papers.eyeriss_mapping import least_bytes, once_words
 from archsim.papers.figures import (
     Comparison,
     Figure,
@@ -49,10 +52,12 @@ NOTES = (
     "Note 3. The papers' figures show shares as bars without numbers: of those, ours stand alone.",
 )
 
-COMPRESSION = (
-    "ifmaps are not compressed here, and weights are fetched again for every image and block of "
-    "pixels; row-stationary PEs reuse them from register files"
+MISSING = (
+    "row-stationary PEs with register files, and ifmaps compressed on their way (note 2), are not "
+    "in our core"
 )
+
+OTHER_BATCH = 16
 
 
 def words_moved(layer: LayerResult, design: Systolic) -> dict[str, float]:
@@ -93,25 +98,87 @@ def energies(layers: Sequence[LayerResult]) -> dict[str, float]:
 def compare(_progress: Progress = silent) -> Comparison:
     """The papers' figures, ours beside them."""
     figures = load_figures("eyeriss")
-    result = simulate(EYERISS_BUDGET, builtin("alexnet", parameters={"batch": BATCH}))
-    conv = [layer for layer in result.layers if layer.kind == "conv2d"]
-    dense = [layer for layer in result.layers if layer.kind == "matmul"]
+    conv, dense = _layers(EYERISS_BUDGET, BATCH)
     spent = {"conv": energies(conv), "fc": energies(dense)}
-    macs = sum(layer.macs for layer in conv)
-    accesses = sum(words_moved(layer, EYERISS_BUDGET)["DRAM"] for layer in conv)
-    share = 100 * _total(spent["conv"]) / (_total(spent["conv"]) + _total(spent["fc"]))
-    batch = f"weights of the fully connected layers serve only {BATCH} images"
+    mappings = _mappings(conv)
+    per_mac = [replace(one, value=one.value * ratios()["DRAM"] / 1000) if one.kind == "switch"
+               else one for one in mappings]  # fmt: skip
     return Comparison(
         paper="eyeriss",
         title=str(read_paper("eyeriss")["title"]),
         rows=(
-            figures["conv_dram"].row(1000 * accesses / macs, COMPRESSION),
-            figures["conv_dram_energy"].row(spent["conv"]["DRAM"] / macs, "as the accesses"),
-            figures["conv_share"].row(share, batch),
+            figures["conv_dram"].row(_accesses(conv), measured=mappings, missing=MISSING),
+            figures["conv_dram_energy"].row(
+                spent["conv"]["DRAM"] / sum(layer.macs for layer in conv),
+                "as the accesses",
+                measured=per_mac,
+                missing=MISSING,
+            ),
+            figures["conv_share"].row(_share(conv, dense), measured=_batches(), missing=MISSING),
             *_shares(figures, spent),
         ),
         notes=NOTES,
     )
+
+
+def _layers(design: Systolic, batch: int) -> tuple[list[LayerResult], list[LayerResult]]:
+    """AlexNet's convolutions, and its fully connected layers."""
+    result = simulate(design, builtin("alexnet", parameters={"batch": batch}))
+    kinds = ("conv2d", "matmul")
+    conv, dense = ([one for one in result.layers if one.kind == kind] for kind in kinds)
+    return conv, dense
+
+
+def _accesses(layers: Sequence[LayerResult]) -> float:
+    """DRAM accesses of 16 bits per 1000 MACs."""
+    words = sum(words_moved(layer, EYERISS_BUDGET)["DRAM"] for layer in layers)
+    return 1000 * words / sum(layer.macs for layer in layers)
+
+
+def _share(conv: Sequence[LayerResult], dense: Sequence[LayerResult]) -> float:
+    """Of the convolutions in the energy, per cent."""
+    first, second = _total(energies(conv)), _total(energies(dense))
+    return 100 * first / (first + second)
+
+
+def _mappings(conv: Sequence[LayerResult]) -> list[Measured]:
+    """The accesses with other buffers and mappings, and how often every operand is read."""
+    how = f"archsim.papers.eyeriss, AlexNet's convolutions, batch of {BATCH}"
+    found = [
+        switch(what, _accesses(_layers(buffers(*sizes), BATCH)[0]), how)
+        for what, sizes in BUFFERS.items()
+    ]
+    for dataflow in ("weight_stationary", "input_stationary"):
+        least = least_bytes(replace(EYERISS_BUDGET, dataflow=dataflow), BATCH)
+        name = f"{dataflow.replace('_', '-')}, tilings of least traffic"
+        found.append(switch(name, _accesses(least), how))
+    once, macs = once_words(BATCH), sum(layer.macs for layer in conv)
+    found.append(switch("every word once", 1000 * sum(once.values()) / macs, how))
+    for port in ("ifmap", "weight", "ofmap"):
+        moved = sum(layer.bytes_moved[port] for layer in conv) * 8 / WORD_BITS
+        found.append(count(f"each {port} word crosses", moved / once[port], "times", how))
+    return found
+
+
+BUFFERS = {
+    "buffers of 24, 12 and 72 KiB": (24, 12, 72),
+    "each half as large as the buffer (no double buffering)": (96, 48, 72),
+}
+"""Ifmap, weight and accumulators, in KiB, beside `EYERISS_BUDGET`'s 48, 24 and 36."""
+
+
+def buffers(ifmap: int, weight: int, accumulator: int) -> Systolic:
+    """The core with buffers of so many KiB."""
+    sizes = [Plain(capacity_bytes=1024 * size) for size in (ifmap, weight, accumulator)]
+    return replace(
+        EYERISS_BUDGET, ifmap_memory=sizes[0], weight_memory=sizes[1], accumulator_memory=sizes[2]
+    )
+
+
+def _batches() -> list[Measured]:
+    conv, dense = _layers(EYERISS_BUDGET, OTHER_BATCH)
+    how = f"archsim run --dim batch={OTHER_BATCH}, of Eyeriss' budget"
+    return [switch(f"a batch of {OTHER_BATCH} instead of {BATCH}", _share(conv, dense), how)]
 
 
 def _total(spent: Mapping[str, float]) -> float:

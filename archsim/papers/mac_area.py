@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from archsim.papers.evidence import Measured, count
 from archsim.papers.figures import (
     Comparison,
     Figure,
@@ -57,11 +58,26 @@ def compare(_progress: Progress = silent) -> Comparison:
 
 def _of_library(figure: Figure, library: str, value: float) -> Row:
     named = replace(figure, figure=f"{figure.figure} ({library})")
-    return named.row(value, REASONS.get((figure.key, library), ""))
+    return named.row(value, measured=_cells(figure.key, library))
 
 
-REASONS: Mapping[tuple[str, str], str] = {}
-"""Why a ratio is outside its tolerance in a library."""
+def _cells(key: str, library: str) -> list[Measured]:
+    """Of the larger block, over the smaller: what the mapper made of them, in cells."""
+    points = LogicEstimator(library).coefficients.points
+    adders = {point.sizes["bits"]: point.cells for point in points["adder"]}
+    multipliers = {
+        point.sizes["a_bits"]: point.cells
+        for point in points["multiplier"]
+        if point.sizes["a_bits"] == point.sizes["b_bits"]
+    }
+    above, below, what = {
+        "hand.mac": (multipliers[4], multipliers[8], "cells of multipliers, 4 over 8 bits"),
+        "hand.multiplier": (multipliers[4], multipliers[8], "cells, 4 over 8 bits"),
+    }.get(key, (adders[32], adders[8], "cells of our adders, 32 over 8 bits"))
+    if "multiplier_adder" in key:
+        above, below, what = multipliers[8], adders[8], "cells, multiplier over adder of 8 bits"
+    where = f"energy_models/coefficients/{library}.toml, cells"
+    return [count(what, above / below, "", where)]
 
 
 def _measured(library: str) -> dict[str, float]:

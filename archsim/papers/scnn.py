@@ -13,6 +13,7 @@ from typing import Literal
 
 from archsim.designs.scnn import SCNN_4PE, SCNN_ISCA17
 from archsim.papers import scnn_energy_rows
+from archsim.papers.evidence import Measured, switch
 from archsim.papers.figures import (
     Comparison,
     Figure,
@@ -47,6 +48,7 @@ from archsim.papers.scnn_what_if import (
     Bars,
     WhatIf,
     bars,
+    shares_would_be,
     side_by_side,
     timed,
     would_be,
@@ -97,10 +99,12 @@ NOTES = (
     "no FIFO can better: not conflicts, waiting, empty blocks, barriers, halo. 'All' is pairs "
     f"alone with clustered zeros and memories of {MEMORIES} times the size, so that fewer planes "
     "are cut into strips (of conv1_2's whole plane, though, a PE has sums for one filter at a "
-    "time). 'As DNNsim counts' has that simulator's barrier after each channel, hash of banks, "
-    "6144 sums, rule of Kc and no queues; broadcast, halos and output stay ours. What needs "
-    "another core or other zeros is ours times a ratio measured on one of 16 of a layer's filters, "
-    "at least 32. The sweep is of such samples of the modules 3a, 4e and 5a.",
+    "time). 'As DNNsim counts' is DCNN over that simulator's own count of cycles, to the cycle "
+    "(benchmarks/dnnsim.md): a barrier after each channel, its hash of banks, 6144 sums, its rule "
+    "of Kc, halos one sum at a time, no queues, no placeholders, no strips, and neither loads, "
+    "broadcast nor output; of all filters. What else needs another core or other zeros is ours "
+    "times a ratio measured on one of 16 of a layer's filters, at least 32. The sweep is "
+    "of such samples of the modules 3a, 4e and 5a.",
     "Note 7. The paper's own inconsistencies: 64 PEs have 7.9 mm² in Table 4 and about 7.4 in the "
     "introduction; the rule that sets Kc is not published (8 is quoted for one layer, and is the "
     "most here); nine layers of VGG-16 do not fit its memories, but how they are cut is not said. "
@@ -116,6 +120,7 @@ def compare(progress: Progress = silent) -> Comparison:
     figures = load_figures("scnn")
     measured: dict[str, Tally] = {}
     supposed: dict[str, dict[str, float]] = {}
+    shares: dict[str, dict[str, dict[str, float]]] = {}
     networks: list[Row] = []
     queues: list[Row] = []
     energies: list[Row] = []
@@ -129,11 +134,14 @@ def compare(progress: Progress = silent) -> Comparison:
             for bar, speedup in would_be(layers, what).items():
                 name = f"{network} all" if bar == "all" else bar
                 supposed.setdefault(name, {})[what.name] = speedup
+            for bar, found in shares_would_be(layers, what).items():
+                for name, value in found.items():
+                    shares.setdefault(bar, {}).setdefault(name, {})[what.name] = value
         networks += network_rows(figures, network, ours, supposed[f"{network} all"])
         energies += network_energy_rows(figures, network, ours)
         progress(f"{network}: queues")
         queues += queue_rows(network, layers)
-    layered = layer_rows(measured, supposed)
+    layered = layer_rows(measured, supposed, shares)
     energies += layer_energy_rows(measured)
     swept = sweep_rows(progress)
     areas = area_rows(figures)
@@ -153,7 +161,7 @@ def aims(networks: list[Row], layered: list[Row], measured: Bars) -> str:
     speeds = [row.within for row in layered if row.published.key.endswith(".speed")]
     figures = layer_figures()
     alone = [
-        figures[f"{bar}.speed"].row(tally.bare_speedup, "pairs alone").within
+        figures[f"{bar}.speed"].row(tally.bare_speedup, missing=ZEROS).within
         for bar, tally in measured.items()
     ]
     folded = measured_folded(measured)
@@ -178,17 +186,29 @@ def network_rows(
     """A network's mean, its oracle, and what its mean would be; AlexNet's with DCNN's fold too."""
     whole = total(ours.values())
     oracle = "interpolated densities (note 3)" if network == "GoogLeNet" else "Figure 1's densities"
+    folded, evidence = measured_folded(ours) if network == "AlexNet" else None, _switches(supposed)
+    speeds, oracles = list(evidence), list[Measured]()
+    if folded is not None:
+        speeds.append(switch("DCNN's conv1 folded (note 2)", folded.speedup, FOLDED))
+        oracles.append(switch("DCNN's conv1 folded (note 2)", folded.oracle, FOLDED))
     rows = [
-        figures[f"{network}.speed"].row(whole.speedup, f"{_spent(whole)}; {_listed(supposed)}"),
-        figures[f"{network}.oracle"].row(whole.oracle, f"{oracle}; DCNN: note 2"),
+        figures[f"{network}.speed"].row(
+            whole.speedup, _spent(whole), measured=speeds, missing=ZEROS
+        ),
+        figures[f"{network}.oracle"].row(
+            whole.oracle, f"{oracle}; DCNN: note 2", measured=oracles, missing=DENSITIES
+        ),
     ]
-    if network == "AlexNet":
-        folded = measured_folded(ours)
+    if folded is not None:
         remark = "with DCNN as note 2 supposes"
-        scaled = {name: speed * folded.speedup / whole.speedup for name, speed in supposed.items()}
-        reason = f"{remark}; {_listed(scaled)}"
-        rows.append(figures["AlexNet.folded_speed"].row(folded.speedup, reason))
-        rows.append(figures["AlexNet.folded_oracle"].row(folded.oracle, remark))
+        ratio = folded.speedup / whole.speedup
+        scaled = [replace(one, value=one.value * ratio) for one in evidence]
+        rows.append(
+            figures["AlexNet.folded_speed"].row(
+                folded.speedup, remark, measured=scaled, missing=ZEROS
+            )
+        )
+        rows.append(figures["AlexNet.folded_oracle"].row(folded.oracle, remark, missing=DENSITIES))
     rows += [
         unpublished(network, name, NETWORK_SPEEDS).row(speed, "note 6")
         for name, speed in supposed.items()
@@ -226,28 +246,55 @@ def _spent(tally: Tally) -> str:
     return f"% of PE cycles: {', '.join(parts)}"
 
 
-def _listed(supposed: Mapping[str, float]) -> str:
-    return "would be: " + ", ".join(f"{name} {speed:.2f}" for name, speed in supposed.items())
+ZEROS = "zeros are drawn, not the networks' own (note 1)"
+DENSITIES = "densities are read from a figure, or interpolated (note 3), and DCNN supposed (note 2)"
+FOLDED = "archsim.papers.scnn.measured_folded"
+WHAT_IF = "archsim.papers.scnn_what_if.would_be"
 
 
-def layer_rows(measured: Bars, supposed: Mapping[str, Mapping[str, float]]) -> list[Row]:
-    """Figures 9 and 10, for the bars that were measured."""
+def _switches(supposed: Mapping[str, float]) -> list[Measured]:
+    """What a figure would be without a cause of loss."""
+    return [switch(name, value, WHAT_IF) for name, value in supposed.items()]
+
+
+def layer_rows(
+    measured: Bars,
+    supposed: Mapping[str, Mapping[str, float]],
+    shares: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None,
+) -> list[Row]:
+    """Figures 9 and 10, for the bars that were measured.
+
+    supposed: by bar and what-if, the speed-up; shares: by bar and quantity, that by what-if.
+    """
     rows: list[Row] = []
     for key, figure in layer_figures().items():
         bar, _, name = key.rpartition(".")
         if bar in measured and name not in scnn_energy_rows.KEYS:
             ours = measured[bar]
             value = ours.speedup if name == "speed" else float(getattr(ours, name))
-            rows.append(figure.row(value, _reason(name, ours, bar, supposed.get(bar, {}))))
+            others = (shares or {}).get(bar, {}).get(name, {})
+            found = _switches(supposed.get(bar, {}) if name == "speed" else others)
+            found += _folded(bar, name, value, ours)
+            missing = DENSITIES if name == "oracle" else ZEROS
+            rows.append(
+                figure.row(value, _reason(name, ours, bar), measured=found, missing=missing)
+            )
     return rows
 
 
-def _reason(name: str, ours: Tally, bar: str, supposed: Mapping[str, float]) -> str:
+def _folded(bar: str, name: str, value: float, ours: Tally) -> list[Measured]:
+    """AlexNet conv1's speed-ups over a DCNN that folds its stride (note 2)."""
+    if bar != "AlexNet conv1" or name not in ("speed", "oracle"):
+        return []
+    dense = folded_dense_cycles(sparse_layers("AlexNet")[0].layer)
+    return [switch("DCNN's conv1 folded (note 2)", value * dense / ours.dense, FOLDED)]
+
+
+def _reason(name: str, ours: Tally, bar: str) -> str:
     between = bar.startswith("GoogLeNet") and not bar.endswith(("3a", "5b"))
     parts = ["interpolated densities (note 3)"] if between else []
     if name == "speed":
         parts.append(_spent(ours))
-        parts += [_listed(supposed)] if supposed else []
     elif name == "oracle":
         first = bar.endswith(("conv1", "conv1_1"))
         parts += ["DCNN with 3 channels (note 2)"] if first else []
@@ -286,9 +333,13 @@ def sweep_rows(
             ours = total(side_by_side(what.tally, [at_density(one, density) for one in layers]))
             measured[density] = ours
             figure = quantity("latency", f"{name} at {density}", published)
-            alone = f"pairs alone {ours.bare / ours.dense:.2f}"
-            reason = f"{_spent(ours)}; {alone}; a sample (note 6)"
-            rows.append(figure.row(ours.cycles / ours.dense, reason))
+            alone = switch("pairs alone", ours.bare / ours.dense, "archsim.papers.scnn.sweep_rows")
+            reason = f"{_spent(ours)}; a sample (note 6)"
+            rows.append(
+                figure.row(
+                    ours.cycles / ours.dense, reason, measured=[alone], missing=f"{ZEROS}; note 7"
+                )
+            )
         energies += sweep_energy_rows(name, measured)
     return [*rows, *energies]
 
@@ -300,11 +351,16 @@ def pe_rows(figures: Mapping[str, Figure], progress: Progress = silent) -> list[
     many, few = (
         total(side_by_side(partial(timed, design), layers)) for design in (SCNN_ISCA17, SCNN_4PE)
     )
-    faster = 100 * (few.cycles / many.cycles - 1)
+    alone = switch("pairs alone", few.bare / many.bare, "archsim.papers.scnn.pe_rows")
+    remark = "16 × 16 lanes; vectors end with a list"
     return [
-        figures["pes.speed"].row(faster, f"4 PEs: {_spent(few)}"),
-        figures["pes.utilization64"].row(many.utilization, "interpolated densities (note 3)"),
-        figures["pes.utilization4"].row(few.utilization, "16 × 16 lanes; vectors end with a list"),
+        figures["pes.speed"].row(
+            few.cycles / many.cycles, f"4 PEs: {_spent(few)}", measured=[alone], missing=ZEROS
+        ),
+        figures["pes.utilization64"].row(
+            many.utilization, "interpolated densities (note 3)", missing=DENSITIES
+        ),
+        figures["pes.utilization4"].row(few.utilization, remark, missing=DENSITIES),
     ]
 
 

@@ -29,7 +29,7 @@ TECHNOLOGY = "16nm"
 
 SUPPOSED = "DCNN-opt, weights compressed"
 MACHINES = ("DCNN", "DCNN-opt", SUPPOSED, "SCNN")
-PARTS = ("DRAM", "SRAM", "arithmetic", "registers", "multiplexers", "control", "held clocks")
+PARTS = ("DRAM", "memories", "arithmetic", "registers", "multiplexers", "control", "held clocks")
 """Groups of components; and, of these, what registers cost in cycles in which they keep their data,
 which gated clocks would save."""
 

@@ -7,14 +7,22 @@ from collections.abc import Mapping
 import numpy as np
 
 from archsim.designs.scnn import SCNN_ISCA17
+from archsim.papers.evidence import Measured, switch
 from archsim.papers.figures import Figure, Row, load_figures, read_paper
-from archsim.papers.scnn_area import REASONS as AREA_REASONS
-from archsim.papers.scnn_area import UM2_PER_MM2
+from archsim.papers.scnn_area import (
+    MISSING,
+    TECHNOLOGY,
+    UM2_PER_MM2,
+    evidence,
+    part_areas_um2,
+    printed_areas_um2,
+)
 from archsim.papers.scnn_energy import SUPPOSED, areas_um2, listed, relative
 from archsim.papers.scnn_figures import layer_figures, quantity, unpublished
 from archsim.papers.scnn_layers import Tally, total
 from archsim.papers.scnn_what_if import Bars
 from archsim.sparse.dense import DCNN
+from energy_models.technology import load_technology
 
 KEYS = {"dcnn_opt": "DCNN-opt", "scnn": "SCNN"}
 """Of the data file, and the machine."""
@@ -47,6 +55,8 @@ def network_energy_rows(figures: Mapping[str, Figure], network: str, ours: Bars)
         figures[f"{network}.{key}"].row(
             relative(whole.energy, machine),
             f"{_reason(whole, machine)}; % of DCNN's: {listed(whole.energy, 'DCNN')}",
+            measured=_evidence(whole, machine),
+            missing=PRICES,
         )
         for key, machine in KEYS.items()
     ]
@@ -63,23 +73,36 @@ def layer_energy_rows(measured: Bars) -> list[Row]:
     """Figure 11, for the bars that were measured."""
     figures = layer_figures()
     return [
-        figures[f"{bar}.{key}"].row(relative(tally.energy, machine), _reason(tally, machine))
+        figures[f"{bar}.{key}"].row(
+            relative(tally.energy, machine),
+            _reason(tally, machine),
+            measured=_evidence(tally, machine),
+            missing=PRICES,
+        )
         for key, machine in KEYS.items()
         for bar, tally in measured.items()
     ]
 
 
+PRICES = "the paper's energies for each access, and its DRAM's, are not published (note 8)"
+
+
 def _reason(tally: Tally, machine: str) -> str:
-    """Where its energy went, and what it would be with gated clocks or as note 9 supposes."""
-    energy = tally.energy
-    parts = [
-        f"% of it: {listed(energy, machine)}",
-        f"on chip alone {relative(energy, machine, without=('DRAM',)):.2f}",
-        f"gated {relative(energy, machine, without=('held clocks',)):.2f}",
+    """Where its energy went."""
+    return f"% of it: {listed(tally.energy, machine)}"
+
+
+def _evidence(tally: Tally, machine: str) -> list[Measured]:
+    """What it would be without DRAM, with gated clocks, or as note 9 supposes."""
+    energy, how = tally.energy, "archsim.papers.scnn_energy.relative"
+    found = [
+        switch("on chip alone", relative(energy, machine, without=("DRAM",)), how),
+        switch("gated", relative(energy, machine, without=("held clocks",)), how),
+        switch("both", relative(energy, machine, without=("DRAM", "held clocks")), how),
     ]
     if machine == "DCNN-opt":
-        parts.append(f"weights compressed too {relative(energy, SUPPOSED):.2f}")
-    return "; ".join(parts)
+        found.append(switch("weights compressed too", relative(energy, SUPPOSED), how))
+    return found
 
 
 def sweep_energy_rows(name: str, measured: Mapping[float, Tally]) -> list[Row]:
@@ -94,7 +117,14 @@ def sweep_energy_rows(name: str, measured: Mapping[float, Tally]) -> list[Row]:
             if density in measured:
                 tally = measured[density]
                 figure = quantity("energy", f"{label} at {density}", published)
-                rows.append(figure.row(relative(tally.energy, machine), _reason(tally, machine)))
+                rows.append(
+                    figure.row(
+                        relative(tally.energy, machine),
+                        _reason(tally, machine),
+                        measured=_evidence(tally, machine),
+                        missing=PRICES,
+                    )
+                )
     return rows
 
 
@@ -108,20 +138,30 @@ PE_PARTS = {
 """A row of Table 4, and the components of the emitted core that it has, by how they begin."""
 
 
+def pe_areas_um2() -> dict[str, float]:
+    """Of a PE of the emitted core, by row of Table 4."""
+    ours = areas_um2(SCNN_ISCA17)
+    return {
+        key: sum(value for name, value in ours.items() if name.startswith(names)) / SCNN_ISCA17.pes
+        for key, names in PE_PARTS.items()
+    }
+
+
 def area_rows(figures: Mapping[str, Figure]) -> list[Row]:
     """Tables 4 and 5, beside the components of the emitted core and of our DCNN."""
-    ours, table = areas_um2(SCNN_ISCA17), load_figures("scnn-area")
+    emitted, table = pe_areas_um2(), load_figures("scnn-area")
+    other = evidence(part_areas_um2(load_technology(TECHNOLOGY)))
     rows: list[Row] = []
     for key, names in PE_PARTS.items():
-        area = sum(value for name, value in ours.items() if name.startswith(names))
+        kept = [one for one in other.get(key, ()) if not one.what.startswith("as emitted")]
         found = f"of the emitted core: {', '.join(names)}"
-        why = {**AREA_REASONS, "crossbar": "with arbitration and queues, without wires"}.get(key)
-        reason = f"{found}; {why}" if why else found
-        rows.append(table[key].row(area / SCNN_ISCA17.pes, reason))
+        rows.append(table[key].row(emitted[key], found, measured=kept, missing=MISSING))
     remark = "without wires, and without what Table 4 calls other; see archsim paper scnn-area"
-    dense = sum(areas_um2(DCNN).values())
-    rows.append(figures["area.scnn"].row(sum(ours.values()) / UM2_PER_MM2, remark))
-    rows.append(figures["area.dcnn"].row(dense / UM2_PER_MM2, f"{remark}; note 9"))
+    whole, dense = (sum(areas_um2(one).values()) / UM2_PER_MM2 for one in (SCNN_ISCA17, DCNN))
+    missing = SCNN_ISCA17.pes * printed_areas_um2()["other"] / UM2_PER_MM2
+    with_other = switch("with the printed 'other' of 64 PEs", whole + missing, "table scnn-2017")
+    rows.append(figures["area.scnn"].row(whole, remark, measured=[with_other], missing=MISSING))
+    rows.append(figures["area.dcnn"].row(dense, f"{remark}; note 9", missing=f"note 9; {MISSING}"))
     return rows
 
 

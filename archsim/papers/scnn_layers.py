@@ -22,6 +22,7 @@ from archsim.papers.figures import read_paper
 from archsim.papers.scnn_energy import NOTHING, Run, spent
 from archsim.sparse.dense import DCNN
 from archsim.sparse.dense_actions import Zeros
+from archsim.sparse.dnnsim import dnnsim_passes
 from archsim.sparse.strips import strips_of
 from archsim.sparse.timing import pass_timing
 from energy_models.pricing import FloatArray
@@ -205,8 +206,16 @@ def total(tallies: Iterable[Tally]) -> Tally:
 
 def measure(design: Scnn, sparse: SparseLayer, clustering: float = 0.0) -> Tally:
     """One layer, run on operands that are drawn."""
+    if design.counts_as_dnnsim:
+        return _counted_as_dnnsim(design, sparse, clustering)
     drawn = _tensors(sparse, problem_of(sparse.layer), clustering)
     return measure_tensors(design, sparse.layer, drawn, first=sparse.first)
+
+
+def _counted_as_dnnsim(design: Scnn, sparse: SparseLayer, clustering: float) -> Tally:
+    """Cycles alone: that count has no strips, and no energy is asked of it."""
+    passes = dnnsim_passes(design, sparse.layer, _operands(sparse, clustering))
+    return Tally(dense=DCNN.cycles(sparse.layer), cycles=sum(one.cycles for one in passes))
 
 
 def measure_tensors(
@@ -278,14 +287,6 @@ def _tensors(sparse: SparseLayer, problem: Problem, clustering: float) -> Sequen
     The ofmap is drawn, not computed: the core's cycles depend on where zeros are, no value.
     """
     layer = sparse.layer
-    drawn = sparse_operands(
-        layer,
-        weight_density=sparse.weight,
-        ifmap_density=sparse.ifmap,
-        clustering=clustering,
-        bits=8,
-        seed=SEED,
-    )
     ofmap = sparse_activations(
         (1, layer.filters, layer.ofmap_height, layer.ofmap_width),
         sparse.ofmap,
@@ -293,7 +294,18 @@ def _tensors(sparse: SparseLayer, problem: Problem, clustering: float) -> Sequen
         bits=8,
         random=np.random.default_rng(SEED),
     )
-    return tensors_of(layer, drawn, ofmap)
+    return tensors_of(layer, _operands(sparse, clustering), ofmap)
+
+
+def _operands(sparse: SparseLayer, clustering: float) -> Operands:
+    return sparse_operands(
+        sparse.layer,
+        weight_density=sparse.weight,
+        ifmap_density=sparse.ifmap,
+        clustering=clustering,
+        bits=8,
+        seed=SEED,
+    )
 
 
 def tensors_of(layer: Conv2d, operands: Operands, ofmap: AnyIntArray) -> Sequence[Tensors]:

@@ -1,12 +1,12 @@
 """Speed-ups of SCNN as it is, and with a cause of loss taken away.
 
-What needs another core or other zeros is measured on a sample of a layer's filters, as a ratio.
+What needs another core or other zeros is measured on a sample of a layer's filters, as a ratio;
+DNNsim's count is of all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from archsim.designs.scnn import SCNN_DNNSIM, SCNN_ISCA17, Scnn
 from archsim.papers.scnn_layers import SparseLayer, Tally, measure, sampled, total
 from workloads.sparse import MEASURED_CLUSTERING
+from workloads.threads import in_threads
 
 Bars = Mapping[str, Tally]
 """A bar of figures 9 and 10 to what its layers took."""
@@ -85,8 +86,7 @@ def timed(design: Scnn, sparse: SparseLayer, clustering: float = 0.0) -> Tally:
 
 def side_by_side(run: Callable[[SparseLayer], Tally], layers: Sequence[SparseLayer]) -> list[Tally]:
     """Two layers at a time: one is drawn and coded while the other's pairs are counted."""
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(run, layers))
+    return in_threads(run, layers, most=2)
 
 
 def bars(layers: tuple[SparseLayer, ...], what: WhatIf = PLAIN, *, sample: bool = False) -> Bars:
@@ -104,14 +104,38 @@ def bars(layers: tuple[SparseLayer, ...], what: WhatIf = PLAIN, *, sample: bool 
 def would_be(layers: tuple[SparseLayer, ...], what: WhatIf) -> dict[str, float]:
     """The speed-up of each bar, and of "all".
 
-    Of another core or other zeros it is ours, times a ratio measured on a sample of filters.
+    Of another core or other zeros it is ours, times a ratio measured on a sample of filters.  The
+    one that is counted as DNNsim does is counted whole.
     """
+    if what.design.counts_as_dnnsim:
+        counted = with_all(bars(layers, what))
+        return {bar: what.speedup(tally) for bar, tally in counted.items()}
     ours = with_all(bars(layers))
     if not what.changes_cycles:
         return {bar: what.speedup(tally) for bar, tally in ours.items()}
     plain = with_all(bars(layers, sample=True))
     other = with_all(bars(layers, what, sample=True))
     return {bar: ours[bar].speedup * what.speedup(other[bar]) / plain[bar].speedup for bar in ours}
+
+
+def shares_would_be(layers: tuple[SparseLayer, ...], what: WhatIf) -> dict[str, dict[str, float]]:
+    """Utilisation and idle cycles of each bar, per cent; of none if the cycles are the same.
+
+    Ours, times a ratio measured on a sample of filters.
+    """
+    if not what.changes_cycles:
+        return {}
+    ours, plain = bars(layers), bars(layers, sample=True)
+    other = bars(layers, what, sample=True)
+    counted = {bar for bar in ours if all(one[bar].pairs > 0 for one in (ours, plain, other))}
+    return {
+        bar: {
+            name: getattr(ours[bar], name) * getattr(other[bar], name) / getattr(plain[bar], name)
+            for name in ("utilization", "idle")
+            if getattr(plain[bar], name) > 0
+        }
+        for bar in counted
+    }
 
 
 def with_all(found: Bars) -> Bars:
@@ -126,6 +150,7 @@ __all__ = [
     "Bars",
     "WhatIf",
     "bars",
+    "shares_would_be",
     "side_by_side",
     "timed",
     "with_all",

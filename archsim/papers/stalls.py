@@ -9,13 +9,17 @@ with nothing streaming, it waits for the shift.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from archsim.core import schedule as sc
+from archsim.core import plan as pn
 from archsim.core.core_design import CoreDesign
+from archsim.core.gaps import NO_GAPS
+from archsim.core.problem import Tiling
+from archsim.core.schedule import schedule
 from archsim.core.traffic import services_of
-from archsim.core.walk import walk
-from archsim.simulate import plan_tiling, time_layer
+from archsim.core.walk import walk_layer
+from archsim.tile_timing import plan_tiling, time_layer
 from workloads.layers import Conv2d, MatMul, Network
 
 
@@ -54,32 +58,40 @@ class Attribution:
         return self.active + stalls + self.drain + self.other
 
 
-def attribute_layer(design: CoreDesign, layer: Conv2d | MatMul) -> Attribution:
-    """The attribution of one layer, with the design's off-chip memory."""
-    tiling = plan_tiling(design, layer, None)
-    tiles = walk(design.numerics.problem(layer).vector(), tiling.vector(), design.machine)
-    services = services_of(tiles, design.machine)
-    plan = sc.schedule(tiles, design.machine, services, sc.NO_GAPS)
+def attribute_layer(
+    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None = None
+) -> Attribution:
+    """The attribution of one layer, with the design's off-chip memory; tiled by hand if asked."""
+    tiling = plan_tiling(design, layer, tiling)
+    tiles = walk_layer(design.numerics.problem(layer), tiling, design.machine)
+    plan = schedule(tiles, design.machine, services_of(design.machine), NO_GAPS)
     timed = time_layer(design, layer, tiling)
-    waits = {cause: int(plan[:, cause].sum()) for cause in range(sc.WAIT_CONTROL, sc.BUBBLE + 1)}
+    waits = {cause: int(plan[:, cause].sum()) for cause in range(pn.WAIT_CONTROL, pn.BUBBLE + 1)}
     return Attribution(
         active=timed.where["computing"],
-        weight_stall=waits[sc.WAIT_WEIGHT],
-        weight_shift=waits[sc.WAIT_FILL] + waits[sc.BUBBLE],
-        ifmap_stall=waits[sc.WAIT_IFMAP],
-        drain=timed.cycles - int(plan[-1, sc.STREAM_END]),
-        other=waits[sc.WAIT_CONTROL] + waits[sc.WAIT_OUTPUT],
+        weight_stall=waits[pn.WAIT_WEIGHT],
+        weight_shift=waits[pn.WAIT_FILL] + waits[pn.BUBBLE],
+        ifmap_stall=waits[pn.WAIT_IFMAP],
+        drain=timed.cycles - int(plan[-1, pn.STREAM_END]),
+        other=waits[pn.WAIT_CONTROL] + waits[pn.WAIT_OUTPUT],
         macs=layer.macs,
         folds=timed.folds,
         weight_bytes=timed.bytes_moved["weight"],
     )
 
 
-def attribute(design: CoreDesign, network: Network) -> Attribution:
-    """The attribution of a network's matrix layers; layers of one shape are timed once."""
+def attribute(
+    design: CoreDesign,
+    network: Network,
+    by_hand: Callable[[Conv2d | MatMul], Tiling | None] = lambda _: None,
+) -> Attribution:
+    """The attribution of a network's matrix layers; layers of one shape are timed once.
+
+    by_hand: a layer's tiling, or None for the automatic one.
+    """
     shapes = Counter(design.numerics.problem(layer) for layer in network.matrix_layers)
     example = {design.numerics.problem(layer): layer for layer in network.matrix_layers}
     total = Attribution()
     for shape, times in shapes.items():
-        total = total + attribute_layer(design, example[shape]) * times
+        total = total + attribute_layer(design, example[shape], by_hand(example[shape])) * times
     return total

@@ -6,8 +6,11 @@ shapes reconstructed from their totals (`tpu_shapes`); the sensitivities by vari
 
 from __future__ import annotations
 
-from archsim.designs.systolic import TPU_V1
+from dataclasses import replace
+
+from archsim.designs.systolic import TPU_V1, Systolic
 from archsim.papers import tpu_measure as measure
+from archsim.papers.evidence import Measured, count, switch
 from archsim.papers.figures import (
     Comparison,
     Figure,
@@ -41,8 +44,6 @@ NOTES = (
 
 FC_NAMES = ("MLP0", "MLP1", "LSTM0", "LSTM1")
 CNN_NAMES = ("CNN0", "CNN1")
-
-_PUBLISHED = ("active", "useful", "unused", "weight_stall", "weight_shift", "non_matrix", "tops")
 
 _OUTSIDE = {
     "non_matrix": "activation, pooling, host link and synchronisation are outside (note 2)",
@@ -82,9 +83,15 @@ def _example_rows(figures: dict[str, Figure]) -> list[Row]:
     partial = "of a partly filled tile the core fetches only the {kept} rows in use, the TPU all"
     for side in (256, 512):
         ours = measure.worked_example(side)
+        padded = switch(
+            "weights padded to whole tiles",
+            ours.whole_microseconds,
+            "archsim.papers.tpu_measure.worked_example",
+        )
+        remark = partial.format(kept=600 % side)
         rows += [
             figures[f"steps{side}"].row(float(ours.steps), "folds"),
-            figures[f"time{side}"].row(ours.microseconds, partial.format(kept=600 % side)),
+            figures[f"time{side}"].row(ours.microseconds, remark, measured=[padded]),
             figures[f"whole{side}"].row(
                 ours.whole_microseconds, "weights padded with zeros to whole tiles"
             ),
@@ -94,55 +101,81 @@ def _example_rows(figures: dict[str, Figure]) -> list[Row]:
     return rows
 
 
-def _causes(figures: dict[str, Figure], name: str, ours: measure.Shares, key: str) -> list[str]:
-    """What we measure that moves a row of Table 3 in the direction in which it is off."""
-    if key in _OUTSIDE:
-        return [_OUTSIDE[key]]
-    published = {row: figures[f"{name}.{row}"].value or 0.0 for row in _PUBLISHED}
-    above = (ours.tops if key == "tops" else ours.percent(key)) > published[key]
-    causes: list[str] = []
-    folds, least = ours.attribution.folds, ours.least_folds
-    if folds > 1.05 * least and above == (key in ("active", "unused", "weight_shift")):
-        causes.append(f"{folds:,} folds where {least:,} of whole tiles would do")
-    refetched = ours.weight_sweeps > 1.2 and ours.percent("weight_stall") > 5
-    if refetched and above == key.startswith("weight_"):
-        causes.append(f"each weight is fetched {ours.weight_sweeps:.1f} times")
-    here = 100 * ours.percent("useful") / ours.percent("active")
-    there = 100 * published["useful"] / published["active"]
-    if key in ("useful", "unused", "tops") and (here > there) == (above == (key != "unused")):
-        causes.append(f"an active cycle is {here:.0f} % useful (paper {there:.0f} %)")
+def _value(ours: measure.Shares, key: str) -> float:
+    return ours.tops if key == "tops" else ours.percent(key)
+
+
+def _evidence(figures: dict[str, Figure], name: str, key: str, *, lowered: bool) -> list[Measured]:
+    """A row of Table 3 with causes taken away, and what was counted."""
+    ours, call = measure.shares(name, lowered=lowered), "archsim.papers.tpu_measure.shares"
+    hand = measure.shares(name, lowered=lowered, by_hand=True)
+    beside = _beside(figures, name, ours)
+    found = [switch("with the paper's non-matrix cycles", beside * _value(ours, key), call)]
+    if hand.attribution != ours.attribution:
+        both = _beside(figures, name, hand) * _value(hand, key)
+        found.insert(0, switch("whole tiles by hand", _value(hand, key), f"{call}(by_hand)"))
+        found.append(switch("both", both, f"{call}(by_hand)"))
+    if not lowered and name in CNN_NAMES:
+        other = measure.shares(name, lowered=True)
+        value = _beside(figures, name, other) * _value(other, key)
+        found.append(switch("lowered (note 3)", _value(other, key), f"{call}(lowered)"))
+        found.append(switch("lowered, with its non-matrix cycles", value, f"{call}(lowered)"))
+    found = [one for one in found if _helps(figures, name, key, ours, one, lowered=lowered)]
     if key == "tops":
         peak = 2 * TPU_V1.macs_per_cycle * TPU_V1.clock_hz / 1e12
-        from_row2 = published["useful"] / 100 * peak
-        causes.append(f"the paper's useful MACs would be {from_row2:.1f} TOPS (note 5)")
-    if key.startswith("weight_"):
-        share = 100 * ours.percent(key) / (100 - ours.percent("non_matrix"))
-        matrix = 100 * published[key] / (100 - published["non_matrix"])
-        causes.append(f"of matrix cycles alone {share:.0f} % (paper {matrix:.0f} %)")
-    missing = published["non_matrix"] - ours.percent("non_matrix")
-    if missing > 1 and above:
-        causes.append(f"{missing:.0f} points of non-matrix cycles are missing (note 2)")
-    return causes
+        useful = (figures[f"{name}.useful"].value or 0.0) / 100 * peak
+        found.append(
+            count("the paper's own useful MACs (note 5)", useful, "TOPS", "Table 3, row 2")
+        )
+    return found
+
+
+def _helps(
+    figures: dict[str, Figure],
+    name: str,
+    key: str,
+    ours: measure.Shares,
+    one: Measured,
+    *,
+    lowered: bool,
+) -> bool:
+    paper = figures[f"{name}.{'lowered_' if lowered else ''}{key}"]
+    value, other = _value(ours, key), one.value
+    if paper.complement:
+        value, other = 100 - value, 100 - other
+    return replace(one, value=other).explains(paper.value or 0.0, value)
+
+
+def _beside(figures: dict[str, Figure], name: str, ours: measure.Shares) -> float:
+    """What our shares are multiplied by if as many cycles are outside the matrix as the paper's."""
+    outside = figures[f"{name}.non_matrix"].value or 0.0
+    return (100 - outside) / (100 - ours.percent("non_matrix"))
 
 
 def _table3_rows(figures: dict[str, Figure], name: str, *, lowered: bool) -> list[Row]:
     ours = measure.shares(name, lowered=lowered)
-    keys = ("active", "useful", "unused", "weight_stall", "weight_shift", "non_matrix",
-            "raw", "input", "tops")  # fmt: skip
+    remark = "reconstructed shapes (note 1)" + (", lowered (note 3)" if lowered else "")
     rows: list[Row] = []
-    for key in keys:
+    for key in KEYS:
         figure = figures.get(f"{name}.{'lowered_' if lowered else ''}{key}")
         if figure is None:
             continue
-        value = ours.tops if key == "tops" else ours.percent(key)
-        reason = "reconstructed shapes (note 1)"
-        if lowered:
-            reason += ", lowered (note 3)"
-        row = figure.row(value, reason)
-        if not row.within:
-            row = figure.row(value, "; ".join([reason, *_causes(figures, name, ours, key)]))
-        rows.append(row)
+        value = _value(ours, key)
+        if key in _OUTSIDE:
+            rows.append(figure.row(value, remark, missing=_OUTSIDE[key]))
+            continue
+        measured = _evidence(figures, name, key, lowered=lowered)
+        rows.append(figure.row(value, remark, measured=measured, missing=SHAPES))
     return rows
+
+
+KEYS = (
+    "active", "useful", "unused", "weight_stall", "weight_shift", "non_matrix", "raw", "input",
+    "tops",
+)  # fmt: skip
+"""Rows of Table 3."""
+
+SHAPES = "the workloads' own layers are not published (note 1)"
 
 
 def _listed(speedups: dict[str, float]) -> str:
@@ -166,19 +199,40 @@ def _sensitivity_rows(figures: dict[str, Figure], *, lowered: bool) -> list[Row]
             continue
         speedups = measure.speedups(design, names, lowered=lowered)
         mean = measure.geometric_mean(speedups)
-        reason = f"geometric mean of {_listed(speedups)}"
-        if figure.row(mean, reason).within is False:
-            reason += f"; {_why_sensitivity(key, lowered)}"
-        rows.append(figure.row(mean, reason + "; reconstructed shapes (note 1)"))
+        reason = f"geometric mean of {_listed(speedups)}; reconstructed shapes (note 1)"
+        if figure.row(mean, missing="?").within is not False:
+            rows.append(figure.row(mean, reason))
+            continue
+        measured = _why_sensitivity(figures, key, (design, names), speedups, lowered=lowered)
+        rows.append(figure.row(mean, reason, measured=measured, missing=SHAPES))
     return rows
 
 
-def _why_sensitivity(key: str, lowered: bool) -> str:
-    sweeps = [measure.shares(name, lowered=lowered).weight_sweeps for name in CNN_NAMES]
-    fetched = f"the CNNs' weights are fetched {sweeps[0]:.1f} and {sweeps[1]:.1f} times"
+def _why_sensitivity(
+    figures: dict[str, Figure],
+    key: str,
+    asked: tuple[Systolic, tuple[str, ...]],
+    speedups: dict[str, float],
+    *,
+    lowered: bool,
+) -> list[Measured]:
+    """The mean with the paper's idle cycles, with its weights, and of convolutions lowered."""
+    call, design, names = "archsim.papers.tpu_measure.speedups", *asked
+    idle = {name: (figures[f"{name}.non_matrix"].value or 0.0) / 100 for name in names}
+    slowed = measure.with_idle(speedups, idle)
+    found = [
+        switch("with the paper's non-matrix cycles", measure.geometric_mean(slowed), call),
+    ]
     if key == "memory4":
-        return "the paper's 3 is a weighted mean, in which the CNNs count 5 %, here a third"
-    if key == "clock4.cnn":
-        return f"{fetched}, so that the memory bounds them sooner than the paper's"
-    missing = "non-matrix cycles, which gain nothing, are missing (note 2)"
-    return missing if lowered else f"{fetched}; {missing}"
+        use = read_paper("tpu")["use"]
+        mean = measure.weighted_mean(speedups, use)
+        found.append(switch("weighted by use, CNNs 5 %", mean, f"{call}, data file [use]"))
+        both = measure.weighted_mean(slowed, use)
+        found.append(switch("both", both, f"{call}, data file [use]"))
+    if not lowered:
+        other = measure.speedups(design, names, lowered=True)
+        mean = measure.geometric_mean(other)
+        found.append(switch("convolutions lowered (note 3)", mean, f"{call}(lowered)"))
+        both = measure.geometric_mean(measure.with_idle(other, idle))
+        found.append(switch("lowered, with non-matrix cycles", both, f"{call}(lowered)"))
+    return found

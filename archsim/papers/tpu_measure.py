@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil, prod
@@ -12,7 +13,8 @@ from archsim.memory import OffChip, Plain
 from archsim.papers.stalls import Attribution, attribute
 from archsim.papers.tpu_shapes import workload
 from archsim.result import LayerResult
-from archsim.simulate import simulate, time_layer
+from archsim.simulate import simulate
+from archsim.tile_timing import time_layer
 from workloads.layers import Conv2d, MatMul
 
 FOLDS = 32
@@ -194,12 +196,34 @@ def _least_folds(design: Systolic, layer: Conv2d | MatMul) -> int:
     return passes * ceil(k / design.rows) * ceil(n / design.columns)
 
 
+def whole_tiles(layer: Conv2d | MatMul) -> Tiling | None:
+    """A matrix product by hand, as the TPU takes it: all rows, and whole tiles of weights.
+
+    A column of filters at a time, so that only the last tile of a row and of a column is partly
+    filled; as many rows as the accumulators hold.  None for a convolution.
+    """
+    if not isinstance(layer, MatMul):
+        return None
+    half = TPU_V1.depth("weight") // TPU_V1.rows * TPU_V1.rows
+    return Tiling(
+        pixel_rows=1,
+        pixel_columns=min(layer.m, TPU_V1.depth("accumulator")),
+        filters=min(layer.n, TPU_V1.columns),
+        channels=min(layer.k, half),
+    )
+
+
+def _automatic(_: Conv2d | MatMul) -> Tiling | None:
+    """No tiling by hand."""
+    return None
+
+
 @cache
-def shares(name: str, *, lowered: bool = False) -> Shares:
-    """Table 3 of one workload."""
+def shares(name: str, *, lowered: bool = False, by_hand: bool = False) -> Shares:
+    """Table 3 of one workload; by_hand: matrix products in `whole_tiles`."""
     network = workload(name, lowered=lowered)
     return Shares(
-        attribution=attribute(TPU_V1, network),
+        attribution=attribute(TPU_V1, network, whole_tiles if by_hand else _automatic),
         design=TPU_V1,
         least_folds=sum(_least_folds(TPU_V1, layer) for layer in network.matrix_layers),
         weights=network.weight_elements,
@@ -225,6 +249,19 @@ def speedups(design: Systolic, names: tuple[str, ...], *, lowered: bool) -> dict
         before, after = simulate(TPU_V1, network), simulate(design, network)
         ratios[name] = before.seconds / after.seconds
     return ratios
+
+
+def with_idle(speedups: dict[str, float], idle: Mapping[str, float]) -> dict[str, float]:
+    """Speed-ups where a part of the time (by workload, 0 to 1) gains nothing."""
+    return {
+        name: 1 / (idle[name] + (1 - idle[name]) / speedup) for name, speedup in speedups.items()
+    }
+
+
+def weighted_mean(values: dict[str, float], use: Mapping[str, float]) -> float:
+    """The mean by share of use; the two workloads of a kind (MLP0, MLP1) have the same."""
+    weights = {name: use[name.rstrip("01")] for name in values}
+    return sum(weights[name] * value for name, value in values.items()) / sum(weights.values())
 
 
 def geometric_mean(values: dict[str, float]) -> float:

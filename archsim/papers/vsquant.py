@@ -13,6 +13,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Any
 
+from archsim.papers.evidence import count
 from archsim.papers.figures import (
     Comparison,
     Figure,
@@ -169,15 +170,18 @@ def _ordering_row(figure: Figure, network: str, pairs: Sequence[Pair]) -> Row:
     scores = [(_side(network, better), _side(network, worse)) for better, worse in pairs]
     below = [worse.sqnr_db - better.sqnr_db for better, worse in scores]
     wrong = [pair for pair, gap in zip(pairs, below, strict=True) if gap > 0]
-    reason = ""
-    if wrong:
-        named = "; ".join(f"{_label(better)} below {_label(worse)}" for better, worse in wrong)
-        reason = f"out of order by at most {max(below):.2f} dB: {named}"
-        means = [(better.layers_db, worse.layers_db) for better, worse in scores]
-        held = [high >= low for high, low in means if high is not None and low is not None]
-        if held:
-            reason += f"; by the mean over layers {sum(held)} of {len(held)} are in order"
-    return figure.row(float(len(pairs) - len(wrong)), reason)
+    if not wrong:
+        return figure.row(float(len(pairs)))
+    named = "; ".join(f"{_label(better)} below {_label(worse)}" for better, worse in wrong)
+    how = "archsim.papers.vsquant.score, signal to noise"
+    found = [count("out of order by at most", max(below), "dB", how)]
+    means = [(better.layers_db, worse.layers_db) for better, worse in scores]
+    held = [high >= low for high, low in means if high is not None and low is not None]
+    if held:
+        found.append(
+            count("in order by the mean over layers", float(sum(held)), f"of {len(held)}", how)
+        )
+    return figure.row(float(len(pairs) - len(wrong)), named, measured=found)
 
 
 def _side(network: str, side: Side) -> Score:

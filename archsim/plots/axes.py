@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,9 +48,14 @@ NOTEBOOK = Layout()
 """As in a notebook: upright bars, a figure as wide as its layers need."""
 
 
+def plain(text: str) -> str:
+    """Text that matplotlib shows as it is: a pair of dollars would be read as mathematics."""
+    return text.replace("$", r"\$")
+
+
 def dress(ax: Any, title: str, values: str) -> None:
     """Title, and a grid across the axis of values ("x", "y" or "both"); no box around."""
-    ax.set_title(title)
+    ax.set_title(plain(title), wrap=True)
     ax.grid(True, axis=values, linewidth=0.5, alpha=0.5)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
@@ -87,3 +92,31 @@ def shortened(name: str, longest: int) -> str:
         return name
     half = (longest - 1) // 2
     return f"{name[:half]}…{name[-half:]}"
+
+
+def told_apart(names: Sequence[str], longest: int) -> list[str]:
+    """Names as `shortened`; where several became alike, with what differs kept and its ends cut."""
+    short = [shortened(name, longest) for name in names]
+    alike: dict[str, list[str]] = {}
+    for name, text in zip(names, short, strict=True):
+        alike.setdefault(text, []).append(name)
+    return [
+        text if len(set(alike[text])) == 1 else _around_difference(name, alike[text], longest)
+        for name, text in zip(names, short, strict=True)
+    ]
+
+
+def _around_difference(name: str, names: Sequence[str], longest: int) -> str:
+    """The part of a name, so long, in whose middle it differs from the others."""
+    first = _alike(names)
+    last = len(name) - _alike([one[::-1] for one in names])
+    room = longest - 2
+    start = min(max((first + last - room) // 2, 0), max(len(name) - room, 0))
+    cut = name[start : start + room]
+    return f"{'…' if start else ''}{cut}{'…' if start + room < len(name) else ''}"
+
+
+def _alike(names: Sequence[str]) -> int:
+    """With how many letters all of them begin."""
+    letters = enumerate(zip(*names, strict=False))
+    return next((at for at, found in letters if len(set(found)) > 1), min(map(len, names)))

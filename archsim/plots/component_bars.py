@@ -53,8 +53,7 @@ def memory_traffic(
 ) -> tuple[MemoryTraffic, ...]:
     """Bytes read and written in every memory, off-chip and on, in the order of the components.
 
-    Words of an SRAM count with their full width, whatever part of them is used.  Memories that
-    are built of registers are not among the components of a memory's kind.
+    Words count with their full width, whatever part of them is used.
     """
     found: dict[str, MemoryTraffic] = {}
     for one in components:

@@ -13,8 +13,9 @@ from archsim.plots.axes import (
     dress,
     legend,
     note,
+    plain,
     separate_thousands,
-    shortened,
+    told_apart,
 )
 from archsim.plots.palette import (
     BLACK,
@@ -35,7 +36,9 @@ _BAR = 0.8
 _INCHES_PER_LAYER = 0.17
 _HEIGHT = 4.5
 _LARGEST_TEXT = 10.0
-_LONGEST_NAME, _LONGEST_NAME_NARROW = 24, 17
+_LONGEST_NAME, _LONGEST_NAME_NARROW = 24, 20
+_LAST_TICK = 0.9
+"""Of the length of a narrow axis: no tick is farther out, so that its label has room."""
 _LINE = 1.25
 """Of a line of text, over the size of its letters."""
 _LETTER = 0.7
@@ -143,7 +146,8 @@ class LayerBars:
         size = min(max(room / _LINE, smallest), _LARGEST_TEXT)
         places = range(0, count, 1 if narrow else max(1, round(smallest * _LINE / room + 0.3)))
         longest = _LONGEST_NAME_NARROW if narrow else _LONGEST_NAME
-        names = [shortened(self.layers[place].name, longest) for place in places]
+        every = told_apart([layer.name for layer in self.layers], longest)
+        names = [plain(every[place]) for place in places]
         if narrow:
             ax.set_yticks(places, names, fontsize=size)
             ax.set_ylim(*reversed(ends))
@@ -187,5 +191,10 @@ class LayerBars:
                 note(bar, f"{layer.name}: {part} {stack.text(value)}")
             base = [low + high for low, high in zip(base, lengths, strict=True)]
         self._name_values(ax, label)
+        if self.layout.narrow:
+            # a label at the end of the axis would leave the figure, whose layout ignores it
+            right = ax.get_xlim()[1]
+            last = max(tick for tick in ax.xaxis.get_majorticklocs() if tick <= right)
+            ax.set_xlim(right=max(right, last / _LAST_TICK))
         legend(ax)
         return ax

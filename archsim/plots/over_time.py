@@ -13,8 +13,8 @@ from archsim.plots.palette import BLACK, CAUSE_COLOURS, cause_text
 from archsim.plots.units import count_unit
 
 if TYPE_CHECKING:
+    from archsim.over_time import FloatArray, OverTime
     from archsim.result import LayerResult, NetworkResult
-    from archsim.timeline import FloatArray, OverTime
 
 _WIDTH, _HEIGHT, _HEIGHT_NARROW = 10.0, 4.0, 3.6
 

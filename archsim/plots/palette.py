@@ -22,7 +22,7 @@ CAUSE_COLOURS = {
 PORT_COLOURS = {"ifmap": VERMILION, "weight": ORANGE, "bias": BLACK, "ofmap": BLUE}
 GROUP_COLOURS = {
     "DRAM": BLUE,
-    "SRAM": SKY,
+    "memories": SKY,
     "arithmetic": GREEN,
     "registers": ORANGE,
     "multiplexers": VERMILION,

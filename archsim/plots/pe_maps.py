@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archsim.plots.axes import Layout, note
+from archsim.plots.axes import Layout, note, plain
 from archsim.plots.palette import BLUE, GREEN, ORANGE
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class PeMaps:
         high = 3 * pitch - _GAP if self.layout.narrow else rows
         width = max(wide * _CELL_INCHES, 4.0)
         drawn = self.layout.axes(ax, width, (high + 1.5) / wide * width)
-        drawn.set_title(self._title(layer, shares))
+        drawn.set_title(plain(self._title(layer, shares)))
         drawn.set_axis_off()
         drawn.set_aspect("equal")
         drawn.set_xlim(-0.05, wide + 0.05)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from archsim.plots.axes import NOTEBOOK, Layout
 from archsim.plots.component_bars import ComponentBars
 from archsim.plots.layer_bars import LayerBars
+from archsim.plots.occupancy import OccupancyPlot
 from archsim.plots.over_time import ActivityPlot
 from archsim.plots.pe_maps import PeMaps
 from archsim.plots.roofline import RooflinePlot
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from archsim.energy import EnergyAccount
+    from archsim.occupancy import Occupancy
+    from archsim.over_time import OverTime
     from archsim.result import NetworkResult
-    from archsim.timeline import OverTime
     from energy_models.technology import Technology
 
 
@@ -53,12 +55,48 @@ class ResultPlots:
         """
         return ActivityPlot(result=self.result, layout=self.layout).draw(over_time, ax)
 
-    def pes(self, layer: str | None = None, ax: Axes | None = None) -> Axes:
-        """Load, bank conflicts and idle cycles of every PE, of a layer or of all.
+    def pes(self, layer: str | Occupancy | None = None, ax: Axes | None = None) -> Axes:
+        """How busy every PE is, as a map of the array: of one layer, or of all.
 
-        Raises `InputError` where the design's PEs all do the same, so that none has its own.
+        Of a dense machine the share of cycles in which each PE does a useful MAC, of a sparse one
+        the load, the bank conflicts and the idle cycles.  layer: a name, or an
+        `archsim.occupancy.Occupancy` that is at hand.  Raises `InputError` for other names.
         """
-        return PeMaps(result=self.result, layout=self.layout).draw(layer, ax)
+        from archsim.occupancy import Occupancy
+
+        if not isinstance(layer, Occupancy) and any(one.per_pe for one in self.result.layers):
+            return PeMaps(result=self.result, layout=self.layout).draw(layer, ax)
+        return self._occupancy.array(self._busy(layer), ax)
+
+    def pes_over_time(self, layer: str | Occupancy | None = None, ax: Axes | None = None) -> Axes:
+        """How busy the PEs of each row and of each column are, over the cycles of the run.
+
+        layer: as for `pes`.  A product counts when its moving word enters the array.  Of a sparse
+        machine every PE is a line, and every layer a span of time.
+        """
+        return self._occupancy.over_time(self._busy(layer), ax)
+
+    def gantt(
+        self,
+        layer: str | None = None,
+        *,
+        tiles: slice | range | None = None,
+        cycles: tuple[int, int] | None = None,
+        around: int | None = None,
+        most: int | None = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """What each port and unit does for each tile of a layer, in cycles from its start.
+
+        layer: its name; the one of most cycles.  At most one of tiles (numbers as Python's slices
+        take them: `slice(-8, None)` is the last eight), cycles (first, end) and around (a cycle)
+        says what is shown, else the first tiles are.  most: tiles at most; the title says how many
+        there are.  Raises `InputError` for a layer that is not walked by tiles.
+        """
+        from archsim.plots.gantt import GanttPlot, Window
+
+        window = Window(tiles=tiles, cycles=cycles, around=around, most=most)
+        return GanttPlot(result=self.result, layout=self.layout).draw(layer, window, ax)
 
     def roofline(self, ax: Axes | None = None) -> Axes:
         """MACs a cycle over MACs an off-chip byte: each layer under the roofs of the design."""
@@ -85,6 +123,39 @@ class ResultPlots:
     ) -> Axes:
         """Area of every component, the largest first."""
         return self._components.area(self._account(technology), ax)
+
+    def energy_map(
+        self, technology: EnergyAccount | Technology | str | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """Where each joule goes: an area for each component, in rows of groups.
+
+        The areas are to the whole as the energies are to the network's.
+        """
+        from archsim.plots.breakdown import Breakdown
+
+        account = self._account(technology)
+        return Breakdown(result=self.result, layout=self.layout).energy(account, ax)
+
+    def area_map(
+        self, technology: EnergyAccount | Technology | str | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """Where each mm² goes: an area for each component, in rows of groups.
+
+        Raises `InputError` if the technology has no areas.
+        """
+        from archsim.plots.breakdown import Breakdown
+
+        account = self._account(technology)
+        return Breakdown(result=self.result, layout=self.layout).area(account, ax)
+
+    def _busy(self, layer: str | Occupancy | None) -> Occupancy:
+        from archsim.occupancy import Occupancy, occupancy
+
+        return layer if isinstance(layer, Occupancy) else occupancy(self.result, layer)
+
+    @property
+    def _occupancy(self) -> OccupancyPlot:
+        return OccupancyPlot(result=self.result, layout=self.layout)
 
     @property
     def _layers(self) -> LayerBars:

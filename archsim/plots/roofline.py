@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from archsim.plots.axes import Layout, dress, legend, note, shortened
+from archsim.plots.axes import Layout, dress, legend, note, plain, told_apart
 from archsim.plots.free_room import FreeRoom
 from archsim.plots.palette import BLACK, BLUE, GREEN, ORANGE, PORT_COLOURS
 from archsim.plots.units import significant
@@ -47,7 +47,8 @@ def channels(design: Design) -> tuple[Channel, ...]:
     found: list[Channel] = []
     if apart is not None:
         found.append(_port("weight", design, apart))
-    others = tuple(port for port in TRAFFIC if port != "weight" or apart is None)
+    own = [port for port in TRAFFIC if port != "weight" or apart is None]
+    others = tuple(port for port in own if design.word_bits(port))
     if memory.shared and memory.bytes_per_cycle:
         name = "off-chip memory" if apart is None else f"memory of {', '.join(others)}"
         return (Channel(name=name, ports=others, bytes_per_cycle=memory.bytes_per_cycle), *found)
@@ -69,6 +70,82 @@ def bound_by(layer: LayerResult, ways: Sequence[Channel]) -> tuple[str, float]:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Point:
+    """A layer as it is plotted: products a byte, products a cycle.
+
+    bound: what sets the fewest cycles it could take, and that number in `least`.  roof: the most
+    products a cycle at its intensity, of the array or of all channels together.
+    """
+
+    layer: LayerResult
+    intensity: float
+    rate: float
+    bound: str
+    least: float
+    roof: float
+
+    @property
+    def place(self) -> tuple[float, float]:
+        return self.intensity, self.rate
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roofline:
+    """What a roofline shows: its roofs, and the layers that move bytes and multiply.
+
+    peak: products a cycle of the array; ridge: the products a byte at which all channels together
+    bring as much as the array takes.
+    """
+
+    ways: tuple[Channel, ...]
+    peak: int
+    points: tuple[Point, ...]
+
+    @property
+    def bytes_per_cycle(self) -> float:
+        return sum(way.bytes_per_cycle for way in self.ways)
+
+    @property
+    def ridge(self) -> float:
+        return self.peak / self.bytes_per_cycle
+
+    @property
+    def products(self) -> str:
+        """What is counted: of a sparse machine, what it multiplies."""
+        sparse = any(point.layer.products is not None for point in self.points)
+        return "products" if sparse else "MACs"
+
+    def bound(self) -> dict[str, list[Point]]:
+        """The points by what bounds them, those of the most cycles first."""
+        found: dict[str, list[Point]] = {}
+        for point in self.points:
+            found.setdefault(point.bound, []).append(point)
+        return dict(sorted(found.items(), key=lambda item: -_cycles(item[1])))
+
+
+def _cycles(points: Sequence[Point]) -> int:
+    return sum(point.layer.cycles for point in points)
+
+
+def roofline(result: NetworkResult, design: Design) -> Roofline:
+    """The roofs of a design, and a result's layers under them."""
+    ways, peak = channels(design), design.macs_per_cycle
+    total = sum(way.bytes_per_cycle for way in ways)
+    points: list[Point] = []
+    for layer in result.layers:
+        if layer.multiplied and layer.total_bytes and layer.cycles:
+            bound, least = bound_by(layer, ways)
+            intensity, rate = _place(layer)
+            roof = min(float(peak), intensity * total)
+            points.append(
+                Point(
+                    layer=layer, intensity=intensity, rate=rate, bound=bound, least=least, roof=roof
+                )
+            )
+    return Roofline(ways=ways, peak=peak, points=tuple(points))
+
+
+@dataclass(frozen=True, kw_only=True)
 class RooflinePlot:
     """MACs a cycle over MACs a byte, both logarithmic; each layer is a point.
 
@@ -83,45 +160,36 @@ class RooflinePlot:
         from archsim.designs.registry import design_from_record
 
         design = design_from_record(dict(self.result.design), self.result.design_name)
-        ways = channels(design)
-        layers = [layer for layer in self.result.layers if layer.multiplied and layer.total_bytes]
+        shown = roofline(self.result, design)
         height = _HEIGHT_NARROW if self.layout.narrow else _HEIGHT
         drawn = self.layout.axes(ax, _WIDTH, height)
-        dress(drawn, self._title(layers, ways), "both")
+        dress(drawn, self._title(shown), "both")
         drawn.set_xscale("log")
         drawn.set_yscale("log")
-        drawn.set_xlabel(f"{self._what} per off-chip byte")
-        drawn.set_ylabel(f"{self._what} per cycle")
-        self._roofs(drawn, design, ways, layers)
-        self._points(drawn, layers, ways)
-        self._name_largest(drawn, layers)
+        drawn.set_xlabel(f"{shown.products} per off-chip byte")
+        drawn.set_ylabel(f"{shown.products} per cycle")
+        self._roofs(drawn, design, shown)
+        self._points(drawn, shown)
+        self._name_largest(drawn, [point.layer for point in shown.points])
         _plain_decades(drawn)
         legend(drawn)
         return drawn
 
-    @property
-    def _what(self) -> str:
-        sparse = any(layer.products is not None for layer in self.result.layers)
-        return "products" if sparse else "MACs"
-
-    def _title(self, layers: Sequence[LayerResult], ways: Sequence[Channel]) -> str:
-        bound = sum(bound_by(layer, ways)[0] == _ARRAY for layer in layers)
-        headline = f"the array bounds {bound} of {len(layers)} layers"
+    def _title(self, shown: Roofline) -> str:
+        bound = len(shown.bound().get(_ARRAY, ()))
+        headline = f"the array bounds {bound} of {len(shown.points)} layers"
         return f"{self.result.network} on {self.result.design_name}: {headline}"
 
-    def _roofs(
-        self, ax: Any, design: Design, ways: Sequence[Channel], layers: Sequence[LayerResult]
-    ) -> None:
-        peak = design.macs_per_cycle
-        total = sum(way.bytes_per_cycle for way in ways)
-        at = [_place(layer)[0] for layer in layers] or [peak / total]
-        left, right = min(*at, peak / total) / 2, max(*at, peak / total) * 3
+    def _roofs(self, ax: Any, design: Design, shown: Roofline) -> None:
+        peak, total, ways = shown.peak, shown.bytes_per_cycle, shown.ways
+        at = [point.intensity for point in shown.points]
+        left, right = min(*at, shown.ridge, shown.ridge) / 2, max(*at, shown.ridge, shown.ridge) * 3
         ax.set_xlim(left, right)
-        lowest = min([_place(layer)[1] for layer in layers] or [peak])
+        lowest = min([point.rate for point in shown.points] or [peak])
         ax.set_ylim(min(lowest, peak) / 3, peak * 2.5)
         array = f"array: {peak:,} MACs/cycle"
         ax.plot([peak / total, right], [peak, peak], color=BLACK, linewidth=1.6, label=array)
-        together = "ports" if len(ways) > 1 else ways[0].name
+        together = ways[0].name if len(ways) == 1 else "ports"
         text = f"{together}: {round(total, 2):,.9g} bytes/cycle"
         ax.plot([left, peak / total], [left * total, peak], color=BLUE, linewidth=1.6, label=text)
         if design.off_chip.weight_bytes_per_cycle is not None:
@@ -131,18 +199,18 @@ class RooflinePlot:
             style: dict[str, Any] = {"color": ORANGE, "linewidth": 1.6, "linestyle": "--"}
             ax.plot(reach, [rate * left, peak], label=text, **style)
 
-    def _points(self, ax: Any, layers: Sequence[LayerResult], ways: Sequence[Channel]) -> None:
+    def _points(self, ax: Any, shown: Roofline) -> None:
         labelled: set[str] = set()
-        for layer in layers:
-            bound, least = bound_by(layer, ways)
+        for one in shown.points:
+            bound, what = one.bound, shown.products
             label = "_" if bound in labelled else f"layer bound by the {bound}"
             labelled.add(bound)
-            x, y = _place(layer)
+            x, y = one.place
             style: dict[str, Any] = {"markersize": 6, "markeredgecolor": "none", "label": label}
-            (point,) = ax.plot([x], [y], "o", color=_colour(bound, ways), alpha=0.75, **style)
-            text = f"{significant(x)} {self._what}/byte, {significant(y)} {self._what}/cycle"
-            share = f"{100 * least / layer.cycles:.1f} % of what the {bound} allows"
-            note(point, f"{layer.name}: {text}, {share}")
+            (point,) = ax.plot([x], [y], "o", color=_colour(bound, shown.ways), alpha=0.75, **style)
+            text = f"{significant(x)} {what}/byte, {significant(y)} {what}/cycle"
+            share = f"{100 * one.least / one.layer.cycles:.1f} % of what the {bound} allows"
+            note(point, f"{one.layer.name}: {text}, {share}")
 
     def _name_largest(self, ax: Any, layers: Sequence[LayerResult]) -> None:
         """Names of the layers with the most cycles; of layers at one place, of the first."""
@@ -150,10 +218,12 @@ class RooflinePlot:
         for layer in sorted(layers, key=lambda layer: -layer.cycles):
             alike.setdefault(_place(layer), []).append(layer)
         room = FreeRoom(ax, list(alike))
+        firsts = [found[0].name for found in alike.values()]
+        names = dict(zip(firsts, told_apart(firsts, _LONGEST_NAME), strict=True))
         wanted = _NAMED_NARROW if self.layout.narrow else _NAMED
         for place, found in list(alike.items())[: 2 * wanted]:
             more = f" + {len(found) - 1}" if len(found) > 1 else ""
-            if room.write(shortened(found[0].name, _LONGEST_NAME) + more, place):
+            if room.write(plain(names[found[0].name] + more), place):
                 wanted -= 1
             if not wanted:
                 return

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from archsim.activity import ARRAY_WAITS
+from archsim.interval import ARRAY
 from archsim.plots.component_bars import MemoryTraffic
 from archsim.plots.palette import cause_text
-from archsim.plots.roofline import bound_by, channels
-from archsim.plots.units import byte_text, energy_unit
+from archsim.plots.units import byte_text, energy_unit, significant
 
 if TYPE_CHECKING:
     from archsim.core.design import Design
     from archsim.energy import EnergyAccount
+    from archsim.occupancy import Occupancy
+    from archsim.plots.breakdown import Parts
+    from archsim.plots.gantt import LayerRun
+    from archsim.plots.roofline import Point, Roofline
     from archsim.result import LayerResult, NetworkResult
 
 _POINT = "Pointing at a mark shows its exact figure."
@@ -87,27 +94,111 @@ def pes(result: NetworkResult) -> str:
     )
 
 
-def roofline(result: NetworkResult, design: Design) -> str:
-    """What bounds the layers."""
-    ways = channels(design)
-    taken: dict[str, int] = {}
-    for layer in _busy(result):
-        name, _ = bound_by(layer, ways)
-        taken[name] = taken.get(name, 0) + layer.cycles
-    ranked = sorted(taken.items(), key=lambda item: -item[1])
-    parts = [f"{_percent(count, result.cycles)} by the {name}" for name, count in ranked]
-    first = parts[0].replace(" by", " are in layers bound by", 1) if parts else "none is bound"
-    limit = (
-        " The design sets no limit of off-chip bandwidth: every port moves a word a cycle."
-        if not design.off_chip.bytes_per_cycle and design.off_chip.weight_bytes_per_cycle is None
-        else ""
+def occupancy(found: Occupancy) -> str:
+    """How unequal the PEs are: which are busiest, which least."""
+    shares = 100 * found.shares
+    mean = f"On average a PE is busy in {shares.mean():.1f} % of the cycles"
+    if shares.max() == shares.min():
+        return f"{mean}, every one alike. {_POINT}"
+    most = np.unravel_index(np.argmax(shares), shares.shape)
+    least = np.unravel_index(np.argmin(shares), shares.shape)
+    full, empty = int((shares == shares.max()).sum()), int((shares == 0).sum())
+    text = (
+        f"{mean}; most of all, in {shares.max():.1f} %, {_pe(found, most)}"
+        f"{f' and {full - 1:,} like it' if full > 1 else ''}, least, in {shares.min():.1f} %, "
+        f"{_pe(found, least)}."
     )
+    never = f" {empty:,} of {shares.size:,} do nothing at all." if empty else ""
     return (
-        "To the right of the ridge a layer could keep the array busy; to the left its bytes take "
-        f"longer than its MACs. Of the cycles, {', '.join([first, *parts[1:]])}.{limit} The "
-        "distance to the roof is what all other causes cost. Behind a name, + 2 stands for two "
-        "more layers at the same place."
+        f"{text}{never} Only the layers' own MACs count, padding of the ifmap among them. {_POINT}"
     )
+
+
+def _pe(found: Occupancy, place: Sequence[Any]) -> str:
+    return f"that of {found.row} {int(place[0])}, {found.column} {int(place[1])}"
+
+
+def over_time(found: Occupancy) -> str:
+    """How to read lines of PEs over time, and how long they were all idle."""
+    spans = np.diff(found.edges_cycles)
+    idle = int(spans[found.lines[0].counts.sum(axis=1) == 0].sum())
+    text = (
+        "Each span is one layer, as wide as its cycles; each line is a PE, row by row. A PE is "
+        "busy while pairs of vectors enter its banks."
+    )
+    if len(found.lines) > 1:
+        text = (
+            f"Each span is {int(spans.max()):,} cycles, each line a {found.row} or a "
+            f"{found.column} of the array; a product counts when its moving word enters the array."
+        )
+    none = f" In spans of {idle:,} cycles nothing is computed." if idle else ""
+    return f"{text} The stronger the colour, the more of the line's PEs are busy.{none}"
+
+
+def gantt(run: LayerRun, shown: range) -> str:
+    """Which layer and tiles are shown, what is left out, and what the array waits for in them."""
+    count = run.steps
+    drawn = list(run.answer.of_steps(shown))
+    waits: dict[str, float] = {}
+    for one in drawn:
+        if one.unit == ARRAY_WAITS:
+            waits[cause_text(one.what)] = waits.get(cause_text(one.what), 0.0) + one.cycles
+    computing = sum(one.cycles - one.bubble_cycles for one in drawn if one.unit == ARRAY)
+    left = count - len(shown)
+    which = "All its tiles are" if not left else f"{left:,} of its {count:,} tiles are not"
+    text = f"The layer of most cycles, {run.name}. {which} shown. "
+    text += f"In those shown words enter the array in {computing:,} cycles"
+    text += f"; between tiles the array is idle by: {_largest(waits)}." if waits else "."
+    return f"{text} Thin bars: asked for, no word yet. Every second tile is fainter. {_POINT}"
+
+
+def breakdown(parts: Parts, what: str) -> str:
+    """How to read the areas, and which three components take most."""
+    shares: dict[str, float] = {}
+    for group, found in parts.items():
+        for name, value in found.items():
+            key = f"leakage of {name}" if group == "leakage" else name
+            shares[key] = shares.get(key, 0.0) + value
+    whole = sum(shares.values()) or 1.0
+    three = sum(sorted(shares.values(), reverse=True)[:3])
+    return (
+        f"The whole rectangle is all of the {what}, each row a group, each field a component, as "
+        f"large as its share. The largest: {_largest(shares)}; these are "
+        f"{_percent(three, whole)} of it."
+    )
+
+
+def roofline(shown: Roofline, design: Design) -> str:
+    """What the plotted points say: on which side of the ridge, bound by what, how near the roof."""
+    if not shown.points:
+        return "No layer both multiplies and moves bytes."
+    whole = sum(point.layer.cycles for point in shown.points)
+    count, what = len(shown.points), shown.products
+    right = [point for point in shown.points if point.intensity >= shown.ridge]
+    sides = (
+        f"The roofs meet at {significant(shown.ridge)} {what} a byte: {len(right)} of {count} "
+        f"layers lie to the right, with {_share_of(right, whole)} of the cycles."
+    )
+    parts = [
+        f"the {name} {len(points)} with {_share_of(points, whole)} of the cycles"
+        for name, points in shown.bound().items()
+    ]
+    text = f"{sides} What alone would take a layer longest is, in layers: {', '.join(parts)}."
+    apart = [point for point in shown.points if (point in right) != (point.bound == "array")]
+    if apart:
+        text += (
+            f" {len(apart)} of these are not what their side of the ridge says: ports have "
+            "channels of their own, and one may be full while others are not."
+        )
+    reached = [100 * point.rate / point.roof for point in shown.points]
+    text += f" The points reach {min(reached):.1f} to {max(reached):.1f} % of the roof above them."
+    if not design.off_chip.bytes_per_cycle and design.off_chip.weight_bytes_per_cycle is None:
+        text += " The design sets no limit of off-chip bandwidth: every port moves a word a cycle."
+    return f"{text} Behind a name, + 2 stands for two more layers at the same place."
+
+
+def _share_of(points: Sequence[Point], whole: int) -> str:
+    return _percent(sum(point.layer.cycles for point in points), whole)
 
 
 def energy(account: EnergyAccount) -> str:

@@ -94,7 +94,7 @@ def _svg(
     )
     with settings.rc_context(_rc(f"archsim-{plan.name}-{narrow}")):
         ax = plan.draw(ResultPlots(result, layout))
-        legend, title = tuple(_legend(ax)), ax.get_title()
+        legend, title = tuple(_legend(ax)), ax.get_title().replace(r"\$", "$")
         ax.set_title("")
         if ax.get_legend() is not None:
             ax.get_legend().remove()
@@ -146,7 +146,10 @@ def _rc(salt: str) -> dict[str, Any]:
 
 def _fit_ticks(ax: Any, *, narrow: bool) -> None:
     """In a narrow figure, few enough numbers along the bottom that none touches another."""
-    if narrow and ax.get_xscale() == "linear":
+    from matplotlib.ticker import FixedLocator
+
+    chosen = isinstance(ax.xaxis.get_major_locator(), FixedLocator)
+    if narrow and ax.get_xscale() == "linear" and not chosen:
         ax.locator_params(axis="x", nbins=4)
 
 

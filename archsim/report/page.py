@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from archsim.errors import InputError
+from archsim.occupancy import occupancy
+from archsim.operand_notes import operand_notes
+from archsim.plots.breakdown import area_parts, energy_parts
 from archsim.plots.component_bars import network_memory_traffic
+from archsim.plots.gantt import Window, layer_run
+from archsim.plots.roofline import roofline
 from archsim.report import captions, tables
 from archsim.report.cards import cards
 from archsim.report.figures import Figure, Plan, make_figure
@@ -17,10 +23,13 @@ if TYPE_CHECKING:
 
     from archsim.core.design import Design
     from archsim.energy import EnergyAccount
+    from archsim.over_time import OverTime
     from archsim.result import NetworkResult
-    from archsim.timeline import OverTime
 
 _FOLDER = Path(__file__).parent
+
+GANTT_TILES = 12
+"""Of a layer, in the page; `result.plot.gantt` shows any others."""
 
 
 def write_report(
@@ -75,7 +84,7 @@ def report_html(
         command_line=command_line,
         why_no_energy=why_no_energy or "no technology was chosen",
         subtitle=_subtitle(result, design),
-        operands=sorted({one.operands for one in result.layers if one.operands != "none"}),
+        operands=operand_notes(result),
         toml=design_toml(design),
         cards=cards(result, account),
         figures=_figures(result, design, account, activity),
@@ -142,19 +151,44 @@ def _time_plans(result: NetworkResult, design: Design, activity: OverTime | None
         draw=lambda plot: plot.utilization(),
         caption=captions.utilization(result),
     )
-    if any(layer.per_pe for layer in result.layers):
-        yield Plan(
-            name="pes",
-            heading="Load, conflicts and idle cycles of every PE",
-            draw=lambda plot: plot.pes(),
-            caption=captions.pes(result),
-        )
+    yield from _pe_plans(result, design)
     yield Plan(
         name="roofline",
         heading="Roofline",
         draw=lambda plot: plot.roofline(),
-        caption=captions.roofline(result, design),
+        caption=captions.roofline(roofline(result, design), design),
     )
+
+
+def _pe_plans(result: NetworkResult, design: Design) -> Iterator[Plan]:
+    """PEs in space and over time; the tiles of the longest layer."""
+    if not any(layer.cycles for layer in result.layers):
+        return
+    sparse = any(layer.per_pe for layer in result.layers)
+    try:
+        found = occupancy(result)
+    except InputError:  # a machine of which nothing tells
+        return
+    yield Plan(
+        name="pes",
+        heading="Load, conflicts and idle cycles of every PE" if sparse else "How busy every PE is",
+        draw=lambda plot: plot.pes(None if sparse else found),
+        caption=captions.pes(result) if sparse else captions.occupancy(found),
+    )
+    yield Plan(
+        name="pes-over-time",
+        heading="How busy the PEs are over time",
+        draw=lambda plot: plot.pes_over_time(found),
+        caption=captions.over_time(found),
+    )
+    if not design.machine_model().timed_by_values:
+        run, window = layer_run(result), Window(most=GANTT_TILES)
+        yield Plan(
+            name="gantt",
+            heading="Loads, compute and drains of the first tiles",
+            draw=lambda plot: plot.gantt(most=GANTT_TILES),
+            caption=captions.gantt(run, window.chosen(run, GANTT_TILES)),
+        )
 
 
 def _traffic_plans(result: NetworkResult, design: Design) -> Iterator[Plan]:
@@ -186,7 +220,19 @@ def _cost_plans(account: EnergyAccount) -> Iterator[Plan]:
         draw=lambda plot: plot.energy_by_component(account),
         caption=captions.energy_by_component(account),
     )
+    yield Plan(
+        name="energy-map",
+        heading="Where each joule goes",
+        draw=lambda plot: plot.energy_map(account),
+        caption=captions.breakdown(energy_parts(account), "energy"),
+    )
     if account.area_um2 is not None:
+        yield Plan(
+            name="area-map",
+            heading="Where each mm² goes",
+            draw=lambda plot: plot.area_map(account),
+            caption=captions.breakdown(area_parts(account), "area"),
+        )
         yield Plan(
             name="area",
             heading="Area of every component",

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 from archsim.plots.component_bars import MemoryTraffic
 from archsim.plots.palette import cause_text
 from archsim.plots.units import energy_unit, significant
-from archsim.result import NetworkResult
+from archsim.result import LayerResult, NetworkResult
 
 if TYPE_CHECKING:
     from archsim.energy import EnergyAccount
-    from archsim.result import LayerResult
 
 NOTHING = "–"
 
@@ -44,7 +43,8 @@ def layer_table(result: NetworkResult, account: EnergyAccount | None) -> Table:
     energies = {} if account is None else dict(account.by_layer)
     unit = None if account is None else energy_unit(account, max(energies.values(), default=0.0))
     energy_name = [f"energy ({unit.name})"] if unit else []
-    names = ["MACs", "cycles", "util. %", *energy_name, "off-chip bytes", "tiles"]
+    blocks = ["groups side by side"] if any(_together(one) > 1 for one in result.layers) else []
+    names = ["MACs", "cycles", "util. %", *energy_name, "off-chip bytes", "tiles", *blocks]
     columns = [Column(name="layer", number=False), Column(name="kind", number=False)]
     columns += [Column(name=name) for name in (*names, *map(cause_text, causes))]
 
@@ -57,6 +57,7 @@ def layer_table(result: NetworkResult, account: EnergyAccount | None) -> Table:
             *([significant((energy or 0.0) / unit.size)] if unit else []),
             f"{moved:,}",
             f"{_tiles(one):,}",
+            *(f"{_together(one):,}" if isinstance(one, LayerResult) else "" for _ in blocks),
             *(f"{one.where[name]:,}" for name in causes),
         ]
 
@@ -74,6 +75,11 @@ def layer_table(result: NetworkResult, account: EnergyAccount | None) -> Table:
         total=["total", "", *cells(result, account.total if account else None)],
         muted=frozenset(place for place, one in enumerate(result.layers) if not one.cycles),
     )
+
+
+def _together(one: LayerResult) -> int:
+    """Groups that lie side by side on the array."""
+    return one.tiling.groups if one.tiling else 1
 
 
 def _tiles(one: LayerResult | NetworkResult) -> int:

@@ -7,7 +7,6 @@ import numpy as np
 from archsim.core.causes import CAUSES
 from archsim.numbers import IntArray
 from archsim.sparse.layer import ScnnTiming
-from workloads.operands import Operands
 
 PARTS = ("computing", "conflict", "wait_weight", "control", "barrier", "draining")
 
@@ -19,17 +18,20 @@ def where_of(timing: ScnnTiming) -> dict[str, int]:
     computing: a pair of vectors enters the banks; conflict: it waits for one; wait_weight: for the
     broadcast; control: passing over a block without activations; barrier: for the other PEs;
     wait_ifmap: the first group waits for the ifmap; draining: behind the last barrier, halos, the
-    output, and the ofmap on its way out.
+    output, and the ofmap on its way out.  These are counted with ports that never wait; memory:
+    what the off-chip memory adds.
     """
     exact: dict[str, float] = dict.fromkeys(CAUSES, 0.0)
-    for one in timing.passes:
+    passes = timing.free or timing.passes
+    for one in passes:
         pes = one.pes
         shares = (pes.busy - pes.conflict, pes.conflict, pes.wait, pes.skip, pes.barrier, pes.drain)
         for name, share in zip(PARTS, shares, strict=True):
             exact[name] += float(share.mean())
         exact["wait_ifmap"] += int(one.starts[0])
         exact["draining"] += one.cycles - int(one.drained[-1])
-    return _whole(exact, timing.cycles)
+    unhindered = sum(one.cycles for one in passes)
+    return _whole(exact, unhindered) | {"memory": timing.cycles - unhindered}
 
 
 def pe_cycles(timing: ScnnTiming) -> dict[str, IntArray]:
@@ -51,9 +53,9 @@ def _whole(parts: dict[str, float], total: int) -> dict[str, int]:
     return {name: count + (name in losers) for name, count in floors.items()}
 
 
-def bytes_of(timing: ScnnTiming, operands: Operands) -> dict[str, int]:
-    """Bytes across each port: compressed operands and results, biases as words."""
-    biases = 0 if operands.bias is None else operands.bias.size * timing.design.accumulator_bits
+def bytes_of(timing: ScnnTiming) -> dict[str, int]:
+    """Bytes across each port: compressed operands and results, biases as words, once a pass."""
+    biases = sum(len(one.bias_cycles) for one in timing.passes) * timing.design.accumulator_bits
     bits = {
         "ifmap": timing.ifmap_bits,
         "weight": timing.weight_bits,

@@ -21,6 +21,7 @@ from archsim.designs.scnn import Scnn
 from archsim.errors import require_positive
 from archsim.numbers import ceil_div
 from workloads.layers import Conv2d, MatMul
+from workloads.steps import one_step, steps_in
 
 if TYPE_CHECKING:
     from energy_models.component import Component
@@ -77,9 +78,9 @@ class Dcnn:
 
         A matrix product is a row of M pixels (`archsim.core.problem`), so it uses one row of PEs.
         """
-        problem = problem_of(layer)
+        problem, times = problem_of(one_step(layer)), steps_in(layer)
         taps = problem.kernel_height * problem.kernel_width
-        steps = problem.filters * taps * ceil_div(problem.channels, self.vector)
+        steps = times * problem.filters * taps * ceil_div(problem.channels, self.vector)
         return problem.images * problem.groups * self.tile(problem) * steps
 
     def tile(self, problem: Problem) -> int:

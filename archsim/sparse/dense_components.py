@@ -12,16 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import archsim.blocks as blocks
+from archsim.blocks import Components, Events, adders, held_registers, registers, selectors, times
 from archsim.designs import core_components as core
-from archsim.designs.core_components import (
-    Components,
-    Events,
-    adders,
-    held_registers,
-    registers,
-    selectors,
-    times,
-)
 from archsim.designs.scnn_components import MULTIPLIER_BITS, low_product
 from energy_models.component import Component
 
@@ -78,8 +71,8 @@ def _memory(
     parts = -(-lanes * design.operand_bits // WIDEST_WORD)
     bits = -(-lanes * design.operand_bits // parts)
     pes = design.pes
-    return core.memory(
-        name + core.WORDS, (pes * parts, 1, bits, depth), times(read, parts), times(write, parts)
+    return blocks.memory(
+        name + blocks.WORDS, (pes * parts, 1, bits, depth), times(read, parts), times(write, parts)
     )
 
 
@@ -103,7 +96,9 @@ def _accumulators(design: Dcnn, pes: int) -> Components:
     name, bits = "accumulator", design.accumulator_bits
     either: Events = {"step": 1.0, "output": 1.0}
     return (
-        *core.memory(name + core.WORDS, (2 * pes, 1, bits, design.accumulators), either, either),
+        *blocks.memory(
+            name + blocks.WORDS, (2 * pes, 1, bits, design.accumulators), either, either
+        ),
         *adders(name, bits, pes, STEP),
         *selectors(name, bits, 2 * pes, either),
     )

@@ -8,7 +8,7 @@ channels with one output, whose inputs lie in the 2 × 2 PEs that can reach it. 
 has I activations and F weights, but a weight is of one input: a core makes F useful products a
 cycle at most, the others fall beside the output.  It needs nothing new for that.  Filters are cut
 into equally many for each pass, as few passes as OARAMs hold their outputs: of memories that
-compress values (`archsim.stream_memory`) the rows that these take are counted.
+compress values the rows that these take are counted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
 from archsim.numbers import IntArray, ceil_div
 from archsim.sparse.lists import weight_lists
-from archsim.sparse.stream_rows import why_not
 from archsim.sparse.strips import Strip, strips_of
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
@@ -102,12 +101,10 @@ def _filters_of_a_pass(design: Scnn, ofmap: IntArray) -> int:
 
 
 def _held(design: Scnn, outputs: IntArray) -> bool:
-    """Whether an OARAM that compresses values holds the outputs of every image [images, filters],
-    each a list of one position."""
-    memory = design.compressed
-    assert memory is not None, "a plain one has an entry for each of its vectors"
+    """Whether an OARAM holds the outputs of every image [images, filters], each a list of one
+    position."""
     lists = encode(outputs.reshape(-1, 1), lanes=design.ifmap_lanes, index_bits=design.index_bits)
-    return why_not(design, memory, "oaram_bytes", lists, len(outputs)) is None
+    return design.activation_memory.why_not(design.stream_use("oaram"), lists, len(outputs)) is None
 
 
 def _parts(

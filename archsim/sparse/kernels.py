@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit  # pyright: ignore[reportUnknownVariableType]
 
-from archsim.core.kernel import inlined
+from archsim.kernels import inlined, kernel
 from archsim.numbers import IntArray
-
-threaded = njit(cache=True, error_model="numpy", nogil=True)
-"""A kernel during which other threads run."""
+from archsim.sparse import channel as ch
+from archsim.sparse.channel import land_weights, send_parts, send_weights
 
 SmallArray = npt.NDArray[np.int32]
 BoolArray = npt.NDArray[np.bool_]
@@ -45,18 +43,21 @@ Plane = tuple[BankArray, int, int]
 @inlined
 def _broadcast(
     vectors: tuple[int, int, int],
-    intervals: IntArray,
+    offers: tuple[IntArray, IntArray],
     crossings: IntArray,
     free: IntArray,
     scalars: IntArray,
 ) -> None:
-    """The cycles in which a block's vectors cross: when their places are free in all PEs.
+    """The cycles in which a block's vectors cross: when they have come, and their places are free
+    in all PEs.
 
     No list is longer than the FIFO, so these are places that blocks before have left.
     """
     begin, end, place = vectors
+    intervals, earliest = offers
     for w in range(begin, end):
         cycle = max(scalars[CROSSED] + intervals[w], free[place])
+        cycle = max(cycle, earliest[w])
         crossings[w] = cycle
         scalars[CROSSED] = cycle
         free[place] = 0
@@ -145,30 +146,40 @@ def _multiply(
 @inlined
 def _wait_for_all(ends: IntArray, figures: IntArray) -> None:
     """A barrier inside a group."""
-    latest = ends.max()
+    latest = ends[0]
+    for pe in range(len(ends)):
+        latest = max(latest, ends[pe])
     for pe in range(len(ends)):
         figures[pe, BARRIER] += latest - ends[pe]
         ends[pe] = latest
 
 
-@threaded
+@kernel(
+    "((i8.1, (i8.1, i4.1)), (i8.1, i8.1), i8.1), ((i8.1, (i8.1, i4.1)), b1.2), "
+    "((u2.1, int, int), int), (i8.1, i8.2, i8.1, i8.1), (i8.1, i8.1, i8.1), i8.2"
+)
 def run_group(
-    weights: tuple[Lists, IntArray, IntArray],
+    weights: tuple[Lists, tuple[IntArray, IntArray], IntArray],
     activations: tuple[Lists, BoolArray],
     rules: tuple[Plane, int],
     state: tuple[IntArray, IntArray, IntArray, IntArray],
+    channel: tuple[IntArray, IntArray, IntArray],
     figures: IntArray,
 ) -> None:
     """Broadcast and PEs over the blocks of a group, in order (docs/contracts/scnn.md).
 
-    weights: lists; service interval of each vector; as answer, the cycle in which each crosses.
+    weights: lists; of each vector its service interval, and, as answer where there is a channel,
+    the cycle in which it is offered; as answer, the cycle in which it crosses.
     activations: lists, and emptiness of each [blocks, PEs].  rules: the plane;
     blocks between barriers, 0 for none.
     state: end of the last block of each PE; the cycle after the last in which each bank is busy
     [PEs, banks + 1]; the cycle from which each place of the FIFOs can be written; the scalars.
+    channel (`archsim.sparse.channel`): memory; landed; as answer, the cycle in which each word of
+    the next pass's ifmap has come.
     figures [PEs, 5] are added to.
     """
-    (w_starts, w_lanes), intervals, crossings = weights
+    (w_starts, w_lanes), offers, crossings = weights
+    memory, landed, next_ifmap = channel
     (a_starts, a_lanes), empty = activations
     plane, barrier_blocks = rules
     ends, idle, free, scalars = state
@@ -176,7 +187,12 @@ def run_group(
     released = np.zeros(len(free), np.int64)
     for block in range(blocks):
         here = w_starts[block], w_starts[block + 1], scalars[COUNT] % len(free)
-        _broadcast(here, intervals, crossings, free, scalars)
+        if memory[ch.SERVED]:
+            send_weights(memory, landed, here, offers[1])
+        _broadcast(here, offers, crossings, free, scalars)
+        if memory[ch.SERVED]:
+            land_weights(memory, landed, here, crossings)
+            send_parts(memory, next_ifmap)
         for pe in range(pes):
             now = ends[pe]
             if empty[block, pe]:

@@ -6,21 +6,21 @@ ofmap = layer_values(SCNN_ISCA17, layer, operands)
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from archsim.core import layout
-from archsim.core.operand_check import check_integers
+from archsim.core.operand_check import check_integers, require_one_scale
 from archsim.core.problem import problem_of
 from archsim.core.values import compute
 from archsim.designs.scnn import Scnn
-from archsim.errors import InputError
+from archsim.errors import InputError, require
 from archsim.numbers import AnyIntArray, IntArray
+from archsim.sparse.dnnsim import dnnsim_passes
 from archsim.sparse.fold import Part, folded, may_move_less, moved_bits
+from archsim.sparse.passes import behind_the_channel
 from archsim.sparse.pooling import check_pool, join_pooled, pooled_values
 from archsim.sparse.stream_actions import row_actions, stored_bits
 from archsim.sparse.strips import Strip, strips_of
@@ -28,6 +28,7 @@ from archsim.sparse.timing import PassTiming, Services, pass_timing
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 from workloads.pooling import MaxPool
+from workloads.threads import in_threads
 
 Layer = Conv2d | MatMul
 _Tensors = tuple[AnyIntArray, AnyIntArray, IntArray]
@@ -53,11 +54,16 @@ class ScnnTiming:
     """Of each image and conv group, in the one that has the most."""
     ofmap: IntArray
     """`layer_values`, which the output's memories needed."""
+    behind_cycles: int = 0
+    """Behind the last pass, until its ofmap has left the off-chip channel."""
+    free: tuple[PassTiming, ...] | None = None
+    """The passes with ports that never wait, if `passes` wait for the off-chip memory."""
 
     @property
     def cycles(self) -> int:
-        """From the first pass's command to the last vector of the last one's ofmap."""
-        return sum(one.cycles for one in self.passes)
+        """From the first pass's command to the last vector of the last one's ofmap, and its way to
+        the off-chip memory."""
+        return sum(one.cycles for one in self.passes) + self.behind_cycles
 
     @property
     def compute_cycles(self) -> int:
@@ -99,7 +105,7 @@ class ScnnTiming:
     def stored(self) -> dict[str, int]:
         """Bits that ifmap and ofmap take of memories that compress values, and those that they
         would take plainly, of all passes; nothing if they do not."""
-        return stored_bits(self.design, self.passes)
+        return stored_bits(self.passes)
 
     def per_pe(self, name: str) -> IntArray:
         """A figure of `PeFigures` over all passes, [grid rows, grid columns]; 0 where unused."""
@@ -220,10 +226,26 @@ def layer_timing(
 ) -> ScnnTiming:
     """Cycles, actions and stored bits of a layer.
 
-    services: of the ports, for every pass anew; a vector a cycle by default.  pool: behind it.
-    Raises InputError as `plan_layer`.
+    services: of the ports, for every pass anew; of the design's off-chip memory by default.
+    pool: behind it.
+    Of a design that `counts_as_dnnsim` that simulator's count, a pass of each image.
+    Raises InputError as `plan_layer`; of such a design as `archsim.sparse.dnnsim.dnnsim_passes`,
+    and for services and a pool, which it has not.
     """
+    if design.counts_as_dnnsim:
+        require(services is None, "ports have no services where cycles are counted as DNNsim does")
+        require(pool is None, "layers have no pool where cycles are counted as DNNsim does")
+        return _as_dnnsim(design, layer, operands)
     return planned_timing(design, plan_layer(design, layer, operands, pool), services)
+
+
+def _as_dnnsim(design: Scnn, layer: Layer, operands: Operands) -> ScnnTiming:
+    ofmap = layer_values(design, layer, operands)
+    try:
+        passes = dnnsim_passes(design, layer, operands)
+    except InputError as error:
+        raise InputError(f"{layer.name}: {error}") from None
+    return ScnnTiming(design=design, passes=tuple(passes), strips=1, ofmap=ofmap)
 
 
 def plan_layer(
@@ -253,20 +275,30 @@ def plan_layer(
 
 
 def planned_timing(design: Scnn, plan: LayerPlan, services: Services | None = None) -> ScnnTiming:
-    """The timing of planned passes, side by side, one on each core of the machine that runs
-    this."""
+    """The timing of planned passes.  services: of the ports, for every pass anew; None: those of
+    the design's off-chip memory."""
+    strips = [strip for some in plan.passes for strip in some]
+    free = _side_by_side(design, strips, services)
+    served = behind_the_channel(design, strips) if services is None else None
+    return ScnnTiming(
+        design=design,
+        passes=served.passes if served else free,
+        strips=max(len(some) for some in plan.passes),
+        ofmap=plan.ofmap,
+        behind_cycles=served.behind_cycles if served else 0,
+        free=free if served else None,
+    )
+
+
+def _side_by_side(
+    design: Scnn, strips: Sequence[Strip], services: Services | None
+) -> tuple[PassTiming, ...]:
+    """Passes that do not know of each other, side by side in threads."""
 
     def timed(strip: Strip) -> PassTiming:
         return pass_timing(design, strip.mapping, strip.operands, services)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = tuple(pool.map(timed, [strip for strips in plan.passes for strip in strips]))
-    return ScnnTiming(
-        design=design,
-        passes=found,
-        strips=max(len(strips) for strips in plan.passes),
-        ofmap=plan.ofmap,
-    )
+    return tuple(in_threads(timed, strips))
 
 
 def parts_of(design: Scnn, layer: Layer, operands: Operands) -> tuple[Part, ...]:
@@ -325,9 +357,15 @@ def _tensors(
     """ifmap [images, groups, H, W, C], weight [groups, K, R, S, C], ofmap [images, groups, P, Q, K]
     or, pooled, [images, groups, U, V, K]."""
     check_pool(layer, pool)
+    require(
+        pool is None or design.group_rule != "dnnsim",
+        f"{layer.name}: a pooled layer's groups are as its accumulators hold them: group_rule must "
+        f"be accumulators, not dnnsim",
+    )
     problem = problem_of(layer)
     widths = (design.operand_bits, design.accumulator_bits)
     check_integers(layer, operands, (*widths, design.multiplier_bits))
+    require_one_scale(layer, operands)
     bias = None
     if operands.bias is not None:
         bias = layout.split_bias(layer, problem, operands.bias.astype(np.int64))

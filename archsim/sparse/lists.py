@@ -6,6 +6,8 @@ there is in the tile or the kernel is an element of its list.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import numpy.typing as npt
 
@@ -112,14 +114,47 @@ def vectors_by_pe(lists: Lists, pes: int) -> npt.NDArray[np.int64]:
     return np.diff(lists.starts[:: len(lists) // pes])
 
 
-def fit_fifo(design: Scnn, mapping: Mapping, weight: AnyIntArray) -> int:
-    """The longest list of weights [K, R, S, C] in vectors, or a bound of it that fits the FIFO."""
-    taps = mapping.rows.taps(0) * mapping.tap_pitch(0)
-    bound = ceil_div(taps * mapping.filter_pitch, design.weight_lanes)
-    if bound <= design.weight_fifo_vectors:
-        return bound
+def longest_list(design: Scnn, mapping: Mapping, weight: AnyIntArray) -> int:
+    """The longest list of weights [K, R, S, C] of a pass, in vectors."""
     groups = range(mapping.groups)
     return max(int(weight_lists(design, mapping, weight, g).lengths.max()) for g in groups)
+
+
+class FifoFit:
+    """Which sizes of groups have no list of weights [K, R, S, C] that is longer than the FIFO."""
+
+    def __init__(self, design: Scnn, plane: Mapping, weight: AnyIntArray) -> None:
+        self._design, self._plane, self._weight = design, plane, weight
+        self._places = plane.rows.taps(0) * plane.tap_pitch(0)
+
+    @cached_property
+    def _before(self) -> IntArray:
+        """Values of each list that are surely stored, in the filters before each [K + 1, lists]."""
+        rows, columns = self._plane.rows.stride, self._plane.columns.stride
+        stored = self._weight != 0
+        if self._design.sparsity == "activations":
+            stored[:] = True
+        counts = [
+            stored[:, row::rows, column::columns].sum(axis=(1, 2))
+            for row, column in self._plane.phases
+        ]
+        return np.pad(np.cumsum(np.concatenate(counts, axis=1), axis=0), ((1, 0), (0, 0)))
+
+    def __call__(self, mapping: Mapping) -> bool:
+        """Whether all lists fit with this size of groups: asked of the positions that there are,
+        then of the values that are surely stored, then of the lists themselves."""
+        design = self._design
+        lanes, most = design.weight_lanes, design.weight_fifo_vectors
+        if ceil_div(self._places * mapping.filter_pitch, lanes) <= most:
+            return True
+        first = np.arange(0, mapping.filters, mapping.group_size)
+        behind = np.minimum(first + mapping.group_size, mapping.filters)
+        if ceil_div(int((self._before[behind] - self._before[first]).max()), lanes) > most:
+            return False
+        return all(
+            weight_lists(design, mapping, self._weight, group).lengths.max() <= most
+            for group in range(mapping.groups)
+        )
 
 
 def _kept(present: BoolArray, channels: int) -> BoolArray:

@@ -328,10 +328,13 @@ def largest_group(design: Scnn, plane: Mapping) -> int:
     """Kc: the most filters whose sums fit the accumulators, 0 if those of one do not.
 
     accumulators: the largest Kc ≤ `filter_group` with Kp · Hacc · Wacc ≤ sums of a PE.  dnnsim:
-    Kc = ⌊sums / (Ht · Wt)⌋, at most all filters; the sums of its halos are not counted.
+    Kc = ⌊sums / (⌈P / rows of the grid⌉ · ⌈Q / columns⌉)⌋, at most all filters; the sums of halos
+    are not counted.
     """
     if design.group_rule == "dnnsim":
-        return min(design.accumulators // (plane.rows.tile * plane.columns.tile), plane.filters)
+        rows = ceil_div(plane.rows.outputs, design.grid_rows)
+        columns = ceil_div(plane.columns.outputs, design.grid_columns)
+        return min(design.accumulators // (rows * columns), plane.filters)
     entries = plane.rows.extent * plane.columns.extent
     for size in range(min(design.filter_group, plane.filters), 0, -1):
         if bit_ceil(size) * entries <= design.accumulators:

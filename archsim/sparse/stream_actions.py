@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from archsim.designs.scnn import Scnn
 from archsim.sparse.timing import PassTiming
 
 ROW_ACTIONS = ("iaram_row_write", "iaram_row_read", "oaram_row_write", "oaram_row_read")
@@ -29,16 +28,15 @@ def row_actions(passes: Sequence[PassTiming]) -> dict[str, int]:
     return totals
 
 
-def stored_bits(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
+def stored_bits(passes: Sequence[PassTiming]) -> dict[str, int]:
     """Of ifmaps and ofmaps, stored and plain; nothing where memories are plain."""
-    memory = design.compressed
-    if not memory:
+    if not any(one.stored for one in passes):
         return {}
     found: dict[str, int] = {}
     for at, name in enumerate(("ifmap", "ofmap")):
         lists = [one.stored[at] for one in passes if one.stored]
-        found[f"{name}_stored_bits"] = sum(one.bits(design, memory) for one in lists)
-        found[f"{name}_plain_bits"] = sum(one.plain_bits(design) for one in lists)
+        found[f"{name}_stored_bits"] = sum(one.stored_bits for one in lists)
+        found[f"{name}_plain_bits"] = sum(one.plain_bits for one in lists)
     return found
 
 

@@ -15,12 +15,11 @@ from dataclasses import dataclass, replace
 from archsim.codecs.zero_run import Lists
 from archsim.core.problem import Problem
 from archsim.designs.scnn import Scnn
-from archsim.errors import InputError
+from archsim.errors import InputError, require
 from archsim.numbers import AnyIntArray, ceil_div
-from archsim.sparse.lists import fit_fifo, ifmap_lists, ofmap_lists, vectors_by_pe
+from archsim.sparse.lists import FifoFit, ifmap_lists, longest_list, ofmap_lists
 from archsim.sparse.mapping import Mapping, largest_group, map_plane, refuse_accumulators
 from archsim.sparse.pooling import Window, windows_of
-from archsim.sparse.stream_rows import value_bits, why_not
 from archsim.sparse.timing import PassOperands
 from workloads.pooling import MaxPool
 
@@ -92,8 +91,12 @@ def strips_of(
     operands: ifmap [H, W, C], weight [K, R, S, C], ofmap [P, Q, K], or [U, V, K] where the layer is
     pooled.  Raises InputError where not
     even one row (or column) fits, where a list of weights of one filter is longer than the FIFO,
-    and for a dilated kernel.
+    for a dilated kernel, and of a design whose cycles are DNNsim's, which has no passes of ours.
     """
+    require(
+        not design.counts_as_dnnsim,
+        "a layer has no strips and ports where cycles are counted as DNNsim does",
+    )
     ifmap, weight, ofmap = operands
     one = replace(problem, images=1, groups=1)
     windows = windows_of(pool, (problem.out_height, problem.out_width)) if pool else None
@@ -121,19 +124,17 @@ def _fewest(design: Scnn, plane: _Plane) -> int:
     """A number of strips below which the values alone do not fit."""
     seen = plane.all_seen
     lanes = design.pes * design.ifmap_lanes
-    dense, memory = design.sparsity == "weights", design.compressed
+    dense, memory = design.sparsity == "weights", design.activation_memory
     least = 1
-    for tensor, rows in (
-        (plane.ifmap, design.iaram_vectors if seen else 0),
-        (plane.ofmap, design.oaram_vectors),
-    ):
+    for tensor, name, counts in ((plane.ifmap, "iaram", bool(seen)), (plane.ofmap, "oaram", True)):
+        use = design.stream_use(name)
+        rows = use.rows if counts else 0
         if not rows:
             continue
         values = tensor.size if dense else int((tensor != 0).sum())
-        least = max(least, ceil_div(values, lanes * design.activation_memory.entries(rows)))
-        if memory:
-            bits = value_bits(design, memory, tensor)
-            least = max(least, ceil_div(bits, lanes * rows * design.operand_bits))
+        least = max(least, ceil_div(values, lanes * memory.entries(rows)))
+        bits = memory.least_bits(use, tensor)
+        least = max(least, ceil_div(bits, lanes * rows * design.operand_bits))
     return min(least, plane.outputs)
 
 
@@ -163,8 +164,8 @@ def _strip(design: Scnn, plane: _Plane, outputs: range) -> Strip:
         rows, columns = outputs, range(plane.ofmap.shape[1])
     mapping = _mapping(design, map_plane(design, problem, 1, windows), plane.weight)
     lists = ifmap_lists(design, mapping, ifmap), ofmap_lists(design, mapping, ofmap)
-    _require_fit(design, "iaram_bytes", lists[0], mapping.used_pes)
-    _require_fit(design, "oaram_bytes", lists[1], len(lists[1]) // mapping.filters)
+    _require_fit(design, "iaram", lists[0], mapping.used_pes)
+    _require_fit(design, "oaram", lists[1], len(lists[1]) // mapping.filters)
     operands = PassOperands(
         ifmap=lists[0],
         weight=plane.weight,
@@ -175,18 +176,9 @@ def _strip(design: Scnn, plane: _Plane, outputs: range) -> Strip:
 
 
 def _require_fit(design: Scnn, name: str, lists: Lists, pes: int) -> None:
-    if design.compressed:
-        reason = why_not(design, design.compressed, name, lists, pes)
-        if reason:
-            raise _TooLargeError(reason)
-        return
-    needed, given = int(vectors_by_pe(lists, pes).max()), getattr(design, name)
-    if needed > 8 * given // design.ifmap_vector_bits:
-        least = ceil_div(needed * design.ifmap_vector_bits, 8)
-        raise _TooLargeError(
-            f"{name} must be at least {least} ({needed} vectors in a PE, for the smallest strip of "
-            f"the plane), not {given}"
-        )
+    reason = design.activation_memory.why_not(design.stream_use(name), lists, pes)
+    if reason:
+        raise _TooLargeError(reason)
 
 
 def _mapping(design: Scnn, plane: Mapping, weight: AnyIntArray) -> Mapping:
@@ -194,12 +186,12 @@ def _mapping(design: Scnn, plane: Mapping, weight: AnyIntArray) -> Mapping:
     largest = largest_group(design, plane)
     if not largest:
         raise _TooLargeError(str(refuse_accumulators(design, plane)))
-    longest = 0
+    fits = FifoFit(design, plane, weight)
     for size in range(largest, 0, -1):
         mapping = replace(plane, group_size=size)
-        longest = fit_fifo(design, mapping, weight)
-        if longest <= design.weight_fifo_vectors:
+        if fits(mapping):
             return mapping
+    longest = longest_list(design, replace(plane, group_size=1), weight)
     raise InputError(
         f"weight_fifo_vectors must be at least {longest} (the longest list of one filter's "
         f"weights), not {design.weight_fifo_vectors}"

@@ -7,12 +7,14 @@ Cycles are counted from the pass's command, which crosses in cycle 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping as ByPort
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from archsim.codecs.zero_run import Lists
 from archsim.designs.scnn import Scnn
+from archsim.memory.seam import StreamContent
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.sparse import kernels
 from archsim.sparse.addresses import (
@@ -21,12 +23,22 @@ from archsim.sparse.addresses import (
     weight_operand,
 )
 from archsim.sparse.biases import BiasPort
+from archsim.sparse.channel import MEMORY_COLUMNS
 from archsim.sparse.lists import weight_lists
 from archsim.sparse.mapping import Mapping
-from archsim.sparse.stream_rows import StoredLists, stored_lists
+from archsim.sparse.served import LayerChannel
 from archsim.timing import Service, crossings
 
 FREE = Service()
+
+Offers = ByPort[str, IntArray]
+
+NO_CHANNEL = (
+    np.zeros(MEMORY_COLUMNS, np.int64),
+    np.zeros(1, np.int64),
+    np.zeros(1, np.int64),
+)
+"""For `kernels.run_group`, which changes nothing of it."""
 
 LONG_AGO = -1
 """The cycle in which word -1 of a port crossed."""
@@ -88,7 +100,8 @@ class PassTiming:
     pe_ends [groups, PEs]: E.  ifmap_cycles, weight_cycles, ofmap_cycles, bias_cycles: in which each
     word crosses its port; none do of an ifmap or ofmap that stays.  weight_bits, ifmap_bits,
     ofmap_bits: that cross.  oaram_writes: vectors of the ofmap.  written: the first cycle in which
-    the last of them can be read.
+    the last of them can be read.  offered: by port, when each word that it brings in has come from
+    the off-chip channel; nothing if there is none.
     """
 
     mapping: Mapping
@@ -107,13 +120,14 @@ class PassTiming:
     ofmap_bits: int
     oaram_writes: int
     written: int
-    stored: tuple[StoredLists, StoredLists] | None = None
+    stored: tuple[StreamContent, StreamContent] | None = None
+    offered: Offers = field(default_factory=dict[str, IntArray])
 
     @property
     def cycles(self) -> int:
-        """From the command to the last vector of the ofmap, both included; if it stays, to the
-        cycle in which that is written."""
-        return self.written if self.mapping.keep_ofmap else int(self.ofmap_cycles[-1]) + 1
+        """From the command to the last vector of the ofmap, both included; if none leaves, to the
+        cycle in which the last is written."""
+        return int(self.ofmap_cycles[-1]) + 1 if len(self.ofmap_cycles) else self.written
 
     @property
     def compute_cycles(self) -> int:
@@ -125,9 +139,15 @@ class _Pass:
     """The state of one pass, group by group."""
 
     def __init__(
-        self, design: Scnn, mapping: Mapping, operands: PassOperands, service: Service
+        self,
+        design: Scnn,
+        mapping: Mapping,
+        operands: PassOperands,
+        service: Service,
+        channel: LayerChannel | None,
     ) -> None:
         self._design, self._mapping, self._operands = design, mapping, operands
+        self._channel = channel
         self._intervals = _Intervals(service)
         self._activations = activation_operand(mapping, operands.ifmap)
         self._shape = (mapping.used_pes, mapping.lists)
@@ -151,25 +171,31 @@ class _Pass:
         self.multiplied = np.zeros(mapping.used_pes, np.int64)
         self.pairs = np.zeros(mapping.used_pes, np.int64)
         self.weight_bits = 0
+        self.crossed: list[IntArray] = []
+        self.offered: list[IntArray] = []
 
-    def run_group(self, group: int, start: int) -> tuple[IntArray, IntArray]:
-        """Ends of the PEs and crossings of the weights of a group which begins at `start`."""
+    def run_group(self, group: int, start: int) -> IntArray:
+        """Ends of the PEs of a group which begins at `start`."""
         lists = weight_lists(self._design, self._mapping, self._operands.weight, group)
         weights = weight_operand(self._mapping, lists)
         self._ends[:] = start
         cycles = np.zeros(lists.vectors, np.int64)
         intervals = self._intervals.words(int(self._scalars[kernels.COUNT]), lists.vectors)
+        offers = np.zeros(lists.vectors, np.int64)
         kernels.run_group(
-            (weights.arrays, intervals, cycles),
+            (weights.arrays, (intervals, offers), cycles),
             (self._activations.arrays, self._empty_by_block),
             self._rules,
             self._state,
+            self._channel.state if self._channel else NO_CHANNEL,
             self._figures,
         )
+        self.crossed.append(cycles)
+        self.offered.append(offers)
         self.multiplied += self._values @ weights.values_by_list()
         self.pairs += (self._vectors * ~self._empty) @ lists.lengths
         self.weight_bits += lists.bits(self._design.operand_bits)
-        return self._ends.copy(), cycles
+        return self._ends.copy()
 
     def figures(self, barrier: IntArray, drain: int) -> PeFigures:
         """After the last group; `barrier`: cycles of every PE at the ends of groups."""
@@ -196,23 +222,31 @@ class _Pass:
 
 
 def pass_timing(
-    design: Scnn, mapping: Mapping, operands: PassOperands, services: Services | None = None
+    design: Scnn,
+    mapping: Mapping,
+    operands: PassOperands,
+    services: Services | None = None,
+    channel: LayerChannel | None = None,
 ) -> PassTiming:
-    """The cycles of one pass (module docstring); `operands` are those of `mapping`."""
+    """The cycles of one pass (module docstring); `operands` are those of `mapping`.
+
+    services: of the ports; a word a cycle by default.  channel: what they wait for besides, at the
+    beginning of the pass.
+    """
     services = services or Services()
-    run, groups = _Pass(design, mapping, operands, services.weight), mapping.groups
+    run, groups = _Pass(design, mapping, operands, services.weight, channel), mapping.groups
+    ifmap = channel.ifmap if channel else None
     offered = 0 if mapping.ifmap_kept else operands.ifmap.vectors
-    loaded = _crossings(offered, 1 + services.ifmap.latency_cycles, services.ifmap)
+    loaded = _crossings(offered, 1 + services.ifmap.latency_cycles, services.ifmap, ifmap)
     starts, ends, drain_starts, drained = np.zeros((4, groups), np.int64)
     pe_ends = np.zeros((groups, mapping.used_pes), np.int64)
-    crossed: list[IntArray] = []
     words = mapping.filters if operands.has_bias else 0
-    biases = BiasPort(design, mapping, services.bias, words)
+    biases = BiasPort(design, mapping, services.bias, words, channel)
     free, start = 0, _first_start(design, loaded)
     for group in range(groups):
         starts[group] = start
-        pe_ends[group], cycles = run.run_group(group, start)
-        crossed.append(cycles)
+        biases.send(group)
+        pe_ends[group] = run.run_group(group, start)
         ends[group] = pe_ends[group].max()
         emptied = int(ends[group]) + design.pipeline_latency_cycles
         drain_starts[group] = max(emptied, free, biases.ready(group))
@@ -231,7 +265,7 @@ def pass_timing(
         pe_ends=pe_ends,
         pes=run.figures(waited, int(free - ends[-1])),
         ifmap_cycles=loaded,
-        weight_cycles=np.concatenate(crossed),
+        weight_cycles=np.concatenate(run.crossed),
         ofmap_cycles=_crossings(leaving, written, services.ofmap),
         bias_cycles=biases.cycles,
         weight_bits=run.weight_bits,
@@ -240,6 +274,13 @@ def pass_timing(
         oaram_writes=operands.ofmap.vectors,
         written=written,
         stored=_stored(design, mapping, operands),
+        offered={
+            "ifmap": channel.ifmap,
+            "weight": np.concatenate(run.offered),
+            "bias": biases.offered,
+        }
+        if channel
+        else {},
     )
 
 
@@ -252,15 +293,15 @@ def _first_start(design: Scnn, loaded: IntArray) -> int:
 
 def _stored(
     design: Scnn, mapping: Mapping, operands: PassOperands
-) -> tuple[StoredLists, StoredLists] | None:
-    memory = design.compressed
-    if not memory:
+) -> tuple[StreamContent, StreamContent] | None:
+    memory = design.activation_memory
+    if not memory.by_value:
         return None
     owning = len(operands.ofmap) // mapping.filters
-    return (
-        stored_lists(design, memory, operands.ifmap, mapping.used_pes),
-        stored_lists(design, memory, operands.ofmap, owning),
-    )
+    ifmap = memory.content(design.stream_use("iaram"), operands.ifmap, mapping.used_pes)
+    ofmap = memory.content(design.stream_use("oaram"), operands.ofmap, owning)
+    assert ifmap is not None and ofmap is not None, "a kind that stores by value counts it"
+    return ifmap, ofmap
 
 
 def _drain_cycles(mapping: Mapping, group: int) -> int:
@@ -268,9 +309,13 @@ def _drain_cycles(mapping: Mapping, group: int) -> int:
     return moved + mapping.output_cycles(group)
 
 
-def _crossings(vectors: int, earliest: int, service: Service) -> IntArray:
-    """Of vectors for which nothing but their port is waited."""
+def _crossings(
+    vectors: int, earliest: int, service: Service, offered: IntArray | None = None
+) -> IntArray:
+    """Of vectors for which nothing but their port is waited, and that they are offered."""
     first = np.full(vectors, earliest, np.int64)
+    if offered is not None:
+        first = np.maximum(first, offered)
     return crossings(first, service.finish_times(vectors))
 
 

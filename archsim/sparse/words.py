@@ -43,11 +43,13 @@ class LayerRun:
 class PassWords:
     """A pass, ready to run, and the payload of its words: by port, [words, lanes].
 
-    image, group: of the layer's, which the pass computes.  weight_vectors: of each group of
+    number: of the layer among those that follow one another.  image, group: of the layer's, which
+    the pass computes.  weight_vectors: of each group of
     filters.  An ifmap or ofmap that stays has no words.
     """
 
     run: LayerRun
+    number: int
     image: int
     group: int
     strip: Strip
@@ -64,8 +66,8 @@ def pass_words(design: Scnn, runs: Iterable[LayerRun]) -> list[PassWords]:
     """
     every = tuple(runs)
     plans = _linked(design, every)
-    pairs = zip(every, plans, strict=True)
-    return [one for run, plan in pairs for one in _layer_words(design, run, plan)]
+    pairs = enumerate(zip(every, plans, strict=True))
+    return [one for number, (run, plan) in pairs for one in _layer_words(design, run, number, plan)]
 
 
 def _linked(design: Scnn, runs: Sequence[LayerRun]) -> list[LayerPlan | None]:
@@ -91,11 +93,14 @@ def word_counts(passes: Sequence[PassWords]) -> dict[str, int]:
     return {port: sum(len(one.words[port]) for one in passes) for port in PORTS}
 
 
-def _layer_words(design: Scnn, run: LayerRun, plan: LayerPlan | None = None) -> Iterator[PassWords]:
+def _layer_words(
+    design: Scnn, run: LayerRun, layer_number: int, plan: LayerPlan | None = None
+) -> Iterator[PassWords]:
     layer, operands = run.layer, run.operands
     parts = () if plan or run.pool else parts_of(design, layer, operands)
     for part in parts:
-        yield from _layer_words(design, LayerRun(layer=part.layer, operands=part.operands))
+        own = LayerRun(layer=part.layer, operands=part.operands)
+        yield from _layer_words(design, own, layer_number)
     if parts:
         return
     passes = plan.passes if plan else layer_passes(design, layer, operands, run.pool)
@@ -123,6 +128,7 @@ def _layer_words(design: Scnn, run: LayerRun, plan: LayerPlan | None = None) -> 
             }
             yield PassWords(
                 run=run,
+                number=layer_number,
                 image=image,
                 group=group,
                 strip=strip,

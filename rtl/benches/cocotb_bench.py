@@ -4,13 +4,17 @@ import pickle
 import tempfile
 from pathlib import Path
 
+from archsim.wave_clock import WaveClock
 from rtl.benches.bench import Bench, Outcome, ProtocolError
 from rtl.benches.cocotb_build import WAVE_OPTIONS, build_simulator, run_simulator
+
+DEFAULT_CLOCK = WaveClock(clock_hz=100e6)
+"""Of runs that leave no wave."""
 
 __all__ = ["ANSWER_FILE", "BENCH_FILE", "run_cocotb"]
 
 BENCH_FILE = "ARCHSIM_BENCH_FILE"
-"""Environment variable: the pickled bench, for the simulator's process to read."""
+"""Environment variable: the pickled bench and its clock, for the simulator's process to read."""
 
 ANSWER_FILE = "ARCHSIM_ANSWER_FILE"
 """Environment variable: where that process pickles its `Outcome` or its exception."""
@@ -23,10 +27,12 @@ def run_cocotb(
     *,
     waves: Path | None = None,
     saif: Path | None = None,
+    clock: WaveClock = DEFAULT_CLOCK,
 ) -> Outcome:
     """Run `bench` on module `top` of `verilog`, in a simulator process of its own.
 
-    Writes a wave to `waves` (`.fst` or `.vcd`) or the toggles of every net to `saif` (`.saif`); a
+    Writes a wave to `waves` (`.fst` or `.vcd`), in the time of `clock`, or the toggles of every net
+    to `saif` (`.saif`); a
     simulator writes but one kind, so both together are refused. The simulator is compiled once
     and kept. Raises `ValueError` if bench and core do not fit, `ProtocolError` if the core breaks
     the stream rule, `ToolchainError` if a tool is missing or fails.
@@ -41,11 +47,11 @@ def run_cocotb(
         raise FileNotFoundError(f"no folder for {wave}")
     suffix = wave.suffix if wave is not None else ""
     assert suffix in WAVE_OPTIONS
-    place = build_simulator(verilog, top, wave=suffix)
+    place = build_simulator(verilog, top, wave=suffix, unit=clock.unit if waves else "ps")
     with tempfile.TemporaryDirectory(prefix="archsim-cocotb-") as name:
         folder = Path(name)
         question, answer = folder / "bench.pickle", folder / "answer.pickle"
-        question.write_bytes(pickle.dumps(bench))
+        question.write_bytes(pickle.dumps((bench, clock)))
         environment = {BENCH_FILE: str(question), ANSWER_FILE: str(answer)}
         if wave is not None:
             environment["WAVE_FILE"] = str(wave.resolve())

@@ -8,11 +8,12 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rtl.benches.build_cache import build_once, cache_key
+from rtl.child_process import child
 from rtl.toolchain import (
     ToolchainError,
     require,
@@ -40,7 +41,7 @@ WAVE_OPTIONS = {
 }
 """What Verilator must be told for a file of this suffix."""
 
-_OPTIONS = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--timescale", "1ns/1ps"]
+_OPTIONS = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--timescale", "{unit}"]
 _OPTIONS += ["-Wno-lint", "-Wno-style", "-Wno-fatal"]
 _PUBLIC = '`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n'
 
@@ -64,23 +65,37 @@ class _Runner(cocotb_tools.runner.Verilator):
     def _simulator_in_path_build_only(self) -> None:
         self.executable = str(verilator_path())
 
+    def _execute_cmds(
+        self, cmds: Sequence[Sequence[str]], cwd: Any, stdout: IO[str] | None = None
+    ) -> None:
+        """The runner's own lets what make started live on after Ctrl-C."""
+        assert stdout is not None
+        for command in cmds:
+            with child(
+                [str(word) for word in command], cwd=cwd, env=self.env, stdout=stdout
+            ) as one:
+                code = one.wait()
+            if code != 0:
+                raise RuntimeError(f"command failed with return code: {code}")
+
     def _build_command(self) -> list[list[str]]:
         verilate, make = super()._build_command()
         kept = [word for word in verilate if word not in ("--public-flat-rw", "--trace")]
         return [kept, [*make, "OPT_FAST=-O2"]]
 
 
-def build_simulator(verilog: str, top: str, *, wave: str = "") -> Path:
+def build_simulator(verilog: str, top: str, *, wave: str = "", unit: str = "ps") -> Path:
     """The folder of a simulator of module `top`, built or found in the cache.
 
-    `wave` is the kind of wave it can write, a key of `WAVE_OPTIONS`. Raises `ToolchainError` if a
+    `wave` is the kind of wave it can write, a key of `WAVE_OPTIONS`; `unit` the one it counts time
+    in. Raises `ToolchainError` if a
     tool is missing or fails.
     """
     require("verilator", "perl", "make", "g++")
     cocotb_version = f"{cocotb_tools.config.libs_dir} {cocotb.__version__}"
-    parts = [verilog, top, wave, cocotb_version, _PUBLIC, *_OPTIONS]
+    parts = [verilog, top, wave, cocotb_version, _PUBLIC, *_options(unit)]
     key = cache_key(verilator_version(), *parts)
-    return build_once("cocotb", key, lambda work: _build(work, verilog, top, wave))
+    return build_once("cocotb", key, lambda work: _build(work, verilog, top, (wave, unit)))
 
 
 def run_simulator(
@@ -114,7 +129,14 @@ def run_simulator(
         raise ToolchainError(f"cocotb's test has failed\n{_tail(log)}")
 
 
-def _build(work: Path, verilog: str, top: str, wave: str) -> None:
+def _options(unit: str) -> list[str]:
+    scale = "1ns/1ps" if unit == "ps" else f"1{unit}/1{unit}"
+    return [option.format(unit=scale) for option in _OPTIONS]
+
+
+def _build(work: Path, verilog: str, top: str, kind: tuple[str, str]) -> None:
+    """kind: the wave it can write, and the unit of its time."""
+    wave, unit = kind
     source, public, log = work / "core.v", work / "public.vlt", work / "build.log"
     source.write_text(verilog)
     public.write_text(_PUBLIC.format(top=top))
@@ -124,7 +146,7 @@ def _build(work: Path, verilog: str, top: str, wave: str) -> None:
             sources=[public, source],
             hdl_toplevel=top,
             build_dir=work,
-            build_args=[*_OPTIONS, *WAVE_OPTIONS[wave]],
+            build_args=[*_options(unit), *WAVE_OPTIONS[wave]],
             waves=bool(wave),
             log_file=log,
         )

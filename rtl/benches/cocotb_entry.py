@@ -14,11 +14,10 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge, Timer
 
+from archsim.wave_clock import WaveClock
 from rtl.benches.bench import RESET_CYCLES, Bench, Outcome, ProtocolError
 from rtl.benches.cocotb_bench import ANSWER_FILE, BENCH_FILE
 from rtl.benches.drivers import BenchRun, InputDriver
-
-_CLOCK_NS = 10
 
 
 class _Wires:
@@ -82,7 +81,16 @@ class _CocotbRun:
                 state.crossed()
 
 
-async def _answer(dut: Any, bench: Bench) -> Outcome:
+async def _tick(signal: Any, clock: WaveClock) -> None:
+    """The clock, low first, from its edge 2 on: a period of it has passed in reset."""
+    edge = 2
+    while True:
+        signal.value = edge % 2
+        await Timer(clock.edge(edge + 1) - clock.edge(edge), clock.unit)
+        edge += 1
+
+
+async def _answer(dut: Any, bench: Bench, clock: WaveClock) -> Outcome:
     run = _CocotbRun(dut, bench)
     probes = [(name, dut[name]) for name, _ in bench.probes]
     for name, bits in bench.probes:
@@ -92,12 +100,15 @@ async def _answer(dut: Any, bench: Bench) -> Outcome:
     reset = getattr(dut, "rst", None)
     if reset is not None:
         reset.value = 1
-    await Timer(_CLOCK_NS, "ns")
-    clock = getattr(dut, "clk", None)
-    edge = Timer(_CLOCK_NS, "ns")
-    if clock is not None:
-        Clock(clock, _CLOCK_NS, "ns").start(start_high=False)
-        edge = RisingEdge(clock)
+    await Timer(clock.edge(2), clock.unit)
+    signal = getattr(dut, "clk", None)
+    edge = Timer(clock.edge(2), clock.unit)
+    if signal is not None:
+        if clock.is_whole:
+            Clock(signal, clock.edge(2), clock.unit).start(start_high=False)
+        else:
+            cocotb.start_soon(_tick(signal, clock))
+        edge = RisingEdge(signal)
     settled = ReadOnly()
     for _ in range(RESET_CYCLES):
         await edge
@@ -117,10 +128,10 @@ async def _answer(dut: Any, bench: Bench) -> Outcome:
 @cocotb.test()
 async def bench(dut: Any) -> None:
     """Answer the bench in the file that the environment names."""
-    question: Bench = pickle.loads(Path(os.environ[BENCH_FILE]).read_bytes())
+    question: tuple[Bench, WaveClock] = pickle.loads(Path(os.environ[BENCH_FILE]).read_bytes())
     found: Outcome | ProtocolError | ValueError
     try:
-        found = await _answer(dut, question)
+        found = await _answer(dut, *question)
     except (ProtocolError, ValueError) as error:
         found = error
     Path(os.environ[ANSWER_FILE]).write_bytes(pickle.dumps(found))

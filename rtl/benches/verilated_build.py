@@ -1,7 +1,6 @@
 """Compile Verilog and its bench into a shared library, once."""
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ from rtl.toolchain import (
     verilator_path,
     verilator_version,
 )
+from workloads.threads import threads
 
 __all__ = ["Library", "VerilogPort", "build_library", "streams_and_probes"]
 
@@ -108,7 +108,7 @@ def _build(work: Path, verilog: str, top: str, trace: str) -> None:
     streams, probes = streams_and_probes(ports)
     members = {name: port.member for name, port in ports.items()}
     (work / "wrapper.cpp").write_text(wrapper_text(streams, probes, members))
-    make = ["make", "-C", "obj", "-f", "Vtop.mk", f"-j{min(os.cpu_count() or 1, 8)}"]
+    make = ["make", "-C", "obj", "-f", "Vtop.mk", f"-j{min(threads(), 8)}"]
     run_tool([*make, "OPT_FAST=-O3", "OPT_SLOW=-O1", "OPT_GLOBAL=-O2"], cwd=work, env=environment)
     written = {name: vars(port) for name, port in ports.items()}
     (work / "ports.json").write_text(json.dumps(written))

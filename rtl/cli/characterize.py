@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from archsim.cli.options import Force
 from archsim.cli.output import progress_bar
 from archsim.errors import require
 from archsim.files import require_new, write_new
@@ -32,6 +33,7 @@ def characterize_library(
     node_nm: Annotated[
         float | None, typer.Option(help="Technology node, for libraries that are not known.")
     ] = None,
+    force: Force = False,
 ) -> None:
     """Measure area, leakage and energy of building blocks with a cell library (some minutes).
 
@@ -72,6 +74,4 @@ def characterize_library(
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("characterize", short_help="Measure a cell library, for prices of logic.")(
-        characterize_library
-    )
+    app.command("characterize")(characterize_library)

@@ -1,11 +1,11 @@
-"""`archsim emit`: a design as Verilog."""
+"""`archsim emit`: emit a design as Verilog, with a manifest."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from archsim.cli.options import DesignName, Settings
+from archsim.cli.options import DesignName, Force, Settings
 from archsim.cli.output import progress_bar
 from archsim.designs.registry import load_design, with_settings
 from archsim.errors import require
@@ -20,6 +20,7 @@ def emit_design(
     ] = None,
     settings: Settings = None,
     top: Annotated[str, typer.Option(help="The name of the top module.")] = "top",
+    force: Force = False,
 ) -> None:
     """Emit a design as Verilog, with a manifest of its parameters and ports beside it.
 
@@ -34,11 +35,13 @@ def emit_design(
 
     chosen = with_settings(load_design(design), settings or [])
     if output is None:
-        print(emit(chosen, top=top).verilog, end="")
+        with progress_bar(f"emitting {chosen.summary}"):
+            verilog = emit(chosen, top=top).verilog
+        print(verilog, end="")
         return
     require_new(output)
     manifest = output.with_suffix(".json")
-    require(output != manifest, f"{output} is the name of the manifest; give a .v file")
+    require(output.suffix in (".v", ".sv"), f"{output} must end in .v")
     require_new(manifest)
     with progress_bar(f"emitting {chosen.summary}"):
         emitted = emit(chosen, top=top)
@@ -49,4 +52,4 @@ def emit_design(
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("emit", short_help="Emit a design as Verilog, with a manifest.")(emit_design)
+    app.command("emit")(emit_design)

@@ -19,6 +19,7 @@ from energy_models.errors import EnergyError
 from rtl.toolchain import ToolchainError
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
+from workloads.steps import one_step, step_operands
 
 if TYPE_CHECKING:
     from rtl.synthesis.power import PowerReport
@@ -32,8 +33,9 @@ def power(  # noqa: PLR0913
     workload: Annotated[
         str | None,
         typer.Argument(
+            metavar="[WORKLOAD]",
             help="A network; without it, a small layer of random operands: a product of matrices, "
-            "for sparse cores a convolution."
+            "for sparse cores a convolution.",
         ),
     ] = None,
     layer: Annotated[
@@ -115,7 +117,7 @@ def _operands(
             f"--range-bits must be from 2 to the design's {intake.source_bits}, not {range_bits}",
         )
         intake = replace(intake, operand_bits=range_bits)
-    options = WorkloadOptions(density=density, seed=seed)
+    options = WorkloadOptions(density=density, seed=seed, as_words=True)
     if workload is None:
         require(name is None, "--layer is of a network; name the network too")
         random = random_layer(design)
@@ -128,7 +130,8 @@ def _operands(
         raise InputError(f"{workload} has no matrix layer {name!r}; {nearest(name, layers)}")
     source = loaded.operands(intake)
     assert source is not None
-    return layers[name], operands_of(source, layers[name])
+    layer = layers[name]
+    return one_step(layer), step_operands(layer, operands_of(source, layer), 0)
 
 
 def _print(found: "PowerReport", depth: int) -> None:
@@ -142,4 +145,4 @@ def _print(found: "PowerReport", depth: int) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("power", short_help="Energy of a layer in a design's netlist, by module.")(power)
+    app.command("power")(power)

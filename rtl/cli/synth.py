@@ -1,4 +1,4 @@
-"""`archsim synth`: a design on standard cells."""
+"""`archsim synth`: map a design to standard cells: area and clock."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from archsim.cli.options import AsJson, DesignName, Settings
+from archsim.cli.options import AsJson, DesignName, Force, Settings
 from archsim.cli.output import output_console, progress_bar
 from archsim.designs.registry import load_design, with_settings
 from archsim.errors import require
@@ -38,6 +38,7 @@ def synth(  # noqa: PLR0913
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Use an answer that was found before.")
     ] = True,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Map a design's RTL to standard cells: area by module and by class, and the slowest path.
@@ -54,7 +55,7 @@ def synth(  # noqa: PLR0913
 
     require(depth >= 0, f"--depth must not be negative, not {depth}")
     if output is not None:
-        require_new(output)
+        require_new(output, folder=True)
     chosen = with_settings(load_design(design), settings or [])
     try:
         with progress_bar("starting", quiet=as_json) as bar:
@@ -98,4 +99,4 @@ def report(synthesis: Synthesis, depth: int) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("synth", short_help="Map a design to standard cells: area and clock.")(synth)
+    app.command("synth")(synth)

@@ -1,4 +1,4 @@
-"""`archsim verify`: prove that a design's RTL equals its model, on random cases."""
+"""`archsim verify`: prove a design's RTL equal to its model."""
 
 import json
 import shlex
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from archsim.cli.options import DesignName, Settings
-from archsim.cli.output import progress_bar
+from archsim.cli.options import DesignName, Force, Settings
+from archsim.cli.output import phase, progress_bar
 from archsim.core.design import Design
 from archsim.designs.registry import design_name, load_design, with_settings
-from archsim.errors import require
+from archsim.errors import require, require_seed, require_within
 from archsim.files import new_folder, require_new
 from rtl.toolchain import ToolchainError
 
@@ -52,6 +52,7 @@ def verify(  # noqa: PLR0913
     wave_format: Annotated[
         WaveFormat, typer.Option(help="Of the RTL's wave: fst is far smaller.")
     ] = "fst",
+    force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="The verdict as JSON.")] = False,
 ) -> None:
     """Prove a design's RTL equal to its model: every transfer, cycle for cycle, bit for bit.
@@ -68,13 +69,14 @@ def verify(  # noqa: PLR0913
       archsim verify scnn --set grid_rows=2 --set grid_columns=2
     """
     require(cases > 0, f"--cases must be positive, not {cases}")
-    require(seed >= 0, f"--seed must not be negative, not {seed}")
+    require_within("cases", **{"--cases": cases, "--case": only or 0})
+    require_seed(seed)
     require(only is None or only >= 0, f"--case must not be negative, not {only}")
     require(waves is not None or wave_format == "fst", "--wave-format is of --waves; give both")
     if waves is not None:
         require(simulator == "cocotb", f"--waves is for --simulator cocotb, not {simulator}")
         require(only is not None, "--waves is of one case; name it with --case")
-        require_new(waves)
+        require_new(waves, folder=True)
     chosen = with_settings(load_design(design), settings or [])
     numbers = list(range(cases)) if only is None else [only]
     command = ["archsim", "verify", design, *(f"--set={setting}" for setting in settings or [])]
@@ -133,10 +135,18 @@ def _run(request: _Request, *, quiet: bool) -> dict[str, Any]:
 
     random_case(request.seed, request.numbers[0], request.design)
     verdicts: list[Verdict] = []
-    with progress_bar("verifying", quiet=quiet) as bar, _check(request) as check:
+    building = f"building for {request.simulator}"
+    with progress_bar(building, quiet=quiet) as bar, _check(request) as check:
+        if request.simulator != "cocotb":  # which builds when it first runs
+            phase(bar, "verifying")
         for done, number in enumerate(request.numbers, 1):
             verdicts.append(check(random_case(request.seed, number, request.design)))
-            bar.update(bar.task_ids[0], completed=done, total=len(request.numbers))
+            bar.update(
+                bar.task_ids[0],
+                description="verifying",
+                completed=done,
+                total=len(request.numbers),
+            )
     return {
         "design": design_name(request.design),
         "simulator": request.simulator,
@@ -173,4 +183,4 @@ def _count(number: int, what: str) -> str:
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("verify", short_help="Prove a design's RTL equal to its model.")(verify)
+    app.command("verify")(verify)

@@ -6,7 +6,9 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.core.sram import Sram, address_bits
+from archsim.memory import Memory
+from rtl.core.memory import PLAIN_BANK, bank_of
+from rtl.core.sram import address_bits
 from rtl.hierarchy import place
 
 
@@ -61,10 +63,11 @@ class Accumulators(wiring.Component):
     count_write: Signal
     count_read: Signal
 
-    def __init__(self, *, columns: int, bits: int, depth: int) -> None:
+    def __init__(self, *, columns: int, bits: int, depth: int, memory: Memory = PLAIN_BANK) -> None:
         self.columns = columns
         self.bits = bits
         self.depth = depth
+        self.memory = memory
         super().__init__(accumulator_ports(columns * bits, depth))
 
     def elaborate(self, platform: object) -> Module:
@@ -76,7 +79,8 @@ class Accumulators(wiring.Component):
         shape = {"bits": self.columns * self.bits, "depth": self.depth}
         outputs: list[Signal] = []
         for half in range(2):
-            store = place(m, f"half_{half}", Sram, transparent=True, **shape)
+            unit, sizes = bank_of(self.memory, transparent=True, **shape)
+            store = place(m, f"half_{half}", unit, **sizes)
             total = Signal(self.columns * self.bits, name=f"total_{half}")
             for column in range(self.columns):
                 before = store.read_data.word_select(column, self.bits)

@@ -7,10 +7,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.compressed_memory import Boveda
-from archsim.memory import Plain, Scratchpad
+from archsim.memory import Scratchpad
 from rtl.core.delay import Delay
-from rtl.core.scratchpad import Words, scratchpad
+from rtl.core.memory import Words, rtl_of, scratchpad
 from rtl.hierarchy import place
 
 
@@ -27,8 +26,8 @@ class AlignedBanks(wiring.Component):
     write, write_half, write_address, write_data: a row of all banks, from the loader; write_last:
     it is the tile's last; read_half: the half that is read; address: of lane 0, which may lie
     outside the tile if low > 0; low, high:
-    the lanes that count; o: the vector.  Of a compressed memory also read: a vector is read in this
-    cycle; and its counts (`rtl.core.compressed_scratchpad`).
+    the lanes that count; o: the vector.  Of a memory that reads whole words also read: a vector is
+    read in this cycle; and what it counts (`rtl.core.memory.ScratchpadRtl`).
     """
 
     write: Signal
@@ -42,10 +41,6 @@ class AlignedBanks(wiring.Component):
     high: Signal
     o: Signal
     read: Signal
-    row_reads: Signal
-    row_writes: Signal
-    entry_reads: Signal
-    entry_writes: Signal
 
     def __init__(self, *, memory: Scratchpad, words: Words) -> None:
         self.memory = memory
@@ -53,6 +48,9 @@ class AlignedBanks(wiring.Component):
         self.lanes = lanes = words.lanes
         self.bits = bits = words.bits
         self.depth = depth = words.depth
+        rtl = rtl_of(memory)
+        self.whole_words: bool = rtl.whole_words
+        self.events: dict[str, Any] = rtl.events(words, by_lane=True)
         super().__init__(
             {
                 "write": In(1),
@@ -70,12 +68,8 @@ class AlignedBanks(wiring.Component):
         )
 
     def _more(self) -> dict[str, Any]:
-        """Ports beside those of plain banks."""
-        if not isinstance(self.memory, Boveda):
-            return {}
-        from rtl.core.compressed_scratchpad import counts
-
-        return {"read": In(1), **counts(self.memory, self.lanes, straddles=True)}
+        """Ports beside those of a memory a lane."""
+        return {"read": In(1), **self.events} if self.whole_words else {}
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -83,8 +77,8 @@ class AlignedBanks(wiring.Component):
         row, offset = self.address[shift_bits:], self.address[:shift_bits]
         borrows: list[Value] = [offset > lane for lane in range(self.lanes - 1)]
         borrows.append(Const(0, 1))
-        plain = isinstance(self.memory, Plain)
-        lanes = self._banks(m, row, borrows) if plain else self._store(m, row, borrows)
+        read = self._store if self.whole_words else self._banks
+        lanes = read(m, row, borrows)
         late = place(
             m,
             "late",
@@ -132,7 +126,7 @@ class AlignedBanks(wiring.Component):
 
     def _store(self, m: Module, row: Value, borrows: list[Value]) -> list[Value]:
         """One memory of whole words, of which each lane takes the word at the row or the next."""
-        store = scratchpad(m, "store", self.memory, self.words, straddles=True)
+        store = scratchpad(m, "store", self.memory, self.words, by_lane=True)
         m.d.comb += [
             store.write.eq(self.write),
             store.write_half.eq(self.write_half),
@@ -143,10 +137,7 @@ class AlignedBanks(wiring.Component):
             store.read_address.eq(row[: len(store.read_address)]),
             store.read_next.eq(Cat(borrows)),
             store.read.eq(self._read_lanes()),
-            self.row_reads.eq(store.row_reads),
-            self.row_writes.eq(store.row_writes),
-            self.entry_reads.eq(store.entry_reads),
-            self.entry_writes.eq(store.entry_writes),
+            *(getattr(self, event).eq(getattr(store, event)) for event in self.events),
         ]
         return [store.read_data.word_select(lane, self.bits) for lane in range(self.lanes)]
 

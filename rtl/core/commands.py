@@ -43,12 +43,14 @@ FOLD_FIELDS = (
 """What a sequencer of folds needs."""
 
 PIXEL_FIELDS = (
+    "pixel_rows",
     "pixel_columns",
     "column_step",
     "row_step",
     "row_stride",
     "pitch",
     "height",
+    "image_step",
     "element_start",
     "row_start",
     "address_start",
@@ -61,9 +63,11 @@ PIXEL_FIELDS = (
 OUTPUT_FIELDS = (
     "has_bias",
     "relu",
-    "output_words",
+    "output_rows",
     "pixels",
     "filter_steps",
+    "step_lanes",
+    "ends_layer",
     "multiplier",
     "shift",
 )

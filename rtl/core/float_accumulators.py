@@ -6,10 +6,11 @@ from amaranth.lib import data, wiring
 from archsim.arithmetic.float_datapath import FloatRules
 from archsim.arithmetic.float_sum import accumulate_latency_cycles, adder
 from archsim.arithmetic.formats import FloatFormat
+from archsim.memory import Memory
 from rtl.core.accumulators import accumulator_ports, token_layout
 from rtl.core.delay import Delay
 from rtl.core.dot_product import FloatDotProduct
-from rtl.core.sram import Sram
+from rtl.core.memory import PLAIN_BANK, bank_of
 from rtl.hierarchy import place
 
 
@@ -45,12 +46,19 @@ class FloatAccumulators(wiring.Component):
     count_read: Signal
 
     def __init__(
-        self, *, columns: int, accumulator: FloatFormat, rules: FloatRules, depth: int
+        self,
+        *,
+        columns: int,
+        accumulator: FloatFormat,
+        rules: FloatRules,
+        depth: int,
+        memory: Memory = PLAIN_BANK,
     ) -> None:
         self.columns = columns
         self.unit = adder(accumulator, rules)
         self.bits = accumulator.bits
         self.depth = depth
+        self.memory = memory
         super().__init__(accumulator_ports(columns * self.bits, depth))
 
     def elaborate(self, platform: object) -> Module:
@@ -62,7 +70,8 @@ class FloatAccumulators(wiring.Component):
         total = self._total(m, Mux(adding, held[1], held[0]), writing.overwrite)
         for half in range(2):
             shape = {"bits": self.columns * self.bits, "depth": self.depth}
-            store = place(m, f"half_{half}", Sram, transparent=True, **shape)
+            unit, sizes = bank_of(self.memory, transparent=True, **shape)
+            store = place(m, f"half_{half}", unit, **sizes)
             m.d.comb += [
                 store.read_address.eq(
                     Mux(token.valid & (token.half == half), token.address, self.read_address)

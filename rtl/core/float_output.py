@@ -7,7 +7,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.arithmetic.float_sum import FloatOutput
+from archsim.memory import Memory
 from rtl.core.dot_product import FloatDotProduct
+from rtl.core.memory import PLAIN_BANK
 from rtl.core.output_stage import OutputStage
 from rtl.hierarchy import place
 
@@ -52,13 +54,13 @@ class FloatRequantize(wiring.Component):
 
 
 class FloatOutputStage(OutputStage):
-    """ofmap[n] = relu(accumulators[n] + bias), n = 0 … output_words − 1, of floats.
+    """relu(accumulators[n] + bias), n = 0 … output_rows − 1, of floats, packed into whole words.
 
     Walk, bias, queue, members, throughput and back-pressure are those of `OutputStage`; the
-    command's multiplier and shift are not looked at.  Latency: 2 + `output.latency_cycles`, 5
+    command's multiplier and shift are not looked at.  Latency: 3 + `output.latency_cycles`, 6
     cycles from a read to its word at the port.
 
-    queue_depth: at least 6, the cycles from a read to the credit that its word gives back, or else
+    queue_depth: at least 7, the cycles from a read to the credit that its word gives back, or else
     the stage does not reach a word a cycle.
     """
 
@@ -70,6 +72,7 @@ class FloatOutputStage(OutputStage):
         depths: tuple[int, int],
         queue_depth: int,
         scalar_bias: bool,
+        memory: Memory = PLAIN_BANK,
     ) -> None:
         self.output = output
         super().__init__(
@@ -79,6 +82,7 @@ class FloatOutputStage(OutputStage):
             depths=depths,
             queue_depth=queue_depth,
             scalar_bias=scalar_bias,
+            memory=memory,
         )
 
     @property

@@ -1,7 +1,7 @@
 """What every core is built of: everything but the array between scratchpads and accumulators."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import stream, wiring
@@ -15,14 +15,17 @@ from rtl.core.credits import Credits
 from rtl.core.delay import Delay
 from rtl.core.dispatcher import Dispatcher
 from rtl.core.loader import Loader
+from rtl.core.memory import Words, made_of, rtl_of
 from rtl.core.output_stage import OutputStage
-from rtl.core.scratchpad import Words
 from rtl.core.sequencer import Sequencer
 from rtl.core.tile_walker import TileWalker
 from rtl.core.tokens import RowTokens
 from rtl.core.weights import WeightReader
 from rtl.core.window import Window
 from rtl.hierarchy import place
+
+if TYPE_CHECKING:
+    from rtl.verification import Verification
 
 COUNTER_BITS = 48
 
@@ -55,11 +58,11 @@ class Core(wiring.Component):
     """A short chunk stands in the last rows, not in the first (`Window`)."""
 
     @staticmethod
-    def random_case(seed: int, number: int, design: Any, longest_words: int) -> Any:
-        """A case for the conformance suite (`rtl.conformance.RandomCase`)."""
-        from rtl.tile_cases import random_tile_case
+    def verification() -> "Verification":
+        """How it is proved (`rtl.verification`)."""
+        from rtl.tile_verification import TileVerification
 
-        return random_tile_case(seed, number, design, longest_words)
+        return TileVerification()
 
     def __init__(self, design: Any) -> None:
         self.design = design
@@ -102,7 +105,8 @@ class Core(wiring.Component):
         design = self.design
         queues = {"queue_depth": design.command_queue_depth, "decoupled": self.decoupled}
         self.dispatcher = place(m, "dispatcher", Dispatcher, **queues)
-        walker = place(m, "tile_walker", TileWalker, lanes=design.ifmap_lanes)
+        moving = {"blocks": self.moving_weights}
+        walker = place(m, "tile_walker", TileWalker, lanes=design.ifmap_lanes, **moving)
         wiring.connect(m, wiring.flipped(self.command), walker.layer)
         wiring.connect(m, walker.tile, self.dispatcher.command)
         self.loaders = {name: self._loader(m, name) for name in ("ifmap", "weight", "bias")}
@@ -183,8 +187,8 @@ class Core(wiring.Component):
         self._walk_weights(m)
 
     def _connect_writes(self, m: Module) -> None:
-        """Loaders to scratchpads; and a compressed one is told when it is read."""
-        if "ifmap" in self.design.compressed_memories:
+        """Loaders to scratchpads; and those of whole words are told when they are read."""
+        if rtl_of(self.design.ifmap_memory).whole_words:
             reads = Signal(name="ifmap_reads")
             m.d.sync += reads.eq(self.pixel_walk.issue)
             m.d.comb += self.banks.read.eq(reads)
@@ -262,6 +266,7 @@ class Core(wiring.Component):
             columns=design.columns,
             bits=design.accumulator_bits,
             depth=design.depth("accumulator"),
+            **made_of(design.accumulator_memory),
         )
 
     def output_stage(self, m: Module) -> Any:
@@ -277,6 +282,7 @@ class Core(wiring.Component):
             depths=(design.depth("accumulator"), design.depth("bias")),
             queue_depth=design.output_queue_depth,
             scalar_bias=self.moving_weights,
+            **made_of(design.bias_memory),
         )
 
     def _results(self, m: Module) -> None:
@@ -380,14 +386,12 @@ class Core(wiring.Component):
             "accumulator_write": self.accumulated.count_write,
             "array_step": self.stream_walk.issue,
             "stationary_step": self.load_walk.issue if self.decoupled else 0,
+            "output_read": self.output.count_read,
             "ofmap_write": self.ofmap.valid & self.ofmap.ready,
         }
-        for name in self.design.compressed_memories:
-            store = {"ifmap": self.banks, "weight": self.weights}[name]
-            events[f"{name}_row_read"] = store.row_reads
-            events[f"{name}_row_write"] = store.row_writes
-            events[f"{name}_entry_read"] = store.entry_reads
-            events[f"{name}_entry_write"] = store.entry_writes
+        for name, store in self.design.stores.items():
+            unit = {"ifmap": self.banks, "weight": self.weights}[name]
+            events |= {f"{name}_{what}": getattr(unit, f"{what}s") for what in store.counted}
         for name, event in events.items():
             counter = getattr(self, f"count_{name}")
             m.d.sync += counter.eq(counter + event)

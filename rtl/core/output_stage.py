@@ -2,14 +2,18 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from archsim.memory import Memory
 from rtl.core.commands import OUTPUT_FIELDS, command_layout
 from rtl.core.credits import Credits
+from rtl.core.delay import Delay
+from rtl.core.memory import PLAIN_BANK, bank_of
+from rtl.core.output_packer import OutputPacker, PackingPlace
 from rtl.core.queue import Queue
-from rtl.core.sram import Sram, address_bits
+from rtl.core.sram import address_bits
 from rtl.hierarchy import place
 
 MULTIPLIER_BITS = 16
@@ -94,13 +98,40 @@ def output_ports(
     }
 
 
-class OutputStage(wiring.Component):
-    """ofmap[n] = requantize(accumulators[n] + bias), n = 0 … output_words − 1.
+def pack_words(m: Module, stage: Any, row: Value, shape: tuple[int, int], cycles: int) -> None:
+    """Rows of (units, bits of a unit) into the words of a stage's ofmap, through its queue.
 
-    Latency: 2 + `column_latency_cycles` from a read to its word at the port, 4 here; a command is
-    taken one cycle before its first read.  Throughput: one word a cycle.  Back-pressure: reads stop
-    when as many words are under way as the queue holds, so nothing is lost and nothing waits in
-    the pipeline.
+    cycles: from a row's place in `stage.packing` to the row.
+    """
+    units, unit_bits = shape
+    packer = place(m, "packer", OutputPacker, units=units, unit_bits=unit_bits)
+    queue = place(m, "queue", Queue, width=units * unit_bits, depth=stage.queue_depth)
+    there = Value.cast(stage.packing.o)
+    line = place(m, "place_delay", Delay, bits=len(there), cycles=cycles)
+    m.d.comb += [
+        line.i.eq(there),
+        packer.place.eq(line.o),
+        packer.row.eq(row),
+        queue.i.valid.eq(packer.write),
+        queue.i.payload.eq(packer.word),
+        stage.ofmap.valid.eq(queue.o.valid),
+        stage.ofmap.payload.eq(queue.o.payload),
+        queue.o.ready.eq(stage.ofmap.ready),
+    ]
+
+
+class OutputStage(wiring.Component):
+    """requantize(accumulators[n] + bias), n = 0 … output_rows − 1, packed into whole words.
+
+    A row has outputs in its lowest lanes: of the tile's last step in `step_lanes`, or with a scalar
+    bias, where rows are of `columns` pixels, in as many as its block has pixels.  Lanes without an
+    output leave nothing, and a word goes on into the next tile (`OutputPacker`), but for the last
+    one of the layer.
+
+    Latency: 3 + `column_latency_cycles` from a read to the word that it completes at the port, 5
+    here; a command is taken one cycle before its first read.  Throughput: one row a cycle.
+    Back-pressure: a read that completes a word waits while as many words are under way as the queue
+    holds, so nothing is lost and nothing waits in the pipeline.
 
     A column's arithmetic is `Requantize`.  Another one overrides `_column` and
     `column_latency_cycles`, as `rtl.core.float_output.FloatOutputStage` does.
@@ -128,7 +159,7 @@ class OutputStage(wiring.Component):
     read_data: Signal
     count_read: Signal
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         *,
         columns: int,
@@ -137,12 +168,14 @@ class OutputStage(wiring.Component):
         depths: tuple[int, int],
         queue_depth: int,
         scalar_bias: bool,
+        memory: Memory = PLAIN_BANK,
     ) -> None:
         self.columns = columns
         self.accumulator_bits = accumulator_bits
         self.operand_bits = operand_bits
         self.depth, self.bias_depth = depths
         self.queue_depth = queue_depth
+        self.memory = memory
         self.scalar_bias = scalar_bias
         self.bias_lanes = 1 if scalar_bias else columns
         bits = columns * operand_bits, self.bias_lanes * accumulator_bits
@@ -156,20 +189,13 @@ class OutputStage(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         current = Signal(command_layout(*OUTPUT_FIELDS))
+        self.packing = place(m, "packing", PackingPlace, word=self.columns)
         issue, last = self._walk(m, current)
         bias = self._bias(m, current, issue, last)
         words = self._pipeline(m, current, bias)
-        width = self.columns * self.operand_bits
-        queue = place(m, "queue", Queue, width=width, depth=self.queue_depth)
-        valid = Signal(1 + self.column_latency_cycles)
-        m.d.sync += valid.eq(Cat(issue, valid)[: len(valid)])
-        m.d.comb += [
-            queue.i.valid.eq(valid[-1]),
-            queue.i.payload.eq(words),
-            self.ofmap.valid.eq(queue.o.valid),
-            self.ofmap.payload.eq(queue.o.payload),
-            queue.o.ready.eq(self.ofmap.ready),
-        ]
+        pack_words(
+            m, self, words, (self.columns, self.operand_bits), 1 + self.column_latency_cycles
+        )
         return m
 
     def _walk(self, m: Module, current: data.View) -> tuple[Signal, Signal]:
@@ -178,18 +204,22 @@ class OutputStage(wiring.Component):
         biased = place(m, "biased", Credits, initial=0, limit=2)
         room = place(m, "room", Credits, initial=self.queue_depth, limit=self.queue_depth)
         running, first, issue, last = Signal(), Signal(), Signal(), Signal()
-        left = Signal(24)
+        packing = self.packing
+        left, ending = Signal(24, name="rows_left"), Signal(name="ending")
         ready = complete.available & (biased.available | ~current.has_bias)
         m.d.comb += [
-            self.command.ready.eq(~running),
-            issue.eq(running & room.available & (~first | ready)),
+            self.command.ready.eq(~running & ~ending),
+            packing.units.eq(self._lanes(m, current, issue, left)),
+            packing.take.eq(issue),
+            packing.flush.eq(ending & room.available),
+            issue.eq(running & (room.available | ~packing.complete) & (~first | ready)),
             last.eq(issue & (left == 1)),
             complete.give.eq(self.summed),
             complete.take.eq(issue & first),
             biased.give.eq(self.bias_loaded),
             biased.take.eq(issue & first & current.has_bias),
             room.give.eq(self.ofmap.valid & self.ofmap.ready),
-            room.take.eq(issue),
+            room.take.eq(packing.o.complete),
             self.released.eq(last),
             self.bias_released.eq(last & current.has_bias),
             self.count_read.eq(issue),
@@ -199,7 +229,7 @@ class OutputStage(wiring.Component):
                 running.eq(1),
                 first.eq(1),
                 current.eq(self.command.payload),
-                left.eq(self.command.payload.output_words),
+                left.eq(self.command.payload.output_rows),
                 self.read_address.eq(0),
             ]
         with m.If(issue):
@@ -209,8 +239,30 @@ class OutputStage(wiring.Component):
                 self.read_address.eq(self.read_address + 1),
             ]
         with m.If(last):
-            m.d.sync += [running.eq(0), self.read_half.eq(~self.read_half)]
+            m.d.sync += [
+                running.eq(0),
+                self.read_half.eq(~self.read_half),
+                ending.eq(current.ends_layer & packing.begun),
+            ]
+        with m.Elif(packing.flush):
+            m.d.sync += ending.eq(0)
         return issue, last
+
+    def _lanes(self, m: Module, current: data.View, issue: Signal, left: Signal) -> Value:
+        """Lanes of the next row that have an output."""
+        if not self.scalar_bias:
+            return Mux(left <= current.pixels, current.step_lanes, self.columns)
+        pixels, filters = Signal(24, name="pixels_left"), Signal(24, name="filters_left")
+        with m.If(self.command.ready & self.command.valid):
+            m.d.sync += [
+                pixels.eq(self.command.payload.pixels),
+                filters.eq(self.command.payload.filter_steps),
+            ]
+        with m.Elif(issue):
+            m.d.sync += filters.eq(filters - 1)
+            with m.If(filters == 1):
+                m.d.sync += [filters.eq(current.filter_steps), pixels.eq(pixels - self.columns)]
+        return Mux(pixels < self.columns, pixels, self.columns)
 
     def _bias(self, m: Module, current: data.View, issue: Signal, last: Signal) -> Signal:
         """The bias word of the read issued a cycle ago; zero without a bias."""
@@ -220,7 +272,8 @@ class OutputStage(wiring.Component):
         used, selected = Signal(), Signal()
         reads: list[Signal] = []
         for number in range(2):
-            store = place(m, f"bias_{number}", Sram, bits=len(word), depth=self.bias_depth)
+            unit, sizes = bank_of(self.memory, bits=len(word), depth=self.bias_depth)
+            store = place(m, f"bias_{number}", unit, **sizes)
             m.d.comb += [
                 store.write.eq(self.bias_write & (self.bias_write_half == number)),
                 store.write_address.eq(self.bias_write_address),

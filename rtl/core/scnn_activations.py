@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.designs.scnn import Scnn
 from archsim.sparse.scnn_command import COORDINATE_BITS, PHASE_BITS, POSITION_BITS
+from rtl.core.memory import rtl_of
 from rtl.core.scnn_layouts import (
     activation_layout,
     axis_layout,
@@ -15,7 +16,6 @@ from rtl.core.scnn_layouts import (
     positions,
     vector_layout,
 )
-from rtl.core.scnn_memories import memory_signature
 from rtl.core.sram import address_bits
 
 
@@ -59,7 +59,7 @@ class Activations(wiring.Component):
                 "layer": In(layer_layout()),
                 "row": In(axis_layout()),
                 "column": In(axis_layout()),
-                "store": In(memory_signature(design)),
+                "store": In(rtl_of(design.activation_memory).port(design)),
                 **{name: In(1) for name in ("clear", "write", "step", "restart")},
                 "i": In(self.word_layout),
                 "o": Out(activation_layout(design)),
@@ -98,7 +98,7 @@ class Activations(wiring.Component):
             store.write_data.eq(self.i.as_value()),
             word.as_value().eq(store.read_data),
         ]
-        if self.design.compressed:
+        if self.design.activation_memory.stepped:
             m.d.comb += [store.append.eq(1), store.count.eq(written), store.step.eq(self.step)]
         else:
             self._read(m)

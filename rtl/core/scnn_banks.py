@@ -5,10 +5,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.designs.scnn import Scnn
+from rtl.core.memory import bank_of
 from rtl.core.one_hot import chosen
 from rtl.core.scnn_layouts import accumulator_address_bits, bank_bits
 from rtl.core.scnn_queue import ProductQueue, queued_layout
-from rtl.core.sram import Sram
 from rtl.hierarchy import place
 
 
@@ -101,7 +101,8 @@ class AccumulatorBank(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        bits, depth = self.design.accumulator_bits, self.design.bank_entries
+        kind, bits = self.design.accumulator_memory, self.design.accumulator_bits
+        size = {"bits": bits, "depth": self.design.bank_entries, "transparent": True}
         first = self._first(m)
         target = Signal.like(first.entry, reset_less=True)
         addend = Signal(bits, reset_less=True)
@@ -115,7 +116,8 @@ class AccumulatorBank(wiring.Component):
         drain, chosen = self.drain, self._here(self.drain.write_address)
         halves: list[Value] = []
         for number in range(2):
-            store = place(m, f"half_{number}", Sram, bits=bits, depth=depth, transparent=True)
+            unit, sizes = bank_of(kind, **size)
+            store = place(m, f"half_{number}", unit, **sizes)
             mine = drain.half == number
             m.d.comb += [
                 store.read_address.eq(

@@ -7,8 +7,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.designs.scnn import Scnn
+from rtl.core.memory import rtl_of
 from rtl.core.scnn_layouts import vector_layout
-from rtl.core.scnn_memories import memory_signature
 from rtl.core.sram import address_bits
 
 
@@ -45,7 +45,7 @@ class Compressor(wiring.Component):
         self.address_bits = address_bits(self.depth + 1)
         super().__init__(
             {
-                "store": In(memory_signature(design)),
+                "store": In(rtl_of(design.activation_memory).port(design)),
                 **{name: In(1) for name in ("clear", "valid", "ends", "step")},
                 "value": In(signed(design.operand_bits)),
                 "o": Out(self.word_layout),
@@ -82,7 +82,7 @@ class Compressor(wiring.Component):
         self._write(
             m, Mux(self.ends, Cat(kept, 1), Cat(grown, 0)), Mux(self.ends, kept_at, at), full
         )
-        if self.design.compressed:  # a vector that is already there keeps its values
+        if self.design.activation_memory.stepped:  # a vector that is already there keeps its values
             store: Any = self.store
             m.d.comb += [
                 store.append.eq(full | (kept_at == at)),

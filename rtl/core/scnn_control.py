@@ -48,7 +48,7 @@ class GroupControl(wiring.Component):
     def __init__(self, *, design: Scnn) -> None:
         self.latency = design.pipeline_latency_cycles
         self.ofmap_latency = design.ofmap_latency_cycles
-        self.flushes = design.compressed is not None
+        self.flushes = design.activation_memory.stepped
         taken = ("start", "loaded", "done", "biased", "drain_ready", "drain_ended")
         super().__init__(
             {

@@ -8,18 +8,12 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.designs.scnn import Scnn
 from rtl.core.scnn_layouts import vector_layout
-from rtl.core.scnn_stream_memories import stream_signature
 from rtl.core.sram import Sram
 from rtl.hierarchy import place
 
 
-def memory_signature(design: Scnn) -> wiring.Signature:
-    """The port of either memory; its addresses reach the one behind the larger one's last.
-
-    Of memories that compress values it is another one: `rtl.core.scnn_stream_memories`.
-    """
-    if design.compressed:
-        return stream_signature(design)
+def address_port(design: Scnn) -> wiring.Signature:
+    """The port of either memory; its addresses reach the one behind the larger one's last."""
     return Sram.ports(
         bits=vector_layout(design, design.ifmap_lanes).size,
         depth=max(design.iaram_vectors, design.oaram_vectors) + 1,
@@ -42,7 +36,7 @@ class ActivationMemories(wiring.Component):
 
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
-        port = memory_signature(design)
+        port = address_port(design)
         super().__init__({"exchanged": In(1), "ifmap": Out(port), "ofmap": Out(port)})
 
     def elaborate(self, platform: object) -> Module:

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.designs.scnn import Scnn
 from rtl.core.delay import Delay
+from rtl.core.memory import rtl_of
 from rtl.core.output_stage import Requantize
 from rtl.core.scnn_activations import Activations
 from rtl.core.scnn_arbiter import Arbiter
@@ -17,9 +18,7 @@ from rtl.core.scnn_drain import SIDES, step_layout
 from rtl.core.scnn_fifo import WeightFifo
 from rtl.core.scnn_halo import HaloPort, link_layout
 from rtl.core.scnn_layouts import axis_layout, layer_layout, vector_layout, weight_layout
-from rtl.core.scnn_memories import ActivationMemories
 from rtl.core.scnn_pool import WindowMaximum
-from rtl.core.scnn_stream_memories import StreamMemories, row_event_fields
 from rtl.hierarchy import place
 
 REQUANTIZE_CYCLES = 2
@@ -49,9 +48,8 @@ def events_layout(design: Scnn) -> data.StructLayout:
 
 
 def row_fields(design: Scnn) -> dict[str, int]:
-    """Rows of values, where memories compress them."""
-    memory = design.compressed
-    return row_event_fields(design.ifmap_lanes // memory.group) if memory else {}
+    """What the memories of the activations count."""
+    return rtl_of(design.activation_memory).events(design)
 
 
 class ScnnPe(wiring.Component):
@@ -62,7 +60,7 @@ class ScnnPe(wiring.Component):
     all its weights are here.  After the group's last block the PE waits for `go`.
     Meanwhile the other half of the accumulators is drained: `HaloPort`, requantise (2 cycles),
     `WindowMaximum`, `Compressor`; and cleared, in a pooled layer.  Vectors of both ends are in
-    `ActivationMemories`, or, where they are compressed, in `StreamMemories`.  Latencies:
+    memories of the kind that the design says (`rtl.core.memory.StreamRtl`).  Latencies:
     `docs/contracts/scnn.md`.
 
     Members
@@ -71,7 +69,7 @@ class ScnnPe(wiring.Component):
     and OARAM are in each other's place; ifmap_write, ifmap: a vector of its lists; weight_write,
     weight, room: of the broadcast; go, half: begin a group, with these accumulators, in the next
     cycle; done: the PE waits; step, bias, clear: of the drain, bias a cycle after its step; flush:
-    of `StreamMemories`, where they are; link, from_<side>: to and from the neighbours; unload,
+    of memories that are stepped; link, from_<side>: to and from the neighbours; unload,
     ofmap: to the next vector of its outputs, and the one that it stands at; events: for counters.
     """
 
@@ -108,7 +106,7 @@ class ScnnPe(wiring.Component):
                 "row": In(axis_layout()),
                 "column": In(axis_layout()),
                 **{name: In(1) for name in (*strobes, "unload")},
-                **({"flush": In(1)} if design.compressed else {}),
+                **({"flush": In(1)} if design.activation_memory.stepped else {}),
                 "ifmap": In(vector),
                 "weight": In(weight_layout(design)),
                 "room": Out(1),
@@ -127,8 +125,8 @@ class ScnnPe(wiring.Component):
         m = Module()
         design = {"design": self.design}
         self.fifo = place(m, "fifo", WeightFifo, **design)
-        memories = StreamMemories if self.design.compressed else ActivationMemories
-        self.memories = place(m, "memories", memories, **design)
+        memories, parameters = rtl_of(self.design.activation_memory).unit(self.design)
+        self.memories = place(m, "memories", memories, **parameters)
         self.activations = place(m, "activations", Activations, **design)
         self.arbiter = place(m, "arbiter", Arbiter, **design)
         self.banks = place(m, "banks", AccumulatorBanks, **design)
@@ -153,7 +151,7 @@ class ScnnPe(wiring.Component):
             activations.write.eq(self.ifmap_write),
             activations.i.eq(self.ifmap),
         ]
-        if self.design.compressed:
+        if self.design.activation_memory.stepped:
             m.d.comb += [
                 self.memories.start.eq(self.start),
                 self.memories.go.eq(self.go),

@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from archsim.errors import require_within
 from rtl.hierarchy import VerilogModule
 
 SOURCE = """\
@@ -55,7 +56,11 @@ def halves_ports(*, bits: int, depth: int) -> dict[str, Any]:
 
 
 def size_parameters(*, bits: int, depth: int) -> dict[str, int]:
-    """Parameters of a memory's Verilog module; it has two words at least."""
+    """Parameters of a memory's Verilog module; it has two words at least.
+
+    Raises `InputError` for more words than simulators hold (`workloads.limits`).
+    """
+    require_within("rtl_words", **{"words of a memory in hardware": depth})
     return {"BITS": bits, "DEPTH": max(depth, 2), "ADDRESS_BITS": address_bits(depth)}
 
 

@@ -4,31 +4,36 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from archsim.core.layer_command import PIXEL_SIZES
 from rtl.core.commands import command_layout, layer_layout
 
 LOOPS = ("group", "image", "row", "column", "filter", "channel")
-PRODUCTS = 8
+PRODUCTS = 9
 
 
 class TileWalker(wiring.Component):
     """tile[n] = the n-th row of `archsim.core.walk`, for the layer of `layer`.
 
-    Loops: groups; then pixels (images, rows, columns) and filters, one inside the other as the
-    layer says; channels.  The sizes that are products are made one after the other by one
-    multiplier.
+    Loops: groups; then pixels (tiles of images, rows, columns) and filters, one inside the other as
+    the layer says; channels.  The sizes that are products are made one after the other by one
+    multiplier; the last stays in its register.
     Latency: 10 cycles from a layer command to its first tile command.  Throughput: a tile command
     every 10 cycles.  Back-pressure: a tile command waits until it is taken.
 
     Members
     -------
     layer: the core's command port; tile: to the dispatcher.
+
+    lanes: of an ifmap word.  blocks: a row of sums holds a block of pixels, of one filter; else
+    those of one pixel.
     """
 
     layer: stream.Interface
     tile: stream.Interface
 
-    def __init__(self, *, lanes: int) -> None:
+    def __init__(self, *, lanes: int, blocks: bool) -> None:
         self.lanes = lanes
+        self.blocks = blocks
         super().__init__(
             {
                 "layer": In(stream.Signature(layer_layout())),
@@ -39,11 +44,11 @@ class TileWalker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self.current = Signal(layer_layout())
-        running, step = Signal(), Signal(range(PRODUCTS + 2))
+        running, step = Signal(), Signal(range(PRODUCTS + 1))
         offering = Signal()
         m.d.comb += [
             self.layer.ready.eq(~running),
-            offering.eq(running & (step == PRODUCTS + 1)),
+            offering.eq(running & (step == PRODUCTS)),
             self.tile.valid.eq(offering),
         ]
         taken = Signal()
@@ -53,20 +58,19 @@ class TileWalker(wiring.Component):
         with m.If(running & ~offering):
             m.d.sync += step.eq(step + 1)
         finished = self._walk(m, taken)
+        m.d.comb += self.tile.payload.ends_layer.eq(finished)
         with m.If(taken):
             m.d.sync += step.eq(0)
             with m.If(finished):
                 m.d.sync += running.eq(0)
-        self._multiply(m, step)
-        self._fill(m)
+        self._fill(m, self._multiply(m, step))
         return m
 
     def _walk(self, m: Module, taken: Value) -> Value:
         """Counters of the six loops; sets the load and free flags; returns "this is the last"."""
         fresh, current = self.layer.payload, self.current
         starting = self.layer.valid & self.layer.ready
-        names = {"group": "groups", "image": "images"}
-        counts = {loop: names.get(loop, f"{loop}_tiles") for loop in LOOPS}
+        counts = {loop: f"{loop}_tiles" for loop in LOOPS} | {"group": "groups"}
         left = {loop: Signal(24, name=f"{loop}_left") for loop in LOOPS}
         last = {loop: Signal(name=f"{loop}_last") for loop in LOOPS}
         for loop in LOOPS:
@@ -92,7 +96,7 @@ class TileWalker(wiring.Component):
         self.last, self.first_channel = last, left["channel"] == current.channel_tiles
         self._windows(m, taken, turns)
         one_pixel_tile = (
-            (current.images == 1) & (current.row_tiles == 1) & (current.column_tiles == 1)
+            (current.image_tiles == 1) & (current.row_tiles == 1) & (current.column_tiles == 1)
         )
         channel_changes = current.channel_tiles != 1
         new = {
@@ -147,18 +151,15 @@ class TileWalker(wiring.Component):
         return Mux(self.last[loop], last, full)
 
     def _pick_pixels(self, field: str) -> Value:
-        """The size for the row and column classes of the tile."""
-        choice = Array(
-            self.current[f"{field}_{row}_{column}"]
-            for column in ("full", "last")
-            for row in ("full", "last")
-        )
-        return choice[Cat(self.last["row"], self.last["column"])]
+        """The size for the image, row and column classes of the tile."""
+        choice = Array(self.current[f"{field}_{sizes}"] for sizes in PIXEL_SIZES)
+        return choice[Cat(self.last["column"], self.last["row"], self.last["image"])]
 
-    def _multiply(self, m: Module, step: Signal) -> None:
-        """One product a step, kept in the step after."""
+    def _multiply(self, m: Module, step: Signal) -> dict[str, Signal]:
+        """One product a step, kept in the step after; the last stays while the tile is offered."""
         current = self.current
-        self.pitch, self.ifmap_elements = Signal(26), Signal(26)
+        self.pitch, self.ifmap_elements, self.product = Signal(26), Signal(26), Signal(signed(30))
+        blocks = self._pick_pixels("blocks" if self.blocks else "pixels")
         channels = self._pick("channels", "channel")
         steps = self._pick("filter_steps", "filter")
         kept = {
@@ -166,33 +167,35 @@ class TileWalker(wiring.Component):
             "row_step": Signal(26),
             "address_start": Signal(signed(28)),
             "tap_step": Signal(26),
+            "image_step": Signal(26),
             "weight_words": Signal(24),
-            "output_words": Signal(24),
         }
-        self.kept = kept
         plan: tuple[tuple[Signal, Value, Value], ...] = (
             (self.pitch, self.size["column"], channels),
             (kept["element_start"], self.start["column"], channels),
             (kept["row_step"], current.row_stride, self.pitch),
             (kept["address_start"], self.start["row"], self.pitch),
             (kept["tap_step"], current.tap_rows, self.pitch),
-            (self.ifmap_elements, self.size["row"], self.pitch),
+            (kept["image_step"], self.size["row"], self.pitch),
             (kept["weight_words"], self._pick("step_words", "channel"), steps),
-            (kept["output_words"], self._pick_pixels("blocks"), steps),
+            (self.ifmap_elements, self._pick("images", "image"), kept["image_step"]),
+            (self.product, blocks, steps),
         )
-        a, b, product = Signal(signed(27)), Signal(26), Signal(signed(30))
+        a, b = Signal(signed(27)), Signal(26)
         with m.Switch(step):
             for number, (_, left, right) in enumerate(plan):
                 with m.Case(number):
                     m.d.comb += [a.eq(left), b.eq(right)]
             with m.Default():
                 m.d.comb += [a.eq(0), b.eq(0)]
-        m.d.sync += product.eq(a * b)
-        for number, (target, _, _) in enumerate(plan):
+        with m.If(step != PRODUCTS):
+            m.d.sync += self.product.eq(a * b)
+        for number, (target, _, _) in enumerate(plan[:-1]):
             with m.If(step == number + 1):
-                m.d.sync += target.eq(product)
+                m.d.sync += target.eq(self.product)
+        return kept
 
-    def _fill(self, m: Module) -> None:
+    def _fill(self, m: Module, kept: dict[str, Signal]) -> None:
         """The tile command, from the loops, the picks and the products."""
         current, tile = self.current, self.tile.payload
         shift = (self.lanes - 1).bit_length()
@@ -200,15 +203,18 @@ class TileWalker(wiring.Component):
         steps = self._pick("filter_steps", "filter")
         copied = ("row_stride", "taps", "tap_rows", "runs", "relu", "multiplier", "shift")
         m.d.comb += [tile[name].eq(current[name]) for name in copied]
-        m.d.comb += [tile[name].eq(value) for name, value in self.kept.items()]
+        m.d.comb += [tile[name].eq(value) for name, value in kept.items()]
         m.d.comb += [
             tile.first_k.eq(self.first_channel),
             tile.last_k.eq(last_k),
             tile.has_bias.eq(current.has_bias & last_k),
             tile.bias_words.eq(Mux(current.has_bias & last_k, steps, 0)),
             tile.filter_steps.eq(steps),
+            tile.step_lanes.eq(self._pick("step_lanes", "filter")),
             tile.ifmap_words.eq((self.ifmap_elements + self.lanes - 1) >> shift),
+            tile.output_rows.eq(self.product),
             tile.pixels.eq(self._pick_pixels("pixels")),
+            tile.pixel_rows.eq(self._pick("pixel_rows", "row")),
             tile.pixel_columns.eq(self._pick("pixel_columns", "column")),
             tile.column_step.eq(self._pick("column_step", "channel")),
             tile.run_step.eq(self._pick("run_step", "channel")),

@@ -1,36 +1,39 @@
 """The output stage with per-vector scales: from accumulators to the ofmap port."""
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 
 from archsim.codecs.vector_output import VectorOutput
 from archsim.errors import require
+from archsim.memory import Memory
 from rtl.core.commands import OUTPUT_FIELDS, command_layout
 from rtl.core.credits import Credits
 from rtl.core.delay import Delay
-from rtl.core.output_stage import output_ports
-from rtl.core.queue import Queue
-from rtl.core.sram import Sram, address_bits
+from rtl.core.memory import PLAIN_BANK, bank_of
+from rtl.core.output_packer import PackingPlace
+from rtl.core.output_stage import output_ports, pack_words
+from rtl.core.sram import address_bits
 from rtl.core.vector_requantize import VectorRequantize
 from rtl.hierarchy import place
 
 
 class VectorOutputStage(wiring.Component):
-    """ofmap[n] = `VectorOutput.compute` of accumulators[row_order[n]], n = 0 … output_words − 1.
+    """`VectorOutput.compute` of accumulators[row_order[n]], n = 0 … output_rows − 1, packed.
 
     The accumulators hold row (step, pixel) at step · pixels + pixel; rows leave in the order of
     `output.row_order`: for vectors of a pixel, which are G rows or, the last, fewer; for pixels;
-    for rows of the vector.  A word is the values of `lanes` channels, lane 0 lowest, and above
-    them the scales of its vectors; a vector of G rows has its scale in each of their words.  A bias
-    word, one a step, is `lanes` biases, and above them `lanes` multipliers; without a bias these
-    are 0 and 1.  Lanes beyond the layer's channels count in their vector's maximum: their sums and
-    biases must be 0.
+    for rows of the vector.  A vector leaves as its scale and its values behind it, of its own
+    channels alone, in units (`VectorOutput.unit_bits`); every `word_units` of them are a word,
+    which goes on into the next vector and the next tile (`OutputPacker`).  A bias word, one a step,
+    is `lanes` biases, and above them `lanes` multipliers; without a bias these are 0 and 1.  Lanes
+    beyond the layer's channels count in their vector's maximum: their sums and biases must be 0.
 
-    Latency: `output.latency_cycles` from a read to its word at the port, for every row; a command
-    is taken one cycle before its first read.  Throughput: one word a cycle, if the queue holds
-    `output.queue_words`.  Back-pressure: the rows of a vector are read in successive cycles, the
-    first when the queue has room for them all, so nothing is lost and nothing waits in the
-    pipeline.  Raises InputError for a queue that does not hold a vector's rows.
+    Latency: `output.latency_cycles` + 1 from a read to the word that it completes at the port, for
+    every row; a command is taken one cycle before its first read.  Throughput: one row a cycle, if
+    the queue holds `output.queue_words` + 1.  Back-pressure: the rows of a vector are read in
+    successive cycles, the first when the queue has room for all words that they complete, so
+    nothing is lost and nothing waits in the pipeline.  Raises InputError for a queue that does not
+    hold a vector's rows.
 
     Members
     -------
@@ -55,7 +58,14 @@ class VectorOutputStage(wiring.Component):
     read_data: Signal
     count_read: Signal
 
-    def __init__(self, *, output: VectorOutput, depths: tuple[int, int], queue_depth: int) -> None:
+    def __init__(
+        self,
+        *,
+        output: VectorOutput,
+        depths: tuple[int, int],
+        queue_depth: int,
+        memory: Memory = PLAIN_BANK,
+    ) -> None:
         rows = output.rows_per_vector
         require(
             queue_depth >= rows,
@@ -64,44 +74,61 @@ class VectorOutputStage(wiring.Component):
         self.output = output
         self.depth, self.bias_depth = depths
         self.queue_depth = queue_depth
+        self.memory = memory
         bits = output.word_bits, output.bias_bits, output.lanes * output.sum_bits
         super().__init__(output_ports(depths, *bits))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        output = self.output
         current = Signal(command_layout(*OUTPUT_FIELDS))
-        first_row, rows = Signal(), Signal(range(self.output.rows_per_vector + 1))
-        issue, last = self._issue(m, current, first_row, rows)
-        step = self._walk(m, current, (issue, first_row), rows)
+        self.packing = place(m, "packing", PackingPlace, word=output.word_units)
+        self.first_row, self.short = Signal(name="first_row"), Signal(name="short_vector")
+        self.last_step = Signal(name="last_step")
+        rows = Signal(range(output.rows_per_vector + 1), name="rows")
+        issue, last = self._issue(m, current, rows)
+        step = self._walk(m, current, issue, rows)
         bias = self._bias(m, current, step, last)
-        missing = (self.output.rows_per_vector - rows)[: len(rows)]
-        word = self._pipeline(m, current, bias, Cat(first_row, missing))
-        queue = place(m, "queue", Queue, width=len(word), depth=self.queue_depth)
-        cycles = self.output.latency_cycles - 1
-        valid = place(m, "valid_delay", Delay, bits=1, cycles=cycles)
-        m.d.comb += [
-            valid.i.eq(issue),
-            queue.i.valid.eq(valid.o),
-            queue.i.payload.eq(word),
-            self.ofmap.valid.eq(queue.o.valid),
-            self.ofmap.payload.eq(queue.o.payload),
-            queue.o.ready.eq(self.ofmap.ready),
-        ]
+        missing = (output.rows_per_vector - rows)[: len(rows)]
+        row = self._pipeline(m, current, bias, Cat(self.first_row, missing))
+        shape = output.word_units, output.unit_bits
+        pack_words(m, self, self._in_units(m, row), shape, output.latency_cycles - 1)
         return m
 
-    def _issue(
-        self, m: Module, current: data.View, first_row: Signal, rows: Signal
-    ) -> tuple[Signal, Signal]:
+    def _in_units(self, m: Module, row: Value) -> Value:
+        """A row as it leaves: each scale before its values; with G > 1 in the first row alone."""
+        output = self.output
+        if not output.scaled:
+            return row
+        bits, scale_bits = output.form.bits, output.form.scale_bits or 0
+        own = output.lanes // output.vectors_per_row * bits
+        values, scales = row[: output.lanes * bits], row[output.lanes * bits :]
+        whole = Cat(
+            part
+            for n in range(output.vectors_per_row)
+            for part in (scales.word_select(n, scale_bits), values.word_select(n, own))
+        )
+        if output.rows_per_vector == 1:
+            return whole
+        cycles = output.latency_cycles - 1
+        first = place(m, "first_row_delay", Delay, bits=1, cycles=cycles)
+        m.d.comb += first.i.eq(self.first_row)
+        return Mux(first.o, whole, values)
+
+    def _issue(self, m: Module, current: data.View, rows: Signal) -> tuple[Signal, Signal]:
         """Issue one read a cycle; returns (issue, last)."""
         complete = place(m, "complete", Credits, initial=0, limit=2)
         biased = place(m, "biased", Credits, initial=0, limit=2)
         running, first, issue, last = Signal(), Signal(), Signal(), Signal()
-        left = Signal(24)
+        packing = self.packing
+        left, ending = Signal(24, name="rows_left"), Signal(name="ending")
         ready = complete.available & (biased.available | ~current.has_bias)
-        room = self._room(m, issue, rows)
+        places, room = self._room(m, self._sizes(m, current, rows))
         m.d.comb += [
-            self.command.ready.eq(~running),
-            issue.eq(running & (~first_row | (room & (~first | ready)))),
+            self.command.ready.eq(~running & ~ending),
+            packing.take.eq(issue),
+            packing.flush.eq(ending & (places != 0)),
+            issue.eq(running & (~self.first_row | (room & (~first | ready)))),
             last.eq(issue & (left == 1)),
             complete.give.eq(self.summed),
             complete.take.eq(issue & first),
@@ -116,41 +143,86 @@ class VectorOutputStage(wiring.Component):
                 running.eq(1),
                 first.eq(1),
                 current.eq(self.command.payload),
-                left.eq(self.command.payload.output_words),
+                left.eq(self.command.payload.output_rows),
             ]
         with m.If(issue):
             m.d.sync += [first.eq(0), left.eq(left - 1)]
         with m.If(last):
-            m.d.sync += [running.eq(0), self.read_half.eq(~self.read_half)]
+            m.d.sync += [
+                running.eq(0),
+                self.read_half.eq(~self.read_half),
+                ending.eq(current.ends_layer & packing.begun),
+            ]
+        with m.Elif(packing.flush):
+            m.d.sync += ending.eq(0)
         return issue, last
 
-    def _room(self, m: Module, issue: Signal, rows: Signal) -> Value:
-        """Whether the queue has places for a vector of so many rows."""
-        places = Signal(range(self.queue_depth + 1), init=self.queue_depth)
-        left = self.ofmap.valid & self.ofmap.ready
-        with m.If(issue & ~left):
-            m.d.sync += places.eq(places - 1)
-        with m.Elif(left & ~issue):
-            m.d.sync += places.eq(places + 1)
-        return places >= rows
+    def _row_units(self, lanes: Value, *, first: bool) -> Value:
+        """Units of a row of so many lanes, the scales of its vectors counted if it is a first."""
+        output = self.output
+        per_vector = output.lanes // output.vectors_per_row
+        sizes = [
+            output.value_units * count
+            + (output.scale_units * -(-count // per_vector) if first else 0)
+            for count in range(output.lanes + 1)
+        ]
+        return Array(C(size, range(output.word_units + 1)) for size in sizes)[lanes]
 
-    def _walk(
-        self, m: Module, current: data.View, issued: tuple[Signal, Signal], rows: Signal
-    ) -> Signal:
+    def _sizes(self, m: Module, current: data.View, rows: Signal) -> Value:
+        """Units of the next row, to `packing`; returns those of all rows of its vector."""
+        output = self.output
+        lanes = Signal(range(output.lanes + 1), name="row_lanes")
+        m.d.comb += [
+            lanes.eq(Mux(self.last_step, current.step_lanes, output.lanes)),
+            self.packing.units.eq(
+                Mux(
+                    self.first_row,
+                    self._row_units(lanes, first=True),
+                    self._row_units(lanes, first=False),
+                )
+            ),
+        ]
+        if output.rows_per_vector == 1:
+            return self.packing.units
+        before = Array(
+            output.scale_units + output.value_units * output.lanes * max(count - 1, 0)
+            for count in range(output.rows_per_vector + 1)
+        )[rows]
+        behind = Mux(self.short, current.step_lanes, output.lanes)[: len(lanes)]
+        return before + self._row_units(behind, first=False)
+
+    def _room(self, m: Module, vector_units: Value) -> tuple[Signal, Value]:
+        """Places in the queue, and whether they suffice for what the vector's rows complete."""
+        packing = self.packing
+        places = Signal(range(self.queue_depth + 1), init=self.queue_depth, name="places")
+        left = self.ofmap.valid & self.ofmap.ready
+        with m.If(packing.o.complete & ~left):
+            m.d.sync += places.eq(places - 1)
+        with m.Elif(left & ~packing.o.complete):
+            m.d.sync += places.eq(places + 1)
+        return places, places >= self._completed(vector_units)
+
+    def _completed(self, vector_units: Value) -> Value:
+        """Words that so many units complete, behind what is begun of one."""
+        total = self.packing.o.position + vector_units
+        counts = range(1, self.output.rows_per_vector + 1)
+        return sum((total >= n * self.output.word_units for n in counts), C(0, 1))
+
+    def _walk(self, m: Module, current: data.View, issue: Signal, rows: Signal) -> Signal:
         """Address of the next read, and first_row and rows of its vector; returns its step."""
-        vector_ends, pixels_end = self._count(m, current, issued, rows)
+        vector_ends, pixels_end = self._count(m, current, issue, rows)
         vector_address = Signal.like(self.read_address, name="vector_address")
         step, vector_step = (
             Signal(address_bits(self.bias_depth), name=name) for name in ("step", "vector_step")
         )
         with m.If(self.command.ready & self.command.valid):
             m.d.sync += Cat(self.read_address, vector_address, step, vector_step).eq(0)
-        with m.If(issued[0] & ~vector_ends):
+        with m.If(issue & ~vector_ends):
             m.d.sync += [
                 step.eq(step + 1),
                 self.read_address.eq(self.read_address + current.pixels),
             ]
-        with m.Elif(issued[0]):
+        with m.Elif(issue):
             following = Mux(pixels_end, self.read_address, vector_address) + 1
             following_step = Mux(pixels_end, step + 1, vector_step)
             m.d.sync += [
@@ -162,17 +234,18 @@ class VectorOutputStage(wiring.Component):
         return step
 
     def _count(
-        self, m: Module, current: data.View, issued: tuple[Signal, Signal], rows: Signal
+        self, m: Module, current: data.View, issue: Signal, rows: Signal
     ) -> tuple[Value, Value]:
         """Whether the next read is its vector's last, and that vector the last pixel's."""
-        issue, first_row = issued
         group = self.output.rows_per_vector
         row, pixel, steps_left = Signal(range(group)), Signal(24), Signal(24)
         m.d.comb += [
-            first_row.eq(row == 0),
+            self.first_row.eq(row == 0),
+            self.short.eq(steps_left <= group),
             rows.eq(Mux(steps_left < group, steps_left, group)),
         ]
         vector_ends, pixels_end = row == rows - 1, pixel == current.pixels - 1
+        m.d.comb += self.last_step.eq(self.short & vector_ends)
         with m.If(self.command.ready & self.command.valid):
             m.d.sync += [
                 Cat(row, pixel).eq(0),
@@ -192,7 +265,9 @@ class VectorOutputStage(wiring.Component):
         half, used, selected = Signal(), Signal(), Signal()
         reads: list[Signal] = []
         for number in range(2):
-            store = place(m, f"bias_{number}", Sram, bits=output.bias_bits, depth=self.bias_depth)
+            size = {"bits": output.bias_bits, "depth": self.bias_depth}
+            unit, sizes = bank_of(self.memory, **size, transparent=False)
+            store = place(m, f"bias_{number}", unit, **sizes)
             m.d.comb += [
                 store.write.eq(self.bias_write & (self.bias_write_half == number)),
                 store.write_address.eq(self.bias_write_address),

@@ -6,9 +6,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.compressed_memory import Boveda
-from archsim.memory import Plain, Scratchpad
-from rtl.core.scratchpad import Words, scratchpad
+from archsim.memory import Scratchpad
+from rtl.core.memory import Words, rtl_of, scratchpad
 
 
 class WeightReader(wiring.Component):
@@ -24,7 +23,7 @@ class WeightReader(wiring.Component):
     tile's last; read: this issue uses a word; read_half: of which half; restart: behind this issue
     the walk goes back to the step's start; keep: the word behind this issue's is the next step's
     start; tile_end: the tile ends with this
-    issue; o: the word.  Of a compressed memory also its counts (`rtl.core.compressed_scratchpad`).
+    issue; o: the word; and what the memory counts (`rtl.core.memory.ScratchpadRtl`).
     """
 
     write: Signal
@@ -38,15 +37,14 @@ class WeightReader(wiring.Component):
     keep: Signal
     tile_end: Signal
     o: Signal
-    row_reads: Signal
-    row_writes: Signal
-    entry_reads: Signal
-    entry_writes: Signal
 
     def __init__(self, *, memory: Scratchpad, words: Words) -> None:
         self.memory = memory
         self.words = words
         self.depth = depth = words.depth
+        rtl = rtl_of(memory)
+        self.whole_words: bool = rtl.whole_words
+        self.events: dict[str, Any] = rtl.events(words, by_lane=False)
         bits, address = words.lanes * words.bits, range(max(depth, 2))
         super().__init__(
             {
@@ -61,16 +59,9 @@ class WeightReader(wiring.Component):
                 "keep": In(1),
                 "tile_end": In(1),
                 "o": Out(bits),
-                **self._counts(),
+                **self.events,
             }
         )
-
-    def _counts(self) -> dict[str, Any]:
-        if not isinstance(self.memory, Boveda):
-            return {}
-        from rtl.core.compressed_scratchpad import counts
-
-        return counts(self.memory, self.words.lanes, straddles=False)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -88,14 +79,11 @@ class WeightReader(wiring.Component):
             store.read_address.eq(address),
             store.read_half.eq(half),
         ]
-        if not isinstance(self.memory, Plain):
+        if self.whole_words:
             m.d.comb += [
                 store.write_last.eq(self.write_last),
                 store.read.eq(valid[0]),
-                self.row_reads.eq(store.row_reads),
-                self.row_writes.eq(store.row_writes),
-                self.entry_reads.eq(store.entry_reads),
-                self.entry_writes.eq(store.entry_writes),
+                *(getattr(self, event).eq(getattr(store, event)) for event in self.events),
             ]
         m.d.sync += [
             address.eq(at),

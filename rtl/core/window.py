@@ -95,38 +95,55 @@ class Window(wiring.Component):
         return m
 
     def _walk_pixels(self, m: Module) -> tuple[Signal, Signal, Signal]:
-        """Element, row and row address of the current pixel; returns to the block's first pixel."""
+        """Element, row and row address of the current pixel; returns to the block's first pixel.
+
+        Columns, rows, images: behind an image's last pixel all but the image begins anew.
+        """
         names: dict[str, Shape] = {
             "element": signed(_ELEMENT),
             "row": signed(20),
             "base": signed(_ELEMENT),
             "columns_left": Shape(24),
+            "rows_left": Shape(24),
+            "image": signed(_ELEMENT),
         }
         now = {name: Signal(shape, name=f"pixel_{name}") for name, shape in names.items()}
         after = {name: Signal(shape, name=f"next_{name}") for name, shape in names.items()}
         block = {name: Signal(shape, name=f"block_{name}") for name, shape in names.items()}
         current, fresh = self.current, self.fresh
-        with m.If(now["columns_left"] == 1):
-            m.d.comb += [
-                after["element"].eq(current.element_start),
-                after["row"].eq(now["row"] + current.row_stride),
-                after["base"].eq(now["base"] + current.row_step),
-                after["columns_left"].eq(current.pixel_columns),
-            ]
-        with m.Else():
-            m.d.comb += [
-                after["element"].eq(now["element"] + current.column_step),
-                after["row"].eq(now["row"]),
-                after["base"].eq(now["base"]),
-                after["columns_left"].eq(now["columns_left"] - 1),
-            ]
-        with m.If(~self.slot_in_block):
-            m.d.comb += [after[name].eq(now[name]) for name in names]
+        m.d.comb += [after[name].eq(now[name]) for name in names]
+        with m.If(self.slot_in_block):
+            with m.If(now["columns_left"] != 1):
+                m.d.comb += [
+                    after["element"].eq(now["element"] + current.column_step),
+                    after["columns_left"].eq(now["columns_left"] - 1),
+                ]
+            with m.Else():
+                m.d.comb += [
+                    after["element"].eq(current.element_start),
+                    after["columns_left"].eq(current.pixel_columns),
+                ]
+                with m.If(now["rows_left"] != 1):
+                    m.d.comb += [
+                        after["row"].eq(now["row"] + current.row_stride),
+                        after["base"].eq(now["base"] + current.row_step),
+                        after["rows_left"].eq(now["rows_left"] - 1),
+                    ]
+                with m.Else():
+                    next_image = now["image"] + current.image_step
+                    m.d.comb += [
+                        after["row"].eq(current.row_start),
+                        after["base"].eq(next_image),
+                        after["rows_left"].eq(current.pixel_rows),
+                        after["image"].eq(next_image),
+                    ]
         starts = {
             "element": "element_start",
             "row": "row_start",
             "base": "address_start",
             "columns_left": "pixel_columns",
+            "rows_left": "pixel_rows",
+            "image": "address_start",
         }
         for name, field in starts.items():
             with m.If(self.take):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from archsim.core.kernel import inlined, kernel
+from archsim.kernels import inlined, kernel
 from rtl.benches.bench import RESET_CYCLES, Bench, Outcome
 from rtl.benches.drivers import BenchRun, InputDriver, OutputDriver
 from rtl.synthesis.flat_netlist import FlatNetlist, Memory, Tables
@@ -199,14 +199,14 @@ def _bit(values, tables, first, sources, number):  # pyright: ignore
     return (tables[number] >> np.uint64(index)) & np.uint64(1)
 
 
-@kernel
+@kernel("u1.1, i8.1, u8.1, i8.1, i8.1")
 def _evaluate(values, outputs, tables, first, sources):  # pyright: ignore
     """Each function in order, each reading what those before it have written."""
     for number in range(len(outputs)):
         values[outputs[number]] = _bit(values, tables, first, sources, number)
 
 
-@kernel
+@kernel("u1.1, i8.1, u8.1, i8.1, i8.1")
 def _sampled(values, outputs, tables, first, sources):  # pyright: ignore
     """The next states of all registers, from the values as they are."""
     found = np.empty(len(outputs), np.uint8)

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from archsim.core.core_design import CoreDesign
 from archsim.core.design import Design
 from archsim.designs.registry import design_name
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
 from rtl.conformance import Case, Verdict, bench_of, judge
+from rtl.registry import verification_of
 from rtl.synthesis.flat_netlist import FlatNetlist, Instance, flatten
 from rtl.synthesis.gate_simulation import GateSimulation, idle, run_gates
 from rtl.synthesis.gates import Energy
@@ -41,12 +40,6 @@ GATE_CYCLES_PER_SECOND = 40e6
 
 MOST_GATES = 2_000_000
 """A netlist takes some 2 kB of memory for each while it is read."""
-
-LEAST_GATES_PER_PE_BIT = 40
-"""A PE has more for each bit of its operands (8-bit ones 600 in all with Debian's osu018)."""
-
-LEAST_GATES_PER_CROSSING_BIT = 0.5
-"""Of SCNN's AND-OR crossbar, for each product and place of a queue: a cell takes two ways."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,20 +202,9 @@ class PowerMeter:
 
 def refuse_hopeless(case: Case) -> None:
     """Raise `InputError` for a case that is too large whatever it is mapped to."""
-    gates = _least_gates(case.design)
+    gates = verification_of(case.design).least_gates(case.design)
     _refuse_large(case.design, gates, "at least ")
     _refuse_long(case, case.answer().cycles, gates, "at least")
-
-
-def _least_gates(design: CoreDesign | Scnn) -> int:
-    """Gates that a design has in any library."""
-    if isinstance(design, CoreDesign):
-        operand_bits = design.data_ports[0].lane_bits[0]
-        return design.macs_per_cycle * operand_bits * LEAST_GATES_PER_PE_BIT
-    pe_bits = design.multipliers * design.operand_bits
-    crossings = design.multipliers * design.banks * design.bank_queue
-    crossbar = crossings * design.accumulator_bits * LEAST_GATES_PER_CROSSING_BIT
-    return pe_bits * LEAST_GATES_PER_PE_BIT + int(crossbar)
 
 
 def _refuse_large(design: Design, gates: int, how_sure: str = "") -> None:

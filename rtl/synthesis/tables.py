@@ -11,10 +11,11 @@ __all__ = ["class_table", "closing", "heading", "hierarchy_table", "memory_table
 
 
 def _table(title: str, first: str, *numbers: str) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first)
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table.collapse_padding, table.pad_edge = True, False  # room for names at 80 columns
+    table.add_column(first, overflow="fold")
     for name in numbers:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     return table
 
 

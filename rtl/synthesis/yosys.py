@@ -11,7 +11,6 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 from energy_models.errors import EnergyError
 from rtl.synthesis.liberty import CellLibrary
 from rtl.toolchain import run_yosys
+from workloads.threads import in_threads
 
 __all__ = ["CLASSES", "FLOW", "Mapped", "class_module", "map_to_cells", "write_netlist"]
 
@@ -88,13 +88,11 @@ def map_to_cells(
     (folder / "library.lib").write_bytes(_plain_text(library.path))
     names = ("whole", "split") if split else ("whole",)
     meter = _Meter(names, progress)
-    with ThreadPoolExecutor(len(names)) as pool:
-        runs = [
-            pool.submit(run_yosys, _passes(name, library, top), folder, meter.watcher(name))
-            for name in names
-        ]
-        for run in runs:
-            run.result()
+
+    def run(name: str) -> None:
+        run_yosys(_passes(name, library, top), folder, meter.watcher(name))
+
+    in_threads(run, names)
     return Mapped(**{name: _read(folder / f"{name}.json", library) for name in names})
 
 

@@ -80,10 +80,11 @@ def test_events_are_the_intervals() -> None:
         assert event["dur"] == pytest.approx(one.cycles * 1e6 / EDGE_16.clock_hz, abs=1e-3)
     heads = [event["name"] for event in events if event["cat"] == LAYERS]
     assert heads == ["größe", "second"]
-    product = Network(name="one", layers=(MatMul(name="product", m=3, n=4, k=5),), source="here")
+    product = Network(name="one", layers=(MatMul(name="product", m=3, n=4, k=1),), source="here")
     (stream,) = (e for e in trace(EDGE_16, product)[0]["traceEvents"] if e.get("cat") == ARRAY)
-    ranges = ("pixel_rows", "pixel_columns", "filters", "channels")
-    assert [stream["args"][name] for name in ranges] == ["0 to 0", "0 to 2", "0 to 3", "0 to 4"]
+    ranges = ("groups", "images", "pixel_rows", "pixel_columns", "filters", "channels")
+    shown = ["0 to 0", "0 to 0", "0 to 0", "0 to 2", "0 to 3", "0 to 0"]
+    assert [stream["args"][name] for name in ranges] == shown
     macs = [event["args"]["macs"] for event in events if event["cat"] == ARRAY]
     assert sum(macs) == 2 * PRODUCT.macs
 

@@ -74,16 +74,19 @@ def test_outputs_that_cannot_be_written(archsim: Call, words: Any, tmp_path: Pat
         message = f"{path} cannot be written: {tmp_path / 'file'} is not a folder"
         assert refused(archsim(*words, "-o", path)) == message
     for path in ("file", ".", "dangling"):
-        assert refused(archsim(*words, "-o", path)) == f"{path} exists; give a name that does not"
+        assert (
+            refused(archsim(*words, "-o", path))
+            == f"{path} exists; give a name that does not, or say --force"
+        )
     long = f"{'x' * 300}.v"
-    assert "File name too long" in refused(archsim(*words, "-o", long))
+    assert "a name has at most 255 bytes, not 302" in refused(archsim(*words, "-o", long))
     assert {path.name for path in tmp_path.iterdir()} == {"file", "dangling"}
     assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_unknown_names(archsim: Call) -> None:
     assert refused(archsim("show", "edge16")).startswith(
-        "no design 'edge16'; did you mean edge-16?"
+        "nothing is called 'edge16'; did you mean edge-16?"
     )
     assert refused(archsim("run", "tpu_v1", "alexnet")).startswith(
         "no design 'tpu_v1'; did you mean tpu-v1?"
@@ -95,13 +98,38 @@ def test_unknown_names(archsim: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("frob",), ("run",), ("list", "cats"), ("run", "edge-16", "alexnet", "--bogus")]
+    ("words", "line"),
+    [
+        ("runn edge-16", "no command 'runn'; did you mean run?"),
+        ("frob", "no command 'frob'; known: characterize, compare, "),
+        ("run", "missing argument 'DESIGN'; see archsim run --help"),
+        ("run edge-16 alexnet --timing", "no such option: --timing (Possible options: "),
+        ("run edge-16 alexnet --seed one", "invalid value for '--seed': "),
+        (
+            "list cats",
+            "invalid value for '[designs|workloads|technologies]': 'cats' is not one of ",
+        ),
+        ("run alexnet edge-16", "alexnet is a workload; the design is named before it"),
+        ("run edge-16 alexnet --set offchip.latency_cycles=1", "did you mean off_chip?"),
+        ("run edge-16 alexnet --report page.pdf", "page.pdf must end in .html"),
+        ("show 45nn", "nothing is called '45nn'; did you mean 45nm"),
+        ("show alexnit", "nothing is called 'alexnit'; did you mean alexnet? "),
+    ],
 )
-def test_usage_errors(archsim: Call, words: tuple[str, ...]) -> None:
-    said = archsim(*words)
-    assert (said.code, said.out) == (2, "")
-    assert "Usage: archsim" in said.err
-    assert "Traceback" not in said.err
+def test_what_is_mistyped(archsim: Call, words: str, line: str) -> None:
+    assert line in refused(archsim(*words.split()))
+
+
+def test_show_takes_what_list_lists(archsim: Call) -> None:
+    listed = json.loads(good(archsim("list", "--json")))
+    assert set(listed) == {"designs", "workloads", "technologies"}
+    for rows in listed.values():
+        for name in [row["name"] for row in rows]:
+            said = archsim("show", name)
+            if said.code:
+                assert "which is not installed: `pip install " in refused(said)
+            else:
+                assert good(said)
 
 
 def test_an_interrupt(archsim: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -112,7 +140,8 @@ def test_an_interrupt(archsim: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
     monkeypatch.setattr(run, "save", interrupted)
     said = archsim("run", "edge-16", "alexnet", "--timing-only", "-o", "out")
-    assert (said.code, said.out, said.err) == (130, "", "")
+    interrupted_line = "archsim: interrupted; nothing was left half written\n"
+    assert (said.code, said.out, said.err) == (130, "", interrupted_line)
     assert not list(tmp_path.iterdir())
 
 
@@ -120,7 +149,7 @@ def test_faults_of_ours_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) ->
     def broken() -> None:
         raise ModuleNotFoundError("no", name="archsim.lost")
 
-    monkeypatch.setattr(command_line, "application", lambda: lambda prog_name: broken())
+    monkeypatch.setattr(command_line, "_run", broken)
     with pytest.raises(ModuleNotFoundError):
         command_line.main()
 

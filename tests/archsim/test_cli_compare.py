@@ -142,7 +142,7 @@ def test_csv(compare: Call, base: NetworkResult, other: NetworkResult, tmp_path:
     pd.testing.assert_frame_equal(read, frame, check_exact=True)
     assert f",network,total,cycles,cycles,{base.cycles},{other.cycles}," in file.read_text()
     again = refused(compare("a.json", "b", "--csv", "deep/out.csv"))
-    assert again == "deep/out.csv exists; give a name that does not"
+    assert again == "deep/out.csv exists; give a name that does not, or say --force"
 
 
 @pytest.mark.parametrize("width", [50, 60, 80, 100, 160])
@@ -171,7 +171,7 @@ def test_tables_fit_the_terminal(base: NetworkResult, other: NetworkResult, widt
          "b/layers.csv is not a JSON file: Expecting value: line 1 column 1 (char 0)"),
         ("a.json b --layers many", "--layers must be a whole number or all, not 'many'"),
         ("a.json b --layers -1", "--layers must not be negative, not -1"),
-        ("a.json b --csv a.json", "a.json exists; give a name that does not"),
+        ("a.json b --csv a.json", "a.json exists; give a name that does not, or say --force"),
     ],
 )  # fmt: skip
 def test_it_refuses(compare: Call, words: str, message: str) -> None:
@@ -181,5 +181,5 @@ def test_it_refuses(compare: Call, words: str, message: str) -> None:
 def test_what_is_no_result(compare: Call, tmp_path: Path) -> None:
     (tmp_path / "odd.json").write_text('{"archsim": "0.1.0", "cycles": 3}')
     assert refused(compare("a.json", "odd.json")) == (
-        f"odd.json is not a result that archsim {VERSION} can read: where is missing"
+        f"odd.json is not a result that archsim {VERSION} can read: design_name is missing"
     )

@@ -112,8 +112,13 @@ def test_a_model_has_its_own_values(archsim: Call, model: Path) -> None:
         }
     without = record(archsim, model, "--layer", "second")
     assert [one["layer"] for one in without["tensors"]] == ["second", "second"]
-    assert {one["origin"] for one in without["tensors"]} == {"drawn"}
-    assert "none of a trained network" in without["tensors_are"]
+    assert [one["origin"] for one in without["tensors"]] == ["real", "drawn"]
+    assert without["tensors_are"].startswith("weights of the model; activations drawn (normal, ")
+    given = next(one for one in found["tensors"] if one["layer"] == "second")
+    assert without["tensors"][0]["bits"] == given["bits"]
+    drawn = record(archsim, model, "--layer", "second", "--operands", "synthetic")
+    assert {one["origin"] for one in drawn["tensors"]} == {"drawn"}
+    assert "none of a trained network" in drawn["tensors_are"]
 
 
 def test_the_table_says_what_is_real(archsim: Call, model: Path) -> None:
@@ -126,7 +131,7 @@ def test_the_table_says_what_is_real(archsim: Call, model: Path) -> None:
     assert f"{total['bits']['fpc'] / total['values']:.3f}" in line
     assert f"{100 * total['bits']['fpc'] / total['bits']['raw']:.1f}" in line
     drawn_ones = good(archsim("compress", model, "--density", 0.5, "--zero-width"))
-    assert "all drawn (normal, density 0.5, seed 0)" in drawn_ones
+    assert "activations drawn (normal, density 0.5, seed 0)" in drawn_ones
     assert "codes of no width" in drawn_ones
 
 

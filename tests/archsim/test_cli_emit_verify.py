@@ -26,11 +26,11 @@ def test_emit(archsim: Call, tmp_path: Path) -> None:
     assert (manifest["design"]["rows"], manifest["top"]) == (2, "top")
     before = (build / "core.v").stat().st_mtime_ns
     again = archsim("emit", "edge-16", *SMALL, "-o", "build/core.v")
-    assert refused(again) == "build/core.v exists; give a name that does not"
+    assert refused(again) == "build/core.v exists; give a name that does not, or say --force"
     assert (build / "core.v").stat().st_mtime_ns == before
     (build / "other.json").write_text("mine")
     other = archsim("emit", "edge-16", *SMALL, "-o", "build/other.v")
-    assert refused(other) == "build/other.json exists; give a name that does not"
+    assert refused(other) == "build/other.json exists; give a name that does not, or say --force"
     assert not (build / "other.v").exists()
     assert (build / "other.json").read_text() == "mine"
 
@@ -91,7 +91,7 @@ def test_emit_refuses(archsim: Call, tmp_path: Path) -> None:
         said = archsim("emit", "edge-16", *SMALL, "--top", top, "-o", "core.v")
         assert refused(said) == f"top must be a Verilog identifier, not {top!r}"
     said = archsim("emit", "edge-16", *SMALL, "-o", "core.json")
-    assert refused(said) == "core.json is the name of the manifest; give a .v file"
+    assert refused(said) == "core.json must end in .v"
     assert not list(tmp_path.iterdir())
 
 

@@ -71,13 +71,35 @@ def test_voltages(archsim: Call) -> None:
     )
     assert low["arithmetic"] == pytest.approx(0.64 * full["arithmetic"], rel=0.05)
     assert low["DRAM"] == full["DRAM"]
-    assert sram["SRAM"] == pytest.approx(0.695 * full["SRAM"])
+    assert sram["memories"] == pytest.approx(0.695 * full["memories"])
+
+
+def test_memories_below_their_lowest_voltage_have_no_bit_errors(
+    archsim: Call, tmp_path: Path
+) -> None:
+    """Whoever reads table, JSON, saved result or report is told; and nobody at full voltage."""
+    said = "no bit errors are injected"
+    for voltage, told in (("0.848", True), ("1", False)):
+        words = ("--sram-voltage", voltage)
+        folder = tmp_path / voltage
+        table = good(archsim(*RUN, *words, "-o", str(folder), "--report", f"{folder}.html"))
+        record = json.loads(good(archsim(*RUN, *words, "--json")))
+        saved = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        page = Path(f"{folder}.html").read_text(encoding="utf-8")
+        for text in (" ".join(table.split()), page):
+            assert (f"SRAMs at {voltage} of" in text and said in text) == told
+        for one in (record, saved):
+            assert (said in one["energy"].get("not_injected", "")) == told
 
 
 def test_bad_input(archsim: Call, tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text('name = "bad"\nnode_nm = 45\n')
+    (tmp_path / "old.html").touch()
     cases = {
         ("--technology", "45"): "no technology '45'; did you mean 45nm?",
+        ("--technology", "28nm"): (
+            "no technology '28nm'; known: 130nm, 16nm, 180nm, 45nm, 7nm, eyeriss-relative"
+        ),
         ("--technology", "bad.toml"): "bad.toml: title is missing",
         ("--technology", "none", "--voltage", "1"): (
             "--voltage and --sram-voltage need a technology, not --technology none"
@@ -86,7 +108,7 @@ def test_bad_input(archsim: Call, tmp_path: Path) -> None:
             "an SRAM's supply must be 0.757 to 1 of its minimum voltage, not 0.5"
         ),
         ("--voltage", "-1"): "45nm: voltage_v must be positive, not -1.0",
-        ("--report", "bad.toml"): "bad.toml exists; give a name that does not",
+        ("--report", "old.html"): "old.html exists; give a name that does not, or say --force",
     }
     for words, message in cases.items():
         assert refused(archsim(*RUN, *words)) == message

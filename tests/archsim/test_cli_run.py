@@ -72,14 +72,26 @@ def test_the_table_fits_the_terminal(width: int) -> None:
     assert any("no room for" in line for line in legend) == (width < 160)
 
 
-def test_long_names_keep_their_ends() -> None:
+@pytest.mark.parametrize("width", [20, 40, 80, 130])
+def test_no_name_and_no_figure_is_cut(width: int) -> None:
+    """Long names go on in the next line; columns without room are named below the table."""
     result = simulate(EDGE_16, builtin("alexnet"))
-    long = replace(result.layers[0], name="/backbone/stage.1/stage.1.0/branch/conv2/Conv")
-    console = Console(width=80, force_terminal=True, color_system=None)
-    table, _ = layer_table(replace(result, layers=(long, *result.layers[1:])), console)
+    name = "/backbone/stage.1/stage.1.0/branch/conv2/Conv_that_no_terminal_has_room_for"
+    long = replace(result.layers[0], name=name)
+    console = Console(width=width, force_terminal=True, color_system=None)
+    table, legend = layer_table(replace(result, layers=(long, *result.layers[1:])), console)
     with console.capture() as capture:
         console.print(table)
-    assert "branch/conv2/Conv " in capture.get()
+    lines = capture.get().splitlines()
+    assert "…" not in capture.get()
+    assert max(map(len, lines)) <= width
+    head = next(line for line in lines if "layer" in line)
+    first = [line[: head.index("cycles")] if "cycles" in head else line for line in lines]
+    assert name in "".join(part.split(" ")[1] for part in first if part[1:2].strip())
+    if width >= 40:
+        assert f"{long.cycles:,}" in capture.get()
+    missing = [one for one in ("serial", "tiles", "drain") if one not in head]
+    assert all(any(one in line for line in legend) for one in missing)
 
 
 def test_run_json(archsim: Call) -> None:
@@ -113,15 +125,18 @@ def test_run_with_values_writes_a_folder(archsim: Call, tmp_path: Path) -> None:
     tables = {f"{name}.{kind}" for name in TABLES for kind in ("csv", "parquet")}
     assert {path.name for path in folder.iterdir()} == {"result.json", "ofmaps.npz", *tables}
     record = json.loads((folder / "result.json").read_text())
-    scheme = "synthetic, uniform, density 0.5, seed 3, 8 bits"
-    assert [layer["operands"] for layer in record["layers"]] == [scheme]
+    (layer,) = record["layers"]
+    assert layer["operands"].startswith(
+        "weights of the file, activations drawn (synthetic, uniform, density 0.5, seed 3, 8 bits)"
+    )
+    assert (layer["weight_origin"], layer["ifmap_origin"]) == ("file", "drawn")
     assert record["seed"] == 3
     header, row = (folder / "layers.csv").read_text().splitlines()
     assert header.startswith("name,kind,macs,cycles")
     assert row.startswith("node,conv2d,")
     with np.load(folder / "ofmaps.npz") as arrays:
         assert arrays["node"].shape == (2, 4, 6, 6)
-    assert refused(archsim(*words)) == "out/first exists; give a name that does not"
+    assert refused(archsim(*words)) == "out/first exists; give a name that does not, or say --force"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["first"]
 
 
@@ -152,7 +167,26 @@ def test_a_tiling_by_hand(archsim: Call, tmp_path: Path) -> None:
         "filters": 16,
         "channels": 96,
         "order": "filters_outer",
+        "images": 1,
+        "groups": 1,
     }
+
+
+def test_groups_side_by_side_by_hand(archsim: Call, tmp_path: Path) -> None:
+    sizes = "pixel_rows = 4\npixel_columns = 56\nfilters = 8\nchannels = 8\ngroups = 8\n"
+    (tmp_path / "tiles.toml").write_text(f'["block2.2/depthwise"]\n{sizes}')
+    words = ("run", "edge-16", "mobilenetv2", "--timing-only", "--tiling", "tiles.toml")
+    layers = json.loads(good(archsim(*words, "--json")))["layers"]
+    tilings = {layer["name"]: layer["tiling"] for layer in layers if layer["tiling"]}
+    assert tilings["block2.2/depthwise"]["groups"] == 8
+    assert tilings["block2.1/depthwise"]["groups"] == 16
+    table = good(archsim(*words))
+    head = next(line for line in table.splitlines() if "cycles" in line)
+    row = next(line for line in table.splitlines() if "block2.2/depthwise " in line)
+    assert head.split()[-1] == "groups"
+    assert row.split()[-1] == "8"
+    assert "groups: of the layer that lie side by side on the array" in table
+    assert "groups" not in good(archsim("run", "edge-16", "squeezenet1.1", "--timing-only"))
 
 
 def test_unsupported_operators_are_recorded_if_asked(archsim: Call, tmp_path: Path) -> None:
@@ -187,6 +221,9 @@ def test_unsupported_operators_are_recorded_if_asked(archsim: Call, tmp_path: Pa
          "--prune is of real weights, and those of alexnet are drawn: say --density"),
         ("--density nan", "--density must be above 0 and at most 1, not nan"),
         ("--seed -1", "--seed must not be negative, not -1"),
+        ("--batch 0", "--batch must be from 1 to 65535, not 0"),
+        ("--batch -8", "--batch must be from 1 to 65535, not -8"),
+        ("--batch 65536", "--batch must be from 1 to 65535, not 65536"),
         ("--dim batch=1", "--dim is for ONNX files; alexnet is built in"),
         ("--input in.npz", "--input is for ONNX files; alexnet is built in"),
         ("--operands real", "alexnet has shapes only: real operands need an ONNX file with "
@@ -212,11 +249,13 @@ def test_a_layer_that_fits_in_no_tiling(archsim: Call, tmp_path: Path) -> None:
         ("[conv1\n", " is not a TOML file: Expected ']' at the end of a table declaration "
          "(at line 1, column 7)"),
         ("conv1 = 3", ": [conv1] must be a table of pixel_rows, pixel_columns, filters, channels, "
-         "order"),
+         "order, images, groups"),
         ("[conv1]\nfilter = 3", ": [conv1] has no 'filter'; did you mean filters?"),
         ("[conv1]\npixel_rows = 3", ": [conv1]: pixel_columns is missing"),
         ("conv1={pixel_rows=0,pixel_columns=1,filters=1,channels=1}",
          ": [conv1]: pixel_rows must be positive, not 0"),
+        ("conv1={pixel_rows=1,pixel_columns=1,filters=1,channels=1,images=0}",
+         ": [conv1]: images must be positive, not 0"),
         ("conv1={pixel_rows=1,pixel_columns=1,filters=1,channels=1,order='up'}",
          ": [conv1]: order must be pixels_outer or filters_outer, not 'up'"),
     ],

@@ -15,13 +15,14 @@ from archsim.activity import (
     ARRAY_WAITS,
     LAYERS,
     LOADERS,
-    OFMAP_PORT,
+    WRITES,
     layer_activity,
 )
 from archsim.designs.systolic import EDGE_16
-from archsim.simulate import simulate, time_layer
+from archsim.simulate import simulate
+from archsim.tile_timing import time_layer
 from archsim.timeline import timeline
-from archsim.waves import FIRST_CYCLE_PS, PERIOD_PS
+from archsim.wave_clock import WaveClock
 from workloads.builtin import builtin
 from workloads.layers import Conv2d
 from workloads.packaged import packaged_names
@@ -93,7 +94,7 @@ def test_files_of_a_layer(archsim: Call, model: str) -> None:
     assert "lane_7 $end" in text
     cycles = layer_activity(replace(EDGE_16, rows=8), _second()).cycles
     ends = [line for line in text.splitlines() if line.startswith("#")]
-    assert ends[-1] == f"#{FIRST_CYCLE_PS + PERIOD_PS * cycles}"
+    assert ends[-1] == f"#{WaveClock(clock_hz=EDGE_16.clock_hz).cycle(cycles)}"
     names = {path.name for path in Path().iterdir()}
     assert names == {model, "inputs.npz", "new", "second.vcd"}
 
@@ -114,8 +115,8 @@ def test_operands_decide_the_payloads_and_nothing_else(archsim: Call, model: str
         assert summary["vcd"]["bytes"] == path.stat().st_size
         return path.read_text()
 
-    first, same = vcd(), vcd("--operands", "synthetic", "--seed", 0)
-    others = [vcd("--seed", 1), vcd("--input", "inputs.npz")]
+    first, same = vcd(), vcd("--operands", "auto", "--seed", 0)
+    others = [vcd("--seed", 1), vcd("--input", "inputs.npz"), vcd("--operands", "synthetic")]
     assert first == same
     assert "lane_" not in first
     strobes = [line for line in first.splitlines() if line[0] in "#01"]
@@ -136,7 +137,7 @@ def test_perfetto_of_a_network(archsim: Call) -> None:
     }
     intervals = list(timeline(EDGE_16, builtin("alexnet")))
     assert sum(event["ph"] == "X" for event in events) == len(intervals)
-    ends = [one.end_cycle for one in intervals if one.unit == OFMAP_PORT]
+    ends = [one.end_cycle for one in intervals if one.unit == WRITES]
     assert ends[-1] == summary["cycles"]
 
 
@@ -163,11 +164,11 @@ def test_tilings_of_a_file(archsim: Call) -> None:
         ),
         (
             "edge-16 alexnet --perfetto taken",
-            "taken exists; give a name that does not",
+            "taken exists; give a name that does not, or say --force",
         ),
         (
             "edge-16 alexnet --perfetto new.json --vcd taken",
-            "taken exists; give a name that does not",
+            "taken exists; give a name that does not, or say --force",
         ),
         (
             "edge-16 alexnet --perfetto same --vcd same",

@@ -11,22 +11,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archsim.codecs.boveda import BovedaFormat, encode
-from archsim.compressed_memory import Boveda
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
-from archsim.core import schedule as sc
-from archsim.core.compressed_fit import fit_tiling, stored_tiles
+from archsim.core import plan as pn
+from archsim.core.choice import find_tiling
 from archsim.core.core_design import CoreDesign
+from archsim.core.gaps import NO_GAPS
+from archsim.core.operand_fit import fit_tiling, stored_tiles
 from archsim.core.problem import Tiling
-from archsim.core.tiling import find_tiling
+from archsim.core.schedule import schedule
 from archsim.core.walk import walk
 from archsim.designs.registry import design_from_record, design_record, with_settings
 from archsim.designs.systolic import DATAFLOWS, EDGE_16, Systolic
 from archsim.designs.tensorcore import TensorCore
 from archsim.designs.vsq import VSQ_16
 from archsim.errors import InputError
-from archsim.memory import Plain
-from archsim.simulate import plan_tiling, simulate, time_layer
+from archsim.memories.boveda.scratchpad import Boveda
+from archsim.memory import Plain, Use
+from archsim.simulate import simulate
+from archsim.tile_timing import plan_tiling, time_layer
 from workloads.layers import Conv2d, Layer, MatMul, Network
 from workloads.operands import Operands, synthetic
 
@@ -92,7 +95,8 @@ def test_what_a_design_may_not_compress() -> None:
     with pytest.raises(InputError, match="weight_memory of a vsq core must be plain: its words"):
         replace(VSQ_16, weight_memory=memory)
     with pytest.raises(InputError, match=r"must all be of 4, 8 or 16 bits, not of 4, 6"):
-        memory.check_word((4,) * 16 + (6,))
+        bits, signed = (4,) * 16 + (6,), (True,) * 17
+        memory.check(Use(name="w", field="w_memory", lane_bits=bits, lane_signed=signed))
     with pytest.raises(InputError, match="ifmap_memory holds 16 bytes, but two halves"):
         Systolic(ifmap_memory=Boveda(capacity_bytes=16, group=16, expansion=64))
 
@@ -161,7 +165,8 @@ def test_every_tile_fits_and_no_word_is_forgotten(dataflow: Any) -> None:
         counts = tiles[tiles[:, load] == 1, size]
         parts = np.split(words[name], np.cumsum(counts)[:-1])
         most = max(_brute_force(part, 16) for part in parts)
-        assert most == found[name].most_rows <= design.memory(name).sure_depth(64)
+        tiles_of: Any = found[name]
+        assert most == tiles_of.most_rows <= design.memory(name).sure_depth(64)
         assert counts.max() <= design.depth(name)
 
 
@@ -240,7 +245,8 @@ def test_bits_stored_are_rows_and_directories() -> None:
     operands = narrow(layer, 2)
     problem = design.numerics.problem(layer)
     tiling = Tiling(pixel_rows=1, pixel_columns=16, filters=8, channels=8)
-    found = stored_tiles(design, problem, tiling, design.numerics.stored(layer, operands))["ifmap"]
+    arrays = design.numerics.stored(layer, operands)
+    found: Any = stored_tiles(design, problem, tiling, arrays)["ifmap"]
     assert (found.words.tolist(), found.plain_bits) == ([16], 16 * 64)
     assert found.rows.tolist() == [[6]]  # a word in 3 bits: −2 is among the values
     assert found.stored_bits == 6 * 64 + (6 + 16 * 3)
@@ -278,11 +284,11 @@ def test_latencies(ifmap: bool, weight: bool) -> None:
     assert difference[mc.RESULT_LATENCY] == late
     tiling = Tiling(pixel_rows=3, pixel_columns=12, filters=16, channels=16)
     tiles = walk(design.numerics.problem(CONV).vector(), tiling.vector(), vector)
-    ports = np.zeros((5, 4), np.int64)
-    plan = sc.schedule(tiles, vector, ports, sc.NO_GAPS)
+    ports = np.zeros((5, pn.SERVICE_COLUMNS), np.int64)
+    plan = schedule(tiles, vector, ports, NO_GAPS)
     for name, load, ready, loaded, words in (
-        ("ifmap", cmd.LOAD_IFMAP, sc.IFMAP_READY, sc.IFMAP_LOADED, cmd.IFMAP_WORDS),
-        ("weight", cmd.LOAD_WEIGHT, sc.WEIGHT_READY, sc.WEIGHT_LOADED, cmd.WEIGHT_WORDS),
+        ("ifmap", cmd.LOAD_IFMAP, pn.IFMAP_READY, pn.IFMAP_LOADED, cmd.IFMAP_WORDS),
+        ("weight", cmd.LOAD_WEIGHT, pn.WEIGHT_READY, pn.WEIGHT_LOADED, cmd.WEIGHT_WORDS),
     ):
         mine = tiles[:, load] == 1
         wait = plan[mine, loaded] - plan[mine, ready] - tiles[mine, words]
@@ -297,9 +303,9 @@ def test_halves_are_freed_behind_the_last_read(dataflow: Any) -> None:
     layer = MatMul(name="m", m=4, n=64, k=64)
     tiling = Tiling(pixel_rows=1, pixel_columns=4, filters=64, channels=8)
     tiles = walk(design.numerics.problem(layer).vector(), tiling.vector(), design.machine)
-    ports = np.zeros((5, 4), np.int64)
-    plan = sc.schedule(tiles, design.machine, ports, sc.NO_GAPS)
-    ready, used = plan[2:, sc.IFMAP_READY], plan[:-2, sc.STREAM_END]
+    ports = np.zeros((5, pn.SERVICE_COLUMNS), np.int64)
+    plan = schedule(tiles, design.machine, ports, NO_GAPS)
+    ready, used = plan[2:, pn.IFMAP_READY], plan[:-2, pn.STREAM_END]
     if dataflow != "input_stationary":
         assert (ready >= used + 3).all() and (ready == used + 3).any()
 

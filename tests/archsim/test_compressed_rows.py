@@ -13,22 +13,24 @@ from tensorcore_designs import random_design as random_tensor_core
 
 from archsim.codecs.boveda_format import BovedaFormat
 from archsim.codecs.boveda_kernels import measure
-from archsim.compressed_memory import Boveda
-from archsim.core import actions, compressed_rows
+from archsim.core import actions
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
-from archsim.core.actions import ROW_ACTIONS
-from archsim.core.compressed_fit import stored_tiles
-from archsim.core.compressed_ifmap import piece_bits
-from archsim.core.compressed_rows import row_actions, row_bounds
 from archsim.core.numerics import Drawing
+from archsim.core.operand_fit import action_bounds, stored_tiles, value_actions
 from archsim.core.problem import Tiling
-from archsim.core.walk import walk
+from archsim.core.walk import walk_layer
 from archsim.designs.systolic import DATAFLOWS, EDGE_16, Systolic
 from archsim.energy import account, action_counts
+from archsim.memories.boveda import rows as compressed_rows
+from archsim.memories.boveda.ifmap_walk import piece_bits
+from archsim.memories.boveda.scratchpad import Boveda
+from archsim.memories.boveda.store import ROW_ACTIONS
 from archsim.numbers import IntArray
-from archsim.simulate import plan_tiling, simulate
-from rtl.cases import Draw, random_case
+from archsim.simulate import simulate
+from archsim.tile_timing import plan_tiling
+from rtl import tile_cases
+from rtl.cases import Draw
 from rtl.tile_conformance import TileCase, free_services
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import synthetic
@@ -48,9 +50,7 @@ def random_tile_case(number: int) -> TileCase:
     draw = Draw(17, number)
     tensor = number >= CASES - TENSOR_CORES
     design = with_compressed(draw, random_tensor_core(draw)) if tensor else random_design(draw)
-    case = random_case(17, number, design, longest_words=1500)
-    assert isinstance(case, TileCase)
-    return case
+    return tile_cases.random_tile_case(17, number, design, 1500)
 
 
 def larger_case(number: int) -> TileCase:
@@ -64,12 +64,15 @@ def larger_case(number: int) -> TileCase:
         ifmap_memory=memory,
         weight_memory=replace(memory, group=1),
     )
-    layer = replace(CONV, channels=draw.whole(1, 4), dilation_width=draw.whole(1, 2))
+    layer = replace(
+        CONV, channels=draw.whole(1, 4), dilation_width=draw.whole(1, 2), batch=draw.whole(1, 3)
+    )
     operands = design.numerics.synthetic(layer, Drawing(seed=number, density=draw.rng.random()))
     operands = replace(operands, ifmap=operands.ifmap >> draw.whole(0, 6))
     tiling = Tiling(
-        pixel_rows=draw.whole(1, 6), pixel_columns=draw.whole(1, 6), filters=12, channels=4
-    )
+        pixel_rows=draw.whole(1, 6), pixel_columns=draw.whole(1, 6), filters=12, channels=4,
+        images=draw.whole(1, 3),
+    )  # fmt: skip
     return TileCase(
         design=design, layer=layer, tiling=tiling, operands=operands, services=free_services()
     )
@@ -84,10 +87,10 @@ def counted(case: TileCase) -> dict[str, int]:
     """By the kernels."""
     design, numerics = case.design, case.design.numerics
     problem, taken = numerics.problem(case.layer), numerics.take(case.layer, case.operands)
-    tiles = walk(problem.vector(), case.tiling.vector(), design.machine)
+    tiles = walk_layer(problem, case.tiling, design.machine)
     arrays = numerics.stored(case.layer, taken)
     found = stored_tiles(design, problem, case.tiling, arrays)
-    return row_actions(design, found) | actions.count_entry_writes(tiles, design.stores)
+    return value_actions(design, found) | actions.count_store_writes(tiles, design.stores)
 
 
 def plainly(case: TileCase) -> dict[str, int]:
@@ -111,10 +114,11 @@ def _ways(case: TileCase) -> set[str]:
     design = case.design
     if "ifmap" not in design.stores:
         return set()
-    store, chunk = design.stores["ifmap"], int(design.machine[mc.CHUNK])
+    store: Any = design.stores["ifmap"]
+    chunk = int(design.machine[mc.CHUNK])
     problem = design.numerics.problem(case.layer)
     found: set[str] = set()
-    for row in walk(problem.vector(), case.tiling.vector(), design.machine):
+    for row in walk_layer(problem, case.tiling, design.machine):
         lanes = 1 << piece_bits(row, store.form.group, chunk)
         whole = "words" if lanes == store.lanes else "groups"
         found.add(whole if lanes == store.form.group else "pieces")
@@ -206,7 +210,7 @@ FAULTS: dict[str, Any] = {
     "every weight tile is loaded": _changed("walk_weights", _uses(1, 1)),
     "weights in one step": _changed("walk_weights", _uses(2, 1)),
     "entries are written with every word": _changed(
-        "count_entry_writes",
+        "count_store_writes",
         lambda kernel, tiles, stores: kernel(
             tiles,
             {
@@ -216,14 +220,14 @@ FAULTS: dict[str, Any] = {
         ),
     ),
     "entries are written once for all columns": _changed(
-        "count_entry_writes",
+        "count_store_writes",
         lambda kernel, tiles, stores: kernel(
             tiles, {name: replace(one, lanes=one.form.group) for name, one in stores.items()}
         ),
     ),
-    "a tile's short unit has no entry": _changed("count_entry_writes", _whole_units),
+    "a tile's short unit has no entry": _changed("count_store_writes", _whole_units),
     "entries of tiles that stay are written": _changed(
-        "count_entry_writes", lambda kernel, tiles, *rest: kernel(_all_loaded(tiles), *rest)
+        "count_store_writes", lambda kernel, tiles, *rest: kernel(_all_loaded(tiles), *rest)
     ),
     "rows are written once for all lanes": lambda monkeypatch: monkeypatch.setattr(
         compressed_rows, "_written", lambda *_: 0
@@ -290,7 +294,7 @@ def test_counts_are_bounded_and_priced(density: float) -> None:
     exact = simulate(BOTH, network, operands=operands, tilings=tiling)
     bound = simulate(BOTH, network, tilings=tiling)
     names = [f"{name}_{what}" for name in ("ifmap", "weight") for what in ROW_ACTIONS]
-    most = row_bounds(BOTH, action_counts(bound.layers[0]))
+    most = action_bounds(BOTH, action_counts(bound.layers[0]))
     known = {"ifmap_entry_write", "weight_entry_write"}
     assert set(most) == set(names) and set(names) & set(bound.layers[0].actions) == known
     for name in names:

@@ -156,7 +156,7 @@ def test_derived_latencies(dataflow: Any, operand: int, array: int) -> None:
     assert design.operand_latency_cycles == operand
     assert design.array_latency_cycles == array
     assert design.result_latency_cycles == operand + array
-    assert design.output_latency_cycles == 4
+    assert design.output_latency_cycles == 5
     assert design.output_queue_depth > design.output_latency_cycles
 
 
@@ -286,7 +286,11 @@ def test_settings() -> None:
         ("", "a setting is key=value, not ''"),
         ("rwos=3", "the design has no 'rwos'; did you mean rows?"),
         ("rows.more=3", "the design has no 'rows.more'; did you mean rows?"),
-        ("memory.x=3", "the design has no 'memory.x'; did you mean ifmap_memory?"),
+        (
+            "memory.x=3",
+            "the design has no 'memory.x'; did you mean bias_memory or ifmap_memory or "
+            "weight_memory?",
+        ),
         ("off_chip.burst=3", "the design: off_chip has no 'burst'; did you mean burst_bytes?"),
         ("rows=", "the design: rows must be a whole number, not ''"),
         ("rows=many", "the design: rows must be a whole number, not 'many'"),

@@ -85,14 +85,14 @@ def test_voltage_scales_logic_and_memories_and_not_dram(result: NetworkResult) -
     low = account(result, load_technology("130nm", voltage_v=1.44))
     assert low.by_group["DRAM"] == full.by_group["DRAM"]
     assert low.by_group["arithmetic"] == pytest.approx(0.64 * full.by_group["arithmetic"])
-    assert low.by_group["SRAM"] < 0.8 * full.by_group["SRAM"]
+    assert low.by_group["memories"] < 0.8 * full.by_group["memories"]
 
 
 def test_srams_below_their_minimum_voltage(result: NetworkResult) -> None:
     full = account(result, "45nm")
     low = account(result, load_technology("45nm", sram_relative_voltage=0.848))
-    assert low.by_group["SRAM"] == pytest.approx(0.695 * full.by_group["SRAM"])
-    others = set(full.by_group) - {"SRAM"}
+    assert low.by_group["memories"] == pytest.approx(0.695 * full.by_group["memories"])
+    others = set(full.by_group) - {"memories"}
     assert all(low.by_group[name] == full.by_group[name] for name in others)
 
 
@@ -153,7 +153,7 @@ def test_a_technology_of_the_users_own(result: NetworkResult, tmp_path: Path) ->
     path.write_text(text.replace('dram = "dram:lpddr4"', 'dram = "dram:hbm2"'))
     ours, theirs = account(result, str(path)), account(result, "45nm")
     assert ours.by_group["DRAM"] < theirs.by_group["DRAM"]
-    assert ours.by_group["SRAM"] == theirs.by_group["SRAM"]
+    assert ours.by_group["memories"] == theirs.by_group["memories"]
 
 
 SIZES = st.sampled_from((1, 2, 3, 5, 8, 16, 33))

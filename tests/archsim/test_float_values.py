@@ -245,8 +245,8 @@ FAULTS: dict[str, tuple[DotProduct, tuple[str, Change]]] = {
         VOLTA_FP16,
         ("_decoded", lambda values: np.where(abs(values) < 2.0**-14, np.float32(0), values)),
     ),
-    "chunks not filled up": (VOLTA_FP32, ("_elements", lambda e: (np.maximum(e[0], 0), e[1]))),
-    "one channel tile": (VOLTA_FP32, ("_elements", lambda e: (e[0], e[1][-1:]))),
+    "chunks not filled up": (VOLTA_FP32, ("elements", lambda e: (np.maximum(e[0], 0), e[1]))),
+    "one channel tile": (VOLTA_FP32, ("elements", lambda e: (e[0], e[1][-1:]))),
     "padding of ones": (
         VOLTA_FP32,
         ("_padded", lambda padded: np.where(padded == 0, FP16.encode(np.array(1.0)), padded)),

@@ -9,7 +9,7 @@ import pytest
 from archsim import simulate
 from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
-from archsim.simulate import layer_output, plan_tiling
+from archsim.tile_timing import layer_output, plan_tiling
 from archsim.timing import Service
 from archsim.trace import PORTS, answer
 from workloads.layers import Conv2d, MatMul, Network

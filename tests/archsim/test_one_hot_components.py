@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archsim.blocks import Components, selectors
 from archsim.designs import one_hot_components
-from archsim.designs.core_components import Components, selectors
 from archsim.designs.one_hot_components import gates, one_hot, strobes
 from energy_models.component import Component
 from energy_models.measured import load_coefficients

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from command_line import Call, good
 
-from archsim import EDGE_16, NetworkResult, simulate
+from archsim import NetworkResult, simulate
 from archsim.core.numerics import Drawing
 from archsim.designs.scnn import SCNN_ISCA17
 from archsim.errors import InputError
 from archsim.plots.axes import NOTE
 from archsim.plots.pe_maps import MAPS, pe_shares
 from archsim.sparse.layer import layer_timing
-from workloads.layers import Conv2d, MatMul, Network
+from workloads.layers import Conv2d, Network
 
 WIDE = Conv2d(
     name="wide", channels=5, filters=12, ifmap_height=17, ifmap_width=23, kernel_height=3,
@@ -74,9 +74,6 @@ def test_the_maps_show_every_pe(result: NetworkResult) -> None:
 
 
 def test_where_there_are_none(result: NetworkResult) -> None:
-    network = Network(name="n", layers=(MatMul(name="fc", m=3, n=4, k=5),), source="")
-    with pytest.raises(InputError, match="n on edge-16 has no layer with figures by PE"):
-        simulate(EDGE_16, network).plot.pes()
     with pytest.raises(InputError, match=r"no layer 'wyde' .*wide"):
         result.plot.pes("wyde")
 

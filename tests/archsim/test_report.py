@@ -30,7 +30,7 @@ from workloads.layers import MatMul, Network, VectorWork
 
 FIGURES = {
     "cycles", "activity", "utilization", "roofline", "energy", "energy-by-component", "area",
-    "traffic", "memory-bytes",
+    "traffic", "memory-bytes", "pes", "pes-over-time", "gantt", "energy-map", "area-map",
 }  # fmt: skip
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -107,7 +107,7 @@ def test_every_tag_is_closed_where_it_was_opened(page: Page) -> None:
 def test_nothing_is_fetched(page: Page) -> None:
     assert page.attributes("src") == []
     for link in page.attributes("href"):
-        assert link.startswith("#") or link == "data:,"
+        assert link.startswith(("#", "data:image/png;base64,")) or link == "data:,"
     policy = next(
         found["content"] for _, found in page.tags if "http-equiv" in found and found["content"]
     )
@@ -300,7 +300,7 @@ def test_a_file_that_exists_is_not_overwritten(tmp_path: Path, tiny: NetworkResu
     path.write_text("mine")
     with pytest.raises(InputError) as refused:
         write_report(tiny, path)
-    assert str(refused.value) == f"{path} exists; give a name that does not"
+    assert str(refused.value) == f"{path} exists; give a name that does not, or say --force"
     assert path.read_text() == "mine"
 
 

@@ -151,7 +151,7 @@ def test_the_page_fits_and_every_figure_is_seen_once(page: Page, width: int) -> 
     wanted, there = numbers(page.evaluate(OVERFLOW))
     assert wanted <= there == width
     figures = page.evaluate(FIGURES)
-    assert len(figures) == 9
+    assert len(figures) == 14
     for figure in figures:
         (drawing,) = figure["drawings"]
         assert min(drawing) > 100, figure
@@ -236,7 +236,7 @@ def test_the_head_of_a_table_stays_in_sight(page: Page) -> None:
 
 
 def test_readers_hear_each_figure_once(page: Page) -> None:
-    assert page.get_by_role("img").count() == 9
+    assert page.get_by_role("img").count() == 14
     names = page.get_by_role("img").evaluate_all("all => all.map(one => one.ariaLabel)")
     assert all("squeezenet1.1 on edge-16" in name for name in names)
     assert page.locator("svg:not([aria-hidden=true])").count() == 0

@@ -22,6 +22,8 @@ from workloads.layers import Conv2d, MatMul, Network, VectorWork
 
 Record = dict[str, Any]
 
+OLDEST = Path(__file__).parents[1] / "data" / "result_unversioned.json"
+
 
 @pytest.fixture(scope="module")
 def result() -> NetworkResult:
@@ -62,6 +64,67 @@ def test_a_file_and_a_folder_read_the_same(result: NetworkResult, tmp_path: Path
     assert (file.energy, file.area, file.energy_delay) == (None, None, None)
     assert file.technology_name == ""
     assert all(layer.energy is None and layer.total_energy is None for layer in file.layers)
+
+
+def unversioned(record: Record) -> Record:
+    """The record with what the first results had: no version, and fewer fields."""
+    old = json.loads(json.dumps(record))
+    del old["schema_version"]
+    layers = old["layers"]
+    tilings = [layer["tiling"] for layer in layers if layer["tiling"]]
+    for one, names in (
+        *((layer, ("products", "weight_origin", "ifmap_origin")) for layer in layers),
+        *((table, ("conflict", "barrier")) for table in (old["where"], *layers)),
+        *((tiling, ("images", "groups")) for tiling in tilings),
+    ):
+        for name in names:
+            del one[name]
+    return old
+
+
+def test_results_without_a_version_are_read(
+    result: NetworkResult, record: Record, tmp_path: Path
+) -> None:
+    old = unversioned(record)
+    kept = json.dumps(old)
+    (tmp_path / "old.json").write_text(kept, encoding="utf-8")
+    check_same(load_result(tmp_path / "old.json"), result)
+    parse_result(old, "old")
+    assert json.dumps(old) == kept  # what was given stays as it is
+
+
+def test_a_result_that_the_first_archsim_wrote_is_read() -> None:
+    """Kept as it wrote it: no version, no products, no origins, shorter tilings, fewer causes."""
+    saved = load_result(OLDEST)
+    assert (saved.version, saved.cycles, saved.macs) == ("0.1.0", 1417, 6912)
+    assert sum(saved.where.values()) == saved.cycles
+    assert [layer.tiling for layer in saved.layers] == [
+        {"pixel_rows": 6, "pixel_columns": 6, "filters": 4, "channels": 3,
+         "order": "pixels_outer", "images": 1, "groups": 1},
+        None,
+        {"pixel_rows": 1, "pixel_columns": 1, "filters": 5, "channels": 108,
+         "order": "pixels_outer", "images": 1, "groups": 1},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        (2, "its schema_version is 2, later than 1; a later archsim reads it"),
+        (
+            10**30,
+            "its schema_version is 10000000000000000000, later than 1; a later archsim reads it",
+        ),
+        ("1", "schema_version must be a whole number, not text"),
+        (-1, "schema_version must be from 0 to 9223372036854775807"),
+        (True, "schema_version must be a whole number, not true"),
+        (None, "schema_version must be a whole number, not null"),
+    ],
+)
+def test_versions_that_cannot_be_read(record: Record, version: Any, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_result(record | {"schema_version": version}, "a")
+    assert str(caught.value) == f"a is not a result that archsim {VERSION} can read: {message}"
 
 
 @given(
@@ -136,26 +199,29 @@ def change(record: Record, path: str, value: Any) -> None:
         ("cycles", True, "cycles must be a whole number, not true"),
         ("cycles", -1, "cycles must be from 0 to 9223372036854775807"),
         ("cycles", 1 << 63, "cycles must be from 0 to 9223372036854775807"),
-        ("cycles", 5, "cycles is 5, but its layers sum to 6973366"),
-        ("where.memory", 5, "where.memory is 5, but its layers sum to 500303"),
+        ("cycles", 5, "cycles is 5, but its layers sum to 6709783"),
+        ("where.memory", 5, "where.memory is 5, but its layers sum to 236711"),
         ("bytes_moved.ifmap", 5, "bytes_moved.ifmap is 5, but its layers sum to 4417664"),
-        ("seconds", float("nan"), "seconds must be from 0 to 1e+100"),
-        ("seconds", float("inf"), "seconds must be from 0 to 1e+100"),
+        ("seconds", float("nan"), "seconds must be a number, not NaN"),
+        ("seconds", float("inf"), "seconds must be a number, not Infinity"),
+        ("seconds", 1e101, "seconds must be from 0 to 1e+100"),
         ("seconds", None, "seconds must be a number, not null"),
-        ("seed", "x", "seed must be a whole number, not text"),
+        ("seed", "x", "seed must be a whole number or null, not text"),
         ("design", [], "design must be an object, not a list"),
         ("where", {"computing": "x"}, "where.computing must be a whole number, not text"),
+        ("layers.0.tiling.order", "outer",
+         "layers[0].tiling.order must be pixels_outer or filters_outer, not text"),
         ("layers", {}, "layers must be a list, not an object"),
         ("layers", [3], "layers[0] must be an object, not 3"),
         ("layers.2.macs", ..., "layers[2].macs is missing"),
-        ("layers.2.tiling", 4, "layers[2].tiling must be an object, not 4"),
+        ("layers.2.tiling", 4, "layers[2].tiling must be an object or null, not 4"),
         ("layers.2.memory", None, "layers[2].memory must be a whole number, not null"),
         ("layers.0.actions.ifmap_read", [],
          "layers[0].actions.ifmap_read must be a whole number, not a list"),
         ("layers.1.name", "conv1", "2 layers are named 'conv1'"),
-        ("energy", {"unit": "pJ"}, "energy.total is missing"),
-        ("area", 5, "area must be an object, not 5"),
-        ("technology", "45nm", "technology must be an object, not text"),
+        ("energy", {"unit": "pJ"}, "energy.technology is missing"),
+        ("area", 5, "area must be an object or null, not 5"),
+        ("technology", "45nm", "technology must be an object or null, not text"),
     ],
 )  # fmt: skip
 def test_what_is_no_result_is_refused(

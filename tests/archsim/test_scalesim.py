@@ -20,7 +20,7 @@ from archsim.core.problem import Tiling, problem_of
 from archsim.designs.systolic import Systolic
 from archsim.memory import OffChip, Plain
 from archsim.result import LayerResult
-from archsim.simulate import time_layer
+from archsim.tile_timing import time_layer
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul
 
@@ -163,16 +163,16 @@ def _bound(design: Systolic, entry: Entry, result: LayerResult) -> int:
     """The most that a layer in one tile may take: nothing overlaps.
 
     The slower operand port loads its tile (they load side by side), the folds run as SCALE-Sim
-    has them, and the ofmap leaves at a word a cycle.  Output-stationary folds take whole vectors
-    of `rows` elements of K, so what the last vector of each run lacks is added, and the sums of
-    the last row leave rows − 1 cycles after those of the first, which SCALE-Sim leaves out.
+    has them, and the output stage reads a row a cycle, and one more where the last word is begun.
+    Output-stationary folds take whole vectors of `rows` elements of K, so what the last vector of
+    each run lacks is added, and the sums of the last row leave rows − 1 cycles after those of the
+    first, which SCALE-Sim leaves out.
     The rest is constant: the way before and behind the array (its skew is in the serial cycles)
     and the control: the layer's command crosses, becomes the tile's command and leaves its queue.
     8 × 8 × 8 on 8 × 8 takes exactly this bound.
     """
     words = {
-        name: result.bytes_moved[name] * 8 // design.word_bits(name)
-        for name in ("ifmap", "weight", "ofmap")
+        name: result.bytes_moved[name] * 8 // design.word_bits(name) for name in ("ifmap", "weight")
     }
     control, drain = 2 + design.tile_interval_cycles, 0
     if design.dataflow == "output_stationary":
@@ -180,7 +180,9 @@ def _bound(design: Systolic, entry: Entry, result: LayerResult) -> int:
         drain = result.folds * (steps - entry.k) + design.rows - 1
     way = design.result_latency_cycles - (design.rows + design.columns - 2)
     load = max(words["ifmap"], words["weight"])
-    outside = control + load + way + drain + design.output_latency_cycles + words["ofmap"]
+    ending = entry.m * entry.n % design.columns > 0
+    reads = result.actions["output_read"] + ending
+    outside = control + load + way + drain + design.output_latency_cycles + reads
     return result.serial_cycles + outside
 
 

@@ -6,14 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archsim.core import commands as cmd
-from archsim.core import schedule as sc
+from archsim.core import plan as pn
 from archsim.core.causes import CAUSES
+from archsim.core.gaps import NO_GAPS
 from archsim.core.problem import Tiling, problem_of
+from archsim.core.schedule import schedule
 from archsim.core.walk import walk
 from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.numbers import IntArray
-from archsim.simulate import time_layer
+from archsim.tile_timing import time_layer
 from workloads.layers import Conv2d, MatMul
 
 LARGE = Plain(capacity_bytes=1 << 22)
@@ -31,7 +33,7 @@ def _design(rows: int, columns: int, dataflow: Dataflow) -> Systolic:
 
 
 def _free_plan(design: Systolic, tiles: IntArray) -> IntArray:
-    return sc.schedule(tiles, design.machine, np.zeros((5, 4), np.int64), sc.NO_GAPS)
+    return schedule(tiles, design.machine, np.zeros((5, pn.SERVICE_COLUMNS), np.int64), NO_GAPS)
 
 
 def _folds(design: Systolic, row: IntArray) -> list[tuple[int, int]]:
@@ -62,10 +64,10 @@ def _walk_folds(design: Systolic, tiles: IntArray, plan: IntArray) -> None:
     load_end, ends = 0, [0, 0]
     for row, times in zip(tiles, plan, strict=True):
         start = None
-        load = times[sc.STATIONARY_START]
+        load = times[pn.STATIONARY_START]
         for stationary, moving in _folds(design, row):
             if start is None:
-                start = int(times[sc.STREAM_START])
+                start = int(times[pn.STREAM_START])
                 assert load < 0 or load >= max(ends[0], load_end)
             else:
                 load = max(load_end, ends[0])
@@ -73,7 +75,7 @@ def _walk_folds(design: Systolic, tiles: IntArray, plan: IntArray) -> None:
             assert start >= load + stationary
             load_end = load + stationary
             ends = [ends[1], start + moving]
-        assert ends[1] == times[sc.STREAM_END]
+        assert ends[1] == times[pn.STREAM_END]
 
 
 @settings(deadline=None, max_examples=200)

@@ -20,7 +20,7 @@ from scnn_cases import (
     words_of,
 )
 
-from archsim.designs.scnn import SCNN_4PE, SCNN_ISCA17, Scnn
+from archsim.designs.scnn import MOST_BANKS, SCNN_4PE, SCNN_ISCA17, Scnn
 from archsim.errors import InputError
 from archsim.sparse.dense import DCNN, Dcnn, oracle_cycles
 from archsim.sparse.layer import (
@@ -172,6 +172,7 @@ def test_the_latency_of_a_port_counts_from_the_command() -> None:
         ({"grid_rows": 0}, "grid_rows must be positive, not 0"),
         ({"weight_lanes": -1}, "weight_lanes must be positive, not -1"),
         ({"banks": 24}, "banks must be a power of two, not 24"),
+        ({"banks": 1 << 16}, "banks must be at most 32768, not 65536"),
         ({"bank_queue": 0}, "bank_queue must be positive, not 0"),
         ({"bank_queue": 1.5}, "bank_queue must be a whole number, not 1.5"),
         ({"operand_bits": 17}, "operand_bits must be 2 to 16, not 17"),
@@ -231,6 +232,16 @@ def test_layers_that_are_refused(changes: dict[str, Any], layer: Conv2d, message
     with pytest.raises(InputError) as raised:
         layer_timing(replace(SMALL, **changes), layer, operands)
     assert str(raised.value) == message
+
+
+def test_the_most_banks_count_as_fewer_do() -> None:
+    """Of 65536 the number of no bank would be that of the first: such a design is refused."""
+    operands = operands_of(CONV, (0.5, 0.5), seed=2)
+    some, most = (
+        layer_timing(replace(SMALL, banks=banks, bank_entries=1), CONV, operands)
+        for banks in (2048, MOST_BANKS)
+    )
+    assert some.actions == most.actions and some.cycles == most.cycles
 
 
 def test_a_dilation_that_is_none_is_taken() -> None:

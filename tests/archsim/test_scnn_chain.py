@@ -48,8 +48,8 @@ def test_what_stays_moves_no_bytes_and_is_not_waited_for() -> None:
     operands = chain_operands(FOUR, LAYERS)
     chained = chain_timing(FOUR, LAYERS, operands)
     plain = alone(FOUR, LAYERS, operands)
-    moved = [bytes_of(timing, own) for timing, own in zip(chained, operands, strict=True)]
-    usual = [bytes_of(timing, own) for timing, own in zip(plain, operands, strict=True)]
+    moved = [bytes_of(timing) for timing in chained]
+    usual = [bytes_of(timing) for timing in plain]
     assert [(one["ifmap"] > 0, one["ofmap"] > 0) for one in moved] == [
         (True, False), (False, True), (True, True),
     ]  # fmt: skip

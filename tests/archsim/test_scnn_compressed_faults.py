@@ -11,7 +11,8 @@ from faulty_module import Fault, faulty_module
 from scnn_stream_cases import POINT, chain_agrees, point_operands, with_rows
 
 from archsim.errors import InputError
-from archsim.sparse import stream_rows, strips, timing
+from archsim.memories.boveda_stream import lists
+from archsim.sparse import timing
 from archsim.sparse.layer import layer_timing
 
 
@@ -55,8 +56,8 @@ def test_a_wrong_latency_is_caught(name: str, tmp_path: Path) -> None:
 
 
 ROW_FAULTS: dict[str, Fault] = {
-    "a row begun is forgotten": ("rows=-(-sums // design.operand_bits)", "rows=sums // 16"),
-    "a row too many": ("rows=-(-sums // design.operand_bits)", "rows=sums // 16 + 1"),
+    "a row begun is forgotten": ("rows = -(-sums // use.value_bits)", "rows = sums // 16"),
+    "a row too many": ("rows = -(-sums // use.value_bits)", "rows = sums // 16 + 1"),
     "PEs share a memory": ("starts[:-1], axis=0", "starts[:-1] * 0, axis=0"),
     "zeros take bits": (
         "form.numbers, (0, len(widths)), widths)\n    starts",
@@ -75,19 +76,19 @@ ROW_FAULTS: dict[str, Fault] = {
 def test_rows_counted_wrong_are_caught(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = faulty_module(stream_rows, tmp_path, ROW_FAULTS[name])
-    monkeypatch.setattr(timing, "stored_lists", copy.stored_lists)
+    copy = faulty_module(lists, tmp_path, ROW_FAULTS[name])
+    monkeypatch.setattr(lists, "stored_lists", copy.stored_lists)
     with pytest.raises(AssertionError):
         assert chain_agrees()
 
 
 FIT_FAULTS: dict[str, tuple[Fault, Callable[[], Any]]] = {
     "a row more than there is": (
-        ("rows <= held", "rows <= held + 1"),
+        ("rows <= use.rows", "rows <= use.rows + 1"),
         lambda: layer_timing(with_rows(12), POINT, point_operands([8, 7] + [4, -4] * 11)),
     ),
     "entries not counted": (
-        ("and vectors <= memory.entries(held)", ""),
+        ("and vectors <= memory.entries(use.rows)", ""),
         lambda: layer_timing(with_rows(11), POINT, point_operands([1, *[0] * 23])),
     ),
 }
@@ -100,5 +101,5 @@ def test_a_wrong_capacity_is_caught(
     fault, refused = FIT_FAULTS[name]
     with pytest.raises(InputError):
         refused()
-    monkeypatch.setattr(strips, "why_not", faulty_module(stream_rows, tmp_path, fault).why_not)
+    monkeypatch.setattr(lists, "why_not", faulty_module(lists, tmp_path, fault).why_not)
     refused()

@@ -236,8 +236,8 @@ def few() -> list[tuple[Case, Any]]:
 def _with_fault(folder: Path, faults: dict[ModuleType, Fault]) -> ModuleType:
     """`timing` with a fault put into it or into what it calls, its kernels run by Python."""
     plain = (
-        ("from archsim.core.kernel import inlined", "inlined = lambda function: function"),
-        ('njit(cache=True, error_model="numpy", nogil=True)', "inlined"),
+        ("from archsim.kernels import inlined, kernel", "inlined = lambda function: function"),
+        ("@kernel(", "@(lambda *_: inlined)("),
     )
     parts = {
         module: faulty_module(

@@ -23,13 +23,13 @@ from scnn_streams import width_of
 
 from archsim.designs.scnn import SCNN_ISCA17, Scnn
 from archsim.errors import InputError
+from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.numbers import ceil_div
 from archsim.simulate import simulate
 from archsim.sparse import fold
 from archsim.sparse.fold import folded
 from archsim.sparse.layer import layer_passes, layer_timing, layer_values
 from archsim.sparse.words import LayerRun, pass_words
-from archsim.stream_memory import BovedaStream
 from workloads.layers import MatMul, Network
 from workloads.operands import Operands
 
@@ -109,7 +109,7 @@ FAULTS: dict[str, tuple[Fault, list[list[int]]]] = {
         ("outputs.reshape(-1, 1), lanes", "outputs[:1].reshape(-1, 1), lanes"),
         [[1] * 12, [7, -7] * 5 + [7, 8]],
     ),
-    "images share a memory": (('"oaram_bytes", lists, len(outputs)', '"oaram_bytes", lists, 1'),
+    "images share a memory": (("lists, len(outputs)) is None", "lists, 1) is None"),
                               [[7, -7] * 6, [1] * 12]),
     "a number of passes not tried": (("ceil_div(filters, size - 1)", "passes + 2"),
                             [[7, -7] * 5 + [7, 8]]),

@@ -177,7 +177,7 @@ def test_events_of_components() -> None:
     words, products, maxima = (
         next(one for one in SMALL.components if one.name == name and one.kind == kind)
         for name, kind in (
-            ("accumulator.words", "register"),
+            ("accumulator.words", "sram"),
             ("output_stage.requantize", "multiplier"),
             ("maximum", "adder"),
         )

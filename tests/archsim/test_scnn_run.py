@@ -12,12 +12,13 @@ from command_line import Call, good, refused
 
 from archsim import simulate
 from archsim.core.numerics import Drawing
-from archsim.designs.registry import design_from_record, design_record
+from archsim.designs.registry import design_from_record, design_record, with_settings
 from archsim.designs.scnn import SCNN_4PE, SCNN_ISCA17, Scnn
 from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
 from archsim.sparse.layer import layer_timing
-from workloads.layers import Conv2d, Network
+from workloads.builtin import builtin
+from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import synthetic
 
 LAYER = Conv2d(
@@ -71,13 +72,63 @@ def test_drawn_operands_fit_the_accumulators() -> None:
     assert np.count_nonzero(drawn.ifmap) == round(drawn.ifmap.size / 2)
 
 
-def test_on_the_command_line(archsim: Call) -> None:
+GROUPS = "group_rule=dnnsim"
+VARIANTS = (
+    (),
+    (GROUPS,),
+    (GROUPS, "bank_hash=dnnsim", "barrier=channel"),
+    ("activation_memory.kind=boveda",),
+    ("sparsity=weights",),
+    ("sparsity=activations",),
+    (GROUPS, "activation_memory.kind=boveda"),
+    (GROUPS, "sparsity=weights"),
+    (GROUPS, "sparsity=activations"),
+)
+
+
+@pytest.mark.parametrize("changes", VARIANTS[:3])
+def test_on_the_command_line(archsim: Call, changes: tuple[str, ...]) -> None:
     words = ("run", "scnn", "resnet18", "--density", "0.4", "--timing-only", "--json")
-    record = json.loads(good(archsim(*words)))
+    record = json.loads(good(archsim(*words, *(f"--set={one}" for one in changes))))
     assert record["cycles"] > 0
     assert record["layers"][0]["products"] < record["layers"][0]["macs"]
     assert record["energy"]["unit"] == "pJ" and record["energy"]["total"] > 0
     assert {"crossbar", "iaram.words", "control"} <= set(record["area"]["by_component"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", VARIANTS)
+@pytest.mark.parametrize(
+    "network",
+    [
+        "alexnet", "densenet121", "googlenet", "mobilenetv2", "resnet18", "resnet50",
+        "squeezenet1.1", "vgg16",
+    ],
+)  # fmt: skip
+def test_convolutional_networks_run_or_are_refused(
+    archsim: Call, network: str, changes: tuple[str, ...]
+) -> None:
+    """Refused where the vectors of a row do not fit IARAM or OARAM; else a traceback is none."""
+    settings = [f"--set={one}" for one in changes]
+    answer = archsim("run", "scnn", network, "--density=0.4", "--timing-only", "--json", *settings)
+    if answer.code:
+        assert "aram_bytes must be at least" in refused(answer)
+    else:
+        assert json.loads(good(answer))["cycles"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("changes", VARIANTS)
+@pytest.mark.parametrize("network", ["bert-base", "vit-b16", "lstm-zaremba-medium"])
+def test_products_of_networks_run(network: str, changes: tuple[str, ...]) -> None:
+    """One of each shape, with few rows: the time is in the rows."""
+    layers = [one for one in builtin(network).matrix_layers if isinstance(one, MatMul)]
+    shapes = {(one.k, one.n, one.batch): one for one in layers if one.k * one.n < 1e6}
+    design = with_settings(SCNN_ISCA17, list(changes))
+    assert isinstance(design, Scnn)
+    for one in shapes.values():
+        layer = replace(one, m=2, batch=min(one.batch, 2))
+        assert layer_timing(design, layer, synthetic(layer, density=0.4)).cycles > 0
 
 
 def test_a_report_with_costs_and_memories(archsim: Call, tmp_path: Path) -> None:

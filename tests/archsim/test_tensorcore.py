@@ -11,7 +11,7 @@ from archsim.core.numerics import Drawing
 from archsim.designs.registry import design_from_record, design_record
 from archsim.designs.tensorcore import VOLTA, TensorCore
 from archsim.errors import InputError
-from archsim.simulate import layer_output, plan_tiling
+from archsim.tile_timing import layer_output, plan_tiling
 from workloads.layers import MatMul, Network
 from workloads.operands import synthetic
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from output_rows import completed
 
 from archsim import activity as activity_module
 from archsim.activity import (
@@ -19,21 +20,22 @@ from archsim.activity import (
     OFMAP_PORT,
     OUTPUT_STAGE,
     UNITS,
+    WRITES,
     Activity,
     Interval,
     layer_activity,
 )
 from archsim.core import commands as cmd
-from archsim.core import schedule as sc
+from archsim.core import plan as pn
 from archsim.core.causes import CAUSES
 from archsim.core.problem import Tiling
 from archsim.designs.systolic import CLOUD_128, DATAFLOWS, EDGE_16, Systolic
 from archsim.errors import InputError
 from archsim.memory import OffChip, Plain
-from archsim.simulate import simulate, time_layer
+from archsim.simulate import simulate
+from archsim.tile_timing import plan_tiling, time_layer
 from archsim.timeline import _as_late_as_possible, binned, timeline
-from archsim.trace import Answer
-from archsim.waves import layer_answer
+from archsim.trace import Answer, answer
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
 from workloads.operands import synthetic
@@ -82,9 +84,7 @@ layers = products | convolutions
 
 
 def tile_answer(design: Systolic, layer: Conv2d | MatMul) -> Answer:
-    found = layer_answer(design, layer, synthetic(layer))
-    assert isinstance(found, Answer)
-    return found
+    return answer(design, layer, plan_tiling(design, layer, None), synthetic(layer))
 
 
 def by_unit(activity: Activity) -> dict[str, list[Interval]]:
@@ -114,7 +114,9 @@ def test_intervals_keep_the_layers_figures(
         assert all(a.end_cycle <= b.start_cycle for a, b in pairwise(intervals))
         assert intervals[0].start_cycle >= start
         assert intervals[-1].end_cycle <= start + result.cycles
-    assert units[OFMAP_PORT][-1].end_cycle == start + result.cycles
+    assert units[ARRAY_WAITS][-1].end_cycle == start + result.cycles
+    last = WRITES if design.off_chip.bytes_per_cycle else OFMAP_PORT
+    assert units[last][-1].end_cycle == start + result.cycles
     streams = units[ARRAY]
     assert sum(s.cycles - s.bubble_cycles for s in streams) == result.where["computing"]
     assert [s.tile.number for s in streams if s.tile] == list(range(result.tiles))
@@ -164,17 +166,22 @@ def test_loads_and_drains_lie_where_their_words_cross(
     found = tile_answer(design, layer)
     units = by_unit(layer_activity(design, layer))
     tiles = found.tiles
-    flags = (cmd.LOAD_IFMAP, cmd.LOAD_WEIGHT, cmd.HAS_BIAS, cmd.LAST_K)
-    for at, (unit, flag) in enumerate(zip((*LOADERS, OFMAP_PORT), flags, strict=True)):
+    given = [
+        tiles[:, cmd.IFMAP_WORDS] * tiles[:, cmd.LOAD_IFMAP],
+        tiles[:, cmd.WEIGHT_WORDS] * tiles[:, cmd.LOAD_WEIGHT],
+        tiles[:, cmd.BIAS_WORDS],
+        tiles[:, cmd.OUTPUT_WORDS],
+    ]
+    for at, (unit, words) in enumerate(zip((*LOADERS, OFMAP_PORT), given, strict=True)):
         port = ("ifmap", "weight", "bias", "ofmap")[at]
         cycles = found.transfers[port].cycle
-        counts = tiles[tiles[:, flag] == 1, cmd.IFMAP_WORDS + at]
+        counts = words[words > 0]
         ends = np.cumsum(counts)
         spans = [(cycles[e - n], cycles[e - 1] + 1) for e, n in zip(ends, counts, strict=True)]
         moving = [one for one in units[unit] if one.what in ("load", "leave")]
         assert [(one.start_cycle, one.end_cycle) for one in moving] == spans
         numbers = [one.tile.number for one in moving if one.tile]
-        assert numbers == np.flatnonzero(tiles[:, flag]).tolist()
+        assert numbers == np.flatnonzero(words).tolist()
 
 
 @settings(max_examples=60)
@@ -185,7 +192,7 @@ def test_requests_last_from_a_free_half_to_the_first_word(
     activity = layer_activity(design, layer)
     units = by_unit(activity)
     for at, unit in enumerate(LOADERS):
-        ready = activity.plan[:, sc.IFMAP_READY + 2 * at]
+        ready = activity.plan[:, pn.IFMAP_READY + 2 * at]
         spans: dict[int, list[int]] = defaultdict(list)
         for one in units[unit]:
             assert one.tile
@@ -202,20 +209,26 @@ def test_requests_last_from_a_free_half_to_the_first_word(
 def test_the_output_stage_reads_as_the_contract_says(
     design: Systolic, layer: Conv2d | MatMul
 ) -> None:
-    """Read n is a cycle behind the one before, and behind the crossing of word n − 8."""
+    """A read is a cycle behind the one before; one that completes word n is behind the crossing of
+    word n − 8."""
     found = tile_answer(design, layer)
     crossed = found.transfers["ofmap"].cycle.tolist()
-    words = found.tiles[found.tiles[:, cmd.LAST_K] == 1, cmd.OUTPUT_WORDS].tolist()
-    depth, first = design.output_queue_depth, 0
-    for drain, count in zip(
-        by_unit(layer_activity(design, layer))[OUTPUT_STAGE], words, strict=True
+    depth, word = design.output_queue_depth, 0
+    for drain, (at, vectors) in zip(
+        by_unit(layer_activity(design, layer))[OUTPUT_STAGE],
+        completed(design, found.tiles),
+        strict=True,
     ):
-        read = drain.start_cycle - 1
-        for word in range(first, first + count):
-            read = max(read + 1, crossed[word - depth] + 1 if word >= depth else 0)
-            assert crossed[word] >= read + design.output_latency_cycles
-        first += count
-        assert drain.end_cycle == read + 1
+        read, ended = drain.start_cycle - 1, 0
+        for number, (completes,) in enumerate(vectors):
+            read += 1
+            if completes:
+                read = max(read, crossed[word - depth] + 1 if word >= depth else 0)
+                assert crossed[word] >= read + design.output_latency_cycles
+                word += 1
+            ended = read + 1 if number < found.tiles[at, cmd.OUTPUT_ROWS] else ended
+        assert drain.end_cycle == ended
+    assert word == len(crossed)
 
 
 def test_tiles_name_their_part_of_the_layer() -> None:
@@ -237,12 +250,28 @@ def test_tiles_name_their_part_of_the_layer() -> None:
     )  # fmt: skip
     tiling = Tiling(pixel_rows=3, pixel_columns=4, filters=3, channels=2)
     tiles = [one.tile for one in layer_activity(EDGE_16, image, tiling) if one.unit == ARRAY]
-    assert [(t.group, t.image, t.pixel_rows, t.filters) for t in tiles if t] == [
-        (group, number, rows, range(3))
+    assert [(t.groups, t.images, t.pixel_rows, t.filters) for t in tiles if t] == [
+        (range(group, group + 1), range(number, number + 1), rows, range(3))
         for group in (0, 1)
         for number in (0, 1)
         for rows in (range(3), range(3, 4))
     ]
+    both = replace(tiling, images=2)
+    tiles = [one.tile for one in layer_activity(EDGE_16, image, both) if one.unit == ARRAY]
+    assert [(t.groups, t.images, t.pixel_rows) for t in tiles if t] == [
+        (range(group, group + 1), range(2), rows)
+        for group in (0, 1)
+        for rows in (range(3), range(3, 4))
+    ]
+    three = replace(image, channels=6, filters=9, groups=3)
+    tiling = Tiling(pixel_rows=4, pixel_columns=4, filters=6, channels=4, groups=2)
+    tiles = [one.tile for one in layer_activity(EDGE_16, three, tiling) if one.unit == ARRAY]
+    assert [(t.groups, t.images, t.filters, t.channels) for t in tiles if t] == [
+        (groups, range(number, number + 1), range(3), range(2))
+        for groups in (range(2), range(2, 3))
+        for number in (0, 1)
+    ]
+    assert sum(t.macs for t in tiles if t) == three.macs
 
 
 # Whole networks
@@ -347,8 +376,8 @@ def _memory_by_tile(activity: Activity) -> list[int]:
     """Cycle by cycle: the idle cycles that nothing but the memory explains, before each end."""
 
     def idle(plan: np.ndarray) -> list[int]:
-        waits = plan[:, sc.WAIT_CONTROL : sc.BUBBLE + 1].sum(axis=1).tolist()
-        return [*waits, int(plan[-1, sc.LAST_OUT]) + 1 - int(plan[-1, sc.STREAM_END])]
+        waits = plan[:, pn.WAIT_CONTROL : pn.BUBBLE + 1].sum(axis=1).tolist()
+        return [*waits, int(plan[-1, pn.WRITTEN]) - int(plan[-1, pn.STREAM_END])]
 
     rooms, dues = idle(activity.plan), idle(activity.plan_without_memory())
     for place, due in enumerate(dues):
@@ -371,7 +400,7 @@ def test_memory_takes_what_nothing_else_explains(design: Systolic, layer: Conv2d
     activity = layer_activity(design, layer)
     over_time = binned(design, network_of(layer), activity.cycles)
     memory = np.append(0, np.cumsum(over_time.cycles[:, CAUSES.index("memory")]))
-    ends = [*activity.plan[:, sc.STREAM_END].tolist(), activity.cycles]
+    ends = [*activity.plan[:, pn.STREAM_END].tolist(), activity.cycles]
     np.testing.assert_allclose(memory[ends], np.cumsum(_memory_by_tile(activity)), atol=1e-6)
 
 

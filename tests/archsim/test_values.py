@@ -10,7 +10,7 @@ from archsim.core.problem import problem_of
 from archsim.core.values import accumulate
 from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
-from archsim.simulate import layer_output
+from archsim.tile_timing import layer_output
 from workloads import reference
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic

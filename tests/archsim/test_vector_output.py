@@ -49,6 +49,16 @@ def _case(output: VectorOutput, pixels: int, channels: int, seed: int) -> Case:
     return sums, bias, multiplier, shift, bool(rng.integers(0, 2))
 
 
+def test_the_largest_shift_rounds_to_zero() -> None:
+    """Half of 2^63 is 2^62, not below zero."""
+    form = VectorFormat(bits=4, vector=4, scale_bits=4)
+    output = VectorOutput(form=form, lanes=4, sum_bits=24)
+    sums, one = np.array([[-5, 5, -(1 << 23), (1 << 23) - 1]]), np.ones(4, np.int64)
+    for shift in (61, 62, 63):
+        q, scales = output.compute(sums, 0 * one, one, shift, relu=False)
+        assert not q.any() and not scales.any()
+
+
 def _half_up(value: Fraction) -> int:
     return floor(value + Fraction(1, 2))
 

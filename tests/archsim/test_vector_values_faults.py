@@ -79,8 +79,8 @@ VALUE_FAULTS = {
 def _with_fault(folder: Path, kernels: Fault | None = None, values: Fault | None = None) -> Sums:
     """`vector_sums` of both files with a fault put into one, its kernels run by Python."""
     plain = (
-        "from archsim.core.kernel import inlined, kernel",
-        "inlined = kernel = lambda function: function",
+        "from archsim.kernels import inlined, kernel",
+        "inlined = kernel = lambda given: given if callable(given) else inlined",
     )
     mutated = faulty_module(vector_kernels, folder, plain, *([kernels] if kernels else []))
     module = faulty_module(vector_values, folder, *([values] if values else []))

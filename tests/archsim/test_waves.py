@@ -20,8 +20,9 @@ from archsim.cli import main as command_line
 from archsim.designs.systolic import DATAFLOWS, EDGE_16, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.ports import Port, PortAnswer, Transfers
-from archsim.simulate import time_layer
-from archsim.waves import FIRST_CYCLE_PS, PERIOD_PS, Waves, layer_answer
+from archsim.tile_timing import time_layer
+from archsim.wave_clock import FIRST_EDGE, WaveClock
+from archsim.waves import Waves
 from rtl.benches.bench import RESET_CYCLES
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import synthetic
@@ -37,6 +38,8 @@ CHANGES = (
 class Wave:
     """A VCD: the changes (time, value) of every variable, by its name with scopes."""
 
+    clock: WaveClock
+
     timescale: str = ""
     end: int = 0
     changes: dict[str, list[tuple[int, Any]]] = field(default_factory=lambda: defaultdict(list))
@@ -48,9 +51,9 @@ class Wave:
         return [self.changes[name][place][1] for place in found]
 
 
-def read(data: bytes, wanted: Callable[[str], bool] = lambda _: True) -> Wave:
+def read(data: bytes, design: Systolic, wanted: Callable[[str], bool] = lambda _: True) -> Wave:
     """Read a VCD with pyvcd's reader."""
-    wave = Wave()
+    wave = Wave(clock=WaveClock(clock_hz=design.clock_hz))
     scopes: list[str] = []
     names: dict[str, list[str]] = defaultdict(list)
     for token in tokenize(io.BytesIO(data)):
@@ -92,7 +95,7 @@ def words(port: Port, payload: np.ndarray) -> list[int]:
 
 def crossings(wave: Wave, port: Port, cycles: int) -> tuple[list[int], list[int]]:
     """The cycles in which `transfer` is 1, and the payloads in them."""
-    times = [FIRST_CYCLE_PS + PERIOD_PS * cycle for cycle in range(cycles)]
+    times = [wave.clock.cycle(cycle) for cycle in range(cycles)]
     strobe = wave.at(f"model.{port.name}__transfer", times)
     found = [cycle for cycle in range(cycles) if strobe[cycle] == 1]
     return found, wave.at(f"model.{port.name}__payload", [times[cycle] for cycle in found])
@@ -104,7 +107,7 @@ def written(design: Systolic, answers: Mapping[str, PortAnswer], *, lanes: bool 
     with Waves(design, file, lanes=lanes) as waves:
         for name, answer in answers.items():
             waves.add_layer(name, answer.transfers, answer.cycles)
-    return read(file.getvalue().encode())
+    return read(file.getvalue().encode(), design)
 
 
 designs = st.builds(
@@ -116,6 +119,7 @@ designs = st.builds(
     accumulator_bits=st.sampled_from([32, 37]),
     ifmap_memory=st.just(Plain(capacity_bytes=512)),
     weight_memory=st.just(Plain(capacity_bytes=512)),
+    clock_hz=st.sampled_from([500e6, 700e6, 1.53e9, 123.456789]),
     off_chip=st.builds(
         OffChip,
         bytes_per_cycle=st.sampled_from([0.0, 2.5]),
@@ -136,25 +140,25 @@ products = st.builds(
 @given(designs, products)
 def test_a_wave_has_every_transfer_and_no_other(design: Systolic, layer: MatMul) -> None:
     operands = synthetic(layer, bits=design.operand_bits)
-    answer = layer_answer(design, layer, operands)
+    answer = design.machine_model().answer(layer, operands, {})
     assert answer.cycles == time_layer(design, layer).cycles
     wave = written(design, {layer.name: answer})
-    assert wave.timescale == "1 ps"
-    assert wave.end == FIRST_CYCLE_PS + PERIOD_PS * answer.cycles
+    assert wave.timescale == wave.clock.timescale
+    assert wave.end == wave.clock.cycle(answer.cycles)
     for port in design.ports:
         expected = answer.transfers[port.name]
         cycles, payloads = crossings(wave, port, answer.cycles)
         assert cycles == expected.cycle.tolist()
         assert payloads == words(port, expected.payload)
         changed = wave.changes[f"model.{port.name}__payload"]
-        times = {FIRST_CYCLE_PS + PERIOD_PS * cycle for cycle in cycles}
+        times = {wave.clock.cycle(cycle) for cycle in cycles}
         assert {time for time, _ in changed[1:]} <= times
         _check_lanes(wave, port, expected)
 
 
 def _check_lanes(wave: Wave, port: Port, expected: Transfers) -> None:
     """Each lane, in two's complement, under its own name."""
-    times = [FIRST_CYCLE_PS + PERIOD_PS * cycle for cycle in expected.cycle.tolist()]
+    times = [wave.clock.cycle(cycle) for cycle in expected.cycle.tolist()]
     names = port.lane_names or [f"lane_{lane}" for lane in range(port.lanes)]
     for lane, (name, bits) in enumerate(zip(names, port.lane_bits, strict=True)):
         shown = wave.at(f"model.{port.name}.{name}", times)
@@ -168,11 +172,11 @@ def test_layers_follow_each_other() -> None:
         kernel_height=3, kernel_width=3, bias=True,
     )  # fmt: skip
     layers = [image, MatMul(name="a product", m=4, n=7, k=9), replace(image, name="again")]
-    answers = {one.name: layer_answer(design, one, synthetic(one)) for one in layers}
+    answers = {one.name: design.machine_model().answer(one, synthetic(one), {}) for one in layers}
     wave = written(design, answers, lanes=False)
     assert not any(name.startswith("model.ifmap.") for name in wave.changes)
     total = sum(answer.cycles for answer in answers.values())
-    assert wave.end == FIRST_CYCLE_PS + PERIOD_PS * total
+    assert wave.end == wave.clock.cycle(total)
     for port in design.ports:
         start, cycles, payloads = 0, [], []
         for answer in answers.values():
@@ -182,11 +186,11 @@ def test_layers_follow_each_other() -> None:
             start += answer.cycles
         assert crossings(wave, port, total) == (cycles, payloads)
     starts = np.cumsum([0, *(answer.cycles for answer in answers.values())])[:-1]
-    times = (FIRST_CYCLE_PS + PERIOD_PS * starts).tolist()
+    times = [wave.clock.cycle(start) for start in starts.tolist()]
     named = list(zip(times, answers, strict=True))
     assert [(t, v.replace("\\x20", " ")) for t, v in wave.changes["model.layer"] if v] == named
     for time, cycle in wave.changes["model.cycle"][1:]:
-        assert time == FIRST_CYCLE_PS + PERIOD_PS * cycle
+        assert time == wave.clock.cycle(cycle)
 
 
 # Beside the RTL
@@ -224,9 +228,7 @@ def archsim(
 
 def test_cycles_are_those_of_the_bench() -> None:
     """Its clock starts low after a period in reset; cycle 0 begins with the last edge in reset."""
-    entry = pytest.importorskip("rtl.benches.cocotb_entry")
-    assert entry._CLOCK_NS * 1000 == PERIOD_PS
-    assert FIRST_CYCLE_PS == PERIOD_PS + PERIOD_PS // 2 + (RESET_CYCLES - 1) * PERIOD_PS
+    assert FIRST_EDGE == 2 + 1 + 2 * (RESET_CYCLES - 1)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +239,7 @@ def test_cycles_are_those_of_the_bench() -> None:
         ("--wave-format vcd --case 1", "--wave-format is of --waves; give both"),
         (
             "--waves taken --simulator cocotb --case 1",
-            "taken exists; give a name that does not",
+            "taken exists; give a name that does not, or say --force",
         ),
     ],
 )
@@ -253,24 +255,31 @@ def _plain_names(data: bytes) -> bytes:
 
 
 @pytest.mark.slow
-def test_a_word_crosses_at_the_same_time_in_both_waves(archsim: Callable[..., Said]) -> None:
+@pytest.mark.parametrize("clock_hz", [500e6, 700e6])
+def test_a_word_crosses_at_the_same_time_in_both_waves(
+    clock_hz: float, archsim: Callable[..., Said]
+) -> None:
     """At every crossing of the model the RTL's wave has valid, ready, and the same payload."""
+    design = replace(EDGE_16, rows=2, columns=2, clock_hz=clock_hz)
     words_ = ("--simulator", "cocotb", "--case", 4, "--waves", "w", "--wave-format", "vcd")
-    said = archsim(*VERIFY, *words_, "--json")
+    said = archsim(*VERIFY, "--set", f"clock_hz={clock_hz}", *words_, "--json")
     assert (said.code, said.err) == (0, "")
     summary = json.loads(said.out)
     assert summary["waves"] == ["w/rtl.vcd", "w/model.vcd"]
     assert sorted(path.name for path in Path("w").iterdir()) == ["model.vcd", "rtl.vcd"]
-    model = read(Path("w/model.vcd").read_bytes())
-    rtl = read(_plain_names(Path("w/rtl.vcd").read_bytes()), lambda name: "rootio." in name)
-    assert rtl.timescale == model.timescale
+    model = read(Path("w/model.vcd").read_bytes(), design)
+    data = _plain_names(Path("w/rtl.vcd").read_bytes())
+    rtl = read(data, design, lambda name: "rootio." in name)
+    assert rtl.timescale == model.timescale == "1 fs"
     compared = 0
-    for port in replace(EDGE_16, rows=2, columns=2).ports:
+    whole = [model.clock.cycle(cycle) for cycle in range(summary["cycles"] + 1)]
+    assert model.end in whole
+    for port in design.ports:
         strobe = model.changes[f"model.{port.name}__transfer"]
         ends = [time for time, _ in strobe[1:]] + [model.end]
         rtl_name = f"rootio.{port.name}__"
         for (time, value), end in zip(strobe, ends, strict=True):
-            cycles = range(max(time, FIRST_CYCLE_PS), end, PERIOD_PS)
+            cycles = [each for each in whole if time <= each < end]
             valid, ready = (rtl.at(f"{rtl_name}{part}", cycles) for part in ("valid", "ready"))
             assert [v and r for v, r in zip(valid, ready, strict=True)] == [value] * len(cycles)
             if value:

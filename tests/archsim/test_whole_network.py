@@ -15,7 +15,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from archsim.designs.systolic import EDGE_16, Systolic
-from archsim.simulate import layer_output, simulate
+from archsim.simulate import simulate
+from archsim.tile_timing import layer_output
 from workloads.integer_execution import MatrixFunction
 from workloads.integer_network import IntegerRun, run_integer
 from workloads.onnx_import import import_onnx

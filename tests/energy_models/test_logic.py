@@ -263,9 +263,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     )
     with pytest.raises(EnergyError) as caught:
         load_coefficients(tmp_path / "none.toml")
-    assert str(caught.value) == (
-        f"{tmp_path}/none.toml is not a coefficient file: No such file or directory"
-    )
+    assert str(caught.value) == (f"{tmp_path}/none.toml cannot be read: No such file or directory")
     assert coefficient_names() == SHIPPED
 
 

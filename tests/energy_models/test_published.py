@@ -262,11 +262,11 @@ REFUSALS = {
         "core.register: table aladdin-2014 has no register(bits=8) clock energy; "
         "nearest: register(bits=1) write energy",
     ),
-    "too small": (
+    "too large": (
         HOROWITZ.energy_pj,
-        (sram(64, 512), "read"),
-        "buffer: table horowitz-2014 has no sram(word_bits=64, depth=512, read_ports=1, "
-        "write_ports=1) read energy; nearest: sram(word_bits=64, depth=1024) read/write energy; "
+        (sram(64, 1 << 18), "read"),
+        "buffer: table horowitz-2014 has no sram(word_bits=64, depth=262144, read_ports=1, "
+        "write_ports=1) read energy; nearest: sram(word_bits=64, depth=131072) read/write energy; "
         "sram(word_bits=64, depth=4096) read/write energy",
     ),
     "many ports": (
@@ -346,3 +346,9 @@ def test_both_tables_of_45_nm_agree():
     for component, action in ((adder(8), "add"), (mac(8, 32), "mac"), (sram(64, 9000), "read")):
         expected = HOROWITZ.energy_pj(component, action).value
         assert older.energy_pj(component, action).value == pytest.approx(expected)
+
+
+def test_a_memory_smaller_than_all_printed_is_the_smallest() -> None:
+    small, printed = (HOROWITZ.energy_pj(sram(64, depth), "read") for depth in (16, 1024))
+    assert small.value == printed.value
+    assert "sram(word_bits=64, depth=1024), the smallest printed" in small.how

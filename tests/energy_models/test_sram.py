@@ -75,12 +75,27 @@ class TestPoints:
         }
 
     @every_file
-    def test_every_point_of_a_file_is_answered_as_it_stands(self, node_nm: int, cell: str) -> None:
+    def test_every_point_is_the_least_of_those_as_large(self, node_nm: int, cell: str) -> None:
+        """Nearly all are as CACTI prints them; the oracle is every larger point of the file."""
         estimator = SramEstimator(node_nm=node_nm, cell=cell)
         ports = {"1rw": (0, 0), "1r1w": (1, 1)}
-        for row in rows(file_of(node_nm, cell)):
-            memory = sram(int(row["word_bits"]), int(row["depth"]), *ports[row["ports"]])
-            assert answers(estimator, memory) == {name: float(row[name]) for name in FIGURES}
+        table = rows(file_of(node_nm, cell))
+        lower = 0
+        for row in table:
+            bits, depth = int(row["word_bits"]), int(row["depth"])
+            found = answers(estimator, sram(bits, depth, *ports[row["ports"]]))
+            larger = [
+                one
+                for one in table
+                if one["ports"] == row["ports"]
+                and int(one["word_bits"]) >= bits
+                and int(one["depth"]) >= depth
+            ]
+            for name in FIGURES:
+                least = min(float(one[name]) for one in larger)
+                assert 0.99 * least <= found[name] <= least * (1 + 1e-12)
+                lower += found[name] < float(row[name])
+        assert lower < 0.05 * len(table) * len(FIGURES)
 
     @every_file
     def test_a_file_is_complete(self, node_nm: int, cell: str) -> None:
@@ -209,23 +224,39 @@ class TestComposition:
         found = SramEstimator(node_nm=22).area_um2(sram(257, 2048))
         assert found.how == "interpolated between 64 and 96 bits; 3 banks of 86 bits side by side"
 
-    def test_narrow_words_share_one_of_8_bits(self) -> None:
+    def test_narrow_words_lie_between_one_bit_and_8(self) -> None:
         estimator = SramEstimator(node_nm=22)
-        narrow = answers(estimator, sram(4, 4096))
-        assert narrow == answers(estimator, sram(8, 2048))
-        assert estimator.energy_pj(sram(4, 4096), "write").how == "stored 2 to a word of 8 bits"
+        single, whole = answers(estimator, sram(8, 512)), answers(estimator, sram(8, 4096))
+        assert answers(estimator, sram(1, 4096)) == pytest.approx(single)
+        for name, value in answers(estimator, sram(4, 4096)).items():
+            law = single[name] * (whole[name] / single[name]) ** (2 / 3)
+            assert value == pytest.approx(min(law, 4 * single[name]))
+        how = "power law in the word's bits, from 1, stored 8 to a word, to 8"
+        assert estimator.energy_pj(sram(4, 4096), "write").how == how
+
+    @pytest.mark.parametrize("depth", [32, 100, 2048])
+    def test_129_bits_never_cost_less_than_128(self, depth: int) -> None:
+        estimator = SramEstimator(node_nm=45)
+        one, two = answers(estimator, sram(128, depth)), answers(estimator, sram(130, depth))
+        halves = answers(estimator, sram(65, depth))
+        for name in FIGURES:
+            assert two[name] == pytest.approx(max(one[name], 2 * halves[name]))
+
+    def test_a_memory_of_few_words_is_at_most_one_of_32(self) -> None:
+        estimator = SramEstimator(node_nm=45)
+        assert answers(estimator, sram(512, 4, 1, 1)) == answers(estimator, sram(512, 32, 1, 1))
+        found = estimator.area_um2(sram(64, 4, 1, 1))
+        assert found.how == "as of 32 words, the fewest that CACTI was asked for"
 
     @given(st.integers(1, 20_000), st.integers(1, 100_000))
     def test_banks_hold_the_memory_and_little_more(self, word_bits: int, depth: int) -> None:
         banks = banks_of(word_bits, depth)
         assert 8 <= banks.word_bits <= 128
         bits = banks.count * banks.word_bits
+        assert banks.depth == depth
         if word_bits < 8:
-            packed = 8 // word_bits
             assert (banks.count, banks.word_bits) == (1, 8)
-            assert 0 <= packed * banks.depth - depth < packed
         else:
-            assert banks.depth == depth
             assert 0 <= bits - word_bits < banks.count
             assert (banks.count - 1) * 128 < word_bits
 
@@ -234,18 +265,6 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("memory", "message"),
         [
-            (
-                sram(8, 63),
-                "ifmap.memory: sram(word_bits=8, depth=63, read_ports=0, write_ports=0): CACTI's "
-                "grid has banks of 64 to 33554432 words of 8 bits, not of 63; nearest: 64 words; "
-                "describe a smaller memory as registers",
-            ),
-            (
-                sram(512, 4, 1, 1),
-                "ifmap.memory: sram(word_bits=512, depth=4, read_ports=1, write_ports=1) (4 banks "
-                "of 128 bits side by side): CACTI's grid has banks of 32 to 2097152 words of 128 "
-                "bits, not of 4; nearest: 32 words; describe a smaller memory as registers",
-            ),
             (
                 sram(100, 3_000_000),
                 "ifmap.memory: sram(word_bits=100, depth=3000000, read_ports=0, write_ports=0): "

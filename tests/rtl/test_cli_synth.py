@@ -81,7 +81,7 @@ def test_json_and_files(archsim: Call, tmp_path: Path) -> None:
         ("part_*", "2", "448.0"),
     ]
     said = refused(archsim("synth", "edge-16", "-o", "out"))
-    assert said == "out exists; give a name that does not"
+    assert said == "out exists; give a name that does not, or say --force"
 
 
 def test_no_cache(archsim: Call, tmp_path: Path) -> None:

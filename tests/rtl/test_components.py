@@ -11,12 +11,11 @@ import pytest
 from netlists import USED, Components, Netlist, registers
 
 from archsim import EDGE_16, Plain
-from archsim.compressed_memory import Boveda
 from archsim.core.core_design import CoreDesign, kibibytes
-from archsim.designs.core_components import WORDS
 from archsim.designs.systolic import DATAFLOWS
 from archsim.designs.tensorcore import TensorCore
 from archsim.designs.vsq import Vsq
+from archsim.memories.boveda.scratchpad import Boveda
 from energy_models.component import Component
 from energy_models.technology import load_technology
 from rtl.emit import emit
@@ -43,11 +42,20 @@ def test_components_are_the_netlist(number_: int, dataflow: str, tmp_path: Path)
     control = next(one for one in design.components if one.kind == "control")
     counted = registers(design.components) + control.attributes["state_bits"]
     assert counted == pytest.approx(netlist.flip_flops, rel=0.003)
+    check_packer(design.components, netlist)
     macros: Counter[tuple[int, int]] = Counter()
     for one in design.components:
         if one.kind == "sram":
             macros[one.attributes["word_bits"], one.attributes["depth"]] += one.count
     assert macros == netlist.macros
+
+
+def check_packer(components: Components, netlist: Netlist) -> None:
+    """The flip-flops of the packer, and of the places that travel to it, exactly."""
+    stages = [name for name, one in netlist.modules.items() if "packer" in one["cells"]]
+    (stage,) = (name for name in stages if "queue" in netlist.modules[name]["cells"])
+    packer = netlist.placed(stage, "packer", "packing", "place_delay")
+    assert registers(components, "output_stage.packer") == packer
 
 
 MEMORIES: dict[str, Any] = {
@@ -118,26 +126,24 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 def check_is_netlist(components: Components, netlist: Netlist) -> None:
     """All flip-flops of the array, exactly, and of what adds floats; all of the core; every macro
     with its shape."""
-    words = [one for one in components if one.name.endswith(WORDS)]
-    cells = tuple(one for one in components if not one.name.endswith(WORDS))
-    assert registers(cells, "array.") == netlist.units["array"]
+    assert registers(components, "array.") == netlist.units["array"]
+    check_packer(components, netlist)
     if "float_accumulators" in netlist.modules:
         adders = netlist.placed("float_accumulators", "adder_", "sums_delay")
-        assert registers(cells, "accumulator.adder") == adders
+        assert registers(components, "accumulator.adder") == adders
         outputs = netlist.placed("float_output_stage", "requantize_")
-        assert registers(cells, "output_stage.narrow") == outputs
-    control = next(one for one in cells if one.kind == "control")
-    counted = registers(cells) + control.attributes["state_bits"]
+        assert registers(components, "output_stage.narrow") == outputs
+    control = next(one for one in components if one.kind == "control")
+    counted = registers(components) + control.attributes["state_bits"]
     assert counted == pytest.approx(netlist.flip_flops, rel=0.003)
     macros: Counter[tuple[int, int]] = Counter()
     for one in components:
         if one.kind == "sram":
             macros[one.attributes["word_bits"], one.attributes["depth"]] += one.count
-    small = {shape: count for shape, count in netlist.macros.items() if shape not in macros}
-    assert macros == {shape: n for shape, n in netlist.macros.items() if shape in macros}
-    stored = sum(bits * max(depth, 2) * n for (bits, depth), n in small.items())
-    outputs = sum(bits * n for (bits, _), n in small.items())
-    assert registers(tuple(words)) == stored + outputs
+    emitted: Counter[tuple[int, int]] = Counter()
+    for (bits, depth), count in netlist.macros.items():
+        emitted[bits, max(depth, 2)] += count
+    assert macros == emitted
 
 
 @pytest.mark.parametrize("name", CORES)
@@ -168,19 +174,21 @@ FAULTS: list[tuple[str, Fault, str, str]] = [
     ("W4/A4/4/6", without, "array.token", "register"),
     ("W4/A4/4/6", narrower, "array.multiply", "register"),
     ("W4/A4/4/6", narrower, "array.tree", "register"),
-    ("W4/A4/4/6", without, "array.collector.words", "register"),
+    ("W4/A4/4/6", without, "array.collector.words", "sram"),
     ("W4/A4/4/6", without, "output_stage.requantize", "register"),
     ("W4/A4/4/6", narrower, "weight.memory", "sram"),
     ("rounded, gated", narrower, "array.hold", "register"),
     ("fp16 in fp32", narrower, "array.dot", "register"),
     ("fp16 in fp32", without, "array.column_fragments", "register"),
     ("fp16 in fp32", without, "array.control", "register"),
-    ("fp16 in fp32", narrower, "array.partial_sums.words", "register"),
+    ("fp16 in fp32", narrower, "array.partial_sums.words", "sram"),
     ("fp16 in fp32", without, "accumulator.adder", "register"),
     ("fp16 in fp32", narrower, "accumulator.adder", "register"),
     ("fp16 in fp32", without, "output_stage.narrow", "register"),
     ("fp16 in fp32", narrower, "output_stage.narrow", "register"),
     ("int8", without, "control.token", "register"),
+    ("int8", narrower, "output_stage.packer", "register"),
+    ("W4/A4/4/6", without, "output_stage.packer", "register"),
     ("int8", narrower, "accumulator.memory", "sram"),
 ]
 
@@ -239,7 +247,7 @@ def test_area_of_an_array_is_that_of_its_netlist(name: str, tmp_path: Path) -> N
     technology = load_technology("180nm")
     model = 0.0
     for one in design.components:
-        if one.name.startswith("array.") and not one.name.endswith(WORDS):
+        if one.name.startswith("array.") and one.kind != "sram":
             found = technology.area_um2(one)
             assert found is not None
             model += one.count * found.value

@@ -60,15 +60,15 @@ def test_many_tiles_in_the_emitted_verilog(tiles: Tiles) -> None:
 
 
 def test_words_leave_at_their_latency_one_a_cycle() -> None:
-    """Read a cycle after `done`, at the port 5 cycles later; six places for words suffice."""
+    """Read a cycle after `done`, at the port 6 cycles later; seven places for words suffice."""
     assert MIXED.output.latency_cycles == 3
-    for queue_depth, interval in ((8, 1), (6, 1), (5, 2)):
+    for queue_depth, interval in ((8, 1), (7, 1), (6, 2)):
         tiles = replace(MIXED, sizes=Sizes(depth=12, columns=1), queue_depth=queue_depth)
         ones = np.full((2, 12, 1), 0x3F800000)
         tile = Tile(steps=1, pixels=12, relu=0, bias=np.array([[0]]), sums=ones)
         crossings = run_tiles(tiles, [tile], simulated(tiles)).crossings
         read = int(crossings["rows"].cycles[-1]) + tiles.sizes.latency + 1
-        assert crossings["ofmap"].cycles[:5].tolist() == [read + 5 + n for n in range(5)]
+        assert crossings["ofmap"].cycles[:5].tolist() == [read + 6 + n for n in range(5)]
         steps = np.diff(crossings["ofmap"].cycles)
         assert int(steps.max()) == interval
 

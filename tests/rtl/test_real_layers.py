@@ -6,12 +6,13 @@ from functools import cache
 import numpy as np
 import pytest
 
+from archsim.core import machine as mc
 from archsim.core.core_design import CoreDesign
 from archsim.designs.systolic import EDGE_16, Systolic
 from archsim.designs.tensorcore import VOLTA
 from archsim.designs.vsq import VSQ_16
 from archsim.memory import Plain
-from archsim.simulate import layer_output, plan_tiling
+from archsim.tile_timing import layer_output, plan_tiling
 from archsim.timing import Service
 from archsim.trace import PORTS
 from rtl.benches.verilated import Verilated
@@ -47,7 +48,7 @@ def _real_case(name: str, design: CoreDesign = EDGE_16) -> TileCase:
         layer=layer,
         tiling=tiling,
         operands=operands[layer.name],
-        services=random_services(Draw(17, len(name)), counts),
+        services=random_services(Draw(17, len(name)), counts, int(design.machine[mc.COLUMNS])),
         label=name,
     )
 

@@ -10,22 +10,27 @@ from amaranth.hdl import Module
 from amaranth.lib import memory
 from scnn_bench import event_differences, stepped
 from scnn_faults import rewritten
-from scnn_passes import OracleCase, Shape, oracle_answer, random_run, with_gaps
+from scnn_passes import OracleCase, Shape, chained, oracle_answer, random_run, with_gaps
 
 from archsim.core.problem import problem_of
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
+from archsim.memory import OffChip
 from archsim.ports import differences
+from archsim.simulate import simulate
 from archsim.sparse.mapping import map_plane
 from archsim.sparse.scnn_command import Output, command_fields, command_values
-from archsim.sparse.words import PORTS
+from archsim.sparse.words import PORTS, LayerRun
 from rtl.cases import Draw, random_case
 from rtl.conformance import Verdict, check
-from rtl.core import scnn_memories, scnn_pe, sram
+from rtl.core import scnn_memories, sram
+from rtl.memories import plain
 from rtl.scnn import COUNTS, ScnnCore, core_members
 from rtl.simulators import runner
 from rtl.sparse_conformance import SparseCase
 from rtl.suite import DesignConformance, assert_equal
+from workloads.layers import Network
+from workloads.operands import synthetic
 
 ONE = Scnn(
     grid_rows=1, grid_columns=1, weight_lanes=2, ifmap_lanes=2, banks=4, bank_entries=16,
@@ -41,6 +46,7 @@ SMALLEST = Shape(plane=(1, 1))
 SQUARE = Shape(plane=(4, 5), channels=2, filters=4, kernel=(3, 3), pad=(1, 1), has_bias=True)
 STRIDED = replace(SQUARE, plane=(6, 7), stride=(2, 2), relu=True)
 FLAT = Shape(plane=(1, 7), channels=3, filters=5)
+FLAT_AGAIN = Shape(plane=(1, 7), channels=5, filters=4)
 UNEVEN = Shape(plane=(3, 4), channels=2, filters=4, kernel=(1, 5), stride=(2, 3), pad=(2, 1))
 """Its last row of PEs has inputs and no outputs; what it reaches is not at the border."""
 
@@ -128,6 +134,47 @@ def test_layers_follow_one_another() -> None:
     assert_equal(simulated(late))
 
 
+MEMORIES = {
+    "slow": OffChip(bytes_per_cycle=1.7, latency_cycles=23, burst_bytes=16),
+    "late": OffChip(bytes_per_cycle=9.0, latency_cycles=400),
+    "apart": OffChip(bytes_per_cycle=2.3, weight_bytes_per_cycle=1.1, burst_bytes=3),
+    "alone": OffChip(bytes_per_cycle=2.0, shared=False),
+}
+
+
+@pytest.mark.parametrize(
+    ("memory", "strip_rows"), [("slow", 2), ("late", 2), ("apart", 0), ("alone", 2)]
+)
+def test_the_off_chip_memory_replayed(memory: str, strip_rows: int) -> None:
+    """The words that the off-chip channel offers, cycle for cycle, against the RTL.
+
+    The run's total, from the command on, equals the one that `simulate` reports.
+    """
+    design = replace(PAIR, strip_rows=strip_rows, off_chip=MEMORIES[memory])
+    layer = replace(SQUARE.layer, batch=2)
+    run = LayerRun(layer=layer, operands=synthetic(layer, bits=8, density=0.6, seed=4))
+    case = SparseCase(design=design, runs=(run,))
+    assert_equal(simulated(case))
+    network = Network(name="n", source="a test", layers=(layer,))
+    (result,) = simulate(design, network, operands={layer.name: run.operands}).layers
+    found = case.answer()
+    assert len(found.timings) == (4 if strip_rows else 2)
+    assert found.cycles - design.bank_entries == result.cycles
+    free = simulate(
+        replace(design, off_chip=OffChip()), network, operands={layer.name: run.operands}
+    )
+    assert result.cycles > free.cycles
+    assert result.where["memory"] == result.cycles - free.cycles
+
+
+def test_the_off_chip_memory_replayed_for_layers_that_follow_one_another() -> None:
+    """A layer whose ofmap stays, the one that takes it, and one more."""
+    design = replace(PAIR, off_chip=MEMORIES["slow"])
+    runs = (*chained(design, (FLAT, FLAT_AGAIN), (True,), seed=3), random_run(design, SQUARE, 5))
+    case = SparseCase(design=design, runs=runs)
+    assert_equal(simulated(case))
+
+
 @pytest.mark.parametrize("gap", [5, 20, 90])
 def test_late_biases_hold_the_drain_back(gap: int) -> None:
     """RTL, oracle and model wait alike."""
@@ -206,7 +253,7 @@ def test_zeros_behind_the_last_value_need_no_place(vectors: int) -> None:
 def test_zeros_written_behind_a_full_memory_show(
     vectors: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rewritten(scnn_pe, scnn_memories, "ActivationMemories", "writes & (address < depth)", "writes")(
+    rewritten(plain, scnn_memories, "ActivationMemories", "writes & (address < depth)", "writes")(
         monkeypatch
     )
     assert not simulated(_full(vectors)).equal

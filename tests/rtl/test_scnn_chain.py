@@ -27,6 +27,7 @@ from rtl.core import scnn_control, scnn_memories, scnn_pe
 from rtl.core.scnn_drain import DrainSequencer
 from rtl.core.scnn_halo import HaloPort
 from rtl.core.scnn_memories import ActivationMemories
+from rtl.memories import plain
 from rtl.scnn import COUNTS, ScnnCore
 from rtl.sparse_conformance import SparseCase
 
@@ -184,7 +185,7 @@ MUTATIONS: dict[str, tuple[Chain, Patch]] = {
     "memories that do not change back": (UNEVEN, after(ScnnCore, _stay_exchanged)),
     "vectors read in the old place": (
         KEPT,
-        rewritten(scnn_pe, scnn_memories, "ActivationMemories", "other.read_data", "own.read_data"),
+        rewritten(plain, scnn_memories, "ActivationMemories", "other.read_data", "own.read_data"),
     ),
     "an ifmap that has stayed is loaded": (
         BEHIND,

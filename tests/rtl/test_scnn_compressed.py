@@ -15,9 +15,10 @@ from scnn_passes import OracleCase, Shape, chained, oracle_answer, random_run, w
 
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
+from archsim.memories.boveda_stream.stream import BovedaStream
+from archsim.memory import PlainStream
 from archsim.ports import differences
 from archsim.sparse.words import LayerRun
-from archsim.stream_memory import BovedaStream, PlainStream
 from rtl import scnn
 from rtl.cases import Draw, random_case
 from rtl.core import (
@@ -25,10 +26,11 @@ from rtl.core import (
     scnn_compress,
     scnn_control,
     scnn_pe,
-    scnn_stream_memories,
 )
 from rtl.emit import emit
 from rtl.hierarchy import place
+from rtl.memories import boveda_stream
+from rtl.memories.boveda_stream import memories as scnn_stream_memories
 from rtl.scnn import COUNTS
 from rtl.sparse_conformance import SparseCase
 from rtl.suite import DesignConformance
@@ -224,7 +226,7 @@ def placed_all(module: ModuleType, changes: dict[str, dict[str, Callable[[Any], 
 
 
 def in_memories(*fault: str) -> Patch:
-    return rewritten(scnn_pe, scnn_stream_memories, "StreamMemories", *fault)
+    return rewritten(boveda_stream, scnn_stream_memories, "StreamMemories", *fault)
 
 
 def in_compressor(*fault: str) -> Patch:

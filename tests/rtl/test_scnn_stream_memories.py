@@ -14,9 +14,10 @@ from scnn_stream_bench import StreamBench, random_lists
 
 from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
-from archsim.stream_memory import BovedaStream, PlainStream
-from rtl.core import scnn_stream_memories
-from rtl.core.scnn_stream_memories import StreamMemories
+from archsim.memories.boveda_stream.stream import BovedaStream
+from archsim.memory import PlainStream
+from rtl.memories.boveda_stream import memories as scnn_stream_memories
+from rtl.memories.boveda_stream.memories import StreamMemories
 from rtl.scnn import COUNTS, counts_of
 from rtl.sparse_conformance import SparseCase
 

@@ -32,7 +32,8 @@ def _run(
     design: Systolic, problem: Problem, tiling: Tiling, count: int, waits: list[int]
 ) -> tuple[list[dict[str, int]], list[int]]:
     """Tile commands, and the cycles from when each could come to when it was offered."""
-    walker = TileWalker(lanes=design.ifmap_lanes)
+    moving = design.dataflow == "input_stationary"
+    walker = TileWalker(lanes=design.ifmap_lanes, blocks=moving)
     fields = describe("layer", problem, tiling, design.machine, SCALING)
     commands: list[dict[str, int]] = []
     intervals: list[int] = []
@@ -78,6 +79,7 @@ def test_every_tile_of_random_layers(number: int) -> None:
     tiling = random_tiling(draw, design, layer, synthetic(layer))
     if tiling is None:
         pytest.skip("the drawn layer does not fit the drawn scratchpads")
+    problem = problem.side_by_side(tiling.groups)
     expected = _expected(design, problem, tiling)[:200]
     total = len(walk(problem.vector(), tiling.vector(), design.machine))
     if total > 200:

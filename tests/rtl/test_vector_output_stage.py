@@ -15,13 +15,21 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from faults import Patch, after, drive, placed
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vector_output_bench import Tile, compiled, differences, random_tiles, reference
+from vector_output_bench import (
+    PACK_CYCLES,
+    Tile,
+    compiled,
+    differences,
+    ofmap_words,
+    random_tiles,
+    reference,
+)
 
 from archsim.codecs.vector_output import Division, VectorOutput
 from archsim.codecs.vsquant import VectorFormat
 from archsim.errors import InputError
 from rtl.benches.bench import ProtocolError
-from rtl.core import vector_output_stage, vector_requantize
+from rtl.core import output_stage, vector_output_stage, vector_requantize
 from rtl.core.vector_output_stage import VectorOutputStage
 from rtl.core.vector_requantize import ChannelQuotient, ChannelRescale, Reciprocal, VectorScale
 
@@ -81,16 +89,20 @@ def test_the_emitted_stage() -> None:
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_the_queue_has_the_fewest_words_that_never_wait(output: VectorOutput) -> None:
-    """A long tile with ports that never wait: a word a cycle, and not with a word less."""
+def test_the_queue_has_words_enough_to_never_wait(output: VectorOutput) -> None:
+    """A long tile with ports that never wait: a row a cycle, and where every row completes a word
+    not with a word less."""
     sums = np.zeros((12, output.rows_per_vector * 5 * output.lanes), np.int64)
-    tile = Tile(sums=sums, bias=None, shift=0, relu=False)
+    tile = Tile(sums=sums, bias=None, shift=0, relu=False, lanes=output.lanes, ends=True)
     rows = sums.size // output.lanes
-    gaps = {"sums": rows, "bias": 0, "command": 1, "ofmap": rows}
+    words = len(ofmap_words(output, [tile])[0])
+    gaps = {"sums": rows, "bias": 0, "command": 1, "ofmap": words}
     none = {name: np.zeros(n, np.int64) for name, n in gaps.items()}
+    enough = reference(output, rows, [tile], none)["ofmap"]
     for fewer in (0, 1):
-        left = reference(output, output.queue_words - fewer, [tile], none)["ofmap"]
-        assert (left[-1] - left[0] > rows - 1) == bool(fewer)
+        depth = output.queue_words + PACK_CYCLES - fewer
+        slower = reference(output, depth, [tile], none)["ofmap"] > enough
+        assert slower == bool(fewer) or (fewer and words < rows)
 
 
 def test_a_queue_smaller_than_a_vector_is_refused() -> None:
@@ -101,7 +113,7 @@ def test_a_queue_smaller_than_a_vector_is_refused() -> None:
         gc.collect()
 
 
-_placed = partial(placed, vector_output_stage, vector_requantize)
+_placed = partial(placed, output_stage, vector_output_stage, vector_requantize)
 
 
 def _input(kind: type, name: str, other: Callable[[Any], Any]) -> Patch:
@@ -126,11 +138,11 @@ def _room(enough: Callable[[Any, Value, Value], Value]) -> Patch:
     """Another test of whether a vector's rows fit into the queue."""
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        def mutated(self: Any, m: Module, issue: Signal, rows: Signal) -> Value:
-            places = Signal(range(self.queue_depth + 1), init=self.queue_depth)
-            left = self.ofmap.valid & self.ofmap.ready
-            m.d.sync += places.eq(places - issue + left)
-            return enough(self, places, rows)
+        plain = VectorOutputStage._room
+
+        def mutated(self: Any, m: Module, vector_units: Value) -> tuple[Signal, Value]:
+            places, _ = plain(self, m, vector_units)
+            return places, enough(self, places, self._completed(vector_units))
 
         monkeypatch.setattr(VectorOutputStage, "_room", mutated)
 
@@ -192,7 +204,14 @@ def _less(multipliers: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(max(each - 1, 0) for each in multipliers)
 
 
-DELAYS = ("valid_delay", "first_delay", "token_delay", "magnitude_delay", "scale_delay")
+DELAYS = (
+    "place_delay",
+    "first_row_delay",
+    "first_delay",
+    "token_delay",
+    "magnitude_delay",
+    "scale_delay",
+)
 SIDE_BY_SIDE = OUTPUTS[2]
 UNSCALED = OUTPUTS[6]
 
@@ -206,14 +225,23 @@ MUTATIONS: dict[str, tuple[VectorOutput, Patch]] = {
         SIDE_BY_SIDE,
         _placed(name="magnitude_delay", cycles=_later),
     ),
-    "words late, no scales": (UNSCALED, _placed(name="valid_delay", cycles=_later)),
-    "a vector begins where one is under way": (GROUPED, _room(lambda _, places, rows: places > 0)),
-    "a place too many is asked for": (GROUPED, _room(lambda _, places, rows: places > rows)),
+    "words late, no scales": (UNSCALED, _placed(name="place_delay", cycles=_later)),
+    "a vector begins where one is under way": (GROUPED, _room(lambda _, places, words: places > 0)),
+    "a place too many is asked for": (GROUPED, _room(lambda _, places, words: places > words)),
     "all places are asked for": (
         GROUPED,
-        _room(lambda self, places, rows: places == self.queue_depth),
+        _room(lambda self, places, words: places == self.queue_depth),
     ),
-    "back-pressure ignored": (GROUPED, _room(lambda _, places, rows: C(1))),
+    "back-pressure ignored": (GROUPED, _room(lambda _, places, words: C(1))),
+    "the scale with every row": (GROUPED, _placed(name="first_row_delay", cycles=lambda _: 0)),
+    "as if the last step were whole": (
+        GROUPED,
+        after(VectorOutputStage, lambda self, m: drive(m, self.last_step, 0)),
+    ),
+    "a word never ends a layer": (
+        GROUPED,
+        after(VectorOutputStage, lambda self, m: drive(m, self.packing.flush, 0)),
+    ),
     "a maximum of all vectors": (GROUPED, _input(VectorScale, "first", lambda _: C(0, 1))),
     "a maximum of the last row": (
         GROUPED,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal, Value
 from faults import Patch, after, caught, delay, ignored_credit
 from unusual_layers import UNUSUAL_LAYERS
 from vsq_designs import random_design
@@ -14,7 +14,7 @@ from archsim.core import machine as mc
 from archsim.core.numerics import Drawing
 from archsim.designs.vsq import Vsq
 from archsim.memory import OffChip, Plain
-from archsim.simulate import plan_tiling
+from archsim.tile_timing import plan_tiling
 from rtl.cases import Draw
 from rtl.conformance import check
 from rtl.core.sequencer import Sequencer
@@ -70,8 +70,7 @@ def _whole_layer(design: Vsq, layer: Conv2d | MatMul) -> None:
 
 def test_the_off_chip_memory_replayed() -> None:
     """What `simulate` times is what the RTL takes, with the off-chip model at its ports."""
-    from archsim.simulate import time_layer
-    from archsim.waves import layer_answer
+    from archsim.tile_timing import time_layer
 
     design = Vsq(
         lanes=4, vector=4, hold_cycles=4, ifmap_memory=SMALL, weight_memory=SMALL,
@@ -83,8 +82,10 @@ def test_the_off_chip_memory_replayed() -> None:
         kernel_width=3, bias=True,
     )  # fmt: skip
     operands = design.numerics.synthetic(layer, Drawing(seed=2))
-    expected = layer_answer(design, layer, operands)
-    assert expected.cycles == time_layer(design, layer, plan_tiling(design, layer, None)).cycles
+    tiling = plan_tiling(design, layer, None)
+    case = TileCase(design=design, layer=layer, tiling=tiling, operands=operands)
+    assert_equal(check(case, runner(design, "amaranth")))
+    assert case.answer().cycles == time_layer(design, layer, tiling).cycles
 
 
 def _stuck_slot(self: Any, m: Module) -> None:
@@ -175,7 +176,7 @@ def test_every_latency_of_the_model_is_tight(
     plain = Vsq.machine.func
 
     def mutated(self: Vsq) -> Any:
-        vector = plain(self)
+        vector = plain(self).copy()
         vector[getattr(mc, column)] += change
         return vector
 
@@ -183,19 +184,15 @@ def test_every_latency_of_the_model_is_tight(
     assert caught(_design(), 60)
 
 
-def test_a_model_without_bursts_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rows of a vector are read back to back: under back-pressure that shows."""
+def test_a_stage_without_bursts_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first row of a vector waits for the places of all: under back-pressure that shows."""
     design = Vsq(lanes=2, vector=6, hold_cycles=3, weight_memory=SMALL, ifmap_memory=SMALL)
     assert not caught(design, 20)
-    plain = Vsq.machine.func
-    seen: list[int] = []
+    plain = VectorOutputStage._room
 
-    def mutated(self: Vsq) -> Any:
-        vector = plain(self)
-        seen.append(int(vector[mc.OUTPUT_VECTOR]))
-        vector[mc.OUTPUT_VECTOR] = 1
-        return vector
+    def mutated(self: Any, m: Module, vector_units: Value) -> tuple[Signal, Value]:
+        places, _ = plain(self, m, vector_units)
+        return places, places != 0
 
-    monkeypatch.setattr(Vsq, "machine", property(mutated))
+    monkeypatch.setattr(VectorOutputStage, "_room", mutated)
     assert caught(design, 60)
-    assert set(seen) == {6}

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from amaranth.sim import Simulator
 from compressed_counts import Tile, expected_counts, rows_of
 
-from archsim.compressed_memory import Boveda
+from archsim.memories.boveda.scratchpad import Boveda
 from rtl.cases import Draw
-from rtl.core.compressed_scratchpad import COUNTED, CompressedScratchpad
+from rtl.memories.boveda.scratchpad import COUNTED, CompressedScratchpad
 
 Words = npt.NDArray[np.int64]
 SETTLING = 8

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from archsim.compressed_memory import Boveda
 from archsim.core.core_design import CoreDesign
 from archsim.designs.systolic import DATAFLOWS, Systolic
+from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import Plain, Scratchpad
 from rtl.cases import Draw
 

@@ -10,22 +10,22 @@ from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core.core_design import CoreDesign
 from archsim.core.numerics import TiledLayer
-from archsim.core.walk import walk
+from archsim.core.walk import walk_layer
 from archsim.numbers import IntArray
 
 
 def plain_row_actions(design: CoreDesign, layer: Any, tiling: Any, operands: Any) -> dict[str, int]:
-    """By action, as `archsim.core.compressed_rows.row_actions`."""
+    """By action, as `archsim.core.operand_fit.value_actions`."""
     numerics = design.numerics
     problem, taken = numerics.problem(layer), numerics.take(layer, operands)
-    tiles = walk(problem.vector(), tiling.vector(), design.machine)
+    tiles = walk_layer(problem, tiling, design.machine)
     tiled = TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles)
     words = numerics.words(tiled, taken)
     found: dict[str, int] = {}
-    for name, memory in design.compressed_memories.items():
+    for name in design.stores:
         port = next(one for one in design.data_ports if one.name == name)
         store = SimpleNamespace(
-            memory=memory,
+            memory=design.memory(name),
             lanes=port.lanes,
             bits=port.lane_bits[0],
             signed=port.lane_signed[0],
@@ -86,12 +86,14 @@ def _vectors(design: CoreDesign, row: IntArray, lanes: int) -> Iterator[list[tup
 
 
 def _addresses(row: IntArray, pixel: int, tap: int, part: list[int]) -> Iterator[int]:
-    down, across = divmod(pixel, int(row[cmd.PIXEL_COLUMNS]))
+    line, across = divmod(pixel, int(row[cmd.PIXEL_COLUMNS]))
+    image, down = divmod(line, int(row[cmd.PIXEL_ROWS]))
+    start = image * row[cmd.HEIGHT] * row[cmd.PITCH]
     at_row = row[cmd.ROW_START] + down * row[cmd.ROW_STRIDE] + tap * row[cmd.TAP_ROWS]
     for offset in part:
         element = row[cmd.ELEMENT_START] + across * row[cmd.COLUMN_STEP] + offset
         if 0 <= at_row < row[cmd.HEIGHT] and 0 <= element < row[cmd.PITCH]:
-            yield at_row * row[cmd.PITCH] + element
+            yield start + at_row * row[cmd.PITCH] + element
 
 
 def _words(design: CoreDesign, row: IntArray) -> Iterator[int]:

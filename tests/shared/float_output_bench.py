@@ -133,13 +133,19 @@ class Chain(wiring.Component):
 
 @dataclass(frozen=True, kw_only=True)
 class Tile:
-    """A command, the bias words [steps, lanes] and the rows of sums, twice over [2, n, columns]."""
+    """A command, the bias words [steps, lanes] and the rows of sums, twice over [2, n, columns].
+
+    lanes: that have an output in the rows of the last step, or with a scalar bias of the last
+    block, of which `pixels` is the number; ends: it is a layer's last tile.
+    """
 
     steps: int
     pixels: int
     relu: int
     bias: IntArray | None
     sums: IntArray
+    lanes: int = 1
+    ends: int = 1
 
 
 def _aimed(output: FloatOutput, count: int, rng: np.random.Generator) -> IntArray:
@@ -171,6 +177,8 @@ def random_tiles(tiles: Tiles, count: int, seed: int) -> list[Tile]:
             Tile(
                 steps=steps, pixels=pixels, relu=int(rng.integers(0, 2)), sums=sums,
                 bias=bias if rng.random() < 0.7 else None,
+                lanes=int(rng.integers(1, sizes.columns + 1)),
+                ends=int(n + 1 == count or rng.random() < 0.3),
             )
         )  # fmt: skip
     return made
@@ -185,6 +193,19 @@ def words_of(tiles: Tiles, tile: Tile) -> IntArray:
     n = np.arange(len(total))
     step = n % tile.steps if tiles.scalar_bias else n // tile.pixels
     return tiles.output.compute(total, tile.bias[step], bool(tile.relu))
+
+
+def packed(tiles: Tiles, all_tiles: list[Tile]) -> IntArray:
+    """The ofmap of layers of tiles: the lanes that have outputs, in whole words [n, columns]."""
+    columns, found = tiles.sizes.columns, list[int]()
+    for tile in all_tiles:
+        rows = words_of(tiles, tile)
+        of_last = tile.steps if tiles.scalar_bias else tile.pixels
+        for n, row in enumerate(rows.tolist()):
+            found += row[: tile.lanes if n >= len(rows) - of_last else columns]
+        if tile.ends:
+            found += [0] * (-len(found) % columns)
+    return np.array(found).reshape(-1, columns)
 
 
 def _words(lanes: list[list[int]], widths: tuple[int, ...]) -> Any:
@@ -213,8 +234,12 @@ def stimuli(tiles: Tiles, all_tiles: list[Tile], gaps: int) -> dict[str, Any]:
                 bias.append([int(n == 0), halves % 2, int(n + 1 == tile.steps), n, *word])
             halves += 1
         words = tile.sums.shape[1]
-        fields = {"has_bias": tile.bias is not None, "relu": tile.relu, "output_words": words}
-        fields |= {"pixels": tile.pixels, "filter_steps": tile.steps}
+        fields = {"has_bias": tile.bias is not None, "relu": tile.relu, "output_rows": words}
+        fields |= {"pixels": tile.pixels, "filter_steps": tile.steps, "step_lanes": tile.lanes}
+        if tiles.scalar_bias:
+            blocks = {"pixels": (tile.pixels - 1) * sizes.columns + tile.lanes, "step_lanes": 1}
+            fields |= blocks
+        fields |= {"ends_layer": tile.ends}
         fields |= {"multiplier": 0xFFFF, "shift": 63}
         commands.append([int(fields[name]) for name, _ in command_layout(*OUTPUT_FIELDS)])
     waits = np.array([row.pop() for row in rows])
@@ -244,14 +269,15 @@ def compiled(tiles: Tiles) -> Run:
 
 def run_tiles(tiles: Tiles, all_tiles: list[Tile], run: Run, gaps: int = 0) -> Outcome:
     given_ = stimuli(tiles, all_tiles, gaps)
-    words = sum(tile.sums.shape[1] for tile in all_tiles)
+    words = len(packed(tiles, all_tiles))
+    rows = sum(tile.sums.shape[1] for tile in all_tiles)
     waits = np.random.default_rng(words).integers(0, gaps + 1, words)
     bits = tiles.port_bits
     ports = [StreamPort(name=name, direction="i", bits=bits[name]) for name in given_]
     bench = Bench(
         ports=(*ports, StreamPort(name="ofmap", direction="o", bits=bits["ofmap"])),
         stimuli={**given_, "ofmap": Stimulus.accept(words, gaps=waits)},
-        max_cycles=(4 * words + 60) * (gaps + 3),
+        max_cycles=(4 * rows + 60) * (gaps + 3),
         tail_cycles=12,
     )
     return run(bench)
@@ -262,7 +288,7 @@ def tile_differences(tiles: Tiles, all_tiles: list[Tile], run: Run, gaps: int = 
     out = run_tiles(tiles, all_tiles, run, gaps).crossings["ofmap"]
     lanes, bits = tiles.sizes.columns, tiles.output.ofmap.bits
     ours = unpack_lanes(out.words, (bits,) * lanes, (False,) * lanes)
-    return not np.array_equal(ours, np.concatenate([words_of(tiles, each) for each in all_tiles]))
+    return not np.array_equal(ours, packed(tiles, all_tiles))
 
 
 MIXED = Tiles(sizes=Sizes(depth=12), output=FloatOutput(accumulator=FP32, ofmap=FP16))

@@ -80,7 +80,7 @@ def stepped(case: SparseCase) -> EventOracle:
     """The oracle of a case of one pass, run to its end."""
     (one,) = case.passes
     oracle = EventOracle(
-        case.design, one, {port: gaps.tolist() for port, gaps in case.idle.items()}
+        case.design, one, {port: gaps.tolist() for port, gaps in (case.idle or {}).items()}
     )
     oracle.run()
     return oracle

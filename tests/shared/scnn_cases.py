@@ -69,9 +69,19 @@ def operands_of(
     return replace(drawn[0], ifmap=ifmap, weight=drawn[1].weight)
 
 
+RULES = [
+    {"bank_hash": hashed, "barrier": barrier, "group_rule": rule}
+    for hashed in ("linear", "dnnsim")
+    for barrier in ("group", "channel")
+    for rule in ("accumulators", "dnnsim")
+]
+"""All but the last, which is DNNsim's count and has no passes of ours."""
+
+
 @st.composite
 def designs(draw: st.DrawFn) -> Scnn:
     whole = lambda low, high: draw(st.integers(low, high))  # noqa: E731
+    rules: Any = draw(st.sampled_from(RULES[:-1]))
     return Scnn(
         grid_rows=whole(1, 3), grid_columns=whole(1, 3), weight_lanes=whole(1, 4),
         ifmap_lanes=whole(1, 4), banks=2 ** whole(0, 4), bank_entries=whole(4, 40),
@@ -79,8 +89,7 @@ def designs(draw: st.DrawFn) -> Scnn:
         iaram_bytes=draw(st.sampled_from([60, 200, 2000])),
         oaram_bytes=draw(st.sampled_from([60, 200, 2000])),
         operand_bits=whole(6, 16), accumulator_bits=whole(12, 24),
-        index_bits=whole(1, 4), bank_hash=draw(st.sampled_from(["linear", "dnnsim"])),
-        barrier=draw(st.sampled_from(["group", "channel"])),
+        index_bits=whole(1, 4), **rules,
         sparsity=draw(st.sampled_from(["both", "both", "weights", "activations"])),
         strip_rows=draw(st.sampled_from([0, 0, 0, 1, 2, 5])),
     )  # fmt: skip

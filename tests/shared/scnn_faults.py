@@ -12,8 +12,9 @@ from amaranth.hdl import Cat, Module
 from faults import Patch, seen_input
 from faulty_module import faulty_module
 
-from rtl.core import scnn_stream_memories, stream_packer, stream_unpacker
+from rtl.core import stream_packer, stream_unpacker
 from rtl.hierarchy import place
+from rtl.memories.boveda_stream import memories as scnn_stream_memories
 
 
 def field(kind: type, port: str, name: str, change: Callable[[Any], Any]) -> Patch:

@@ -91,7 +91,12 @@ class Oracle(Copies, Outputs):
         """The most filters that fit accumulators and FIFO; 0 if one does not."""
         problem, design = self.problem, self.design
         sums = self.rows.longest() * self.columns.longest()
-        for kc in range(min(design.filter_group, problem.filters), 0, -1):
+        room = design.banks * design.bank_entries
+        most = design.filter_group
+        if design.group_rule == "dnnsim":  # the outputs of a PE, as if all the grid had some
+            own = ceil(problem.out_height, design.grid_rows)
+            most = room // (own * ceil(problem.out_width, design.grid_columns))
+        for kc in range(min(most, problem.filters), 0, -1):
             lists = [
                 self.weights(list(range(k, min(k + kc, problem.filters))), c, phase, power(kc))
                 for k in range(0, problem.filters, kc)
@@ -99,7 +104,7 @@ class Oracle(Copies, Outputs):
                 for phase in self.phases
             ]
             longest = max(len(one) for one in lists)
-            fits = power(kc) * sums <= design.banks * design.bank_entries
+            fits = design.group_rule == "dnnsim" or power(kc) * sums <= room
             if fits and longest <= design.weight_fifo_vectors:
                 return kc
         return 0
@@ -147,7 +152,7 @@ class Oracle(Copies, Outputs):
         self.cycle, self.answers = 0, {name: [] for name in
             ("starts", "ends", "drain_starts", "drained", "pe_ends", "weight_cycles")}  # fmt: skip
         self.ifmap_cycles = list(self.port("ifmap", 0 if self.ifmap_kept else len(loads), 1))
-        self.settling = SETTLED if self.design.compressed else 0
+        self.settling = SETTLED if self.design.activation_memory.stepped else 0
         loaded = 2 if self.ifmap_kept else self.ifmap_cycles[-1] + 1 + self.settling
         self.group, self.started = 0, [loaded]
         self.vectors = [v for stream in self.streams for v in stream]

@@ -54,7 +54,7 @@ class BiasedOracle(Oracle):
         self.keep_ofmap = one.strip.mapping.keep_ofmap
         self.bias_cycles: list[int] = []
         self.words = problem.filters if problem.has_bias else 0
-        self.depth = 2 * design.filter_group
+        self.depth = 2 * max(design.filter_group, self.kc)
         self.freed: list[int] = []
 
     def choose_group(self) -> int:
@@ -134,7 +134,7 @@ def oracle_answer(case: SparseCase) -> OracleAnswer:
     for one in case.passes:
         own = dict[str, IntArray]()
         for port, count in word_counts([one]).items():
-            idle = case.idle.get(port)
+            idle = (case.idle or {}).get(port)
             own[port] = np.zeros(count, np.int64)
             if idle is not None:
                 own[port] = idle[at[port] : at[port] + count].copy()

@@ -12,7 +12,7 @@ from scnn_lists import Vector
 from scnn_streams import Content, content_of
 
 from archsim.designs.scnn import Scnn
-from rtl.core.scnn_stream_memories import StreamMemories
+from rtl.memories.boveda_stream.memories import StreamMemories
 
 FLUSH_CYCLES, READ_CYCLES = 3, 5
 """From a content's last write to the strobe, and to its first vector."""
@@ -150,7 +150,7 @@ def writes_of(
 
 def srams_of(design: Scnn, content: Content) -> dict[str, list[int]]:
     """The words of every SRAM, from address 0 on."""
-    memory, bits = design.compressed, design.operand_bits
+    memory, bits = design.activation_memory, design.operand_bits
     assert memory
     field_bits = bits.bit_length() - 1
     found: dict[str, list[int]] = {"widths": [], "marks": []}

@@ -14,9 +14,10 @@ from scnn_passes import BiasedOracle, Shape, chained
 from scnn_streams import Content, contents_of
 
 from archsim.designs.scnn import Scnn
+from archsim.memories.boveda_stream.stream import BovedaStream
+from archsim.memory import PlainStream
 from archsim.sparse import timing
 from archsim.sparse.words import pass_words
-from archsim.stream_memory import BovedaStream, PlainStream
 from workloads.layers import Conv2d
 from workloads.operands import Operands
 
@@ -72,7 +73,7 @@ def check_content(design: Scnn, one: Any, oracle: Oracle) -> None:
         assert found.vectors.tolist() == [len(own.entries) for own in contents]
         assert found.rows.max() <= most
         assert found.vectors.max() <= room
-        assert found.bits(design, design.compressed) == sum(_bits(design, own) for own in contents)
+        assert found.stored_bits == sum(_bits(design, own) for own in contents)
 
 
 def _bits(design: Scnn, content: Content) -> int:
@@ -100,7 +101,8 @@ def point_operands(values: list[int]) -> Operands:
 
 def with_rows(rows: int, expansion: int = 2) -> Scnn:
     """24 bits a vector: 3 bytes a row."""
-    memory = replace(SINGLE.activation_memory, expansion=expansion)
+    plain: Any = SINGLE.activation_memory
+    memory = replace(plain, expansion=expansion)
     return replace(SINGLE, iaram_bytes=3 * rows, activation_memory=memory)
 
 

@@ -38,7 +38,8 @@ def code_of(value: int, width: int, bits: int) -> list[int]:
 
 def content_of(design: Scnn, lists: list[list[Vector]]) -> Content:
     """Of the lists of a PE."""
-    memory, bits = design.compressed, design.operand_bits
+    memory: Any = design.activation_memory
+    bits = design.operand_bits
     assert memory
     columns = range(0, design.ifmap_lanes, memory.group)
     lines: list[list[list[int]]] = [[[] for _ in range(memory.group)] for _ in columns]
@@ -80,7 +81,7 @@ def contents_of(oracle: Oracle) -> tuple[list[Content], list[Content]]:
 
 def codec_rows(design: Scnn, lists: list[list[Vector]]) -> list[list[list[int]]]:
     """Rows of each column as `archsim.codecs.boveda` makes them."""
-    memory = design.compressed
+    memory: Any = design.activation_memory
     assert memory
     values = np.array([[lane[0] for lane in vector] for one in lists for vector in one], np.int64)
     form = BovedaFormat(

@@ -23,6 +23,9 @@ from rtl.core.sram import Sram
 from rtl.core.vector_output_stage import VectorOutputStage
 from rtl.hierarchy import place
 
+PACK_CYCLES = 1
+"""Of the packer."""
+
 ROWS, STEPS = 64, 16
 """Rows of an accumulator half, and words of a bias half."""
 
@@ -100,12 +103,17 @@ class Harness(wiring.Component):
 
 @dataclass(frozen=True, kw_only=True)
 class Tile:
-    """An output tile: sums [pixels, steps · lanes], bias and multiplier, or None without."""
+    """An output tile: sums [pixels, steps · lanes], bias and multiplier, or None without.
+
+    lanes: channels of the last step, behind which sums and biases are 0; ends: the layer's last.
+    """
 
     sums: IntArray
     bias: tuple[IntArray, IntArray] | None
     shift: int
     relu: bool
+    lanes: int
+    ends: bool
 
 
 def random_tiles(output: VectorOutput, count: int, seed: int) -> list[Tile]:
@@ -113,7 +121,7 @@ def random_tiles(output: VectorOutput, count: int, seed: int) -> list[Tile]:
     rng = np.random.default_rng(seed)
     half, most = 1 << (output.sum_bits - 1), 1 << output.multiplier_bits
     tiles: list[Tile] = []
-    for _ in range(count):
+    for number in range(count):
         pixels, steps = int(rng.integers(1, 5)), int(rng.integers(1, 12))
         channels = steps * output.lanes
         tops = half >> rng.integers(0, output.sum_bits, (pixels, steps))
@@ -121,12 +129,17 @@ def random_tiles(output: VectorOutput, count: int, seed: int) -> list[Tile]:
         sums = np.clip(rng.integers(-half, half, (pixels, channels)), -tops, tops - 1)
         sums[rng.random(sums.shape) < 0.2] = 0
         bias = rng.integers(-half, half, channels) >> rng.integers(0, output.sum_bits, channels)
+        lanes = output.lanes if rng.random() < 0.4 else int(rng.integers(1, output.lanes + 1))
+        missing = channels - output.lanes + lanes
+        sums[:, missing:] = bias[missing:] = 0
         factors = (bias, rng.integers(0, most, channels))
         used = factors if rng.random() < 0.7 else None
         wide = output.sum_bits + (output.multiplier_bits if used else 0)
         shift = wide - output.high.bit_length() - int(rng.integers(-1, 4))
         shift = int(rng.integers(0, 64)) if rng.random() < 0.1 else max(min(shift, 63), 0)
-        tiles.append(Tile(sums=sums, bias=used, shift=shift, relu=bool(rng.random() < 0.3)))
+        relu, ends = bool(rng.random() < 0.3), number + 1 == count or bool(rng.random() < 0.3)
+        tile = Tile(sums=sums, bias=used, shift=shift, relu=relu, lanes=lanes, ends=ends)
+        tiles.append(tile)
     return tiles
 
 
@@ -134,21 +147,65 @@ def _steps(output: VectorOutput, tile: Tile) -> int:
     return tile.sums.shape[1] // output.lanes
 
 
-def ofmap_words(output: VectorOutput, tile: Tile) -> IntArray:
-    """The words of a tile as lanes [rows, lanes + vectors a row], by the model."""
-    pixels, channels = tile.sums.shape
-    one = np.ones(channels, np.int64)
+def rows_of(output: VectorOutput, tile: Tile) -> list[list[tuple[int, int, int]]]:
+    """Of every vector in the order in which they leave, its rows: (pixel, step, its channels)."""
+    pixels, steps = len(tile.sums), _steps(output, tile)
+    return [
+        [
+            (pixel, step, output.lanes if step + 1 < steps else tile.lanes)
+            for step in range(first, min(first + output.rows_per_vector, steps))
+        ]
+        for first in range(0, steps, output.rows_per_vector)
+        for pixel in range(pixels)
+    ]
+
+
+def _parts(output: VectorOutput, tile: Tile) -> list[list[list[tuple[int, int]]]]:
+    """The same, as what leaves: (number, bits) of scales and values, by the model."""
+    one = np.ones(tile.sums.shape[1], np.int64)
     bias, multiplier = tile.bias or (0 * one, one)
     q, scales = output.compute(tile.sums, bias, multiplier, tile.shift, tile.relu)
-    steps = _steps(output, tile)
-    order = output.row_order(pixels, steps)
-    step, pixel = np.divmod(order, pixels)
-    values = q.reshape(pixels, steps, output.lanes)[pixel, step]
-    if not output.scaled:
-        return values
-    first = step * output.lanes // (output.form.vector or 1)
-    own = first[:, None] + np.arange(output.vectors_per_row)
-    return np.hstack([values, scales[pixel[:, None], own]])
+    vector, bits = output.form.vector or 0, output.form.bits
+    answer: list[list[list[tuple[int, int]]]] = []
+    for rows in rows_of(output, tile):
+        answer.append([])
+        for pixel, step, lanes in rows:
+            parts: list[tuple[int, int]] = []
+            for channel in range(step * output.lanes, step * output.lanes + lanes):
+                if output.scaled and channel % vector == 0:
+                    scale = int(scales[pixel, channel // vector])
+                    parts.append((scale, output.form.scale_bits or 0))
+                parts.append((int(q[pixel, channel]) % (1 << bits), bits))
+            answer[-1].append(parts)
+    return answer
+
+
+def ofmap_words(output: VectorOutput, tiles: list[Tile]) -> tuple[list[int], list[list[list[int]]]]:
+    """The words of all tiles, packed bit by bit; how many each row of each vector completes.
+
+    The counts are [tiles][vectors][rows]; a word that ends a layer is a last vector of its own.
+    """
+    words: list[int] = []
+    counts: list[list[list[int]]] = []
+    begun = filled = 0
+    for tile in tiles:
+        counts.append([])
+        for rows in _parts(output, tile):
+            counts[-1].append([])
+            for parts in rows:
+                for number, bits in parts:
+                    begun |= number << filled
+                    filled += bits
+                full = filled >= output.word_bits
+                counts[-1][-1].append(int(full))
+                if full:
+                    words.append(begun & ((1 << output.word_bits) - 1))
+                    begun, filled = begun >> output.word_bits, filled - output.word_bits
+        if tile.ends and filled:
+            words.append(begun)
+            counts[-1].append([1])
+            begun = filled = 0
+    return words, counts
 
 
 Gaps = dict[str, IntArray]
@@ -171,27 +228,32 @@ def reference(
         earliest = released[tile - 2] + 1 if tile >= 2 else 0
         return [cross(port, earliest) for _ in range(words)][-1]
 
-    read: list[int] = []
+    ready: list[int] = []
     released: list[int] = []
     bias_released: list[int] = []
-    for tile in tiles:
+    ended = 0
+    for tile, vectors in zip(tiles, ofmap_words(output, tiles)[1], strict=True):
         pixels, steps = len(tile.sums), _steps(output, tile)
         at = fill("sums", pixels * steps, released) + 1
         if tile.bias is not None:
             at = max(at, fill("bias", steps, bias_released) + 1)
-        at = max(at, cross("command", released[-1] + 1 if released else 0) + 1)
-        for rows in output.vector_rows(pixels, steps).tolist():
-            leaving = len(read) + rows - 1 - queue_depth
-            at = max(at, crossed["ofmap"][leaving] + 1 if leaving >= 0 else 0)
-            for _ in range(rows):
-                read.append(at)
-                cross("ofmap", at + output.latency_cycles)
-                at += 1
-        released.append(at - 1)
+        at = max(at, cross("command", ended) + 1)
+        reads, ended = pixels * steps, 0
+        for completes in vectors:
+            leaving = len(ready) + sum(completes) - 1 - queue_depth
+            if sum(completes) and leaving >= 0:
+                at = max(at, crossed["ofmap"][leaving] + 1)
+            for word in completes:
+                if word:
+                    ready.append(at + output.latency_cycles + PACK_CYCLES)
+                    cross("ofmap", ready[-1])
+                at, reads = at + 1, reads - 1
+                ended = at if reads == 0 else ended
+        released.append(ended - 1)
         if tile.bias is not None:
-            bias_released.append(at - 1)
-    ready = np.array(read) + output.latency_cycles
-    by_identity = crossings(ready, np.cumsum(gaps["ofmap"] + 1))
+            bias_released.append(ended - 1)
+        ended = at
+    by_identity = crossings(np.array(ready), np.cumsum(gaps["ofmap"] + 1))
     assert by_identity.tolist() == crossed["ofmap"]
     return crossed
 
@@ -218,7 +280,8 @@ def stimulus_words(output: VectorOutput, tiles: list[Tile]) -> dict[str, np.ndar
             word = np.hstack([part.reshape(steps, lanes) for part in tile.bias])
             found["bias"].append(_filling_words(word, bits + factors))
         values = {"has_bias": tile.bias is not None, "relu": tile.relu, "shift": tile.shift}
-        values |= {"output_words": pixels * steps, "pixels": pixels, "filter_steps": steps}
+        values |= {"output_rows": pixels * steps, "pixels": pixels, "filter_steps": steps}
+        values |= {"step_lanes": tile.lanes, "ends_layer": tile.ends}
         values["multiplier"] = 0xAAAA  # of no use here
         fields = [field for field in COMMAND_FIELDS if field.name in OUTPUT_FIELDS]
         command = np.array([[int(values[field.name]) for field in fields]])
@@ -243,14 +306,18 @@ def differences(
 ) -> list[str]:
     """Where RTL and reference differ: ports whose cycles do, and the ofmap's words."""
     words = stimulus_words(output, tiles)
-    wanted = np.vstack([ofmap_words(output, tile) for tile in tiles])
+    wanted, _ = ofmap_words(output, tiles)
     rng = np.random.default_rng(len(wanted))
     counts = {**{name: len(each) for name, each in words.items()}, "ofmap": len(wanted)}
     waits = {
         name: rng.integers(0, gaps + 1, n) * rng.integers(0, 2, n) for name, n in counts.items()
     }
     cycles = reference(output, queue_depth, tiles, waits)
-    widths = {"command": 96, "ofmap": output.word_bits, "bias": 7 + output.bias_bits}
+    widths = {
+        "command": command_layout(*OUTPUT_FIELDS).size,
+        "ofmap": output.word_bits,
+        "bias": 7 + output.bias_bits,
+    }
     widths["sums"] = 7 + output.lanes * output.sum_bits
     stimuli = {n: Stimulus.offer(each, gaps=waits[n]) for n, each in words.items()}
     bench = Bench(
@@ -265,10 +332,10 @@ def differences(
     )
     outcome = (run or simulated(output, queue_depth))(bench)
     found = [n for n in counts if outcome.crossings[n].cycles.tolist() != cycles[n]]
-    lane_bits = (output.form.bits,) * output.lanes
-    lane_bits += (output.form.scale_bits or 0,) * (output.vectors_per_row if output.scaled else 0)
-    if not np.array_equal(outcome.crossings["ofmap"].words, pack_lanes(wanted, lane_bits)):
+    octets = (output.word_bits + 7) // 8
+    packed = [list(word.to_bytes(octets, "little")) for word in wanted]
+    if outcome.crossings["ofmap"].words.tolist() != packed:
         found.append("words")
-    if outcome.probes["reads"] != len(wanted):
+    if outcome.probes["reads"] != len(words["sums"]):
         found.append("reads")
     return found

@@ -1,0 +1,305 @@
+# pyright: basic
+"""From Python to an object file: numba types and lowers, LLVM optimises all parts at once.
+
+numba would optimise and load every part by itself, and again inside each of its callers; nothing
+here runs a part by itself, so that work is left out (`_lowered_only`).  Where a later numba no
+longer has what is replaced for that, it is not replaced, and compilation takes longer.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from types import FunctionType, ModuleType
+from typing import Any
+from unittest import mock
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+from numba import types
+from numba.core import codegen, cpu, registry
+from numba.np import numpy_support
+
+from archsim.kernels.closure import Part, names_of, part_of
+from archsim.kernels.native import Package, host_machine
+from archsim.kernels.spelling import ARRAY_WORDS, dtype_text, words_of
+
+_ALLOCATION = """
+declare ptr @malloc(i64)
+
+define ptr @{name}(i64 %size{align}) {{
+  %wide = {wide}
+  %room = add i64 %wide, 64
+  %total = add i64 %size, %room
+  %owner = call ptr @malloc(i64 %total)
+  %none = icmp eq ptr %owner, null
+  br i1 %none, label %failed, label %made
+failed:
+  ret ptr null
+made:
+  %address = ptrtoint ptr %owner to i64
+  %last = add i64 %address, %room
+  %mask = sub i64 0, %wide
+  %first = and i64 %last, %mask
+  %data = inttoptr i64 %first to ptr
+  store i64 1, ptr %owner
+  %place = getelementptr i64, ptr %owner, i64 3
+  store ptr %data, ptr %place
+  %length = getelementptr i64, ptr %owner, i64 4
+  store i64 %size, ptr %length
+  ret ptr %owner
+}}
+"""
+
+_RELEASE = """
+declare void @free(ptr)
+
+define void @{name}(ptr %owner) {{
+  call void @free(ptr %owner)
+  ret void
+}}
+"""
+
+_ALIGNED = _ALLOCATION.replace("{align}", ", i32 %align").replace(
+    "{wide}", "zext i32 %align to i64"
+)
+_target: Any = registry.cpu_target
+
+_UNALIGNED = _ALLOCATION.replace("{align}", "").replace("{wide}", "or i64 0, 16")
+
+_RUNTIME = {
+    "NRT_Allocate": """
+declare ptr @malloc(i64)
+
+define ptr @{name}(i64 %size) {{
+  %made = call ptr @malloc(i64 %size)
+  ret ptr %made
+}}
+""",
+    "NRT_MemInfo_alloc": _UNALIGNED,
+    "NRT_MemInfo_alloc_safe": _UNALIGNED,
+    "NRT_MemInfo_alloc_aligned": _ALIGNED,
+    "NRT_MemInfo_alloc_safe_aligned": _ALIGNED,
+    "NRT_Free": _RELEASE,
+    "NRT_MemInfo_call_dtor": _RELEASE,
+}
+"""The part of numba's runtime for arrays that lies outside the code it makes: an owner is the count
+of references, two words for a destructor, the address of the elements, their bytes; the elements
+begin, aligned, at least 64 bytes behind its beginning, and go with it."""
+
+_dispatchers: dict[FunctionType, Any] = {}
+"""numba's functions of the parts: shared by all entries of this process."""
+
+
+def compile_entry(part: Part, args: tuple[Any, ...]) -> bytes:
+    """A `Package`, as bytes, of a kernel for arguments like these."""
+    _target.typing_context.refresh()
+    _target.target_context.refresh()
+    collecting = gc.isenabled()
+    gc.disable()  # numba makes millions of objects that all stay
+    try:
+        with _lowered_only():
+            dispatcher = _dispatcher(part)
+            given = tuple(_type(value) for value in args)
+            dispatcher.compile(given)
+            result = dispatcher.overloads[given]
+            text = result.library.get_llvm_str()
+    finally:
+        if collecting:
+            gc.enable()
+    words = _words(result, given)
+    symbol = f"archsim_{part.function.__name__}_{abs(hash((text, words))):x}"
+    return Package(
+        symbol=symbol,
+        words=words,
+        result=_spelled(result.signature.return_type),
+        parts=_parts(part),
+        code=_machine_code(text, result.fndesc.llvm_func_name, symbol),
+    ).to_bytes()
+
+
+def _dispatcher(part: Part) -> Any:
+    """numba's function of a part, of which all names stand for numba's functions of its parts."""
+    function = part.function
+    if function in _dispatchers:
+        return _dispatchers[function]
+    scope = dict(function.__globals__)
+    copy = FunctionType(
+        function.__code__, scope, function.__name__, function.__defaults__, function.__closure__
+    )
+    copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
+    options: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    if part.merged:
+        options["forceinline"] = True
+    compiled: Any = numba.njit
+    made = compiled(error_model="numpy", **options)(copy)
+    plain = made.get_call_template
+    made.get_call_template = lambda args, kws: plain(tuple(map(_unliteral, args)), kws)
+    _dispatchers[function] = made
+    for name, attribute, value in names_of(function):
+        inner = part_of(value)
+        if inner is None:
+            continue
+        if attribute is None:
+            scope[name] = _dispatcher(inner)
+        else:
+            if scope[name] is function.__globals__[name]:
+                module = ModuleType(scope[name].__name__)
+                module.__dict__.update(vars(scope[name]))
+                scope[name] = module
+            setattr(scope[name], attribute, _dispatcher(inner))
+    return made
+
+
+def _parts(part: Part) -> dict[str, int]:
+    """Of a compiled part and all that it calls, for how many types of arguments each is there."""
+    found: dict[str, int] = {}
+    waiting = [part]
+    while waiting:
+        one = waiting.pop()
+        name = f"{one.function.__module__}.{one.function.__qualname__}"
+        if name not in found:
+            found[name] = len(_dispatchers[one.function].signatures)
+            inner = (part_of(value) for _, _, value in names_of(one.function))
+            waiting += [each for each in inner if each is not None]
+    return found
+
+
+def _unliteral(kind: Any) -> Any:
+    """A type that does not depend on the value: constants need no specialisation of their own."""
+    if isinstance(kind, types.BaseTuple) and not isinstance(kind, types.BaseNamedTuple):
+        return types.Tuple([_unliteral(entry) for entry in _entries(kind)])
+    return types.unliteral(kind)
+
+
+def _entries(kind: Any) -> list[Any]:
+    """The types of a tuple's entries."""
+    return list(kind)
+
+
+def _type(value: Any) -> Any:
+    """numba's type of an argument; arrays in C order, and as if they could be written."""
+    if isinstance(value, np.ndarray):
+        return types.Array(numpy_support.from_dtype(value.dtype), value.ndim, "C")
+    if isinstance(value, tuple):
+        entries = [_type(entry) for entry in value]
+        return types.BaseTuple.from_types(entries, type(value))
+    if isinstance(value, np.generic):
+        dtype: Any = value.dtype
+        return numpy_support.from_dtype(dtype)
+    plain = {bool: types.boolean, int: types.int64, float: types.float64}
+    return plain[type(value)]
+
+
+def _spelled(kind: Any) -> str:
+    """An answer's type, as `archsim.kernels.spelling` says it.  Raises `TypeError`."""
+    plain = {types.none: "none", types.int64: "int", types.float64: "float", types.boolean: "bool"}
+    kind = types.unliteral(kind)
+    if kind in plain:
+        return plain[kind]
+    if isinstance(kind, types.Array):
+        return f"{dtype_text(numpy_support.as_dtype(kind.dtype))}.{kind.ndim}"
+    if isinstance(kind, types.BaseTuple):
+        spelled = [_spelled(entry) for entry in _entries(kind)]
+        if "bool" not in spelled:
+            return f"({','.join(spelled)})"
+    raise TypeError(f"a kernel cannot answer with {kind}")
+
+
+def _words(result: Any, given: tuple[Any, ...]) -> str:
+    """Of the arguments, by numba's own account; checked against ours."""
+    convention = _target.target_context.call_conv
+    function = convention.get_function_type(result.signature.return_type, given)
+    kinds = {"i64": "q", "i32": "i", "i8": "b", "double": "d"}
+    theirs = "".join(
+        "q" if str(kind).endswith(("*", "ptr")) else kinds.get(str(kind), "?")
+        for kind in function.args[2:]
+    )
+    ours = "".join(map(_argument_words, given))
+    if theirs != ours:
+        raise TypeError(f"numba takes arguments otherwise than expected: {theirs}, not {ours}")
+    size = _target.target_context.get_abi_sizeof(
+        convention.get_return_type(result.signature.return_type).pointee
+    )
+    expected = len(words_of(_spelled(result.signature.return_type)))
+    if result.signature.return_type not in (types.none, types.boolean) and size != 8 * expected:
+        raise TypeError(f"numba answers in {size} bytes, not {8 * expected}")
+    return ours
+
+
+def _argument_words(kind: Any) -> str:
+    if isinstance(kind, types.Array):
+        return "q" * (ARRAY_WORDS + 2 * kind.ndim)
+    if isinstance(kind, types.BaseTuple):
+        return "".join(map(_argument_words, _entries(kind)))
+    return {types.boolean: "b", types.float64: "d"}.get(kind, "q")
+
+
+def _machine_code(text: str, entry: str, symbol: str) -> bytes:
+    """The object file of a module, of which one function is seen from outside."""
+    machine = host_machine()
+    module = llvm.parse_assembly(text)
+    for function in module.functions:
+        if not function.is_declaration:
+            function.linkage = "external" if function.name == entry else "internal"
+    module.get_function(entry).name = symbol
+    for level in (0, 3):
+        options = llvm.create_pipeline_tuning_options(level)
+        options.loop_vectorization = level > 0
+        options.slp_vectorization = False
+        builder = llvm.create_pass_builder(machine, options)
+        passes = builder.getModulePassManager()
+        if level == 0:  # first as many parts as can be together, so that references are paired
+            passes.add_loop_rotate_pass()
+            passes.add_instruction_combine_pass()
+            passes.add_jump_threading_pass()
+        passes.add_refprune_pass()
+        passes.run(module, builder)
+    for name in [one.name for one in module.functions if one.is_declaration]:
+        if name in _RUNTIME:
+            module.link_in(llvm.parse_assembly(_RUNTIME[name].format(name=name)))
+            module.get_function(name).linkage = "internal"
+    for function in module.functions:
+        if function.is_declaration:
+            _require_known(function.name)
+    module.verify()
+    return machine.emit_object(module)
+
+
+def _require_known(name: str) -> None:
+    """Raises `TypeError` for a function that is nowhere to be found when the code is loaded."""
+    of_numba = name.startswith(("NRT_", "nrt_", "numba"))
+    if not name.startswith("llvm.") and (of_numba or not llvm.address_of_symbol(name)):
+        raise TypeError(f"compiled code calls {name}, which is not there without numba")
+
+
+@contextmanager
+def _lowered_only() -> Generator[None]:
+    """numba stops at LLVM's language: nothing is optimised, nothing is put into memory."""
+
+    def finalize(self: Any) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def executable(_self: Any, library: Any, _description: Any, _environment: Any) -> Any:
+        library._ensure_finalized()
+        return [].append  # numba asks for something to call, each of its own, and never calls it
+
+    def functions(self: Any, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    replaced = (
+        (codegen.CPUCodeLibrary, "_optimize_functions", functions),
+        (codegen.CPUCodeLibrary, "_optimize_final_module", lambda _: None),
+        (codegen.CPUCodeLibrary, "_finalize_final_module", finalize),
+        (cpu.CPUContext, "get_executable", executable),
+    )
+    needed = ("_finalize_dynamic_globals", "_ensure_finalized")
+    with ExitStack() as stack:
+        known = all(hasattr(owner, name) for owner, name, _ in replaced)
+        if known and all(hasattr(codegen.CPUCodeLibrary, name) for name in needed):
+            for owner, name, instead in replaced:
+                stack.enter_context(mock.patch.object(owner, name, instead))
+        yield

@@ -1,0 +1,147 @@
+"""The decorators of compiled functions, and what is called in their place.
+
+    @kernel("i8.2, i8.1")     an entry: what Python calls, with these types of arguments
+    @kernel                   a part of other kernels; from Python it runs as Python
+    @inlined                  a part that is merged into its callers: without that a third of a
+                              scan's time goes to counting the references of the arrays passed on
+
+`?` in a declared type stands for any one character, `*` for any: the entry is then compiled for
+each of the types that are met.  Division by zero cannot happen in a checked design, so kernels do
+not test for it.  Other Python threads run while a kernel does.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
+
+from archsim.kernels.closure import Part, fingerprint
+from archsim.kernels.spelling import Arguments
+
+if TYPE_CHECKING:
+    from archsim.kernels.native import Native
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_lock = threading.RLock()
+
+Announce = Callable[[str], None]
+
+_listener: list[Announce] = []
+"""Who is told, by name, of a kernel that is about to be compiled: one or nobody."""
+
+
+class Kernel(Generic[P, R]):
+    """A function and, where it has declared types, its compiled forms."""
+
+    def __init__(self, function: Callable[P, R], declared: str | None, *, merged: bool) -> None:
+        functools.update_wrapper(self, function)
+        self.part = Part(cast("Any", function), merged)
+        self.declared = None if declared is None else declared.replace(" ", "")
+        self._natives: dict[str, Native] = {}
+        self._run: Callable[P, R] = function
+        if declared is not None and not os.environ.get("NUMBA_DISABLE_JIT"):
+            self._run = self._compiled
+
+    @property
+    def py_func(self) -> Callable[P, R]:
+        """The function itself, by numba's name for it."""
+        return cast("Callable[P, R]", self.part.function)
+
+    @property
+    def name(self) -> str:
+        """Of its module, and its own."""
+        return f"{self.part.function.__module__}.{self.part.function.__qualname__}"
+
+    @property
+    def forms(self) -> dict[str, dict[str, int]]:
+        """Compiled for which types of arguments; of each, its parts, and of how many types."""
+        return {spelled: dict(native.parts) for spelled, native in self._natives.items()}
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run it: an entry compiled, a part as Python.  Raises `TypeError` for other arguments than
+        those declared."""
+        return self._run(*args, **kwargs)
+
+    def _compiled(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        given = args if not kwargs else self._in_place(args, kwargs)
+        arguments = Arguments()
+        for value in given:
+            arguments.add(value)
+        spelled = arguments.spelled
+        native = self._natives.get(spelled)
+        if native is None:
+            native = self._native(spelled, given)
+        found = native.call(arguments.words)
+        if arguments.copies:
+            arguments.give_back()
+        return found
+
+    def _in_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments given by name, where they belong."""
+        code = self.part.function.__code__
+        names = code.co_varnames[len(args) : code.co_argcount]
+        if set(names) != set(kwargs):
+            raise TypeError(f"{self.name} takes {', '.join(code.co_varnames[: code.co_argcount])}")
+        return (*args, *(kwargs[name] for name in names))
+
+    def _native(self, spelled: str, given: tuple[Any, ...]) -> Native:
+        """The compiled form for these types: loaded, or compiled and kept."""
+        from archsim.kernels.native import load
+
+        if not fnmatchcase(spelled, self.declared or ""):
+            raise TypeError(f"{self.name} is declared for ({self.declared}), not ({spelled})")
+        with _lock:
+            if spelled not in self._natives:
+                self._natives[spelled] = load(self.name, self.part, spelled, self._build(given))
+            return self._natives[spelled]
+
+    def _build(self, given: tuple[Any, ...]) -> Callable[[], bytes]:
+        def build() -> bytes:
+            from archsim.kernels.build import compile_entry
+
+            for tell in _listener:
+                tell(self.name)
+            return compile_entry(self.part, given)
+
+        return build
+
+
+@overload
+def kernel(declared: Callable[P, R], /) -> Kernel[P, R]: ...
+@overload
+def kernel(declared: str, /) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(declared: Any, /) -> Any:
+    """An entry with declared types of arguments, or a part of other kernels."""
+    if isinstance(declared, str):
+        return lambda function: Kernel(function, declared, merged=False)  # pyright: ignore
+    return Kernel(declared, None, merged=False)
+
+
+def inlined(function: Callable[P, R]) -> Kernel[P, R]:
+    """A part that is merged into the kernels that call it."""
+    return Kernel(function, None, merged=True)
+
+
+def not_compiled(entries: dict[Kernel[Any, Any], str]) -> list[str]:
+    """Of entries and types of arguments, the names of those that the next call will compile."""
+    from archsim.kernels.native import is_kept
+
+    return [
+        one.name
+        for one, types in entries.items()
+        if not is_kept(one.name, one.part, types.replace(" ", ""))
+    ]
+
+
+def announce_to(tell: Announce) -> None:
+    """From now on `tell`, and nobody else, gets the name of each kernel that will be compiled."""
+    _listener[:] = [tell]
+
+
+__all__ = ["Kernel", "announce_to", "fingerprint", "inlined", "kernel", "not_compiled"]

@@ -1,0 +1,141 @@
+"""Arguments of kernels: as text, as the words of a call; and answers, back from their words.
+
+A type is spelled `int`, `float`, `bool`, `i8.2` (an array of int64 with two axes; `f4.1`, `u1.3`
+alike), `u8` (a number of that kind), or a tuple of such, `(int,i8.1)`, with the name of its class
+before it if it has one.  Arrays are in C order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_PLAIN = {"i8": "int", "f8": "float", "b1": "bool"}
+
+ARRAY_WORDS = 5
+"""Of an array before its shape and strides: owner, parent, elements, bytes of one, address."""
+
+ADDRESS = 4
+
+
+@dataclass
+class Arguments:
+    """What a call is given: the types, the words as compiled code takes them, and copies of arrays
+    that are not in C order, with the arrays that they stand for."""
+
+    types: list[str] = field(default_factory=list[str])
+    words: list[Any] = field(default_factory=list[Any])
+    copies: list[tuple[Array, Array]] = field(default_factory=list[tuple[Array, Array]])
+
+    def add(self, value: Any) -> None:
+        """One more.  Raises `TypeError` for what no kernel takes."""
+        if isinstance(value, np.ndarray):
+            self._add_array(cast("Array", value))
+        elif isinstance(value, tuple):
+            entries = cast("tuple[Any, ...]", value)
+            name = type(entries).__name__ if hasattr(entries, "_fields") else ""
+            inner = Arguments(words=self.words, copies=self.copies)
+            for entry in entries:
+                inner.add(entry)
+            self.types.append(f"{name}({inner.spelled})")
+        elif isinstance(value, np.generic):
+            scalar = cast("Any", value)
+            text = dtype_text(scalar.dtype)
+            self.types.append(_PLAIN.get(text, text))
+            self.words.append(scalar.item())
+        elif isinstance(value, (bool, int, float)):
+            self.types.append(type(value).__name__)
+            self.words.append(value)
+        else:
+            raise TypeError(f"a kernel takes numbers, arrays and tuples of them, not {value!r}")
+
+    def _add_array(self, array: Array) -> None:
+        if not (array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative):
+            copy = np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
+            self.copies.append((copy, array))
+            array = copy
+        seen = array.__array_interface__
+        shape = seen["shape"]
+        self.types.append(f"{seen['typestr'][1:]}.{len(shape)}")
+        self.words += (0, 0, array.size, array.itemsize, seen["data"][0], *shape, *array.strides)
+
+    @property
+    def spelled(self) -> str:
+        """The types in a row."""
+        return ",".join(self.types)
+
+    def give_back(self) -> None:
+        """What the call wrote into copies, into the arrays that they stand for."""
+        for copy, array in self.copies:
+            if array.flags.writeable:
+                array[...] = copy
+
+
+def words_of(spelled: str) -> str:
+    """Of an answer's type, the words that it takes, as `struct` writes them: q, d or b."""
+    plain = {"none": "", "int": "q", "float": "d", "bool": "b"}
+    if spelled in plain:
+        return plain[spelled]
+    if spelled.startswith("("):
+        return "".join(map(words_of, _entries(spelled)))
+    return "q" * (ARRAY_WORDS + 2 * int(spelled.rpartition(".")[2]))
+
+
+def answer(spelled: str, memory: bytes, release: Callable[[int], None]) -> Any:
+    """What a call has left in memory.  Arrays become NumPy's own, and `release` frees their owner.
+
+    A tuple holds words of eight bytes only.
+    """
+    if spelled == "none":
+        return None
+    if spelled == "bool":
+        return memory[0] != 0
+    words = iter(struct.unpack_from(f"={words_of(spelled)}", memory))
+    return _read(spelled, words, release)
+
+
+def _read(spelled: str, words: Iterator[Any], release: Callable[[int], None]) -> Any:
+    if spelled in ("int", "float"):
+        return next(words)
+    if spelled.startswith("("):
+        return tuple(_read(entry, words, release) for entry in _entries(spelled))
+    text, _, axes = spelled.rpartition(".")
+    owner, _, size, itemsize, address = (next(words) for _ in range(ARRAY_WORDS))
+    shape = tuple(next(words) for _ in range(int(axes)))
+    strides = tuple(next(words) for _ in range(int(axes)))
+    made: Array = np.empty(shape, text)
+    if made.strides == strides or size <= 1:
+        ctypes.memmove(made.ctypes.data, address, size * itemsize)
+    else:
+        reach = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + itemsize
+        there = (ctypes.c_char * reach).from_address(address)
+        made[...] = np.ndarray(shape, text, there, strides=strides)
+    if owner:
+        release(owner)
+    return made
+
+
+def _entries(spelled: str) -> list[str]:
+    """Of a tuple's type, those of its entries."""
+    found, depth = [""], 0
+    for part in re.split(r"([(),])", spelled[spelled.index("(") + 1 : -1]):
+        depth += (part == "(") - (part == ")")
+        if part == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += part
+    return [entry for entry in found if entry]
+
+
+def dtype_text(dtype: np.dtype[Any]) -> str:
+    """i8, f4, u1 and so on."""
+    return dtype.str[1:]

@@ -1,0 +1,80 @@
+"""A kind of scratchpad around another one: it answers as the inner one, but for what it changes.
+
+A kind that protects, measures or slows what another one keeps is a subclass, and changes what its
+users see of it: words, latencies, hardware.  A kind that changes what lies in the cells, as faults
+do, changes `stored` and `read_back`.  Either may stand around any other, several deep; the RTL of
+such a kind is placed around that of the inner one (`rtl.memories.seam`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from archsim.blocks import Components, Events
+from archsim.memory.plain import kibibytes
+from archsim.memory.seam import Access, Cells, Scratchpad, Use
+from archsim.memory.tile_store import TileStore
+from archsim.numbers import IntArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Around:
+    """inner: the scratchpad that keeps the words."""
+
+    inner: Scratchpad = field(default_factory=lambda: kibibytes(64))
+
+    access: ClassVar[Access] = "scratchpad"
+
+    @property
+    def capacity_bytes(self) -> int:
+        return self.inner.capacity_bytes
+
+    @property
+    def read_latency_cycles(self) -> int:
+        return self.inner.read_latency_cycles
+
+    @property
+    def write_latency_cycles(self) -> int:
+        return self.inner.write_latency_cycles
+
+    def depth(self, word_bits: int) -> int:
+        """As the inner one."""
+        return self.inner.depth(word_bits)
+
+    def sure_depth(self, word_bits: int) -> int:
+        """As the inner one."""
+        return self.inner.sure_depth(word_bits)
+
+    def check(self, use: Use) -> None:
+        """As the inner one."""
+        self.inner.check(use)
+
+    def total_bits(self, use: Use) -> int:
+        """As the inner one."""
+        return self.inner.total_bits(use)
+
+    def by_value(self, use: Use) -> TileStore | None:
+        """As the inner one."""
+        return self.inner.by_value(use)
+
+    def components(self, use: Use) -> Components:
+        """As the inner one."""
+        return self.inner.components(use)
+
+    def macros(
+        self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events
+    ) -> Components:
+        """As the inner one."""
+        return self.inner.macros(name, shape, read, write)
+
+    def stored(self, use: Use, words: IntArray) -> Cells:
+        """As the inner one."""
+        return self.inner.stored(use, words)
+
+    def read_back(self, use: Use, cells: Cells, words: int) -> IntArray:
+        """As the inner one."""
+        return self.inner.read_back(use, cells, words)
+
+
+__all__ = ["Around"]

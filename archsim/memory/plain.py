@@ -1,0 +1,184 @@
+"""Plain memories: SRAMs that keep words as they are, for each way of access."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+import archsim.blocks as blocks
+from archsim.blocks import Components, Events, selectors
+from archsim.errors import require, require_positive
+from archsim.memory.bits import bits_of, words_of
+from archsim.memory.seam import Access, Cells, StreamUse, StreamWords, Use
+from archsim.memory.tile_store import TileStore
+from archsim.numbers import AnyIntArray, IntArray, ceil_div
+
+WORDS = "words"
+
+
+class _Sram:
+    """What plain memories of all ways of access have in common."""
+
+    kind: ClassVar[str] = "plain"
+
+    def macros(
+        self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events
+    ) -> Components:
+        """One-read one-write memories of (count, lanes, lane_bits, depth)."""
+        return blocks.memory(name, shape, read, write)
+
+
+class _Words(_Sram):
+    """Words of any lanes, as they are."""
+
+    def check(self, use: Use) -> None:
+        """Words of any lanes can be stored."""
+
+    def stored(self, use: Use, words: IntArray) -> Cells:
+        """A word a row."""
+        return {WORDS: bits_of(words, use.lane_bits)}
+
+    def read_back(self, use: Use, cells: Cells, words: int) -> IntArray:
+        """As they lie there."""
+        return words_of(cells[WORDS][:words], use.lane_bits, use.lane_signed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plain(_Words):
+    """A plain double-buffered SRAM: two halves, each with one read and one write port.
+
+    A word written in cycle t can be read with an address presented in cycle t + 1.
+    """
+
+    capacity_bytes: int
+    read_latency_cycles: int = 1
+
+    access: ClassVar[Access] = "scratchpad"
+
+    def __post_init__(self) -> None:
+        require_positive(capacity_bytes=self.capacity_bytes)
+        require(
+            self.read_latency_cycles == 1,
+            f"read_latency_cycles must be 1 for a plain memory, not {self.read_latency_cycles}",
+        )
+
+    @property
+    def write_latency_cycles(self) -> int:
+        return 0
+
+    def depth(self, word_bits: int) -> int:
+        """Words of `word_bits` in each half."""
+        return self.capacity_bytes * 8 // (2 * word_bits)
+
+    def sure_depth(self, word_bits: int) -> int:
+        """All of them."""
+        return self.depth(word_bits)
+
+    def total_bits(self, use: Use) -> int:
+        """Those of the words."""
+        return 8 * self.capacity_bytes
+
+    def by_value(self, use: Use) -> TileStore | None:
+        """A word takes a row, whatever its values are."""
+        return None
+
+    def components(self, use: Use) -> Components:
+        """Two halves of whole words, or of a bank for each lane."""
+        name, lanes = f"{use.name}.memory", use.lanes
+        bits, depth = use.word_bits // lanes, self.depth(use.word_bits)
+        every_lane: Events = {f"{use.name}_read": float(lanes)}
+        if use.by_lane:
+            shape, factor = (2 * lanes, 1, bits, depth), float(lanes)
+        else:
+            shape, factor = (2, lanes, bits, depth), 1.0
+        read: Events = {f"{use.name}_read": factor}
+        write: Events = {f"{use.name}_write": factor}
+        return (
+            *self.macros(name, shape, read, write),
+            *selectors(name, bits, lanes, every_lane),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainBank(_Words):
+    """An SRAM whose size the machine says."""
+
+    access: ClassVar[Access] = "bank"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainStream(_Sram):
+    """A vector a row, as it is."""
+
+    access: ClassVar[Access] = "stream"
+    stepped: ClassVar[bool] = False
+    by_value: ClassVar[bool] = False
+
+    @property
+    def latency_cycles(self) -> int:
+        """From the cycle behind the last write to the one in which vectors can be read."""
+        return 0
+
+    def check_vector(self, lanes: int, operand_bits: int) -> None:
+        """Vectors of any lanes can be stored."""
+
+    def entries(self, rows: int) -> int:
+        """Vectors that a memory of so many rows has room for."""
+        return rows
+
+    def content(self, use: StreamUse, lists: Any, pes: int) -> None:
+        """Nothing hangs on values."""
+
+    def least_bits(self, use: StreamUse, tensor: AnyIntArray) -> int:
+        """Only entries count."""
+        return 0
+
+    def why_not(self, use: StreamUse, lists: Any, pes: int) -> str | None:
+        """Refused are more vectors in a PE than rows."""
+        needed = int(np.diff(lists.starts[:: len(lists) // pes]).max())
+        if needed <= use.rows:
+            return None
+        least = ceil_div(needed * use.vector_bits, 8)
+        return (
+            f"{use.field} must be at least {least} ({needed} vectors in a PE, for the smallest "
+            f"strip of the plane), not {use.given_bytes}"
+        )
+
+    def words(self, use: StreamUse) -> tuple[StreamWords, ...]:
+        """One, of vectors with their flags."""
+        name, shape = use.name, (1, use.vector_bits + 1, use.rows)
+        return ((name, shape, {f"{name}_read": 1.0}, {f"{name}_write": 1.0}),)
+
+    def logic(self, use: StreamUse, address_bits: int) -> Components:
+        """A choice of two at every pin of both."""
+        name, bits, pes = "memories", use.vector_bits + 1, use.pes
+        reads: Events = {"iaram_read": 1.0, "oaram_read": 1.0}
+        writes: Events = {"iaram_write": 1.0, "oaram_write": 1.0}
+        return (
+            *selectors(name, bits, 2 * pes, reads),
+            *selectors(name, address_bits, 2 * pes, reads),
+            *selectors(name, bits + address_bits, 2 * pes, writes),
+        )
+
+    def state_bits(self, address_bits: int) -> tuple[int, int]:
+        """None more."""
+        return 0, 0
+
+    def stored(self, use: StreamUse, vectors: IntArray) -> Cells:
+        """A vector a row."""
+        return {WORDS: bits_of(vectors, (use.value_bits,) * use.lanes)}
+
+    def read_back(self, use: StreamUse, cells: Cells, vectors: int) -> IntArray:
+        """As they lie there."""
+        lanes = use.lanes
+        return words_of(cells[WORDS][:vectors], (use.value_bits,) * lanes, (True,) * lanes)
+
+
+def kibibytes(count: int) -> Plain:
+    """A plain memory of so many KiB."""
+    return Plain(capacity_bytes=count * 1024)
+
+
+__all__ = ["WORDS", "Plain", "PlainBank", "PlainStream", "kibibytes"]

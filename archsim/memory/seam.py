@@ -1,0 +1,266 @@
+"""The seam of memories: what a machine says of one, and what every kind of memory answers.
+
+A machine has memories of three ways of access.  A *scratchpad* has two halves: a tile is written
+into one from its first word to its last, and read at any address while the other is filled.  A
+*stream* is written and read from its first vector to its last, again and again.  A *bank* takes a
+word at any address a cycle, and gives one in the next.  A kind is a frozen dataclass that answers
+for one way of access; nobody asks for its class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from archsim.blocks import Components, Events
+from archsim.memory.tile_store import TileStore
+from archsim.numbers import AnyIntArray, IntArray
+
+Access = Literal["scratchpad", "stream", "bank"]
+
+Cells = Mapping[str, npt.NDArray[np.uint8]]
+"""What SRAMs hold, by the SRAM's name: a bit a place, the last axis that of a word's bits, its
+lowest first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Use:
+    """What a machine keeps in a scratchpad or a bank, and how it is read.
+
+    name: of the memory, "ifmap"; its actions and components begin with it.  field: of the design
+    that says its kind.  lane_bits, lane_signed: of the lanes of a word.  by_lane: every lane is
+    read at a row of its own.  as_is: why words must lie there as they are, "" where a kind may
+    store them in another form; machine: with it, of whom that is said.
+    """
+
+    name: str
+    field: str
+    lane_bits: tuple[int, ...]
+    lane_signed: tuple[bool, ...]
+    by_lane: bool = False
+    as_is: str = ""
+    machine: str = ""
+
+    @property
+    def lanes(self) -> int:
+        """Of a word."""
+        return len(self.lane_bits)
+
+    @property
+    def word_bits(self) -> int:
+        """Of all lanes."""
+        return sum(self.lane_bits)
+
+    @property
+    def must_be_plain(self) -> str:
+        """The refusal of a kind that would store words in another form; "" where it may."""
+        return f"{self.field}{self.machine} must be plain: {self.as_is}" if self.as_is else ""
+
+    def as_lanes(self, lanes: int) -> Use:
+        """The same words as so many lanes of one width, the last one with what is left."""
+        bits, left = divmod(self.word_bits, lanes)
+        signed = (self.lane_signed[0],) * lanes
+        return replace(self, lane_bits=(bits,) * (lanes - 1) + (bits + left,), lane_signed=signed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamUse:
+    """What a sparse machine keeps in a stream, in each of `pes` memories alike.
+
+    name: "iaram"; field: of the design that says its size, given_bytes: that.  A vector is `lanes`
+    values of value_bits, each with an index of index_bits, and a flag that lies beside the bytes.
+    most_rows: of the largest memory that shares its logic.
+    """
+
+    name: str
+    field: str
+    given_bytes: int
+    lanes: int
+    value_bits: int
+    index_bits: int
+    pes: int
+    most_rows: int = 0
+
+    @property
+    def vector_bits(self) -> int:
+        """Of a vector, but for its flag."""
+        return self.lanes * (self.value_bits + self.index_bits)
+
+    @property
+    def rows(self) -> int:
+        """Vectors that a memory of the same bytes holds as they are."""
+        return 8 * self.given_bytes // self.vector_bits
+
+
+class Memory(Protocol):
+    """What every kind answers, whatever the way of access.
+
+    kind: its name in files.  access: for which way of access it answers.
+    """
+
+    kind: ClassVar[str]
+    access: ClassVar[Access]
+
+    def macros(
+        self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events
+    ) -> Components:
+        """Its SRAMs, of (count, lanes, lane_bits, depth), as components."""
+        ...
+
+
+class Bank(Memory, Protocol):
+    """Words of which one is written and one read a cycle, the latter in the next cycle."""
+
+    def check(self, use: Use) -> None:
+        """Raise `InputError` unless such words can be kept, with the reason."""
+        ...
+
+    def stored(self, use: Use, words: IntArray) -> Cells:
+        """The cells of words [words, lanes], written from address 0 on."""
+        ...
+
+    def read_back(self, use: Use, cells: Cells, words: int) -> IntArray:
+        """The words [words, lanes] that are read from such cells, whatever is in them."""
+        ...
+
+
+class Scratchpad(Bank, Protocol):
+    """Two halves; what the timing of a core reads of them."""
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Both halves together."""
+        ...
+
+    @property
+    def read_latency_cycles(self) -> int:
+        """From the cycle in which an address is presented to the one in which data are out."""
+        ...
+
+    @property
+    def write_latency_cycles(self) -> int:
+        """A word written in cycle t can be read with an address of cycle t + 1 + this."""
+        ...
+
+    def depth(self, word_bits: int) -> int:
+        """Words of `word_bits` that can be addressed in each of the two halves."""
+        ...
+
+    def sure_depth(self, word_bits: int) -> int:
+        """Words of `word_bits` that each half holds, whatever their values."""
+        ...
+
+    def total_bits(self, use: Use) -> int:
+        """Of all SRAMs, both halves, with what lies beside the words."""
+        ...
+
+    def by_value(self, use: Use) -> TileStore | None:
+        """What says how many words fit, where that hangs on values; else None."""
+        ...
+
+    def components(self, use: Use) -> Components:
+        """All its hardware.  Events: `<name>_read`, `<name>_write`, and what it counts itself."""
+        ...
+
+
+class StreamMemory(Memory, Protocol):
+    """Vectors from the first to the last.
+
+    stepped: a reader steps from vector to vector, and behind a content's last vector is a settling
+    of `latency_cycles`; else it gives addresses.  by_value: whether what fits hangs on values.
+    """
+
+    stepped: ClassVar[bool]
+    by_value: ClassVar[bool]
+
+    @property
+    def latency_cycles(self) -> int:
+        """From the cycle behind the last write to the one in which vectors can be read."""
+        ...
+
+    def check_vector(self, lanes: int, operand_bits: int) -> None:
+        """Raise `InputError` unless vectors of such values can be kept, with the reason."""
+        ...
+
+    def entries(self, rows: int) -> int:
+        """The most vectors in a memory that holds so many as they are."""
+        ...
+
+    def content(self, use: StreamUse, lists: Any, pes: int) -> StreamContent | None:
+        """What lists (`archsim.codecs.zero_run.Lists`), PE by PE, take where that is counted."""
+        ...
+
+    def least_bits(self, use: StreamUse, tensor: AnyIntArray) -> int:
+        """Bits of rows of values that a tensor takes at least, 0 where only entries count."""
+        ...
+
+    def why_not(self, use: StreamUse, lists: Any, pes: int) -> str | None:
+        """The size that would hold the lists of so many PEs, as a refusal; None if they fit."""
+        ...
+
+    def words(self, use: StreamUse) -> tuple[StreamWords, ...]:
+        """The SRAMs of one memory."""
+        ...
+
+    def logic(self, use: StreamUse, address_bits: int) -> Components:
+        """All hardware of two memories that change places, but for their SRAMs."""
+        ...
+
+    def state_bits(self, address_bits: int) -> tuple[int, int]:
+        """Flip-flops of control, beside those of every such machine: in a PE, and outside."""
+        ...
+
+    def stored(self, use: StreamUse, vectors: IntArray) -> Cells:
+        """The cells of the values of vectors [vectors, lanes], written from the first one on."""
+        ...
+
+    def read_back(self, use: StreamUse, cells: Cells, vectors: int) -> IntArray:
+        """The values [vectors, lanes] that are read from such cells, whatever is in them."""
+        ...
+
+
+class StreamContent(Protocol):
+    """What the contents of one memory take in every PE."""
+
+    @property
+    def all_rows(self) -> int:
+        """Rows of values, of all columns and PEs."""
+        ...
+
+    @property
+    def stored_bits(self) -> int:
+        """Of rows and entries."""
+        ...
+
+    @property
+    def plain_bits(self) -> int:
+        """What a plain memory would take."""
+        ...
+
+
+StreamWords = tuple[str, tuple[int, int, int], Events, Events]
+"""SRAMs of a stream: name, (number in a PE, bits, depth), events that read and write one."""
+
+PROTOCOLS: dict[Access, type] = {
+    "scratchpad": Scratchpad,
+    "stream": StreamMemory,
+    "bank": Bank,
+}
+
+__all__ = [
+    "PROTOCOLS",
+    "Access",
+    "Bank",
+    "Cells",
+    "Memory",
+    "Scratchpad",
+    "StreamContent",
+    "StreamMemory",
+    "StreamUse",
+    "StreamWords",
+    "Use",
+]

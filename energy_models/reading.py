@@ -1,0 +1,64 @@
+"""Files of a user's, read whole: never more of them than a limit, and TOML whatever its shape."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+TEXT_BYTES = 16 << 20
+"""No design, technology, table or tiling is a larger file."""
+
+DIGITS = 4300
+"""Digits of a whole number, which is what Python itself reads and writes of one."""
+
+Refusal = Callable[[str], Exception]
+"""What is raised, made from its message."""
+
+
+def read_text(path: Path, refuse: Refusal, *, what: str, most: int = TEXT_BYTES) -> str:
+    """The text of a file of at most `most` bytes, whatever it is: /dev/zero ends there too.
+
+    what: the file should be, for messages: "a TOML file".
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise refuse(f"{path} must be at most {most:,} bytes")
+        return data.decode("utf-8")
+    except OSError as error:
+        raise refuse(f"{path} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise refuse(f"{path} is not {what}: {error}") from error
+    except ValueError as error:  # a NUL in the path; `refuse` may make errors of this class too
+        if type(error) is not ValueError:
+            raise
+        raise refuse(f"{path} cannot be read: {error}") from error
+
+
+def parse_toml(text: str, where: str, refuse: Refusal) -> dict[str, Any]:
+    """TOML text as a table.  Refused: numbers of too many digits, and nests too deep to read.
+
+    Raises `tomllib.TOMLDecodeError` for what is no TOML.
+    """
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        levels = sys.getrecursionlimit() // 4
+        raise refuse(f"{where} is nested too deep: about {levels} levels are read") from None
+    except ValueError as error:
+        if isinstance(error, tomllib.TOMLDecodeError):
+            raise
+        raise refuse(f"{where} holds a number of more than {DIGITS:,} digits") from error
+
+
+def load_toml(path: Path, refuse: Refusal) -> dict[str, Any]:
+    """The table in a TOML file; `refuse` makes the error of what cannot be read or is none."""
+    what = "a TOML file"
+    try:
+        return parse_toml(read_text(path, refuse, what=what), str(path), refuse)
+    except tomllib.TOMLDecodeError as error:
+        raise refuse(f"{path} is not {what}: {error}") from error

@@ -1,0 +1,26 @@
+"""The schema of what `archsim verify --json` prints."""
+
+from archsim.schema.words import anything, array, count, document, record, text
+
+VERDICT = document(
+    "Whether a design's RTL equals its model",
+    record(
+        "What was compared, and what differed",
+        {
+            "design": text("its name"),
+            "simulator": text("what ran the RTL", ("amaranth", "verilator", "cocotb")),
+            "seed": count("1", "of the cases"),
+            "cases": count("cases", "random layers that ran on both"),
+            "transfers": count("transfers", "words that were compared"),
+            "cycles": count("cycles", "that the RTL ran"),
+            "cycle_differences": count("transfers", "in another cycle"),
+            "value_differences": count("transfers", "of another value"),
+            "action_differences": count("actions", "of another count"),
+            "differences": array(
+                "Cases that differ, empty where all are equal",
+                anything("A case: its label and what it is made of, its ports, how to repeat it"),
+            ),
+        },
+        {"waves": array("With --waves", text("a file that was written"))},
+    ),
+)

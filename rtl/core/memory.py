@@ -1,0 +1,119 @@
+"""Memories as hardware: of any kind, found through the entry-point group `archsim.memory_rtl`.
+
+An entry has the name of its kind's in `archsim.memories`, "scratchpad.plain", and is called with
+the memory.  What it answers: `ScratchpadRtl`, `StreamRtl`, `BankRtl`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+
+from archsim.errors import InputError
+from archsim.memory import Memory, PlainBank
+from archsim.plugins import loaded, plugins
+from rtl.core.sram import Sram
+from rtl.hierarchy import place
+
+GROUP = "archsim.memory_rtl"
+
+PLAIN_BANK = PlainBank()
+
+Placed = tuple[type[wiring.Component], dict[str, Any]]
+"""A component, and its parameters, which can be compared and hashed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """What a scratchpad holds: `lanes` of `bits`, signed or not, `depth` in each half."""
+
+    lanes: int
+    bits: int
+    signed: bool
+    depth: int
+
+
+class ScratchpadRtl(Protocol):
+    """The hardware of a scratchpad.
+
+    whole_words: its words are read whole, and it is told with `read` which lanes, with `write_last`
+    where a tile ends, and with `read_next` which lanes take the word behind; else a memory of its
+    own is placed for every lane that is read at a row of its own.
+    """
+
+    whole_words: bool
+
+    def unit(self, words: Words, *, by_lane: bool) -> Placed:
+        """The component, with the ports of `rtl.memories.plain.PlainScratchpad` at least."""
+        ...
+
+    def events(self, words: Words, *, by_lane: bool) -> dict[str, Any]:
+        """Its ports that count, by name, as members: `TileStore.counted` with an "s" behind."""
+        ...
+
+
+class BankRtl(Protocol):
+    """The hardware of a bank, and of what a scratchpad of the kind is made of."""
+
+    def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
+        """The component, with the ports of `rtl.core.sram.Sram`."""
+        ...
+
+
+class StreamRtl(Protocol):
+    """The hardware of the two memories of a PE's activations, which change places."""
+
+    def unit(self, design: Any) -> Placed:
+        """Both, with `ifmap` and `ofmap`, ports as `port` has them."""
+        ...
+
+    def port(self, design: Any) -> wiring.Signature:
+        """Of either memory: with addresses, or stepped (`StreamMemory.stepped`)."""
+        ...
+
+    def events(self, design: Any) -> dict[str, int]:
+        """What it counts in a cycle: bits of each."""
+        ...
+
+
+def rtl_of(memory: Memory) -> Any:
+    """The hardware of a memory's kind; `InputError` where there is none."""
+    name = f"{memory.access}.{memory.kind}"
+    known = plugins(GROUP)
+    found = loaded(known[name]) if name in known else None
+    if found is None:
+        alike = ", ".join(one for one in known if one.startswith(f"{memory.access}."))
+        raise InputError(f"no RTL is known for the memory {name}; known: {alike}")
+    return found(memory)
+
+
+def scratchpad(m: Module, name: str, memory: Memory, words: Words, *, by_lane: bool = False) -> Any:
+    """Add a scratchpad to `m`; returns what has its ports."""
+    unit, parameters = rtl_of(memory).unit(words, by_lane=by_lane)
+    return place(m, name, unit, **parameters)
+
+
+def bank_of(memory: Memory, *, bits: int, depth: int, transparent: bool = False) -> Placed:
+    """The component of a memory of one read and one write port, and its parameters."""
+    return rtl_of(memory).bank(bits=bits, depth=depth, transparent=transparent)
+
+
+def made_of(memory: Memory) -> dict[str, Memory]:
+    """The parameter `memory` of a unit that places banks; none where these are SRAMs, as ever."""
+    unit, _ = rtl_of(memory).bank(bits=1, depth=2, transparent=True)
+    return {} if unit is Sram else {"memory": memory}
+
+
+__all__ = [
+    "PLAIN_BANK",
+    "BankRtl",
+    "Placed",
+    "ScratchpadRtl",
+    "StreamRtl",
+    "Words",
+    "bank_of",
+    "made_of",
+    "rtl_of",
+    "scratchpad",
+]

@@ -1,0 +1,106 @@
+"""Layers one behind the other on a core that is walked by tiles: each as if it were the first."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from archsim.core.core_design import CoreDesign
+from archsim.numbers import IntArray
+from archsim.ports import Transfers
+from archsim.trace import PORTS, Answer
+from rtl.conformance import Case
+from rtl.tile_conformance import TileCase
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceAnswer:
+    """The answers of the layers, each from the cycle on behind the end of the one before."""
+
+    transfers: dict[str, Transfers]
+    actions: dict[str, int]
+    earliest: dict[str, IntArray]
+    cycles: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceCase(Case):
+    """Layers on one design, with explicit gaps on every port.
+
+    A layer's command, and its operands, are offered from the cycle on in which the last ofmap word
+    of the layer before has crossed.  Nothing of a layer may be left in the core by then.
+    """
+
+    design: CoreDesign
+    layers: tuple[TileCase, ...]
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        return ", ".join(layer.name for layer in self.layers)
+
+    @property
+    def macs(self) -> int:
+        return sum(layer.macs for layer in self.layers)
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        return self.design.actions
+
+    @property
+    def tail_cycles(self) -> int:
+        return self.layers[-1].tail_cycles
+
+    @cached_property
+    def _answers(self) -> tuple[Answer, ...]:
+        return tuple(layer.answer() for layer in self.layers)
+
+    def answer(self) -> SequenceAnswer:
+        """What the model says of each layer, one behind the other."""
+        starts = np.cumsum([0, *(each.cycles for each in self._answers)]).tolist()
+        begun = list(zip(self._answers, starts, self.layers, strict=False))
+        gaps = [layer.gaps(each) for each, _, layer in begun]
+        return SequenceAnswer(
+            transfers={
+                name: Transfers(
+                    cycle=np.concatenate([a.transfers[name].cycle + at for a, at, _ in begun]),
+                    payload=np.concatenate([a.transfers[name].payload for a, _, _ in begun]),
+                )
+                for name in PORTS
+            },
+            actions={name: sum(a.actions[name] for a in self._answers) for name in self.counters},
+            earliest={
+                name: np.concatenate(
+                    [
+                        _from(at, gap[name], each.earliest[name])
+                        for (each, at, _), gap in zip(begun, gaps, strict=True)
+                    ]
+                )
+                for name in PORTS
+            },
+            cycles=starts[-1],
+        )
+
+    def gaps(self, expected: Any) -> Mapping[str, IntArray]:
+        own = [layer.gaps(each) for layer, each in zip(self.layers, self._answers, strict=True)]
+        return {name: np.concatenate([gaps[name] for gaps in own]) for name in PORTS}
+
+    def details(self) -> dict[str, str]:
+        return {
+            f"{number}: {what}": text
+            for number, layer in enumerate(self.layers)
+            for what, text in layer.details().items()
+        }
+
+
+def _from(start: int, gaps: IntArray, earliest: IntArray) -> IntArray:
+    """Cycles before which words are not offered, of a layer from `start` on.
+
+    A layer's first word of a port has its gap behind the layer's start.
+    """
+    shifted = np.maximum(earliest + start, start)
+    if len(shifted):
+        shifted[0] = max(int(shifted[0]), start + int(gaps[0]))
+    return shifted

@@ -1,0 +1,36 @@
+"""Hardware of values in as many bits as they need (docs/contracts/compressed-memory.md).
+
+scratchpad   directories, places, rows; `column`: of one group of lanes
+"""
+
+from typing import Any
+
+from archsim.errors import InputError
+from archsim.memories.boveda.scratchpad import Boveda
+from rtl.core.memory import Placed, Words
+from rtl.memories.boveda.scratchpad import CompressedScratchpad, counts
+
+
+class BovedaRtl:
+    """`CompressedScratchpad`, which reads its words whole."""
+
+    whole_words = True
+
+    def __init__(self, memory: Boveda) -> None:
+        self.memory = memory
+
+    def unit(self, words: Words, *, by_lane: bool) -> Placed:
+        """With `by_lane` lanes may take the word behind, over the border of two units."""
+        shape = {"lanes": words.lanes, "bits": words.bits, "signed": words.signed}
+        return CompressedScratchpad, {"memory": self.memory, "straddles": by_lane, **shape}
+
+    def events(self, words: Words, *, by_lane: bool) -> dict[str, Any]:
+        """Banks of rows and directories, read and written."""
+        return counts(self.memory, words.lanes, straddles=by_lane)
+
+    def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
+        """Raises `InputError`: single words are not compressed."""
+        raise InputError("a bank of words that are added to where they lie must be plain")
+
+
+__all__ = ["BovedaRtl"]

@@ -1,0 +1,39 @@
+"""Hardware of values in as many bits as they need (docs/contracts/compressed-stream.md).
+
+memories   both memories of a PE, with one packer and one unpacker
+"""
+
+from typing import Any
+
+from amaranth.lib import wiring
+
+from archsim.errors import InputError
+from archsim.memories.boveda_stream.stream import BovedaStream
+from rtl.core.memory import Placed
+from rtl.memories.boveda_stream.memories import StreamMemories, row_event_fields, stream_signature
+
+
+class BovedaStreamRtl:
+    """`StreamMemories`, which are stepped from vector to vector."""
+
+    def __init__(self, memory: BovedaStream) -> None:
+        self.memory = memory
+
+    def unit(self, design: Any) -> Placed:
+        """Both memories of a PE."""
+        return StreamMemories, {"design": design}
+
+    def port(self, design: Any) -> wiring.Signature:
+        """Of either."""
+        return stream_signature(design)
+
+    def events(self, design: Any) -> dict[str, int]:
+        """Rows written, and used up."""
+        return row_event_fields(design.ifmap_lanes // self.memory.group)
+
+    def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
+        """Raises `InputError`: single words are not compressed."""
+        raise InputError("a bank of words at any address must be plain")
+
+
+__all__ = ["BovedaStreamRtl"]

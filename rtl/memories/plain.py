@@ -1,0 +1,95 @@
+"""Plain memories: SRAMs that keep words as they are, for each way of access."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+
+from archsim.memory import Memory
+from rtl.core.memory import Placed, Words
+from rtl.core.scnn_memories import ActivationMemories, address_port
+from rtl.core.sram import Sram, halves_ports
+from rtl.hierarchy import place
+
+
+class PlainScratchpad(wiring.Component):
+    """Two halves of `depth` words; o[t + 1] = half[read_half[t]][read_address[t]].
+
+    Latency: 1 cycle from address to data.  Throughput: one read and one write a cycle in each
+    half.  A word written in cycle t can be read from cycle t + 1 on.  Never stalls.
+    """
+
+    write: Signal
+    write_half: Signal
+    write_address: Signal
+    write_data: Signal
+    read_half: Signal
+    read_address: Signal
+    read_data: Signal
+
+    def __init__(self, *, bits: int, depth: int) -> None:
+        self.bits = bits
+        self.depth = depth
+        super().__init__(halves_ports(bits=bits, depth=depth))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        outputs: list[Signal] = []
+        for half in range(2):
+            store = place(m, f"half_{half}", Sram, bits=self.bits, depth=self.depth)
+            m.d.comb += [
+                store.write.eq(self.write & (self.write_half == half)),
+                store.write_address.eq(self.write_address),
+                store.write_data.eq(self.write_data),
+                store.read_address.eq(self.read_address),
+            ]
+            outputs.append(store.read_data)
+        selected = Signal()
+        m.d.sync += selected.eq(self.read_half)
+        m.d.comb += self.read_data.eq(Mux(selected, outputs[1], outputs[0]))
+        return m
+
+
+class PlainBankRtl:
+    """An SRAM; nothing of a plain memory but its size matters."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+
+    def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
+        """An SRAM."""
+        sizes = {"bits": bits, "depth": depth}
+        return Sram, {**sizes, "transparent": True} if transparent else sizes
+
+
+class PlainScratchpadRtl(PlainBankRtl):
+    """Two SRAMs."""
+
+    whole_words = False
+
+    def unit(self, words: Words, *, by_lane: bool) -> Placed:
+        """`PlainScratchpad`, whichever lanes are read."""
+        return PlainScratchpad, {"bits": words.lanes * words.bits, "depth": words.depth}
+
+    def events(self, words: Words, *, by_lane: bool) -> dict[str, Any]:
+        """Nothing beside words read and written."""
+        return {}
+
+
+class PlainStreamRtl(PlainBankRtl):
+    """An SRAM for each of the two memories, read by addresses."""
+
+    def unit(self, design: Any) -> Placed:
+        """Both memories of a PE."""
+        return ActivationMemories, {"design": design}
+
+    def port(self, design: Any) -> wiring.Signature:
+        """Of either."""
+        return address_port(design)
+
+    def events(self, design: Any) -> dict[str, int]:
+        """Nothing is counted."""
+        return {}
+
+
+__all__ = ["PlainBankRtl", "PlainScratchpad", "PlainScratchpadRtl", "PlainStreamRtl"]

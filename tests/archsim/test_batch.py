@@ -1,0 +1,205 @@
+"""Several images at once: none costs more than one alone, and weights are shared by a tile's."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import systolic_designs
+import tensorcore_designs
+import vsq_designs
+
+from archsim.core import problem as pb
+from archsim.core.choice import MOST_TILES, choose_mapping, choose_tiling, find_tiling
+from archsim.core.core_design import CoreDesign
+from archsim.core.problem import Tiling
+from archsim.core.side_by_side import block_problem
+from archsim.core.summary import count_cycles
+from archsim.core.traffic import port_bytes
+from archsim.core.walk import walk
+from archsim.designs.registry import load_design
+from archsim.designs.systolic import CLOUD_128, DATAFLOWS, EDGE_16, Systolic
+from archsim.memory import OffChip
+from archsim.numbers import IntArray
+from archsim.simulate import simulate
+from archsim.tile_timing import time_layer
+from rtl.cases import Draw
+from workloads.builtin import builtin, networks
+from workloads.layers import Conv2d, MatMul, Network
+from workloads.operands import synthetic
+
+Chooser = Callable[[IntArray, IntArray, IntArray], bool]
+"""Writes a problem's tiling on a machine; whether there is one."""
+
+BATCHES = tuple(range(2, 10))
+KINDS = (systolic_designs, systolic_designs, tensorcore_designs, vsq_designs)
+NAMED = ("cloud-128", "edge-16", "tpu-v1", "volta", "vsq-5nm", "vsq-16", "vsq-baseline")
+
+
+def random_layer(draw: Draw, sizes: tuple[int, ...], depths: tuple[int, ...]) -> Conv2d:
+    """A convolution of one image: any groups, stride, padding, dilation; every fourth depthwise."""
+    kernel = [draw.one_of(1, 1, 3, 3, 5, 2) for _ in range(2)]
+    dilation = [draw.one_of(1, 1, 1, 2) for _ in range(2)]
+    pads = [draw.whole(0, kernel[axis] - 1) for axis in (0, 1, 0, 1)]
+    least = [(kernel[axis] - 1) * dilation[axis] + 1 for axis in range(2)]
+    depthwise = draw.chance(0.25)
+    groups = draw.whole(2, 12) if depthwise else draw.one_of(1, 1, 1, 2, 3)
+    channels, filters = (1, 1) if depthwise else (draw.one_of(*depths), draw.one_of(*depths))
+    return Conv2d(
+        name="c", channels=channels * groups, filters=filters * groups, groups=groups,
+        ifmap_height=max(least[0], draw.one_of(*sizes)),
+        ifmap_width=max(least[1], draw.one_of(*sizes)), kernel_height=kernel[0],
+        kernel_width=kernel[1], stride_height=draw.whole(1, 3), stride_width=draw.whole(1, 3),
+        pad_top=pads[0], pad_left=pads[1], pad_bottom=pads[2], pad_right=pads[3],
+        dilation_height=dilation[0], dilation_width=dilation[1], bias=draw.chance(0.5),
+    )  # fmt: skip
+
+
+def random_off_chip(draw: Draw, latencies: tuple[int, ...]) -> OffChip:
+    """Any bandwidth, from a byte in two cycles to none that matters."""
+    rate = draw.one_of(1, 2, 4, 8, 16, 64) * (0.5 + draw.rng.random())
+    return OffChip(
+        bytes_per_cycle=0 if draw.chance(0.3) else rate,
+        latency_cycles=draw.one_of(*latencies),
+        burst_bytes=draw.one_of(1, 16, 64, 256),
+    )
+
+
+def random_design(draw: Draw, latencies: tuple[int, ...]) -> CoreDesign:
+    """A small core of any kind; every other one with larger scratchpads."""
+    design: CoreDesign = KINDS[draw.whole(0, 3)].random_design(draw)
+    factor = draw.one_of(2, 4, 16, 64) if draw.chance(0.5) else 1
+    memories = ("ifmap_memory", "weight_memory", "accumulator_memory")
+    larger = {
+        name: replace(memory, capacity_bytes=memory.capacity_bytes * factor)
+        for name in memories
+        if (memory := getattr(design, name))
+    }
+    changes: dict[str, Any] = {**larger, "off_chip": random_off_chip(draw, latencies)}
+    return replace(design, **changes)
+
+
+def cost(problem: IntArray, machine: IntArray, choose: Chooser) -> tuple[int, int] | None:
+    """Cycles and bytes in the automatic tiling; None where nothing fits."""
+    tiling = np.zeros(pb.TILING_COLUMNS, np.int64)
+    if not choose(problem, machine, tiling):
+        return None
+    tiles = walk(block_problem(problem, tiling[pb.T_GROUPS]), tiling, machine)
+    return int(count_cycles(tiles, machine)), int(port_bytes(tiles, machine).sum())
+
+
+def excess(design: CoreDesign, layer: Conv2d, choose: Chooser = choose_mapping) -> tuple[int, int]:
+    """The most cycles, and bytes, that a batch takes beyond as many single images."""
+    problem = design.numerics.problem(layer).vector()
+    alone = cost(problem, design.machine, choose)
+    if alone is None:
+        return 0, 0
+    cycles, moved = [0], [0]
+    for images in BATCHES:
+        problem[pb.IMAGES] = images
+        together = cost(problem, design.machine, choose)
+        assert together is not None
+        cycles.append(together[0] - images * alone[0])
+        moved.append(together[1] - images * alone[1])
+    return max(cycles), max(moved)
+
+
+SMALL = ((1, 2, 3, 5, 7, 8, 14, 17), (1, 2, 3, 5, 8, 16, 33))
+TINY = ((1, 1, 2, 3, 5, 7), (1, 1, 2, 3, 5, 8, 16, 33))
+LATENCIES = (0, 1, 7, 20, 50, 100, 500, 3000)
+
+
+@pytest.mark.parametrize("choose", [choose_tiling, choose_mapping], ids=["alone", "side-by-side"])
+@pytest.mark.parametrize("seed", range(2))
+def test_no_image_costs_more_than_alone(seed: int, choose: Chooser) -> None:
+    """However long the latency, of layers that take less than it too."""
+    for number in range(250):
+        draw = Draw(seed, number)
+        layer = random_layer(draw, *(TINY if number % 2 else SMALL))
+        design = random_design(draw, LATENCIES)
+        assert excess(design, layer, choose) <= (0, 0), (number, layer)
+
+
+def test_latencies_beyond_a_layer_do_not_pass_again_with_an_image() -> None:
+    """What a tile loads is asked for with the layer's command, not behind the load before it."""
+    for number in range(400, 900):
+        draw = Draw(5, number)
+        design = random_design(draw, (100, 500, 3000))
+        layer = random_layer(draw, *SMALL)
+        assert excess(design, layer, choose_tiling) <= (0, 0), (number, layer)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_named_designs(name: str) -> None:
+    design = load_design(name)
+    assert isinstance(design, CoreDesign)
+    kinds = DATAFLOWS if isinstance(design, Systolic) else (None,)
+    for number in range(24):
+        draw = Draw(7, number)
+        layer = random_layer(draw, (1, 4, 7, 14, 28, 56), (1, 3, 16, 64, 100, 256))
+        kind = kinds[number % len(kinds)]
+        one = replace(design, dataflow=kind) if kind else design  # pyright: ignore[reportCallIssue]
+        assert excess(one, layer) <= (0, 0), (number, layer)
+
+
+@pytest.mark.parametrize("design", [CLOUD_128, EDGE_16], ids=["cloud-128", "edge-16"])
+def test_built_in_networks_in_batches_of_eight(design: CoreDesign) -> None:
+    """Every layer of every network, matrix products too.
+
+    Products with weights of their own (attention) are groups, not images: eight times as many may
+    lie side by side otherwise, in no more cycles, and for them only cycles are compared.
+    """
+    for name in networks():
+        layers = builtin(name).layers
+        groups = {one.name for one in layers if isinstance(one, MatMul) and not one.shared_weight}
+        alone, together = (
+            simulate(design, builtin(name, parameters={"batch": batch})) for batch in (1, 8)
+        )
+        for one, eight in zip(alone.layers, together.layers, strict=True):
+            assert eight.cycles <= 8 * one.cycles, (name, one.name)
+            moved = sum(eight.bytes_moved.values()), sum(one.bytes_moved.values())
+            assert moved[0] <= 8 * moved[1] or one.name in groups, (name, one.name)
+
+
+@pytest.mark.parametrize("dataflow", DATAFLOWS)
+def test_a_fully_connected_layer_reads_its_weights_once(dataflow: Any) -> None:
+    """Its weights fill many tiles, and a tile has a pixel of each image."""
+    design = replace(EDGE_16, dataflow=dataflow)
+    layer = Conv2d(
+        name="fc", channels=512, filters=1000, ifmap_height=1, ifmap_width=1, kernel_height=1,
+        kernel_width=1,
+    )  # fmt: skip
+    one = time_layer(design, layer)
+    many = time_layer(design, replace(layer, batch=35))
+    assert many.tiling is not None and many.tiling.images == 35
+    assert many.bytes_moved["weight"] <= one.bytes_moved["weight"] * 1.01
+    assert many.cycles < 6 * one.cycles
+
+
+def test_the_tiling_of_several_images_does_not_change_values() -> None:
+    layer = Conv2d(
+        name="c", channels=6, filters=5, ifmap_height=5, ifmap_width=4, kernel_height=3,
+        kernel_width=2, pad_top=1, stride_width=2, groups=1, batch=5, bias=True,
+    )  # fmt: skip
+    operands = {"c": synthetic(layer, seed=3)}
+    network = Network(name="n", source="a test", layers=(layer,))
+    tiling = Tiling(pixel_rows=2, pixel_columns=2, filters=5, channels=6)
+    ofmaps: list[Any] = []
+    for images in (1, 2, 5):
+        tilings = {"c": replace(tiling, images=images)}
+        result = simulate(EDGE_16, network, operands=operands, tilings=tilings)
+        ofmaps.append(result.layers[0].ofmap)
+    first: Any = ofmaps[0]
+    assert all(np.array_equal(first, other) for other in ofmaps[1:])
+
+
+def test_a_batch_of_too_many_tiles_is_not_timed() -> None:
+    """The layer is refused later; to choose its tiling takes no memory for the tiles."""
+    layer = Conv2d(
+        name="c", channels=4, filters=4, ifmap_height=64, ifmap_width=64, kernel_height=3,
+        kernel_width=3, batch=1 << 40,
+    )  # fmt: skip
+    tiling = find_tiling(EDGE_16.numerics.problem(layer), EDGE_16.machine)
+    assert tiling is not None
+    assert layer.batch // tiling.images > MOST_TILES

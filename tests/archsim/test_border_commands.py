@@ -1,0 +1,233 @@
+"""Every option of every command that names a file: hostile files are read, full disks written to.
+
+The options are those that the commands have; one that is not told of here fails a test.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bounded_child import BoundedChild, Ended
+from hostile_bytes import mutants
+
+from archsim.cli.verbs import command_of, verbs
+
+SEED = 20261124
+Key = tuple[str, str]
+
+PLAIN = (
+    "aligned_axes", "as_json", "batch", "bits", "cache", "cases", "chain", "clock_mhz",
+    "density", "depth", "device", "dim", "distribution", "family", "force", "group", "lanes",
+    "layer", "layers", "metadata", "name", "node_nm", "only", "operands", "prune", "range_bits",
+    "seed", "settings", "simulator", "skip_unsupported", "source", "sram_voltage", "target",
+    "timing_only", "top", "voltage", "wave_format", "wide", "zero_width",
+)  # fmt: skip
+"""Options of every command that name no file."""
+
+RUN = ("run", "edge-16", "alexnet", "--timing-only")
+READS: dict[Key, tuple[str, ...]] = {
+    ("run", "design"): ("run", "{toml}", "alexnet", "--timing-only"),
+    ("run", "workload"): ("run", "edge-16", "{onnx}", "--timing-only"),
+    ("run", "input_file"): ("run", "edge-16", "good.onnx", "--input", "{npz}"),
+    ("run", "tiling"): (*RUN, "--tiling", "{toml}"),
+    ("run", "technology"): (*RUN, "--technology", "{toml}"),
+    ("trace", "design"): ("trace", "{toml}", "alexnet", "--layer", "conv5"),
+    ("trace", "workload"): ("trace", "edge-16", "{onnx}"),
+    ("trace", "input_file"): (
+        "trace",
+        "edge-16",
+        "good.onnx",
+        "--input",
+        "{npz}",
+        "--vcd",
+        "v.vcd",
+    ),
+    ("trace", "tiling"): ("trace", "edge-16", "alexnet", "--tiling", "{toml}"),
+    ("compress", "what"): ("compress", "{npy}"),
+    ("compress", "input_file"): ("compress", "good.onnx", "--input", "{npz}"),
+    ("compare", "results"): ("compare", "{json}", "good.json"),
+    ("show", "design"): ("show", "{toml}"),
+    ("emit", "design"): ("emit", "{toml}"),
+    ("verify", "design"): ("verify", "{toml}"),
+    ("synth", "design"): ("synth", "{toml}"),
+    ("power", "design"): ("power", "{toml}"),
+    ("power", "workload"): ("power", "edge-16", "{onnx}", "--layer", "y"),
+    ("fpga", "design"): ("fpga", "{toml}"),
+    ("synth", "liberty"): ("synth", "edge-16", "--set", "rows=1", "--liberty", "{lib}"),
+    ("power", "liberty"): ("power", "edge-16", "--set", "rows=1", "--liberty", "{lib}"),
+    ("characterize", "liberty"): ("characterize", "-o", "c.toml", "--liberty", "{lib}"),
+}
+"""Calls that read a file, by command and option."""
+
+VERIFY = ("verify", "edge-16", "--simulator", "cocotb", "--case", "0")
+TRACE = ("trace", "edge-16", "alexnet", "--layer", "conv5")
+WRITES: dict[Key, tuple[tuple[str, ...], str]] = {
+    ("run", "output"): ((*RUN, "-o"), "out"),
+    ("run", "report"): ((*RUN, "--report"), "page.html"),
+    ("trace", "perfetto"): ((*TRACE, "--perfetto"), "p.json"),
+    ("trace", "vcd"): (("trace", "edge-16", "good.onnx", "--no-lanes", "--vcd"), "v.vcd"),
+    ("compare", "csv"): (("compare", "good.json", "good.json", "--csv"), "c.csv"),
+    ("compare", "plot"): (("compare", "good.json", "good.json", "--plot"), "c.svg"),
+    ("emit", "output"): (("emit", "edge-16", "--set", "rows=1", "--set", "columns=1", "-o"), "c.v"),
+    ("characterize", "output"): (("characterize", "-o"), "k.toml"),
+    ("synth", "output"): (("synth", "edge-16", "--set", "rows=1", "-o"), "s"),
+    ("fpga", "output"): (("fpga", "boveda", "-o"), "f"),
+    ("verify", "waves"): (
+        ("verify", "edge-16", "--simulator", "cocotb", "--case", "0", "--waves"),
+        "w",
+    ),
+}
+"""Calls that write, to which the name of a file or folder is added."""
+
+QUICK = [key for key in WRITES if key[0] in ("run", "trace", "compare", "emit")]
+"""Those that write within seconds."""
+
+LONG = ("verify", "synth", "power", "fpga")
+"""Those that take minutes of a design that is none of the bad ones, as an empty file is."""
+
+NOT_FILES = {("list", "what"), ("paper", "name")}
+
+
+def test_every_option_that_names_a_file_is_told_of() -> None:
+    there = {(verb, one.name) for verb in verbs() for one in command_of(verb).params}
+    rest = {key for key in there if key[1] not in (*PLAIN, "help")} - NOT_FILES
+    assert rest == READS.keys() | WRITES.keys()
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[BoundedChild]:
+    with BoundedChild(seconds=60, memory_mib=8192) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory, child: BoundedChild) -> dict[str, bytes]:
+    """Good files of every kind by their suffix."""
+    import io
+
+    import numpy as np
+    from hostile_models import conv
+
+    def shown(*words: str) -> bytes:
+        ended = child.archsim(*words, cwd=tmp_path_factory.getbasetemp())
+        assert ended.code == 0, ended
+        return ended.out.encode()
+
+    npy, npz = io.BytesIO(), io.BytesIO()
+    np.save(npy, np.ones((4, 8, 8), np.int8))
+    np.savez_compressed(npz, x=np.ones((1, 4, 8, 8), np.float32))
+    return {
+        "toml": shown("show", "edge-16"),
+        "technology": shown("show", "45nm"),
+        "tiling": b"[conv1]\npixel_rows = 1\npixel_columns = 4\nfilters = 4\nchannels = 3\n",
+        "json": shown(*RUN, "--json"),
+        "onnx": conv().SerializeToString(),
+        "npy": npy.getvalue(),
+        "npz": npz.getvalue(),
+        "lib": b"library (x) { cell (a) { area : 1; pin (y) { direction : output; } } }",
+    }
+
+
+def place(folder: Path, good: dict[str, bytes]) -> None:
+    (folder / "good.json").write_bytes(good["json"])
+    (folder / "good.onnx").write_bytes(good["onnx"])
+
+
+BAD = {
+    "empty": b"",
+    "bytes": bytes(range(256)) * 4,
+    "deep": b"a = " + b"[" * 20_000 + b"]" * 20_000,
+    "digits": b"rows = " + b"9" * 5_000,
+    "words": b"\x1b[31m = '\xed\xa0\x80'\n" + b"x" * 70_000,
+}
+
+
+def kind_of(words: tuple[str, ...]) -> str:
+    return next(word[1:-1] for word in words if word.startswith("{"))
+
+
+def read(child: BoundedChild, words: tuple[str, ...], data: bytes, folder: Path) -> Ended:
+    kind = kind_of(words)
+    (folder / f"bad.{kind}").write_bytes(data)
+    return child.archsim(*(word.format(**{kind: f"bad.{kind}"}) for word in words), cwd=folder)
+
+
+@pytest.mark.parametrize("key", READS, ids="-".join)
+def test_bad_files(key: Key, child: BoundedChild, good: dict[str, bytes], tmp_path: Path) -> None:
+    place(tmp_path, good)
+    bad = [name for name in BAD if name != "empty" or key[0] not in LONG]
+    for name in random.Random(SEED + len(key[0])).sample(bad, 2):
+        ended = read(child, READS[key], BAD[name], tmp_path)
+        assert not ended.fault, (name, ended)
+        # an empty tiling or technology may be one that says nothing
+        assert ended.code == 2 or name == "empty", (name, ended)
+    kind = kind_of(READS[key])
+    for path in ("/dev", "/nowhere/x." + kind):
+        words = [word.format(**{kind: path}) for word in READS[key]]
+        ended = child.archsim(*words, cwd=tmp_path)
+        assert ended.code == 2, ended
+        assert not ended.fault, ended
+    assert {one.name for one in tmp_path.iterdir()} <= {"good.json", "good.onnx", f"bad.{kind}"}
+
+
+CHEAP = [key for key in READS if key[0] in ("run", "trace", "compress", "compare", "show")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", CHEAP, ids="-".join)
+def test_mutated_files(
+    key: Key, child: BoundedChild, good: dict[str, bytes], tmp_path: Path
+) -> None:
+    place(tmp_path, good)
+    special = {"technology": "technology", "tiling": "tiling"}
+    data = good[special.get(key[1], kind_of(READS[key]))]
+    for number, made in enumerate(mutants(data, 120, SEED)):
+        ended = read(child, READS[key], made, tmp_path)
+        assert not ended.fault, (number, ended)
+        for one in tmp_path.glob("v"):
+            one.unlink()
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    files = (one for one in folder.rglob("*") if one.is_file())
+    return {str(one.relative_to(folder)): one.read_bytes() for one in files}
+
+
+@pytest.mark.parametrize("key", WRITES, ids="-".join)
+def test_places_where_nothing_can_be_written(
+    key: Key, child: BoundedChild, good: dict[str, bytes], tmp_path: Path
+) -> None:
+    """Said before any work, and nothing is left."""
+    place(tmp_path, good)
+    before = content(tmp_path)
+    words, name = WRITES[key]
+    suffix = Path(name).suffix
+    dangling = tmp_path / f"dangling{suffix}"
+    dangling.symlink_to("nowhere/at/all")
+    for bad in ("x" * 300 + suffix, f"/proc/1/nope/x{suffix}", f"good.json/x{suffix}", dangling):
+        ended = child.archsim(*words, bad, cwd=tmp_path)
+        assert ended.code == 2, (bad, ended)
+        assert not ended.fault, (bad, ended)
+    assert dangling.is_symlink()
+    assert content(tmp_path) == before
+    assert {one.name for one in tmp_path.iterdir()} == {*before, dangling.name}
+
+
+@pytest.mark.parametrize("key", QUICK, ids="-".join)
+def test_full_disks(key: Key, child: BoundedChild, good: dict[str, bytes], tmp_path: Path) -> None:
+    """Files end after so many bytes: what lay there lies there still, and nothing beside it."""
+    place(tmp_path, good)
+    words, name = WRITES[key]
+    assert child.archsim(*words, name, cwd=tmp_path).code == 0
+    before = content(tmp_path)
+    largest = max(len(data) for path, data in before.items() if not path.startswith("good"))
+    for size in (0, largest // 2, largest - 1):
+        ended = child.archsim(*words, name, "--force", cwd=tmp_path, file_bytes=size)
+        assert ended.code == 2, (size, ended)
+        assert not ended.fault, (size, ended)
+        assert content(tmp_path) == before
+    folders = [one for one in tmp_path.iterdir() if one.name.startswith(".")]
+    assert folders == []

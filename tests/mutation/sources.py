@@ -1,0 +1,92 @@
+"""Where faults are put: the lines that a design's RTL, or its model, runs through."""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tests.mutation.operators import Mutant, mutants
+
+ROOT = Path(__file__).resolve().parents[2]
+
+RTL = (
+    "rtl.core.*", "rtl.memories.*", "rtl.boveda", "rtl.systolic", "rtl.tensorcore", "rtl.vsq",
+    "rtl.scnn",
+)  # fmt: skip
+MODEL = (
+    "archsim.arithmetic.*", "archsim.codecs.*", "archsim.core.*", "archsim.designs.*",
+    "archsim.memories.*", "archsim.memory.*", "archsim.sparse.*", "archsim.trace",
+    "archsim.numbers", "archsim.blocks", "archsim.ports",
+)  # fmt: skip
+CHOICES = (
+    "archsim.core.choice", "archsim.core.tiling", "archsim.core.tile_time",
+    "archsim.core.block_check", "archsim.designs.*_components", "archsim.designs.registry",
+)  # fmt: skip
+"""Not mutated: which of the legal tilings is taken, and what hardware costs.  Any legal tiling is
+computed alike by model and RTL, so that no comparison of both could tell."""
+
+
+@contextmanager
+def lines_run(wanted: Callable[[str], bool]) -> Iterator[dict[str, set[int]]]:
+    """By file, the lines that Python runs meanwhile in the files that are wanted."""
+    found: dict[str, set[int]] = defaultdict(set)
+
+    def line(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            found[frame.f_code.co_filename].add(frame.f_lineno)
+        return line
+
+    def call(frame: FrameType, event: str, argument: Any) -> Any:
+        return line if wanted(frame.f_code.co_filename) else None
+
+    sys.settrace(call)
+    try:
+        yield found
+    finally:
+        sys.settrace(None)
+
+
+def module_of(file: str) -> str:
+    """The dotted name of a file of the project; empty for others."""
+    try:
+        inside = Path(file).resolve().relative_to(ROOT)
+    except ValueError:
+        return ""
+    return ".".join(inside.with_suffix("").parts).removesuffix(".__init__")
+
+
+def within(module: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a module is one of those that are named, `*` standing for any part."""
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(module, pattern) for pattern in patterns)
+
+
+def mutated_side(module: str, side: str) -> bool:
+    """Whether faults of a side, "rtl" or "model", are put into a module."""
+    if side == "rtl":
+        return within(module, RTL)
+    return within(module, MODEL) and not within(module, CHOICES)
+
+
+def all_mutants(run: Callable[[], object], side: str) -> list[Mutant]:
+    """All mutants of the lines that `run` runs through, module by module."""
+    names: dict[str, str] = {}
+
+    def wanted(file: str) -> bool:
+        if file not in names:
+            names[file] = module_of(file)
+        return mutated_side(names[file], side)
+
+    with lines_run(wanted) as lines:
+        run()
+    found: list[Mutant] = []
+    for file in sorted(lines):
+        text = Path(file).read_text(encoding="utf-8")
+        found += mutants(names[file], text, frozenset(lines[file]))
+    return found

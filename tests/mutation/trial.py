@@ -1,0 +1,187 @@
+"""One mutant against the cases of `archsim verify`, in a process of its own.
+
+What does not change is made once, before the processes fork: the imports, and for faults in the
+RTL the model's answers and the benches of all cases.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import resource
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from tests.mutation.operators import Mutant
+
+Outcome = Literal["caught", "survived", "same", "stillborn", "hung"]
+"""caught: verify says that model and RTL differ, or that the RTL breaks a stream's rule or never
+settles.  same: the fault changes no letter of the Verilog.  stillborn: no hardware, or no case,
+can be made with it.  hung: the time ran out."""
+
+HOUSE = ("archsim", "rtl", "workloads", "energy_models")
+MEMORY_BYTES = 6 << 30
+
+
+class MutatedModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports one module with a fault in it."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.mutant = mutant
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> Any:
+        if fullname != self.mutant.module:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        assert spec is not None and spec.origin is not None
+        self.file = spec.origin
+        return importlib.util.spec_from_file_location(fullname, spec.origin, loader=self)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        text = self.mutant.apply(Path(self.file).read_text(encoding="utf-8"))
+        exec(compile(text, self.file, "exec"), module.__dict__)
+
+
+def put_in(mutant: Mutant, rooms: tuple[str, ...]) -> None:
+    """From now on imports of the rooms' modules are fresh, and one has the fault."""
+    sys.meta_path.insert(0, MutatedModule(mutant))
+    for name in list(sys.modules):
+        if name.partition(".")[0] in rooms:
+            del sys.modules[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A design that is verified, and how: as `archsim verify DESIGN --set … --cases … --seed …`."""
+
+    design: str
+    settings: tuple[str, ...]
+    cases: int = 60
+    seed: int = 0
+
+    def load(self) -> Any:
+        from archsim.designs.registry import load_design, with_settings
+
+        return with_settings(load_design(self.design), list(self.settings))
+
+    def draw(self, design: Any) -> Any:
+        """The cases, one after the other."""
+        from rtl.cases import random_case
+
+        return (random_case(self.seed, number, design) for number in range(self.cases))
+
+
+class RtlTrials:
+    """Trials of faults in the RTL of some subjects."""
+
+    def __init__(self, subjects: Sequence[Subject]) -> None:
+        from rtl.benches.bench import ProtocolError
+        from rtl.benches.verilated import Verilated
+        from rtl.conformance import bench_of, judge
+        from rtl.emit import emit
+
+        # of these, the ones before the fault is put in: their classes are those of the benches
+        self.judge, self.verilated, self.protocol_error = judge, Verilated, ProtocolError
+        self.prepared: list[Any] = []
+        for subject in subjects:
+            design = subject.load()
+            asked: list[Any] = []
+            for case in subject.draw(design):
+                expected = case.answer()
+                asked.append((case, expected, bench_of(case, expected)))
+            self.prepared.append((design, emit(design).verilog, asked))
+
+    def elaborate(self) -> None:
+        """What runs through the lines that are mutated."""
+        from rtl.emit import emit
+
+        for design, _, _ in self.prepared:
+            emit(design)
+
+    def run(self, mutant: Mutant) -> tuple[Outcome, str]:
+        """In a process of its own: the outcome, and what was seen."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["ARCHSIM_CACHE_DIR"] = folder
+            put_in(mutant, ("rtl",))
+            outcome: Outcome = "same"
+            for design, before, asked in self.prepared:
+                try:
+                    from rtl.emit import emit
+
+                    verilog = emit(design).verilog
+                except Exception as error:
+                    return "stillborn", f"{type(error).__name__}: {error}"
+                if verilog != before:
+                    outcome = "survived"
+                    found = self._one(verilog, asked)
+                    if found is not None:
+                        return found
+        return outcome, ""
+
+    def _one(self, verilog: str, asked: list[Any]) -> tuple[Outcome, str] | None:
+        try:
+            core = self.verilated(verilog, top="top")
+        except Exception as error:
+            return "stillborn", f"{type(error).__name__}: {str(error)[-300:]}"
+        for number, (case, expected, bench) in enumerate(asked):
+            try:
+                verdict = self.judge(case, expected, core.run(bench))
+            except (self.protocol_error, RuntimeError) as error:
+                return "caught", f"case {number}: {error}"
+            if not verdict.equal:
+                return "caught", f"case {number}"
+        return None
+
+
+class ModelTrials:
+    """Trials of faults in the model of some subjects; kernels run as Python."""
+
+    def __init__(self, subjects: Sequence[Subject]) -> None:
+        from rtl.simulators import runner
+
+        self.subjects = subjects
+        for subject in subjects:
+            runner(subject.load(), "verilator")  # built, for all to come
+
+    def elaborate(self) -> None:
+        """What runs through the lines that are mutated."""
+        for subject in self.subjects:
+            for case in subject.draw(subject.load()):
+                case.answer()
+
+    def run(self, mutant: Mutant) -> tuple[Outcome, str]:
+        """In a process of its own: the outcome, and what was seen."""
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
+        put_in(mutant, HOUSE)
+        try:
+            from rtl.conformance import check
+            from rtl.simulators import runner
+
+            ready = [(subject, design := subject.load(), runner(design, "verilator"))
+                     for subject in self.subjects]  # fmt: skip
+        except Exception as error:
+            return "stillborn", f"{type(error).__name__}: {error}"
+        for subject, design, run in ready:
+            number = -1
+            try:
+                for number, case in enumerate(subject.draw(design)):
+                    if not check(case, run).equal:
+                        return "caught", f"case {number}"
+            except Exception as error:
+                return "stillborn", f"case {number + 1}: {type(error).__name__}: {error}"
+        return "survived", ""
+
+
+def limit_memory() -> None:
+    """A mutant that eats memory ends itself, not the machine."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))

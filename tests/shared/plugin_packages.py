@@ -1,0 +1,49 @@
+"""Packages with plug-ins, as if they were installed: a folder with their metadata on the path."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tomllib import loads
+
+from command_line import Said
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "dot_unit"
+
+Groups = dict[str, dict[str, str]]
+"""By group, what each entry names."""
+
+
+def example_entries() -> Groups:
+    """The entry points of the example package, from its own project file."""
+    project = loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return project["entry-points"]
+
+
+def installed(folder: Path, package: str, groups: Groups) -> Path:
+    """Write the metadata of a package into a folder; returns the folder."""
+    info = folder / f"{package.replace('-', '_')}-1.dist-info"
+    info.mkdir(parents=True)
+    lines = [
+        f"[{group}]\n" + "".join(f"{name} = {what}\n" for name, what in entries.items())
+        for group, entries in groups.items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1\n")
+    return folder
+
+
+def archsim_with(*folders: Path, cwd: Path) -> Callable[..., Said]:
+    """The command line in a process that finds these folders' packages."""
+
+    def run(*words: str) -> Said:
+        path = os.pathsep.join(str(one) for one in (*folders, EXAMPLE))
+        call = [sys.executable, "-c", "from archsim.cli.main import main; main()", *words]
+        environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "200"}
+        done = subprocess.run(call, cwd=cwd, env=environment, capture_output=True, text=True)
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    return run

@@ -1,0 +1,92 @@
+"""How many threads a process takes: one number for ours, ONNX Runtime's and linear algebra's.
+
+`archsim --threads 1 run …` sets it for a run, the environment variable ARCHSIM_THREADS=1 for all;
+Python users call `set_threads`.  Without any of these it is the processors that the process may run
+on.  Nothing happens when a module is imported, and no thread outlives the call that needed it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from workloads.errors import WorkloadError
+
+ENVIRONMENT = "ARCHSIM_THREADS"
+
+MOST = 1024
+"""No process is given more."""
+
+LINEAR_ALGEBRA = (
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "OMP_NUM_THREADS",
+)
+"""What libraries of linear algebra read when NumPy is imported."""
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+_threads: int | None = None
+
+
+def threads() -> int:
+    """The number in force.  Raises WorkloadError where the environment's is none."""
+    if _threads is not None:
+        return _threads
+    asked = os.environ.get(ENVIRONMENT, "").strip()
+    return _checked(asked, ENVIRONMENT) if asked else processors()
+
+
+def processors() -> int:
+    """Those that the process may run on, at most `MOST`."""
+    try:
+        found = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        found = os.cpu_count() or 1
+    return min(found, MOST)
+
+
+def set_threads(count: int | None = None) -> None:
+    """Take `count` threads from now on, in linear algebra too; None: what the environment says.
+
+    A library of linear algebra that is loaded is told (by threadpoolctl), one that is not yet
+    finds it in the environment, as do processes that this one starts.  Where neither `count` nor
+    the environment says a number, linear algebra is left as it is.
+    Raises WorkloadError for a number that is not from 1 to `MOST`.
+    """
+    global _threads
+    _threads = None if count is None else _checked(str(count), "threads")
+    if _threads is None and not os.environ.get(ENVIRONMENT, "").strip():
+        return
+    number = str(threads())
+    os.environ.update(dict.fromkeys((*LINEAR_ALGEBRA, ENVIRONMENT), number))
+    from threadpoolctl import threadpool_limits  # pyright: ignore[reportMissingTypeStubs]
+
+    threadpool_limits(int(number), user_api="blas")
+
+
+def in_threads(
+    work: Callable[[Given], Made], given: Iterable[Given], most: int = MOST
+) -> list[Made]:
+    """`work` of each, in order; by as many threads as the process may take, and at most `most`.
+
+    For work that lets other threads run: kernels, NumPy's larger operations, processes.
+    """
+    jobs = list(given)
+    workers = min(threads(), most, len(jobs))
+    if workers <= 1:
+        return [work(one) for one in jobs]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(work, jobs))
+
+
+def _checked(text: str, what: str) -> int:
+    good = text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= MOST
+    if not good:
+        raise WorkloadError(f"{what} must be a whole number from 1 to {MOST}, not {text[:60]!r}")
+    return int(text)
