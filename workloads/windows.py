@@ -90,13 +90,22 @@ class Transposed:
             count = -(-(self.ofmap - first) // self.stride)
             begin = (first + self.before - self.dilation * taps[-1]) // self.stride
             end = (first + self.before - self.dilation * least) // self.stride + count
-            low, high = max(begin, 0), min(end, self.size)
-            if count <= 0 or low >= high:
+            if count <= 0 or not self._reads(begin, count, step, len(taps)):
                 continue
+            low, high = max(begin, 0), min(end, self.size)
             axis = Axis(size=high - low, kernel=len(taps), dilation=step, low=low,
                         before=low - begin, after=end - high)  # fmt: skip
             reverse = slice(taps[-1], taps[0] - apart if taps[0] >= apart else None, -apart)
             yield Phase(axis=axis, taps=reverse, places=slice(first, None, self.stride))
+
+    def _reads(self, begin: int, count: int, step: int, taps: int) -> bool:
+        """Whether windows at `begin` … `begin + count - 1` hold an element, not padding alone.
+
+        Taps may lie on both sides of the ifmap and step over it: the first window end that is
+        not before the ifmap decides.
+        """
+        first = max(0, -((begin + count - 1) // step))
+        return first < taps and begin + first * step < self.size
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -140,6 +140,22 @@ def test_transposed_convolutions(drawn: tuple[onnx.ModelProto, dict[str, Any]]) 
         assert sum(layer.macs for layer in layers) == per_pair * prod(pairs)
 
 
+def test_taps_that_step_over_the_ifmap_make_no_layer() -> None:
+    """Found by a check: one element, between two taps that are two apart."""
+    weight = np.ones((1, 1, 2), np.float32)
+    graph = helper.make_graph(
+        [node("ConvTranspose", ["x", "w"], ["y"], dilations=[2], pads=[1, 1])],
+        "over",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    traced = trace(model)
+    ((made, _),) = traced.steps
+    assert pieces_of(traced.graph, made) == ()
+
+
 def upsampling(stride: int, kernel: int, pad: int, size: int = 5) -> onnx.ModelProto:
     weight = np.random.default_rng(0).normal(size=(3, 4, kernel, kernel)).astype(np.float32)
     graph = helper.make_graph(
