@@ -197,8 +197,8 @@ def simulations(repeats: int) -> Any:
     from speed_report import Row, seconds_of
 
     from archsim import CLOUD_128, EDGE_16, simulate
+    from archsim.layer.intake import Drawing
     from archsim.memories.boveda.scratchpad import Boveda
-    from archsim.tiled.numerics import Drawing
 
     network = matrix_network()
     details: dict[str, Any] = {}

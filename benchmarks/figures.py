@@ -36,11 +36,11 @@ import numpy as np
 from archsim.cli.application import application
 from archsim.energy import account
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
 from archsim.machine.design import Design
 from archsim.machine.registry import load_design, registered, with_settings
 from archsim.result import NetworkResult
 from archsim.simulate import simulate
-from archsim.tiled.numerics import Drawing
 from workloads.builtin import builtin, networks
 from workloads.layers import Network
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import AnyIntArray, ceil_div
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.design import CoreDesign
-from archsim.tiled.numerics import Drawing
 from archsim.tiled.timing import plan_tiling
 from archsim.tiled.trace import PORTS
 from archsim.tiled.walk import walk_layer

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from archsim.array_files import load_npz
 from archsim.errors import InputError, nearest, require, require_seed
+from archsim.layer.intake import Drawing, Intake
 from archsim.simulate import Source
-from archsim.tiled.numerics import Drawing, Intake
 from workloads.builtin import builtin, networks
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.onnx_model import dims_of_inputs, load_model

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from archsim.layer.intake import Intake
 from archsim.memory import OffChip
-from archsim.tiled.numerics import Intake
 
 if TYPE_CHECKING:
     from archsim.machine.model import MachineModel

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 LAYERS = "layers"
 LOADERS = ("ifmap loader", "weight loader", "bias loader")
 ARRAY, OUTPUT_STAGE, OFMAP_PORT = "array", "output stage", "ofmap port"
+ARRAY_WAITS, WRITES = "array waits", "off-chip writes"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,10 +73,12 @@ class Track:
 
 __all__ = [
     "ARRAY",
+    "ARRAY_WAITS",
     "LAYERS",
     "LOADERS",
     "OFMAP_PORT",
     "OUTPUT_STAGE",
+    "WRITES",
     "Interval",
     "Tile",
     "Track",

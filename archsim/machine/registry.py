@@ -17,14 +17,15 @@ from typing import Any, cast
 
 from archsim.errors import InputError, nearest, require
 from archsim.machine.design import Design
-from archsim.machines.systolic.design import Systolic
 from archsim.memory.kinds import access_of, change_kind, memory_from_record, memory_record
 from archsim.memory.seam import Access
 from archsim.plugins import PluginWarning, loaded, needed, plugins
 from archsim.records import build, check_keys, check_table
-from archsim.tiled.design import CoreDesign
 from energy_models.frozen import FrozenDict
 from energy_models.reading import load_toml, parse_toml
+
+DEFAULT_KIND = "systolic"
+"""Of a file that names none."""
 
 IMPLIED = "implied"
 """Of a field's metadata: it is not written where it has its default."""
@@ -71,7 +72,7 @@ def registered() -> dict[str, Design]:
 
 def _kinds() -> dict[str, type[Design]]:
     """Classes by kind; of two kinds with one name ours, or the first, and a warning."""
-    found: dict[str, type[Design]] = {"systolic": Systolic}
+    found: dict[str, type[Design]] = {}
     for name, one in sorted(registered().items(), key=lambda item: not _is_ours(item[1])):
         known = found.setdefault(one.kind, type(one))
         if known is not type(one):
@@ -85,8 +86,9 @@ def _is_ours(design: Design) -> bool:
 
 
 def _fields(kind: type[Any]) -> list[Field[Any]]:
-    """The fields of a kind of design: its own first, then those of every core."""
-    shared = [entry.name for entry in fields(CoreDesign)]
+    """The fields of a kind of design: its own first, then those that it shares with others."""
+    first = next(one for one in reversed(kind.__mro__) if is_dataclass(one))
+    shared = [] if first is kind else [entry.name for entry in fields(first)]
     return sorted(fields(kind), key=lambda entry: entry.name in shared)
 
 
@@ -138,7 +140,7 @@ def _is_part(entry: Field[Any]) -> bool:
 def design_from_record(record: dict[str, Any], where: str) -> Design:
     """A design from nested plain data.  Unknown keys are refused, missing ones keep defaults."""
     given = dict(record)
-    kind = given.pop("kind", "systolic")
+    kind = given.pop("kind", DEFAULT_KIND)
     kinds = _kinds()
     if not isinstance(kind, str) or kind not in kinds:
         raise InputError(f"{where}: no design kind {kind!r}; {nearest(str(kind), kinds)}")

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from archsim.layer import layout
 from archsim.layer.problem import Problem, problem_of
 from archsim.machines.scnn.dense import DCNN
 from archsim.machines.scnn.dense_actions import Zeros
@@ -24,7 +25,6 @@ from archsim.machines.scnn.timing import pass_timing
 from archsim.numbers import AnyIntArray, ceil_div
 from archsim.papers.figures import read_paper
 from archsim.papers.scnn_energy import NOTHING, Run, spent
-from archsim.tiled import layout
 from energy_models.pricing import FloatArray
 from workloads.builtin import builtin
 from workloads.layers import Conv2d

@@ -6,10 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from archsim.errors import InputError, nearest, require, require_positive
-from archsim.machine.interval import ARRAY, LOADERS, OFMAP_PORT, OUTPUT_STAGE, Interval
+from archsim.machine.interval import (
+    ARRAY,
+    ARRAY_WAITS,
+    LOADERS,
+    OFMAP_PORT,
+    OUTPUT_STAGE,
+    WRITES,
+    Interval,
+)
 from archsim.plots.axes import Layout, dress, legend, note, separate_thousands, shortened
 from archsim.plots.palette import CAUSE_COLOURS, PORT_COLOURS, cause_text
-from archsim.tiled.activity import ARRAY_WAITS, WRITES
 from workloads.layers import Conv2d, MatMul
 from workloads.steps import one_step
 

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archsim.machine.interval import ARRAY
+from archsim.machine.interval import ARRAY, ARRAY_WAITS
 from archsim.plots.component_bars import MemoryTraffic
 from archsim.plots.palette import cause_text
 from archsim.plots.units import byte_text, energy_unit, significant
-from archsim.tiled.activity import ARRAY_WAITS
 
 if TYPE_CHECKING:
     from archsim.energy import EnergyAccount

@@ -25,14 +25,17 @@ import numpy as np
 from archsim.layer.problem import Tiling
 from archsim.machine.interval import (
     ARRAY,
+    ARRAY_WAITS,
     LAYERS,
     LOADERS,
     OFMAP_PORT,
     OUTPUT_STAGE,
+    WRITES,
     Interval,
     Tile,
     Track,
 )
+from archsim.memory.ticks import TICK_BITS
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
@@ -45,8 +48,6 @@ from archsim.tiled.timing import check_tiling_names, plan_tiling
 from archsim.tiled.traffic import services_of
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.steps import one_step, steps_in
-
-ARRAY_WAITS, WRITES = "array waits", "off-chip writes"
 
 WAITS = ("control", "wait_ifmap", "wait_weight", "filling", "wait_output")
 """The causes of the plan's columns WAIT_CONTROL to WAIT_OUTPUT, in the order of those columns."""
@@ -136,7 +137,7 @@ class Activity:
             if command[cmd.LAST_K]:
                 yield from self._drain(tile, command, times)
             if ticks and command[cmd.OUTPUT_WORDS]:
-                cycles = -(-command[cmd.OUTPUT_WORDS] * ticks >> pn.TICK_BITS)
+                cycles = -(-command[cmd.OUTPUT_WORDS] * ticks >> TICK_BITS)
                 through = max(times[pn.WRITTEN] - cycles, written), times[pn.WRITTEN]
                 if through[0] < through[1]:
                     yield self._interval(WRITES, "write", through, tile)

@@ -6,18 +6,11 @@ docs/contracts/systolic.md says what it promises, docs/adr/0012-one-channel.md w
 from __future__ import annotations
 
 from archsim.kernels import inlined
+from archsim.memory.ticks import TICK, TICK_BITS, whole_cycles
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
 from archsim.tiled import plan as pn
 from archsim.tiled.packing import row_of_word
-
-TICK = 1 << pn.TICK_BITS
-
-
-@inlined
-def whole_cycles(ticks: int) -> int:
-    """The first cycle that begins no earlier."""
-    return (ticks + TICK - 1) >> pn.TICK_BITS
 
 
 @inlined
@@ -72,12 +65,12 @@ def write_back(state: IntArray, row: IntArray, out: IntArray, machine: IntArray)
     words, first, last = row[cmd.OUTPUT_WORDS], out[pn.FIRST_OUT], out[pn.LAST_OUT]
     if ticks == 0:
         return last + 1
-    start = max(state[pn.SCALARS, pn.CHANNEL_FREE + way], (first + 1) << pn.TICK_BITS)
-    start = max(start, ((last + 1) << pn.TICK_BITS) - (words - 1) * ticks)
+    start = max(state[pn.SCALARS, pn.CHANNEL_FREE + way], (first + 1) << TICK_BITS)
+    start = max(start, ((last + 1) << TICK_BITS) - (words - 1) * ticks)
     if ticks > TICK and last - first >= words:
         before = first + 1 - row_of_word(row, 0, machine)
         for word in range(1, words - 1):
             after = before + row_of_word(row, word, machine)
-            start = max(start, (after << pn.TICK_BITS) - word * ticks)
+            start = max(start, (after << TICK_BITS) - word * ticks)
     state[pn.SCALARS, pn.CHANNEL_FREE + way] = start + words * ticks
     return whole_cycles(start + words * ticks)

@@ -7,29 +7,9 @@ steps along the ifmap, words for counts named so, pixels are output pixels.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from archsim.errors import InputError
 from archsim.numbers import IntArray
-
-
-class CommandField(NamedTuple):
-    """One field of the command: its name, its width, whether it is two's complement."""
-
-    name: str
-    bits: int
-    signed: bool = False
-
-    @property
-    def low(self) -> int:
-        """The least value that the field holds."""
-        return -(1 << (self.bits - 1)) if self.signed else 0
-
-    @property
-    def high(self) -> int:
-        """The largest value that the field holds."""
-        return (1 << (self.bits - 1 if self.signed else self.bits)) - 1
-
+from archsim.ports import CommandField
 
 COMMAND_FIELDS = (
     CommandField("load_ifmap", 1),  # this tile begins with a new ifmap tile

@@ -16,35 +16,20 @@ from archsim.blocks import (
     address_bits,
     held_registers,
     moved_registers,
-    multipliers,
     registers,
     selector_tree,
     selectors,
-    shifters,
     times,
 )
-from energy_models.component import Component
 
 if TYPE_CHECKING:
     from archsim.tiled.design import CoreDesign
-
-REQUANTIZE = "output_stage.requantize"
 
 WINDOW_ADDRESS_BITS = 28
 
 SHARED_STATE_BITS = 5332
 """Flip-flops of the tile walker, of the queues of commands, of a sequencer of the stream, of the
 window's walk, of loaders, credits and counters, but for the addresses, counted in the netlist."""
-
-
-def off_chip() -> Component:
-    """The off-chip memory: every bit that crosses a port."""
-    bits = {f"{port}_bytes": 8.0 for port in ("ifmap", "weight", "bias")}
-    return Component(
-        name="off_chip.dram",
-        kind="dram",
-        actions={"read": bits, "write": {"ofmap_bytes": 8.0}},
-    )
 
 
 def operand_memories(
@@ -129,30 +114,6 @@ def bias_memory(design: CoreDesign, lanes: int) -> Components:
     )
 
 
-def scaled_sums(bits: tuple[int, int], columns: int, words: Events | None = None) -> Components:
-    """For each column (sum + bias) · multiplier, of (sum, multiplier) bits: two registers.
-
-    words: how many are made; by default a row with each `output_read`.
-    """
-    name, words = REQUANTIZE, words or {"output_read": float(columns)}
-    return (
-        *adders(name, bits[0] + 1, columns, words),
-        *registers(name, bits[0] + 1, columns, words),
-        *multipliers(name, (bits[0] + 1, bits[1]), columns, words),
-        *registers(name, sum(bits) + 1, columns, words),
-    )
-
-
-def requantizers(bits: tuple[int, int], columns: int, words: Events | None = None) -> Components:
-    """For each column a scaled sum, rounded by an addition and shifted; words as `scaled_sums`."""
-    rounded, words = sum(bits) + 2, words or {"output_read": float(columns)}
-    return (
-        *scaled_sums(bits, columns, words),
-        *adders(REQUANTIZE, rounded, columns, words),
-        *shifters(REQUANTIZE, rounded, columns, words),
-    )
-
-
 def packer(design: CoreDesign, units: int) -> Components:
     """What packs rows into words of so many units: a row and what is begun, turned and merged.
 
@@ -199,18 +160,3 @@ def walk_state_bits(design: CoreDesign, ifmap_lanes: int, *, chunk: int) -> int:
     banks = ifmap_lanes + (ifmap_lanes - 1).bit_length() + 4 * ifmap_lanes.bit_length()
     constant = (chunk & -chunk).bit_length() - 1
     return SHARED_STATE_BITS + loaders + weights + banks - constant
-
-
-def queue_state_bits(depth: int) -> int:
-    """Flip-flops of the pointers and the level of a queue of so many words."""
-    return 2 * address_bits(depth) + depth.bit_length()
-
-
-def control(state_bits: int) -> Component:
-    """State machines of so many flip-flops, clocked in every cycle."""
-    return Component(
-        name="control",
-        kind="control",
-        attributes={"state_bits": state_bits},
-        actions={"clock": {"cycle": 1.0}},
-    )

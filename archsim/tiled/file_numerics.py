@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.errors import InputError
+from archsim.layer import layout
 from archsim.layer.problem import Problem
 from archsim.layer.values import accumulate
 from archsim.numbers import IntArray
-from archsim.tiled import layout
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 

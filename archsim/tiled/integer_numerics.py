@@ -12,59 +12,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from archsim.layer.operand_check import check_integers, require_one_scale
+from archsim.layer import layout
+from archsim.layer.intake import IntegerIntake
 from archsim.layer.problem import Problem, Tiling, problem_of
 from archsim.layer.values import compute
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.tiled import commands as cmd
-from archsim.tiled import layout
+from archsim.tiled import tile_words
 from archsim.tiled.file_numerics import FileOfmap, core_operands, file_ofmap
-from archsim.tiled.numerics import Drawing, TiledLayer
+from archsim.tiled.numerics import TiledLayer
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import Operands, synthetic
+from workloads.operands import Operands
 
 Stored = tuple[AnyIntArray, AnyIntArray]
 Bias = IntArray | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class IntegerIntake:
-    """`Intake` of `workloads.operands.Operands`, as they are.
-
-    whole_files: operands may be those of a quantised file, with zero points and a scale a filter.
-    """
-
-    operand_bits: int
-    accumulator_bits: int
-    multiplier_bits: int
-
-    @property
-    def whole_files(self) -> bool:
-        """Only where `Numerics` makes the file's ofmap of them."""
-        return False
-
-    @property
-    def source_bits(self) -> int:
-        """Operands are taken as they come."""
-        return self.operand_bits
-
-    def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
-        """Operands of `source_bits` drawn from a seed."""
-        return synthetic(
-            layer,
-            bits=self.source_bits,
-            density=drawing.density,
-            distribution=drawing.distribution,
-            seed=drawing.seed,
-        )
-
-    def take(self, layer: Conv2d | MatMul, operands: Operands) -> Operands:
-        """The operands, checked (`archsim.layer.operand_check`)."""
-        widths = (self.operand_bits, self.accumulator_bits, self.multiplier_bits)
-        check_integers(layer, operands, widths)
-        if not self.whole_files:
-            require_one_scale(layer, operands)
-        return operands
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,9 +133,9 @@ def output_words(
 
     moving: a row of sums holds pixels of a filter, not filters of a pixel.
     """
-    parts = (layout.ofmap_part(row, ofmap) for row in tiles[tiles[:, cmd.LAST_K] == 1])
-    streams = [layout.as_rows(part.T if moving else part, columns) for part in parts]
-    return layout.packed(streams, columns)
+    parts = (tile_words.ofmap_part(row, ofmap) for row in tiles[tiles[:, cmd.LAST_K] == 1])
+    streams = [tile_words.as_rows(part.T if moving else part, columns) for part in parts]
+    return tile_words.packed(streams, columns)
 
 
 def operand_words(
@@ -186,7 +147,7 @@ def operand_words(
 ) -> dict[str, IntArray]:
     """The words of ifmap, weight and bias, split as in `layout`, for words of so many lanes each.
 
-    moving: weights enter the rows of the array (`layout.weight_words`).
+    moving: weights enter the rows of the array (`tile_words.weight_words`).
     """
     tiles, groups = tiled.tiles, tiled.tiling.groups
     ifmap = layout.side_by_side(operands[0], groups, (1, 4))
@@ -195,17 +156,17 @@ def operand_words(
     return {
         "ifmap": stack(
             tiles[tiles[:, cmd.LOAD_IFMAP] == 1],
-            lambda row: layout.ifmap_words(row, ifmap, lanes[0]),
+            lambda row: tile_words.ifmap_words(row, ifmap, lanes[0]),
             lanes[0],
         ),
         "weight": stack(
             tiles[tiles[:, cmd.LOAD_WEIGHT] == 1],
-            lambda row: layout.weight_words(row, weight, lanes[1], moving=moving),
+            lambda row: tile_words.weight_words(row, weight, lanes[1], moving=moving),
             lanes[1],
         ),
         "bias": stack(
             tiles[tiles[:, cmd.HAS_BIAS] == 1],
-            lambda row: layout.bias_words(row, bias, lanes[2]),
+            lambda row: tile_words.bias_words(row, bias, lanes[2]),
             lanes[2],
         ),
     }

@@ -13,8 +13,8 @@ from typing import Any
 from archsim.errors import InputError
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray, ceil_div
+from archsim.ports import CommandField
 from archsim.tiled import machine_vector as mc
-from archsim.tiled.commands import CommandField
 
 
 def _pair(name: str, bits: int) -> tuple[CommandField, CommandField]:

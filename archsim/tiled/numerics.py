@@ -9,10 +9,10 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from archsim.layer.intake import Intake
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import Distribution, Operands
 
 IntegerArray = npt.NDArray[np.integer[Any]]
 
@@ -28,40 +28,6 @@ class TiledLayer:
     problem: Problem
     tiling: Tiling
     tiles: IntArray
-
-
-@dataclass(frozen=True, kw_only=True)
-class Drawing:
-    """How synthetic operands are drawn (`workloads.operands.synthetic`)."""
-
-    density: float = 1.0
-    distribution: Distribution = "uniform"
-    seed: int = 0
-
-
-class Intake(Protocol):
-    """Operands as a design takes them."""
-
-    @property
-    def source_bits(self) -> int:
-        """Width at which workloads quantise the operands that `take` is given."""
-        ...
-
-    @property
-    def whole_files(self) -> bool:
-        """Whether `take` accepts a quantised file's integers with their zero points and scales."""
-        ...
-
-    def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
-        """Operands drawn from a seed that `take` accepts."""
-        ...
-
-    def take(self, layer: Conv2d | MatMul, operands: Any) -> Any:
-        """Operands as the core computes with them, checked; given such, they are only checked.
-
-        Raises `InputError` for operands that are not of the layer's shapes or the core's widths.
-        """
-        ...
 
 
 class Numerics(Intake, Protocol):
@@ -92,7 +58,7 @@ class Numerics(Intake, Protocol):
         ...
 
     def stored(self, layer: Conv2d | MatMul, operands: Any) -> tuple[IntegerArray, IntegerArray]:
-        """Ifmap and weights as the scratchpads hold them, split as `archsim.tiled.layout` says.
+        """Ifmap and weights as the scratchpads hold them, split as `archsim.layer.layout` says.
 
         Raises `InputError` where a lane of a word is not one value.
         """

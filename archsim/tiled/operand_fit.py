@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from archsim.layer import layout
 from archsim.layer.problem import Problem, Tiling
 from archsim.memory.tile_store import StoredOperand, WalkedOperand
 from archsim.numbers import IntArray
-from archsim.tiled import layout
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.choice import find_tiling
 from archsim.tiled.design import CoreDesign

@@ -11,9 +11,6 @@ CHANNEL, WORD_TICKS, BURST_WORDS, LATENCY, SERVICE_COLUMNS = range(5)
 """Services: which channel of the off-chip memory a port's words take, for how many ticks each (0:
 none, a word a cycle), how many arrive at a time, and the cycles from a request to the channel."""
 
-TICK_BITS = 16
-"""The off-chip memory's time is kept in 1/65,536 of a cycle."""
-
 (
     DISPATCH,  # the walker's command of the tile is taken by the units' queues
     IFMAP_READY,  # the first cycle in which a word of this tile's load may cross; -1: no load

@@ -14,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from archsim.kernels import inlined, kernel
+from archsim.memory.ticks import TICK_BITS
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
@@ -74,7 +75,7 @@ def _allow(state: IntArray, port: int) -> None:
     """The load under way may come once a half is free, and the latency behind the command."""
     free = state[pn.FREE + port, state[pn.SCALARS, pn.HALVES + port]]
     asked = state[pn.SCALARS, pn.ASKED] + state[pn.SCALARS, pn.DELAY + port]
-    state[pn.SCALARS, pn.ALLOWED + port] = max(free, asked) << pn.TICK_BITS
+    state[pn.SCALARS, pn.ALLOWED + port] = max(free, asked) << TICK_BITS
 
 
 @inlined

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from archsim.layer.problem import Problem, Tiling
+from archsim.memory.ticks import TICK_BITS
 from archsim.numbers import IntArray
 from archsim.ports import Transfers
 from archsim.tiled import commands as cmd
@@ -18,7 +19,6 @@ from archsim.tiled.gaps import NO_GAPS, join_gaps, ofmap_ready
 from archsim.tiled.layer_command import describe
 from archsim.tiled.numerics import TiledLayer
 from archsim.tiled.operand_fit import layer_actions
-from archsim.tiled.plan import TICK_BITS
 from archsim.tiled.schedule import schedule
 from archsim.tiled.traffic import services_of
 from archsim.tiled.walk import walk_layer

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from archsim.kernels import kernel
+from archsim.memory.ticks import TICK
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import plan as pn
-from archsim.tiled.channel import TICK
 
 
 @kernel("i8.2, i8.1")

@@ -11,10 +11,9 @@ import typer
 from archsim.cli.options import AsJson, DesignName, Settings
 from archsim.cli.output import output_console, progress_bar
 from archsim.errors import InputError, nearest, require
+from archsim.layer.intake import Drawing, IntegerIntake
 from archsim.machine.design import Design
 from archsim.machine.registry import load_design, with_settings
-from archsim.tiled.integer_numerics import IntegerIntake
-from archsim.tiled.numerics import Drawing
 from energy_models.errors import EnergyError
 from rtl.toolchain import ToolchainError
 from workloads.layers import Conv2d, MatMul

@@ -11,7 +11,7 @@ from archsim.machines.scnn.command import (
     command_fields,
 )
 from archsim.machines.scnn.design import Scnn
-from archsim.tiled.commands import CommandField
+from archsim.ports import CommandField
 
 PLACE_BITS = COORDINATE_BITS + 2
 """Of a place in a region, which a product may miss on either side."""

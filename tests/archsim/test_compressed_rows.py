@@ -14,6 +14,7 @@ from tensorcore_designs import random_design as random_tensor_core
 from archsim.codecs.boveda_format import BovedaFormat
 from archsim.codecs.boveda_kernels import measure
 from archsim.energy import account, action_counts
+from archsim.layer.intake import Drawing
 from archsim.layer.problem import Tiling
 from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
 from archsim.memories.boveda import rows as compressed_rows
@@ -25,7 +26,6 @@ from archsim.simulate import simulate
 from archsim.tiled import actions
 from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
-from archsim.tiled.numerics import Drawing
 from archsim.tiled.operand_fit import action_bounds, stored_tiles, value_actions
 from archsim.tiled.timing import plan_tiling
 from archsim.tiled.walk import walk_layer

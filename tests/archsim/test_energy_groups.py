@@ -11,11 +11,11 @@ from archsim import EDGE_16, simulate
 from archsim.cli.layers import energy_lines
 from archsim.energy import GROUPS, EnergyAccount, account
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
 from archsim.machine.registry import load_design, registered
 from archsim.machines.scnn.design import Scnn
 from archsim.plots.palette import GROUP_COLOURS
 from archsim.result import NetworkResult
-from archsim.tiled.numerics import Drawing
 from energy_models.component import KINDS
 from energy_models.technology import technologies
 from workloads.layers import Conv2d, Network

@@ -17,11 +17,11 @@ from archsim.arithmetic.float_datapath import FloatRules
 from archsim.arithmetic.float_sum import add_floats, adder
 from archsim.arithmetic.formats import BF16, FP16, FP32, FloatFormat
 from archsim.errors import InputError
+from archsim.layer import layout
 from archsim.layer.problem import Problem, problem_of
 from archsim.machines.tensorcore import float_values
 from archsim.machines.tensorcore.float_values import float_sums
 from archsim.numbers import IntArray
-from archsim.tiled import layout
 from workloads.layers import MatMul
 
 E3M2 = FloatFormat(exponent_bits=3, fraction_bits=2)

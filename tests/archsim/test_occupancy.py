@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archsim import InputError, simulate
+from archsim.layer.intake import Drawing
 from archsim.machine.interval import ARRAY
 from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
@@ -24,7 +25,6 @@ from archsim.memory import OffChip, Plain
 from archsim.occupancy import occupancy
 from archsim.tiled.activity import layer_activity
 from archsim.tiled.design import CoreDesign
-from archsim.tiled.numerics import Drawing
 from archsim.tiled.occupancy import layer_products
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network

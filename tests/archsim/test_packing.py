@@ -16,9 +16,9 @@ from archsim.machines.vsq.design import Vsq
 from archsim.memory import Plain
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
-from archsim.tiled import layout
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import plan as pn
+from archsim.tiled import tile_words
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.gaps import NO_GAPS, join_gaps, ofmap_ready
 from archsim.tiled.packing import layer_words, output_units, row_of_word
@@ -173,7 +173,7 @@ def test_outputs_leave_in_the_order_of_the_rows(
         for a in range(along)
         for b in range(first, min(first + design.columns, across))
     ]
-    assert layout.as_rows(given_, design.columns).tolist() == wanted
+    assert tile_words.as_rows(given_, design.columns).tolist() == wanted
 
 
 DESIGNS = ("edge-16", "cloud-128", "tpu-v1", "volta", "vsq-5nm", "vsq-16", "vsq-baseline")

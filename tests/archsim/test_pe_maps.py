@@ -13,11 +13,11 @@ from command_line import Call, good
 
 from archsim import NetworkResult, simulate
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
 from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.machines.scnn.layer import layer_timing
 from archsim.plots.axes import NOTE
 from archsim.plots.pe_maps import MAPS, pe_shares
-from archsim.tiled.numerics import Drawing
 from workloads.layers import Conv2d, Network
 
 WIDE = Conv2d(

@@ -12,10 +12,10 @@ import pytest
 from command_line import Call, good, refused
 from plugin_packages import EXAMPLE, archsim_with, example_entries, installed
 
+from archsim.layer.intake import Drawing
 from archsim.machines.systolic.design import EDGE_16
 from archsim.numbers import IntArray
 from archsim.simulate import simulate, simulate_many
-from archsim.tiled.numerics import Drawing
 from workloads.layers import Conv2d, MatMul, Network
 
 NETWORK = ("googlenet", "--layer", "classifier")

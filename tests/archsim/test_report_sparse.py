@@ -11,11 +11,11 @@ import pytest
 
 from archsim import EDGE_16, NetworkResult, simulate
 from archsim.energy import account, action_counts
+from archsim.layer.intake import Drawing
 from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.plots.component_bars import MemoryTraffic, memory_traffic
 from archsim.plots.roofline import bound_by, channels
 from archsim.report import captions
-from archsim.tiled.numerics import Drawing
 from workloads.builtin import builtin
 from workloads.layers import Network
 

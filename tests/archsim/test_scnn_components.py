@@ -14,6 +14,7 @@ from archsim import simulate
 from archsim.blocks import Components
 from archsim.energy import account, action_counts, price_design
 from archsim.errors import InputError
+from archsim.layer import layout
 from archsim.layer.problem import Problem, problem_of
 from archsim.machines.scnn import command as scnn_command
 from archsim.machines.scnn import components as scnn_components
@@ -23,7 +24,6 @@ from archsim.machines.scnn.dense_actions import Zeros, dcnn_actions
 from archsim.machines.scnn.design import SCNN_4PE, SCNN_ISCA17, Scnn
 from archsim.machines.scnn.layer import layer_timing
 from archsim.memories.boveda_stream.stream import BovedaStream
-from archsim.tiled import layout
 from energy_models.component import Component
 from energy_models.pricing import price
 from energy_models.technology import load_technology

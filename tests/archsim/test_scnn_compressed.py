@@ -23,6 +23,7 @@ from scnn_stream_cases import (
 from scnn_streams import codec_rows, contents_of
 
 from archsim.errors import InputError
+from archsim.layer import layout
 from archsim.layer.problem import problem_of
 from archsim.machine.registry import design_from_record, design_record, with_settings
 from archsim.machines.scnn import strips
@@ -35,7 +36,6 @@ from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memory import PlainStream
 from archsim.numbers import ceil_div
 from archsim.simulate import simulate
-from archsim.tiled import layout
 from workloads.layers import Conv2d, Network
 from workloads.operands import Operands
 

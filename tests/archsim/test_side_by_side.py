@@ -15,6 +15,8 @@ from archsim.arithmetic.dot_product import DotProduct
 from archsim.arithmetic.float_datapath import FloatRules
 from archsim.arithmetic.formats import BF16, FP16, FloatFormat
 from archsim.errors import InputError
+from archsim.layer import layout
+from archsim.layer.intake import Drawing
 from archsim.layer.problem import Problem, Tiling, problem_of
 from archsim.machine.registry import load_design
 from archsim.machines.systolic.design import DATAFLOWS, Systolic
@@ -24,10 +26,8 @@ from archsim.machines.vsq.design import VSQ_16, Vsq
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import OffChip, Plain
 from archsim.simulate import simulate_many
-from archsim.tiled import layout
 from archsim.tiled.choice import find_tiling
 from archsim.tiled.design import CoreDesign
-from archsim.tiled.numerics import Drawing
 from archsim.tiled.side_by_side import MOST_COUNTS, group_counts
 from archsim.tiled.timing import layer_output, plan_tiling, time_layer
 from archsim.tiled.trace import PORTS, Answer, answer

@@ -8,9 +8,9 @@ import pytest
 
 from archsim import simulate
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
 from archsim.machine.registry import design_from_record, design_record
 from archsim.machines.tensorcore.design import VOLTA, TensorCore
-from archsim.tiled.numerics import Drawing
 from archsim.tiled.timing import layer_output, plan_tiling
 from workloads.layers import MatMul, Network
 from workloads.operands import synthetic

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archsim.errors import InputError
+from archsim.layer import layout
 from archsim.layer.problem import problem_of
 from archsim.layer.values import accumulate
 from archsim.machines.systolic.design import Systolic
-from archsim.tiled import layout
 from archsim.tiled.timing import layer_output
 from workloads import reference
 from workloads.layers import Conv2d, MatMul

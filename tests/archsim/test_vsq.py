@@ -9,10 +9,10 @@ import pytest
 
 from archsim import simulate
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
 from archsim.machine.registry import design_from_record, design_record
 from archsim.machines.vsq.design import VSQ_5NM, VSQ_16, VSQ_BASELINE, Vsq
 from archsim.tiled import commands as cmd
-from archsim.tiled.numerics import Drawing
 from archsim.tiled.timing import layer_output, plan_tiling
 from archsim.tiled.trace import PORTS, answer
 from archsim.timing import Service

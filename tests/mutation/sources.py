@@ -30,8 +30,8 @@ LEFT_OUT = (
     "archsim.tiled.activity", "archsim.tiled.timeline", "archsim.machines.scnn.model",
     "archsim.machines.scnn.simulation", "archsim.machines.scnn.activity",
 )  # fmt: skip
-"""Not mutated: which of the legal tilings is taken, what hardware costs, and what is told of a whole
-network.  Any legal tiling is computed alike by model and RTL, so that no comparison of both could
+"""Not mutated: which of the legal tilings is taken, what hardware costs, and what is told of
+a network.  Any legal tiling is computed alike by model and RTL, so that no comparison of both could
 tell."""
 
 

@@ -10,13 +10,13 @@ from faults import Patch, caught, delay, seen_input
 from tensorcore_designs import random_design as random_tensor_core
 
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
 from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from archsim.machines.tensorcore.design import TensorCore
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import Plain
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.design import CoreDesign
-from archsim.tiled.numerics import Drawing
 from archsim.tiled.timing import plan_tiling
 from rtl.cases import Draw, random_case
 from rtl.conformance import check

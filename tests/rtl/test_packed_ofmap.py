@@ -10,13 +10,13 @@ from tensorcore_designs import random_design as random_tensorcore
 from vsq_designs import random_design as random_vsq
 
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
 from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from archsim.machines.tensorcore.design import TensorCore
 from archsim.machines.vsq.design import Vsq
 from archsim.memory import Plain
 from archsim.tiled import commands as cmd
 from archsim.tiled.design import CoreDesign
-from archsim.tiled.numerics import Drawing
 from archsim.tiled.timing import plan_tiling
 from rtl.cases import Draw
 from rtl.conformance import check

@@ -13,9 +13,9 @@ from command_line import Call, good, refused
 from toggles import same_toggles
 
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
 from archsim.machines.scnn.dense import Dcnn
 from archsim.machines.scnn.design import Scnn
-from archsim.tiled.numerics import Drawing
 from rtl.conformance import Case
 from rtl.layer_case import layer_case, random_layer
 from rtl.synthesis import power

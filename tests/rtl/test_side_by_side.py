@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from archsim.layer.intake import Drawing
 from archsim.layer.problem import Tiling
 from archsim.machines.systolic.design import DATAFLOWS, Systolic
 from archsim.machines.tensorcore.design import TensorCore
 from archsim.machines.vsq.design import Vsq
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.tiled.design import CoreDesign
-from archsim.tiled.numerics import Drawing
 from archsim.tiled.timing import layer_output, plan_tiling
 from archsim.tiled.trace import PORTS
 from rtl.cases import Draw

@@ -9,10 +9,10 @@ from faults import Patch, after, caught, delay, ignored_credit
 from tensorcore_designs import random_design
 from unusual_layers import UNUSUAL_LAYERS
 
+from archsim.layer.intake import Drawing
 from archsim.machines.tensorcore.design import VOLTA, TensorCore
 from archsim.memory import OffChip, Plain
 from archsim.tiled import machine_vector as mc
-from archsim.tiled.numerics import Drawing
 from rtl.cases import Draw, random_case
 from rtl.conformance import check
 from rtl.core.float_accumulators import FloatAccumulators

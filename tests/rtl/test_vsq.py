@@ -10,10 +10,10 @@ from faults import Patch, after, caught, delay, ignored_credit
 from unusual_layers import UNUSUAL_LAYERS
 from vsq_designs import random_design
 
+from archsim.layer.intake import Drawing
 from archsim.machines.vsq.design import Vsq
 from archsim.memory import OffChip, Plain
 from archsim.tiled import machine_vector as mc
-from archsim.tiled.numerics import Drawing
 from archsim.tiled.timing import plan_tiling
 from rtl.cases import Draw
 from rtl.conformance import check

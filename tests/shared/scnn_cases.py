@@ -12,6 +12,7 @@ from scnn_oracle import FIGURES, Oracle
 from scnn_strips import first_outputs, windows_in
 
 from archsim.errors import InputError
+from archsim.layer import layout
 from archsim.layer.problem import problem_of
 from archsim.machines.scnn import layer as sparse_layer
 from archsim.machines.scnn import timing as sparse_timing
@@ -19,7 +20,6 @@ from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.lists import weight_lists
 from archsim.machines.scnn.strips import Strip
 from archsim.machines.scnn.timing import PassTiming, Services
-from archsim.tiled import layout
 from archsim.timing import Service
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic

@@ -7,9 +7,8 @@ Times are ticks of 1/65,536 cycle.  `memory` [MEMORY_COLUMNS] is the state, from
 from __future__ import annotations
 
 from archsim.kernels import inlined
+from archsim.memory.ticks import TICK_BITS, whole_cycles
 from archsim.numbers import IntArray
-from archsim.tiled.channel import whole_cycles
-from archsim.tiled.plan import TICK_BITS
 
 IFMAP, WEIGHT, BIAS, OFMAP = range(4)
 """Ports."""

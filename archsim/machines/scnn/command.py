@@ -14,8 +14,7 @@ from archsim.errors import require
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Axis, Mapping
 from archsim.numbers import ceil_div
-from archsim.ports import Port
-from archsim.tiled.commands import CommandField
+from archsim.ports import CommandField, Port
 
 COORDINATE_BITS = 12
 """Of a coordinate within a tile or an accumulator region."""

@@ -29,8 +29,8 @@ from archsim.blocks import (
     shifters,
     times,
 )
+from archsim.machine import components as every
 from archsim.machines.scnn.one_hot_components import gates, one_hot, spread, strobes
-from archsim.tiled import components as core
 
 if TYPE_CHECKING:
     from archsim.machines.scnn.design import Scnn
@@ -61,7 +61,7 @@ DRAINED: Events = {"halo_sum": 2.0, "zeroed": 1.0, "copy_sum": 2.0, "window_read
 def scnn_components(design: Scnn) -> Components:
     """Components in the order in which the data flow."""
     return (
-        core.off_chip(),
+        every.off_chip(),
         *_activations(design),
         *_weights(design),
         *_operand_stage(design),
@@ -71,7 +71,7 @@ def scnn_components(design: Scnn) -> Components:
         *_halo(design),
         *_exchange(design),
         *_output(design),
-        core.control(scnn_state_bits(design)),
+        every.control(scnn_state_bits(design)),
     )
 
 
@@ -345,7 +345,7 @@ def _output(design: Scnn) -> Components:
     total, lanes = design.accumulator_bits, design.ifmap_lanes
     return (
         *registers("bias", total, 2 * design.filter_group + 1, {}),
-        *core.requantizers((total, MULTIPLIER_BITS), pes, made),
+        *every.requantizers((total, MULTIPLIER_BITS), pes, made),
         *registers("maximum", value, pes, made),
         *adders("maximum", value, pes, made),  # which of two is larger
         *selectors("maximum", value, 3 * pes, times(made, 3)),
@@ -365,7 +365,7 @@ def scnn_state_bits(design: Scnn) -> int:
         + design.index_bits + lane + 1
     )  # fmt: skip
     biases = 2 * design.filter_group
-    queue = core.queue_state_bits(biases) + biases.bit_length()
+    queue = every.queue_state_bits(biases) + biases.bit_length()
     command = LAYER_BITS + AXIS_BITS * (design.grid_rows + design.grid_columns)
     clearing = design.bank_entries.bit_length()
     clearing += (design.bank_entries - 1).bit_length()  # after a reset, and of a half

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import archsim.blocks as blocks
 from archsim.blocks import Components, Events, adders, held_registers, registers, selectors, times
+from archsim.machine import components as every
 from archsim.machines.scnn.components import MULTIPLIER_BITS, low_product
-from archsim.tiled import components as core
 from energy_models.component import Component
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def dcnn_components(design: Dcnn) -> tuple[Component, ...]:
     """Components in the order in which the data flow; their actions: `dense_actions.py`."""
     pes = design.pes
     return (
-        core.off_chip(),
+        every.off_chip(),
         *_memory(
             design,
             "iaram",
@@ -52,14 +52,14 @@ def dcnn_components(design: Dcnn) -> tuple[Component, ...]:
         ),
         *_dot_product(design, pes),
         *_accumulators(design, pes),
-        *core.requantizers((design.accumulator_bits, MULTIPLIER_BITS), pes, {"output": 1.0}),
+        *every.requantizers((design.accumulator_bits, MULTIPLIER_BITS), pes, {"output": 1.0}),
         *held_registers(
             "oaram", design.operand_bits, pes * design.vector, {"output": 1.0}
         ),  # a vector of outputs
         *_memory(
             design, "oaram", (design.vector, design.activation_vectors), {}, {"output_write": 1.0}
         ),
-        core.control(CORE_STATE_BITS + pes * PE_STATE_BITS),
+        every.control(CORE_STATE_BITS + pes * PE_STATE_BITS),
     )
 
 

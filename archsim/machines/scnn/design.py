@@ -21,9 +21,9 @@ from archsim.errors import (
     require_whole,
     require_within,
 )
+from archsim.layer.intake import IntegerIntake
 from archsim.machine.design import Design
 from archsim.memory import Bank, OffChip, PlainBank, PlainStream, StreamMemory, StreamUse, Use
-from archsim.tiled.integer_numerics import IntegerIntake
 
 if TYPE_CHECKING:
     from archsim.machine.model import MachineModel

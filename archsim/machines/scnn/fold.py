@@ -22,12 +22,12 @@ import numpy.typing as npt
 
 from archsim.codecs.zero_run import encode
 from archsim.errors import InputError
+from archsim.layer import layout
 from archsim.layer.problem import problem_of
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.lists import weight_lists
 from archsim.machines.scnn.strips import Strip, strips_of
 from archsim.numbers import IntArray, ceil_div
-from archsim.tiled import layout
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 

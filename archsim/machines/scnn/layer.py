@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from archsim.errors import InputError, require
+from archsim.layer import layout
 from archsim.layer.operand_check import check_integers, require_one_scale
 from archsim.layer.problem import problem_of
 from archsim.layer.values import compute
@@ -24,7 +25,6 @@ from archsim.machines.scnn.stream_actions import row_actions, stored_bits
 from archsim.machines.scnn.strips import Strip, strips_of
 from archsim.machines.scnn.timing import PassTiming, Services, pass_timing
 from archsim.numbers import AnyIntArray, IntArray
-from archsim.tiled import layout
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 from workloads.pooling import MaxPool

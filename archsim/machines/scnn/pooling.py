@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.errors import InputError
+from archsim.layer import layout
 from archsim.layer.problem import Problem
 from archsim.numbers import IntArray
-from archsim.tiled import layout
 from workloads.errors import WorkloadError
 from workloads.layers import Conv2d, MatMul
 from workloads.pooling import MaxPool, max_pool

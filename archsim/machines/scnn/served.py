@@ -15,9 +15,8 @@ from archsim.machines.scnn import channel as ch
 from archsim.machines.scnn.channel import begin_on
 from archsim.machines.scnn.design import Scnn
 from archsim.memory import OffChip
+from archsim.memory.ticks import TICK, TICK_BITS, whole_cycles
 from archsim.numbers import IntArray
-from archsim.tiled.channel import TICK, whole_cycles
-from archsim.tiled.plan import TICK_BITS
 
 PORTS = ("ifmap", "weight", "bias", "ofmap")
 LONG_AGO = -(1 << 40)

@@ -13,6 +13,7 @@ import numpy as np
 
 from archsim.codecs.zero_run import Lists, join
 from archsim.errors import require
+from archsim.layer import layout
 from archsim.layer.problem import problem_of
 from archsim.machines.scnn.chain import exchanged, link, require_follows
 from archsim.machines.scnn.command import Output, command_values
@@ -21,7 +22,6 @@ from archsim.machines.scnn.layer import Layer, LayerPlan, layer_passes, parts_of
 from archsim.machines.scnn.lists import weight_lists
 from archsim.machines.scnn.strips import Strip
 from archsim.numbers import IntArray
-from archsim.tiled import layout
 from workloads.operands import Operands
 from workloads.pooling import MaxPool
 

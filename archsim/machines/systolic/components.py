@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archsim.blocks import held_registers, moved_registers, registers, selectors
+from archsim.machine import components as every
 from archsim.tiled import components as core
 from energy_models.component import Component
 
@@ -31,15 +32,15 @@ def systolic_components(design: Systolic) -> tuple[Component, ...]:
     lanes = design.ifmap_lanes, design.weight_lanes
     delays = 2 if design.dataflow == "output_stationary" else 1
     return (
-        core.off_chip(),
+        every.off_chip(),
         *core.operand_memories(design, lanes, weight_delays=delays),
         *_array(design),
         *core.accumulators(design, design.columns),
         *core.bias_memory(design, design.bias_lanes),
-        *core.requantizers((design.accumulator_bits, design.multiplier_bits), design.columns),
+        *every.requantizers((design.accumulator_bits, design.multiplier_bits), design.columns),
         *core.packer(design, design.columns),
         *core.output_queue(design, design.columns),
-        core.control(control_state_bits(design)),
+        every.control(control_state_bits(design)),
     )
 
 

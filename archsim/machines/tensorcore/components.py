@@ -29,6 +29,7 @@ from archsim.blocks import (
     shifters,
     times,
 )
+from archsim.machine import components as every
 from archsim.tiled import components as core
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def tensorcore_components(design: TensorCore) -> Components:
     """Components in the order in which the data flow."""
     columns = design.columns
     return (
-        core.off_chip(),
+        every.off_chip(),
         *core.operand_memories(design, (design.ifmap_lanes, columns)),
         *_fragments(design),
         *_units(design),
@@ -319,7 +320,7 @@ def _output(design: TensorCore) -> Components:
     """The arithmetic of the output, a column each."""
     columns, ofmap = design.columns, design.operand_bits
     if not design.floating:
-        return core.requantizers((design.accumulator_bits, design.multiplier_bits), columns)
+        return every.requantizers((design.accumulator_bits, design.multiplier_bits), columns)
     words: Events = {"output_read": float(columns)}
     unit = design.float_output.unit
     name = "output_stage.narrow"
@@ -333,7 +334,7 @@ def tensorcore_state_bits(design: TensorCore) -> int:
     biases = blocks.address_bits(design.depth("bias"))
     kind = "float" if design.floating else "integer"
     depth = design.output_queue_depth
-    queue = core.queue_state_bits(depth) + depth.bit_length()
+    queue = every.queue_state_bits(depth) + depth.bit_length()
     output = OUTPUT_STATE_BITS[kind] + address + biases + queue
     tokens = design.rows.bit_length() + 5 + address
     writing = 2 if design.floating else 1 + core.token_bits(design)
@@ -349,5 +350,5 @@ def _control(design: TensorCore) -> Components:
     return (
         *moved_registers("control.token", bits, waits, _ONE_CYCLE),
         *moved_registers("control.flags", 3, design.operand_latency_cycles, _ONE_CYCLE),
-        core.control(tensorcore_state_bits(design)),
+        every.control(tensorcore_state_bits(design)),
     )

@@ -13,13 +13,14 @@ from archsim.arithmetic.dot_product import DotProduct
 from archsim.arithmetic.float_sum import FloatOutput
 from archsim.arithmetic.formats import FloatFormat
 from archsim.errors import InputError, require
+from archsim.layer import layout
+from archsim.layer.intake import Drawing
 from archsim.layer.operand_check import require_one_scale
 from archsim.layer.problem import Problem, Tiling, problem_of
 from archsim.machines.tensorcore.float_values import float_sums
 from archsim.numbers import IntArray, bit_ceil
-from archsim.tiled import layout
 from archsim.tiled.integer_numerics import operand_words, output_words
-from archsim.tiled.numerics import Drawing, TiledLayer
+from archsim.tiled.numerics import TiledLayer
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, Origin, operand_shapes, synthetic
 

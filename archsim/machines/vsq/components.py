@@ -28,6 +28,7 @@ from archsim.blocks import (
     shifters,
     times,
 )
+from archsim.machine import components as every
 from archsim.tiled import components as core
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def vsq_components(design: Vsq) -> Components:
     """Components in the order in which the data flow."""
     output = design.output
     return (
-        core.off_chip(),
+        every.off_chip(),
         *core.operand_memories(design, (design.ifmap_lanes, design.lanes)),
         *_array(design),
         *core.accumulators(design, design.lanes),
@@ -136,13 +137,13 @@ _ONE_WORD: Events = {"output_read": 1.0}
 
 def _rescale(output: VectorOutput) -> Components:
     """z of every lane: its multiplier a cycle late; the sum scaled, shifted, rounded, limited."""
-    name, lanes = core.REQUANTIZE, output.lanes
+    name, lanes = every.REQUANTIZE, output.lanes
     words: Events = {"output_read": float(lanes)}
     shifted, z_bits = output.product_bits + 1, output.high.bit_length() + output.form.signed
     return (
         *selectors("output_stage.bias", output.bias_bits // lanes, lanes, words),  # of two halves
         *moved_registers(name, output.multiplier_bits, lanes, _ONE_WORD),
-        *core.scaled_sums((output.sum_bits, output.multiplier_bits), lanes),
+        *every.scaled_sums((output.sum_bits, output.multiplier_bits), lanes),
         *shifters(name, shifted, lanes, words),
         *incrementers(name, shifted, lanes, words),
         *selectors(name, z_bits, 2 * lanes, times(words, 2)),
@@ -234,7 +235,7 @@ def vsq_state_bits(design: Vsq) -> int:
     row = (rows - 1).bit_length()
     if rows > 1:
         row += _row_token_bits(output) + output.latency_cycles - 1
-    queue = core.queue_state_bits(depth) + depth.bit_length()
+    queue = every.queue_state_bits(depth) + depth.bit_length()
     tokens = blocks.address_bits(design.depth("accumulator")) + 1
     return (
         core.walk_state_bits(design, design.ifmap_lanes, chunk=1)
@@ -255,5 +256,5 @@ def _control(design: Vsq) -> Components:
     return (
         *moved_registers("control.token", core.token_bits(design), waits, _ONE_STEP),
         *moved_registers("control.step", flags, design.operand_latency_cycles, _ONE_STEP),
-        core.control(vsq_state_bits(design)),
+        every.control(vsq_state_bits(design)),
     )

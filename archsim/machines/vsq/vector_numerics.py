@@ -14,14 +14,16 @@ from archsim.codecs.vector_operands import (
 )
 from archsim.codecs.vector_output import VectorOutput
 from archsim.errors import InputError
+from archsim.layer import layout
+from archsim.layer.intake import Drawing
 from archsim.layer.operand_check import require_one_scale
 from archsim.layer.problem import Problem, Tiling, problem_of
 from archsim.machines.vsq.vector_values import VectorSummation, vector_sums
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
 from archsim.tiled import commands as cmd
-from archsim.tiled import layout
+from archsim.tiled import tile_words
 from archsim.tiled.integer_numerics import output_words, stack
-from archsim.tiled.numerics import Drawing, TiledLayer
+from archsim.tiled.numerics import TiledLayer
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
 
@@ -176,7 +178,9 @@ class VectorNumerics:
         return {
             "ifmap": stack(
                 tiles[tiles[:, cmd.LOAD_IFMAP] == 1],
-                lambda row: layout.ifmap_part(row, vectors["ifmap"]).reshape(-1, width["ifmap"]),
+                lambda row: tile_words.ifmap_part(row, vectors["ifmap"]).reshape(
+                    -1, width["ifmap"]
+                ),
                 width["ifmap"],
             ),
             "weight": stack(
@@ -187,7 +191,7 @@ class VectorNumerics:
             "bias": stack(
                 tiles[biased],
                 lambda row: np.concatenate(
-                    [layout.bias_words(row, part, lanes) for part in channels], axis=1
+                    [tile_words.bias_words(row, part, lanes) for part in channels], axis=1
                 ),
                 2 * lanes,
             ),
@@ -229,19 +233,19 @@ class VectorNumerics:
         own = output.scale_units + vector * output.value_units
         streams: list[IntArray] = []
         for row in tiles[tiles[:, cmd.LAST_K] == 1]:
-            part = layout.blocks_of(layout.ofmap_part(row, values), vector, 1)
+            part = layout.blocks_of(tile_words.ofmap_part(row, values), vector, 1)
             first = row[cmd.TILE_FILTER] // vector
             of_tile = row.copy()
             of_tile[cmd.TILE_FILTER], of_tile[cmd.TILE_FILTERS] = first, part.shape[1]
-            beside = layout.ofmap_part(of_tile, scales)[..., None]
+            beside = tile_words.ofmap_part(of_tile, scales)[..., None]
             scale_units = _in_units(beside, output.unit_bits, output.scale_units)
             units = np.concatenate(
                 [scale_units, _in_units(part, output.unit_bits, output.value_units)], axis=2
             ).reshape(len(part), -1)
             missing = part.shape[1] * vector - row[cmd.TILE_FILTERS]
             units = units[:, : units.shape[1] - missing * output.value_units]
-            streams.append(layout.as_rows(units, own * output.vectors_per_row))
-        return layout.packed(streams, output.word_units)
+            streams.append(tile_words.as_rows(units, own * output.vectors_per_row))
+        return tile_words.packed(streams, output.word_units)
 
 
 def _in_units(values: IntArray, unit_bits: int, units: int) -> IntArray:
@@ -258,7 +262,7 @@ def _blocked(values: AnyIntArray, length: int) -> IntArray:
 
 def _weight_vectors(row: IntArray, weight: IntArray, lanes: int) -> IntArray:
     """The words of a tile's weights: blocks of `lanes` filters, each kernel row, column, vector."""
-    part = layout.weight_part(row, weight)
+    part = tile_words.weight_part(row, weight)
     filters, width = len(part), weight.shape[-1]
     blocks = layout.blocks_of(part.reshape(filters, -1, width), lanes, 0)
     return blocks.transpose(0, 2, 1, 3).reshape(-1, lanes * width)

@@ -25,11 +25,11 @@ import numpy as np
 from archsim.codecs.vector_dot import WIDEST, VectorMac
 from archsim.codecs.vector_operands import VectorOperands, check_vector_operands
 from archsim.errors import require, require_positive, require_whole
+from archsim.layer import layout
 from archsim.layer.problem import Problem
 from archsim.layer.values import FloatArray, accumulate, exact_terms
 from archsim.machines.vsq import vector_kernels as vk
 from archsim.numbers import AnyIntArray, IntArray, ceil_div, wrap
-from archsim.tiled import layout
 from workloads.layers import Conv2d, MatMul
 
 __all__ = ["VectorSummation", "vector_sums"]

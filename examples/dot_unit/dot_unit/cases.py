@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from archsim.layer.intake import Drawing
 from archsim.machine.model import MatrixLayer
 from archsim.numbers import IntArray
-from archsim.tiled.numerics import Drawing
 from dot_unit.core import COUNTERS
 from dot_unit.design import DotUnit
 from dot_unit.model import PORTS, DotAnswer

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from archsim.errors import require, require_clock, require_positive, require_within
+from archsim.layer.intake import IntegerIntake
 from archsim.machine.design import Design
 from archsim.memory import OffChip
 from archsim.ports import Port
-from archsim.tiled.integer_numerics import IntegerIntake
 from energy_models.component import Component
 
 if TYPE_CHECKING:
