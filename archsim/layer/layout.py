@@ -1,7 +1,7 @@
 """Tensors of a layer channels-last and split by groups, as every machine takes them.
 
-ifmap [images, groups, H, W, C],
-weight [groups, K, R, S, C], bias [groups, K], ofmap [images, groups, P, Q, K].
+ifmap [images, groups, H, W, C], weight [groups, K, R, S, C], bias [groups, K],
+ofmap [images, groups, P, Q, K].
 """
 
 from __future__ import annotations

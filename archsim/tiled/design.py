@@ -42,8 +42,7 @@ _WORD_BYTES = (
 
 
 SUMS = "its rows of sums are added to, and grow where they lie"
-VECTORS = "its words are vectors with scales, not values of one width"
-"""Why words must be stored as they are."""
+"""Why words of sums must be stored as they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +62,8 @@ class CoreDesign(Design):
     off_chip: OffChip = field(default_factory=OffChip)
     clock_hz: float = 500e6
 
-    words_are_values: ClassVar[bool] = True
-    """Whether a lane of an operand's word is one value; else words are to be stored as they are."""
+    operands_as_is: ClassVar[str] = ""
+    """Why words of operands must be stored as they are; empty where each lane is one value."""
     command_queue_depth: ClassVar[int] = 4
     tile_interval_cycles: ClassVar[int] = 10
     """Between tile commands, and from a layer's command to its first: eight products in turn."""
@@ -114,10 +113,12 @@ class CoreDesign(Design):
         """What "ifmap", "weight", "accumulator" or "bias" keep, and how they are read."""
         if name == "accumulator":
             bits, signed, as_is = (self.accumulator_word_bits,), (True,), SUMS
+            machine = ""
         else:
             port = next(one for one in self.data_ports if one.name == name)
             bits, signed = port.lane_bits, port.lane_signed
-            as_is = "" if self.words_are_values else VECTORS
+            as_is = self.operands_as_is
+            machine = f" of a {self.kind} core" if as_is else ""
         return Use(
             name=name,
             field=f"{name}_memory",
@@ -125,7 +126,7 @@ class CoreDesign(Design):
             lane_signed=signed,
             by_lane=name == "ifmap",
             as_is=as_is,
-            machine=f" of a {self.kind} core" if as_is == VECTORS else "",
+            machine=machine,
         )
 
     def memory(self, name: str) -> Scratchpad:

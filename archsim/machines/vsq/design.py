@@ -59,7 +59,7 @@ class Vsq(CoreDesign):
     gated: bool = False
 
     kind: ClassVar[str] = "vsq"
-    words_are_values: ClassVar[bool] = False
+    operands_as_is: ClassVar[str] = "its words are vectors with scales, not values of one width"
 
     def __post_init__(self) -> None:
         require_positive(lanes=self.lanes, vector=self.vector, hold_cycles=self.hold_cycles)
