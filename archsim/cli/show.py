@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -34,7 +33,7 @@ def show(
         require(not settings, "--set changes designs; edit a technology's file")
         print(technology_toml(design), end="")
         return
-    from archsim.designs.registry import design_toml, load_design, registered_names, with_settings
+    from archsim.machine.registry import design_toml, load_design, registered_names, with_settings
 
     if design not in registered_names() and not design.endswith(".toml"):
         _show_workload(design, settings, wide=wide)
@@ -44,12 +43,11 @@ def show(
 
 def _show_workload(name: str, settings: list[str] | None, *, wide: bool) -> None:
     """Its layers.  Raises `InputError` for a name that is of nothing that could be shown."""
-    from archsim.designs.registry import registered_names
+    from archsim.machine.registry import registered_names
     from energy_models.technology import technologies
-    from workloads.named import network_named, network_names
+    from workloads.named import is_network, network_named, network_names
 
-    is_file = Path(name).suffix in (".onnx", ".tflite")
-    if name not in network_names() and not is_file:
+    if not is_network(name):
         known = [*registered_names(), *technologies(), *network_names()]
         raise InputError(
             f"nothing is called {name!r}; {nearest(name, known)} (archsim list has all names)"
