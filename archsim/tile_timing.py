@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 from archsim.core.causes import CAUSES, TILE_CAUSES
 from archsim.core.core_design import CoreDesign
 from archsim.core.file_numerics import FileOfmap
-from archsim.core.integer_numerics import IntegerNumerics
+from archsim.core.layer_values import file_ofmap_of, layer_ofmap
 from archsim.core.problem import Problem, Tiling
 from archsim.errors import InputError, nearest
 from archsim.machine_model import OperandsOf
 from archsim.result import TRAFFIC, Actions, LayerResult
 from archsim.stepped import check_steps, joined, repeated
 from workloads.layers import Conv2d, MatMul, Network
-from workloads.operands import Operands
 from workloads.steps import each_step, one_step, steps_in
 
 if TYPE_CHECKING:
@@ -103,10 +102,10 @@ def _on_core(
     assert timed.tiling is not None
     tiling = timed.tiling
     timed = timed.with_operands(taken)
-    if isinstance(taken, Operands) and taken.file is not None:
-        assert isinstance(design.numerics, IntegerNumerics)
-        return _as_file(timed, design.numerics.as_file(layer, taken))
-    return replace(timed, ofmap=design.numerics.ofmap(layer, tiling, taken, stored))
+    of_file = file_ofmap_of(design, layer, taken)
+    if of_file is not None:
+        return _as_file(timed, of_file)
+    return replace(timed, ofmap=layer_ofmap(design, layer, tiling, taken, stored))
 
 
 def _as_file(timed: LayerResult, found: FileOfmap) -> LayerResult:
@@ -235,7 +234,7 @@ def layer_output(
     """What the core computes for a layer: [N, K, P, Q] or [b, M, N] (`LayerResult.ofmap`)."""
     numerics = design.numerics
     taken = numerics.take(layer, operands)
-    return numerics.ofmap(layer, plan_tiling(design, layer, tiling, taken), taken)
+    return layer_ofmap(design, layer, plan_tiling(design, layer, tiling, taken), taken)
 
 
 __all__ = ["TileRun", "check_tiling_names", "layer_output", "plan_tiling", "time_layer"]

@@ -13,6 +13,7 @@ from archsim.core.actions import count_actions
 from archsim.core.core_design import CoreDesign
 from archsim.core.gaps import NO_GAPS, join_gaps, ofmap_ready
 from archsim.core.layer_command import describe
+from archsim.core.layer_values import layer_words
 from archsim.core.numerics import TiledLayer
 from archsim.core.operand_fit import layer_actions
 from archsim.core.plan import TICK_BITS
@@ -118,8 +119,8 @@ def answer(
         "command": command_words(
             layer.name, problem, tiling, design.machine, numerics.scaling(taken)
         ),
-        **numerics.words(
-            TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles), taken
+        **layer_words(
+            design, TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles), taken
         ),
     }
     plan, earliest, ready, finish = _planned(design, tiles, words, services)

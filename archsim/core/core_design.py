@@ -41,6 +41,8 @@ _WORD_BYTES = (
 )
 
 
+OPERANDS = ("ifmap", "weight", "bias")
+
 SUMS = "its rows of sums are added to, and grow where they lie"
 VECTORS = "its words are vectors with scales, not values of one width"
 """Why words must be stored as they are."""
@@ -99,6 +101,7 @@ class CoreDesign(Design):
             f"the cycle behind its last sum, not in {sums.read_latency_cycles} and "
             f"{sums.write_latency_cycles}",
         )
+        require(sums.exact, f"accumulator_memory must be exact, not {sums.kind}: {SUMS}")
 
     def _check_kind(self, name: str, memory: Bank) -> None:
         """Whether a memory can hold the words."""
@@ -135,6 +138,15 @@ class CoreDesign(Design):
             "weight": self.weight_memory,
             "accumulator": self.accumulator_memory,
         }[name]
+
+    def bank(self, name: str) -> Bank:
+        """The memory of "ifmap", "weight", "accumulator" or "bias"."""
+        return self.bias_memory if name == "bias" else self.memory(name)
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether operands are read as they were written."""
+        return all(self.bank(name).exact for name in OPERANDS)
 
     @cached_property
     def stores(self) -> dict[str, TileStore]:
@@ -279,4 +291,4 @@ class CoreDesign(Design):
         """Pixels, filters and channels of the product that fills the array once."""
 
 
-__all__ = ["CoreDesign", "kibibytes"]
+__all__ = ["OPERANDS", "CoreDesign", "kibibytes"]

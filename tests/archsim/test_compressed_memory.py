@@ -17,6 +17,8 @@ from archsim.core import plan as pn
 from archsim.core.choice import find_tiling
 from archsim.core.core_design import CoreDesign
 from archsim.core.gaps import NO_GAPS
+from archsim.core.layer_values import layer_words
+from archsim.core.numerics import TiledLayer
 from archsim.core.operand_fit import fit_tiling, stored_tiles
 from archsim.core.problem import Tiling
 from archsim.core.schedule import schedule
@@ -154,11 +156,8 @@ def test_every_tile_fits_and_no_word_is_forgotten(dataflow: Any) -> None:
     sure = find_tiling(problem, design.machine)
     tiling, found = fit_tiling("c", design, problem, numerics.stored(CONV, operands), sure)
     tiles = walk(problem.vector(), tiling.vector(), design.machine)
-    from archsim.core.numerics import TiledLayer
-
-    words = numerics.words(
-        TiledLayer(layer=CONV, problem=problem, tiling=tiling, tiles=tiles), operands
-    )
+    tiled = TiledLayer(layer=CONV, problem=problem, tiling=tiling, tiles=tiles)
+    words = layer_words(design, tiled, operands)
     for name, load, size in (
         ("ifmap", cmd.LOAD_IFMAP, cmd.IFMAP_WORDS), ("weight", cmd.LOAD_WEIGHT, cmd.WEIGHT_WORDS),
     ):  # fmt: skip

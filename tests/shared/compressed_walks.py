@@ -9,6 +9,7 @@ from compressed_counts import Banks, Tile
 from archsim.core import commands as cmd
 from archsim.core import machine as mc
 from archsim.core.core_design import CoreDesign
+from archsim.core.layer_values import layer_words
 from archsim.core.numerics import TiledLayer
 from archsim.core.walk import walk_layer
 from archsim.numbers import IntArray
@@ -20,7 +21,7 @@ def plain_row_actions(design: CoreDesign, layer: Any, tiling: Any, operands: Any
     problem, taken = numerics.problem(layer), numerics.take(layer, operands)
     tiles = walk_layer(problem, tiling, design.machine)
     tiled = TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles)
-    words = numerics.words(tiled, taken)
+    words = layer_words(design, tiled, taken)
     found: dict[str, int] = {}
     for name in design.stores:
         port = next(one for one in design.data_ports if one.name == name)

@@ -44,6 +44,7 @@ class Boveda:
     expansion: int = 2
 
     kind: ClassVar[str] = "boveda"
+    exact: ClassVar[bool] = True
     access: ClassVar[Access] = "scratchpad"
 
     def __post_init__(self) -> None:

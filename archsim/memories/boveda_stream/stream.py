@@ -40,6 +40,7 @@ class BovedaStream:
     expansion: int = 2
 
     kind: ClassVar[str] = "boveda"
+    exact: ClassVar[bool] = True
     access: ClassVar[Access] = "stream"
     stepped: ClassVar[bool] = True
     by_value: ClassVar[bool] = True
