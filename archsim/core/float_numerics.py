@@ -82,6 +82,9 @@ class FloatNumerics:
         """A lane of the ifmap holds a channel."""
         return problem_of(layer)
 
+    def narrowed(self, bits: int) -> None:
+        """Operands are made others anyway."""
+
     def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
         """Numbers of at most 1, sums of some units; of every eight seeds, two are extreme.
 

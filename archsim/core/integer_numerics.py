@@ -6,8 +6,8 @@ Of a quantised file's integers, with zero points and a scale a filter, the ofmap
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,10 @@ class IntegerIntake:
     def source_bits(self) -> int:
         """Operands are taken as they come."""
         return self.operand_bits
+
+    def narrowed(self, bits: int) -> Self:
+        """With operands of `bits`, from 2 to `operand_bits`."""
+        return replace(self, operand_bits=bits)
 
     def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
         """Operands of `source_bits` drawn from a seed."""

@@ -78,6 +78,10 @@ class Intake(Protocol):
         """Whether `take` accepts a quantised file's integers with their zero points and scales."""
         ...
 
+    def narrowed(self, bits: int) -> Intake | None:
+        """The same, of operands of so many bits; None where operands are made others anyway."""
+        ...
+
     def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
         """Operands drawn from a seed that `take` accepts."""
         ...

@@ -84,6 +84,9 @@ class VectorNumerics:
         whole = problem_of(layer)
         return replace(whole, channels=ceil_div(whole.channels, self.length), has_bias=1)
 
+    def narrowed(self, bits: int) -> None:
+        """Operands are made others anyway."""
+
     def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
         """Integers of 16 bits; not negative where the format of activations is unsigned."""
         drawn = synthetic(
