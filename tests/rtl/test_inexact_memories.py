@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from archsim.designs.registry import design_from_record, design_record
 from composed_memories import Flip, Late, Stuck, Voted, installed
 
-from archsim.core.numerics import Drawing
-from archsim.core.problem import Tiling
-from archsim.designs.registry import design_from_record, design_record
-from archsim.designs.systolic import DATAFLOWS, Systolic
-from archsim.designs.tensorcore import TensorCore
-from archsim.designs.vsq import Vsq
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
+from archsim.layer.problem import Tiling
+from archsim.machines.systolic.design import DATAFLOWS, Systolic
+from archsim.machines.tensorcore.design import TensorCore
+from archsim.machines.vsq.design import Vsq
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import Plain
-from archsim.tile_timing import layer_output, plan_tiling
-from archsim.trace import answer
+from archsim.tiled.timing import layer_output, plan_tiling
+from archsim.tiled.trace import answer
 from rtl.cases import random_case
 from rtl.conformance import check
 from rtl.simulators import runner
