@@ -170,6 +170,16 @@ class TileCommand(NamedTuple, Generic[T]):
     begun_units: T
     output_words: T
 
+    @property
+    def loads(self) -> tuple[T, T, T]:
+        """Whether the tile loads ifmap, weights and biases."""
+        return self.load_ifmap, self.load_weight, self.has_bias
+
+    @property
+    def words(self) -> tuple[T, T, T]:
+        """Words of ifmap, weights and biases that are loaded, if they are."""
+        return self.ifmap_words, self.weight_words, self.bias_words
+
 
 def columns_of(tiles: IntArray) -> TileCommand[IntArray]:
     """The columns of a command matrix, which they share: [tiles] each."""

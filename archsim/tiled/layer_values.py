@@ -7,7 +7,7 @@ their memory, as they are loaded, and each output tile is computed of what was r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from archsim.tiled.tile_words import PARTS, loads, pixels_of, tile_words
 from archsim.tiled.walk import walk_layer
 from workloads.layers import Conv2d, MatMul
 
-Part = Mapping[str, IntArray]
+Part = dict[str, IntArray]
 """What a tile computes with, by operand (`tile_words.PARTS`)."""
 
 
@@ -144,7 +144,7 @@ def _output_tiles(
 ) -> Iterator[list[tuple[TileCommand[int], Part]]]:
     """The tiles of each output tile, channels in order, with what is read for them."""
     output: list[tuple[TileCommand[int], Part]] = []
-    halves = dict.fromkeys(OPERANDS, 0)
+    halves: dict[str, int] = {name: 0 for name in OPERANDS}
     read: dict[str, IntArray] = {}
     for tile in tiles:
         for name in OPERANDS:

@@ -122,8 +122,7 @@ PARTS = {"ifmap": ifmap_part, "weight": weight_part, "bias": bias_part}
 
 def loads(name: str, tile: TileCommand[int]) -> bool:
     """Whether a tile loads "ifmap", "weight" or "bias"."""
-    flags = {"ifmap": tile.load_ifmap, "weight": tile.load_weight, "bias": tile.has_bias}
-    return bool(flags[name])
+    return bool(dict(zip(PARTS, tile.loads, strict=True))[name])
 
 
 def as_rows(part: npt.NDArray[Integer], columns: int) -> npt.NDArray[Integer]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from archsim.causes import CAUSES, TILE_CAUSES
+from archsim.causes import CAUSES
 from archsim.errors import InputError, nearest
 from archsim.layer.problem import Problem, Tiling
 from archsim.machine.model import OperandsOf
@@ -199,28 +199,25 @@ def time_layer(
 
 def _time_tiles(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) -> LayerResult:
     """A layer in a tiling that is known to fit."""
-    from archsim.tiled import summary
     from archsim.tiled.actions import count_actions
     from archsim.tiled.layer_tiles import layer_tiles
+    from archsim.tiled.summary import LayerSummary, time_tiles
 
     problem = design.numerics.problem(layer)
     tiles = layer_tiles(layer.name, problem, tiling, design.machine)
-    figures = summary.time_tiles(tiles, design.machine).tolist()
+    figures = LayerSummary(*time_tiles(tiles, design.machine).tolist())
     return LayerResult(
         name=layer.name,
         kind="matmul" if isinstance(layer, MatMul) else "conv2d",
         macs=layer.macs,
         macs_per_cycle=design.macs_per_cycle,
-        cycles=figures[summary.CYCLES],
-        serial_cycles=figures[summary.SERIAL],
-        where=dict.fromkeys(CAUSES, 0)
-        | dict(zip(TILE_CAUSES, figures[summary.COMPUTING : summary.MEMORY + 1], strict=True)),
-        bytes_moved=dict(
-            zip(TRAFFIC, figures[summary.IFMAP_BYTES : summary.OFMAP_BYTES + 1], strict=True)
-        ),
+        cycles=figures.cycles,
+        serial_cycles=figures.serial,
+        where={name: getattr(figures, name, 0) for name in CAUSES},
+        bytes_moved={name: getattr(figures, f"{name}_bytes") for name in TRAFFIC},
         actions=Actions(count_actions(tiles, design.machine, design.stores)),
-        tiles=figures[summary.TILES],
-        folds=figures[summary.FOLDS],
+        tiles=figures.tiles,
+        folds=figures.folds,
         tiling=tiling,
     )
 

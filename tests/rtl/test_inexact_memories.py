@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from archsim.designs.registry import design_from_record, design_record
 from composed_memories import Flip, Late, Stuck, Voted, installed
 
 from archsim.errors import InputError
 from archsim.layer.intake import Drawing
 from archsim.layer.problem import Tiling
+from archsim.machine.registry import design_from_record, design_record
 from archsim.machines.systolic.design import DATAFLOWS, Systolic
 from archsim.machines.tensorcore.design import TensorCore
 from archsim.machines.vsq.design import Vsq

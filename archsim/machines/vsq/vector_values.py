@@ -88,14 +88,18 @@ class VectorSummation:
         """The summation for the kernels; `clipped`: whether a step may saturate."""
         mac, half = self.mac, 1 << (self.mac.accumulator_bits - 1)
         kept = mac.full_scale_bits - mac.dropped_bits
-        rules = np.zeros(vk.SUM_BITS + 1, np.int64)
-        rules[vk.LENGTH], rules[vk.TILE] = self.vector, self.channel_tile
-        rules[vk.DROPPED] = mac.dropped_bits
-        rules[vk.LARGEST_SCALE] = (1 << kept) - 1 if mac.dropped_bits else 1 << 32
-        rules[vk.LOWEST], rules[vk.HIGHEST] = -half, half - 1
-        rules[vk.CLIPPED] = clipped and mac.overflow == "saturate"
-        rules[vk.BITS], rules[vk.SUM_BITS] = mac.accumulator_bits, self.sum_bits
-        return rules
+        rules = vk.SummationRules(
+            length=self.vector,
+            tile=self.channel_tile,
+            dropped=mac.dropped_bits,
+            largest_scale=(1 << kept) - 1 if mac.dropped_bits else 1 << 32,
+            lowest=-half,
+            highest=half - 1,
+            clipped=int(clipped and mac.overflow == "saturate"),
+            bits=mac.accumulator_bits,
+            sum_bits=self.sum_bits,
+        )
+        return rules.vector()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -240,7 +244,8 @@ class _Blocks:
     def __init__(self, problem: Problem, rules: IntArray, size: int, single: bool) -> None:
         dtype = np.float32 if single else np.float64
         self._problem, self._vector, self._rules = problem, problem.vector(), rules
-        self._length, self._tile = int(rules[vk.LENGTH]), int(rules[vk.TILE])
+        named = vk.SummationRules(*rules.tolist())
+        self._length, self._tile = named.length, named.tile
         self._vectors = ceil_div(problem.channels, self._length)
         tile = min(self._tile, self._vectors)
         self._values = np.empty(size * min(tile * self._length, problem.channels), dtype)

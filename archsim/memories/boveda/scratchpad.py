@@ -44,7 +44,6 @@ class Boveda:
     expansion: int = 2
 
     kind: ClassVar[str] = "boveda"
-    exact: ClassVar[bool] = True
     access: ClassVar[Access] = "scratchpad"
 
     def __post_init__(self) -> None:
@@ -56,6 +55,11 @@ class Boveda:
             f"unit_words must be a power of two, not {self.unit_words}",
         )
         require_whole(1, "be at least 1", expansion=self.expansion)
+
+    @property
+    def exact(self) -> bool:
+        """Always."""
+        return True
 
     @property
     def read_latency_cycles(self) -> int:

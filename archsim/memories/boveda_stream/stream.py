@@ -40,7 +40,6 @@ class BovedaStream:
     expansion: int = 2
 
     kind: ClassVar[str] = "boveda"
-    exact: ClassVar[bool] = True
     access: ClassVar[Access] = "stream"
     stepped: ClassVar[bool] = True
     by_value: ClassVar[bool] = True
@@ -48,6 +47,11 @@ class BovedaStream:
     def __post_init__(self) -> None:
         require_positive(group=self.group)
         require_whole(1, "be at least 1", expansion=self.expansion)
+
+    @property
+    def exact(self) -> bool:
+        """Always."""
+        return True
 
     @property
     def latency_cycles(self) -> int:
