@@ -15,7 +15,6 @@ from archsim.machine_model import (
     MachineModel,
     MatrixLayer,
     OperandsOf,
-    Option,
     Options,
 )
 from archsim.numbers import IntArray
@@ -27,8 +26,6 @@ from archsim.sparse.words import LayerRun
 from archsim.sparse_activity import SparseActivity, sparse_activity, sparse_tracks
 from archsim.sparse_simulation import SparseNetwork, needed
 from workloads.layers import Network
-
-CHAIN = Option(name="chain", says="ofmaps stay for the next layer")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,7 +62,6 @@ class SparseMachine(MachineModel):
     """SCNN, and what counts as another simulator does."""
 
     design: Scnn
-    options = (CHAIN,)
     timed_by_values = True
     steps_are = "passes"
 
@@ -108,4 +104,4 @@ def sparse_occupancy(name: str, layers: Sequence[LayerResult]) -> Occupancy:
     )
 
 
-__all__ = ["CHAIN", "SparseLayer", "SparseMachine"]
+__all__ = ["SparseLayer", "SparseMachine"]

@@ -81,15 +81,6 @@ SkipUnsupported = Annotated[
     ),
 ]
 
-TilingFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE.toml",
-        help="Tilings of some layers: [conv1] pixel_rows, pixel_columns, filters, channels, and "
-        "order, images and groups (side by side) where they are not pixels_outer, 1 and 1.",
-    ),
-]
-
 Wide = Annotated[bool, typer.Option("--wide", help="All columns, however narrow the terminal is.")]
 
 AsJson = Annotated[bool, typer.Option("--json", help="The result as JSON.")]

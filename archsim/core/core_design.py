@@ -21,6 +21,7 @@ from archsim.core.design import Design
 from archsim.core.layer_command import LAYER_FIELDS
 from archsim.core.numerics import Numerics
 from archsim.core.pe_array import PeArray
+from archsim.core.tiling_file import TILINGS
 from archsim.errors import InputError, require, require_clock, require_positive
 from archsim.memory import Bank, OffChip, PlainBank, Scratchpad, Use
 from archsim.memory.plain import kibibytes
@@ -62,6 +63,8 @@ class CoreDesign(Design):
     bias_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
     off_chip: OffChip = field(default_factory=OffChip)
     clock_hz: float = 500e6
+
+    options = (TILINGS,)
 
     words_are_values: ClassVar[bool] = True
     """Whether a lane of an operand's word is one value; else words are to be stored as they are."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from archsim.core.design import Design
 from archsim.core.integer_numerics import IntegerIntake
+from archsim.core.option import Option
 from archsim.errors import (
     InputError,
     require,
@@ -40,6 +41,12 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "group_rule": ("accumulators", "dnnsim"),
     "sparsity": ("both", "weights", "activations"),
 }
+
+CHAIN = Option(
+    name="chain",
+    says="ofmaps stay for the next layer where they can",
+    more="and are pooled in the PEs where the network says so",
+)
 
 UNLIMITED = OffChip()
 PLAIN = PlainStream()
@@ -114,6 +121,7 @@ class Scnn(Design):
     off_chip: OffChip = UNLIMITED
 
     kind: ClassVar[str] = "scnn"
+    options = (CHAIN,)
 
     def __post_init__(self) -> None:
         sizes = (
