@@ -11,12 +11,12 @@ import numpy as np
 from archsim.core.design import Design
 from archsim.designs.registry import design_name, design_record, load_design
 from archsim.errors import InputError, enough_memory, require, require_within
+from archsim.importers import any_network
 from archsim.machine_model import MachineModel
 from archsim.numbers import IntArray
 from archsim.result import LayerResult, NetworkResult
 from archsim.version import VERSION
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
-from workloads.named import network_named
 
 Progress = Callable[[int, int, str], None]
 """Called with layers done, layers in all, and the name of the layer just done."""
@@ -94,7 +94,7 @@ def _networked(network: Network | str) -> Network:
     given: Any = network
     if not isinstance(given, (Network, str)):
         raise InputError(f"a network, or the name of one, is wanted, not {given!r}")
-    return network_named(given) if isinstance(given, str) else given
+    return any_network(given) if isinstance(given, str) else given
 
 
 def _vector(design: Design, layer: VectorWork, *, inside: bool) -> LayerResult:

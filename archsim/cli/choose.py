@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from archsim.array_files import load_npz
 from archsim.core.numerics import Drawing, Intake
 from archsim.errors import InputError, nearest, require, require_seed
+from archsim.importers import file_endings, is_network_file, read_file
 from archsim.simulate import Source
 from workloads.builtin import builtin, networks
 from workloads.layers import Conv2d, MatMul, Network
@@ -18,7 +19,6 @@ from workloads.onnx_operands import ModelOperands, Request
 from workloads.operands import Operands
 from workloads.packaged import packaged, packaged_names
 from workloads.sparse import prune_convolutions
-from workloads.tflite_model import read_tflite
 
 if TYPE_CHECKING:
     import onnx
@@ -151,7 +151,7 @@ class Workload:
 
 
 def load_workload(name: str, options: WorkloadOptions) -> Workload:
-    """A built-in network, a trained one from an installed package, or an ONNX file."""
+    """A built-in network, a trained one from an installed package, or one of a file."""
     from workloads.onnx_import import import_onnx
 
     shapes_only = name in networks()
@@ -167,14 +167,24 @@ def load_workload(name: str, options: WorkloadOptions) -> Workload:
         dims, skip = options.dim_values, options.skip_unsupported
         network = import_onnx(model, name=name, dims=dims, skip_unsupported=skip)
         return Workload(network=network, model=model, feeds=entry.input, options=options)
+    return _of_file(name, options)
+
+
+def _of_file(name: str, options: WorkloadOptions) -> Workload:
+    """The network of a file in any format that is known."""
+    from workloads.onnx_import import import_onnx
+
     path = Path(name)
-    if path.suffix not in (".onnx", ".tflite") and not path.exists():
+    if not is_network_file(name) and not path.exists():
         known = [*networks(), *packaged_names()]
-        raise InputError(
-            f"no workload {name!r}; {nearest(name, known)} (or give an ONNX or TFLite file)"
-        )
+        files = f"(or give a file: {', '.join(file_endings())})"
+        raise InputError(f"no workload {name!r}; {nearest(name, known)} {files}")
     _refuse_batch(name, options)
-    model = read_tflite(path, name=path.stem) if path.suffix == ".tflite" else path
+    model = read_file(path)
+    if isinstance(model, Network):
+        require(not options.dims, f"--dim is for ONNX files; {name} has all its sizes")
+        require(options.input_file is None, f"--input is for ONNX files; {name} has shapes only")
+        return Workload(network=model, options=options)
     feeds = _file_feeds(options.input_file) if options.input_file else None
     dims = options.dim_values
     if feeds is not None:

@@ -16,7 +16,8 @@ DesignName = Annotated[
 WorkloadName = Annotated[
     str,
     typer.Argument(
-        metavar="WORKLOAD", help="A built-in network, a packaged one, or an ONNX or TFLite file."
+        metavar="WORKLOAD",
+        help="A built-in network, a packaged one, or a file (`archsim list importers`).",
     ),
 ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import cleandoc
-from pathlib import Path
 from textwrap import wrap
 from typing import Annotated
 
@@ -82,10 +81,10 @@ def _show_workload(name: str, settings: list[str] | None, *, wide: bool) -> None
     """Its layers.  Raises `InputError` for a name that is of nothing that could be shown."""
     from archsim.designs.registry import registered_names
     from energy_models.technology import technologies
-    from workloads.named import network_named, network_names
+    from archsim.importers import any_network, is_network_file
+    from workloads.named import network_names
 
-    is_file = Path(name).suffix in (".onnx", ".tflite")
-    if name not in network_names() and not is_file:
+    if name not in network_names() and not is_network_file(name):
         known = [*registered_names(), *technologies(), *network_names()]
         raise InputError(
             f"nothing is called {name!r}; {nearest(name, known)} (archsim list has all names)"
@@ -93,7 +92,7 @@ def _show_workload(name: str, settings: list[str] | None, *, wide: bool) -> None
     require(not settings, f"--set changes designs, and {name} is a workload")
     from archsim.cli.show_network import print_network
 
-    print_network(network_named(name), wide=wide)
+    print_network(any_network(name), wide=wide)
 
 
 def register(app: typer.Typer) -> None:

@@ -38,7 +38,7 @@ BROKEN = {
 
 HALF = """
 from archsim.machine_model import MachineModel
-from dot_unit.design import DotUnit
+from own_parts.dot_unit.design import DotUnit
 
 class HalfModel(MachineModel):
     def run(self, network, operands, options): ...
@@ -59,7 +59,7 @@ HALF, TWIN = Half(), Twin()
 @pytest.fixture
 def third(tmp_path: Path) -> Call:
     """The command line with the example package installed."""
-    return archsim_with(installed(tmp_path / "site", "dot-unit", example_entries()), cwd=tmp_path)
+    return archsim_with(installed(tmp_path / "site", "own-parts", example_entries()), cwd=tmp_path)
 
 
 def test_a_third_kind_of_machine_is_listed_and_shown(third: Call, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_it_is_traced(third: Call, tmp_path: Path) -> None:
 
 def test_options_of_others_are_refused(third: Call) -> None:
     said = refused(third("run", "dot-8", "alexnet", "--timing-only", "--chain"))
-    assert said == "dot-unit machines have no option chain; they have none"
+    assert said == "dot-unit machines have no option --chain, which scnn machines have; they have: --parts (into how many sums a dot product is cut)"
 
 
 def test_a_kind_keeps_its_class(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_design_of_a_notebook_runs_without_being_installed(
 ) -> None:
     """Its model is asked, not a table of kinds; one that times no designs at once is asked each."""
     monkeypatch.syspath_prepend(str(EXAMPLE))
-    dot: Any = import_module("dot_unit.design")
+    dot: Any = import_module("own_parts.dot_unit.design")
     designs = [dot.DotUnit(lanes=lanes) for lanes in (1, 4, 7)]
     network = Network(name="two", layers=LAYERS, source="here")
     intake = designs[0].intake

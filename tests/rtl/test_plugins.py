@@ -15,7 +15,7 @@ SMALL = ("dot-8", "--set", "lanes=2")
 @pytest.fixture
 def third(tmp_path: Path) -> Call:
     """The command line with the example package installed."""
-    return archsim_with(installed(tmp_path / "site", "dot-unit", example_entries()), cwd=tmp_path)
+    return archsim_with(installed(tmp_path / "site", "own-parts", example_entries()), cwd=tmp_path)
 
 
 def test_it_is_proved_and_emitted(third: Call, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tomllib import loads
 
 from command_line import Said
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "dot_unit"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "own_parts"
 
 Groups = dict[str, dict[str, str]]
 """By group, what each entry names."""
