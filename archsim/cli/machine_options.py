@@ -60,7 +60,8 @@ def _parameters(taken: set[str]) -> list[Any]:
         if option.word in taken:
             _warn(kind, option, "the command has an option of that name")
         elif bool(option.value) != bool(first.value):
-            _warn(kind, option, f"it is a {'switch' if first.read is None else 'value'} elsewhere")
+            takes = "a value" if first.read else "none"
+            _warn(kind, option, f"that of {kinds[0]} machines takes {takes}")
         else:
             kinds.append(kind)
     wanted = [_argument(option, kinds) for word, (option, kinds) in found.items() if kinds]

@@ -7,7 +7,7 @@ from typing import Any
 
 from archsim.core.design import Design
 from archsim.core.option import Option, Options
-from archsim.designs.registry import registered
+from archsim.designs.registry import is_ours, registered
 from archsim.errors import require
 
 By = Callable[[Option], str]
@@ -22,9 +22,10 @@ def _by_word(option: Option) -> str:
 
 
 def options_of_kinds() -> dict[str, tuple[Option, ...]]:
-    """Of every kind of the registered designs that has some, by the name of the kind."""
-    found = {design.kind: design.options for design in registered().values()}
-    return {kind: options for kind, options in sorted(found.items()) if options}
+    """Of every kind of the registered designs that has some, by its name, ours first."""
+    designs = {design.kind: design for design in registered().values()}
+    order = sorted(designs, key=lambda kind: (not is_ours(designs[kind]), kind))
+    return {kind: designs[kind].options for kind in order if designs[kind].options}
 
 
 def taken(design: Design, given: Mapping[str, Any]) -> Options:
@@ -52,6 +53,8 @@ def read_options(design: Design, typed: Mapping[str, Any]) -> Options:
         if word not in own:
             _refuse(design, word, _by_word)
         option = own[word]
+        same = (option.read is None) == (text is True)
+        require(same, f"{word} of {design.kind} machines is shadowed by another of that name")
         found[option.name] = True if option.read is None else option.read(text)
     return found
 

@@ -22,7 +22,7 @@ COUNT_BITS = 40
 PARTS = Option(
     name="parts",
     says="into how many sums a dot product is cut",
-    more="they are added outside, so that none of them wraps around",
+    more="that are added outside, where they do not wrap around",
     value="N",
     read=read_whole("--parts", 1, 1024),
 )
