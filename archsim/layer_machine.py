@@ -49,12 +49,12 @@ class LayerAnswer(Answer):
     def counts(self) -> Mapping[str, int]:
         """Words that cross each port."""
 
-    @property
+    @cached_property
     @abstractmethod
     def crossed(self) -> Mapping[str, IntArray]:
         """By port, the cycle in which each word crosses [words], with `waits` for every port."""
 
-    @property
+    @cached_property
     @abstractmethod
     def words(self) -> Mapping[str, IntArray]:
         """By port, what crosses it [words, lanes], of `taken`."""
@@ -85,7 +85,7 @@ class LayerAnswer(Answer):
         """Idle cycles of the memory side before each word of a port, [words]."""
         return self.gaps.get(port, np.zeros(self.counts[port], np.int64))
 
-    @cached_property
+    @property
     def transfers(self) -> Mapping[str, Transfers]:
         """What crossed each port, and when."""
         words, crossed = self.words, self.crossed
@@ -166,9 +166,7 @@ class LayerMachine(MachineModel):
         return LayerRun(model=self, operands=operands, options=options)
 
     def answer(self, layer: MatrixLayer, operands: Any, options: Options) -> LayerAnswer:
-        return self.answers(
-            design=self.design, layer=layer, operands=operands, options=options
-        )
+        return self.answers(design=self.design, layer=layer, operands=operands, options=options)
 
 
 __all__ = ["LayerAnswer", "LayerMachine", "LayerRun"]

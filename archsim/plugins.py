@@ -7,11 +7,11 @@ the entry.  It never stops what does not need it.
 | group | an entry is called | and names |
 |---|---|---|
 | `archsim.designs` | as the design | a design (`archsim.core.design.Design`) |
-| `archsim.rtl` | as the kind of design | its component, with `verification()` (`rtl.verification`) |
+| `archsim.rtl` | as the kind of design | its component (`rtl.registry`) |
 | `archsim.memories` | `<access>.<kind>` | a kind of memory (`archsim.memory.kinds`) |
 | `archsim.memory_rtl` | likewise | its hardware (`rtl.core.memory`) |
 | `archsim.codecs` | as the codec | a `Codec` (`archsim.codecs.known`) |
-| `archsim.price_sources` | as the prefix in a technology | what opens a source (`archsim.price_sources`) |
+| `archsim.price_sources` | as the source's prefix | what opens it (`archsim.price_sources`) |
 | `archsim.importers` | as the files end, without the dot | what reads one (`archsim.importers`) |
 | `archsim.commands` | as the verb | what adds it to the command line (`archsim.cli.verbs`) |
 """

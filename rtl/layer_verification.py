@@ -1,10 +1,10 @@
 """The proof of a machine whose model is an `archsim.layer_machine.LayerMachine`: random layers.
 
-    class MyCore(DesignComponent):
-        @staticmethod
-        def verification() -> Verification:
-            from rtl.layer_verification import LayerVerification
-            return LayerVerification(counters=MyCore.counters, tail_cycles=4)
+class MyCore(DesignComponent):
+    @staticmethod
+    def verification() -> Verification:
+        from rtl.layer_verification import LayerVerification
+        return LayerVerification(counters=MyCore.counters, tail_cycles=4)
 """
 
 from collections.abc import Mapping
@@ -28,16 +28,27 @@ MOST_DRAWS = 50
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerCase(Case):
-    """A layer with its operands and options; idle: by port, idle cycles before each word."""
+    """A layer with its operands and options.
+
+    idle: by port, idle cycles before each word.  counted, settles: `counters`, `tail_cycles`.
+    """
 
     design: Any
     layer: MatrixLayer
     operands: Any
-    counters: tuple[str, ...] = ()
-    tail_cycles: int = 4
+    counted: tuple[str, ...] = ()
+    settles: int = 4
     options: Options = field(default_factory=dict[str, Any])
     idle: Mapping[str, IntArray] = field(default_factory=dict[str, IntArray])
     label: str = ""
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        return self.counted
+
+    @property
+    def tail_cycles(self) -> int:
+        return self.settles
 
     @property
     def name(self) -> str:
@@ -120,7 +131,7 @@ class LayerVerification(Verification):
         return self._case(design=design, layer=layer, operands=operands)
 
     def _case(self, **given: Any) -> LayerCase:
-        return LayerCase(counters=self.counters, tail_cycles=self.tail_cycles, **given)
+        return LayerCase(counted=self.counters, settles=self.tail_cycles, **given)
 
 
 __all__ = ["LayerCase", "LayerVerification"]

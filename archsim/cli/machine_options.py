@@ -60,11 +60,11 @@ def _parameters(taken: set[str]) -> list[Any]:
         if option.word in taken:
             _warn(kind, option, "the command has an option of that name")
         elif bool(option.value) != bool(first.value):
-            takes = "a value" if first.read else "none"
-            _warn(kind, option, f"that of {kinds[0]} machines takes {takes}")
+            given = "a value" if first.read else "none"
+            _warn(kind, option, f"that of {kinds[0]} machines takes {given}")
         else:
             kinds.append(kind)
-    wanted = [_argument(option, kinds) for word, (option, kinds) in found.items() if kinds]
+    wanted = [_argument(option, kinds) for option, kinds in found.values() if kinds]
 
     def takes(**_: Any) -> None:
         """What has the options."""
@@ -107,7 +107,7 @@ def _argument(option: Option, kinds: list[str]) -> Parameter:
     )
     kind: Any = bool if switch else Path if option.value.startswith("FILE") else str
     annotation: Any = Annotated[kind | None, made]
-    name = option.word.removeprefix("--").replace("-", "_")
+    name = f"machine_{option.word.removeprefix('--').replace('-', '_')}"
     return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 

@@ -80,8 +80,8 @@ def _show_kind(name: str, settings: list[str] | None) -> bool:
 def _show_workload(name: str, settings: list[str] | None, *, wide: bool) -> None:
     """Its layers.  Raises `InputError` for a name that is of nothing that could be shown."""
     from archsim.designs.registry import registered_names
-    from energy_models.technology import technologies
     from archsim.importers import any_network, is_network_file
+    from energy_models.technology import technologies
     from workloads.named import network_names
 
     if name not in network_names() and not is_network_file(name):

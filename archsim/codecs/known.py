@@ -45,7 +45,7 @@ def _guarded(entry: EntryPoint, bits: Bits) -> Bits:
 
     def counted(*given: Any) -> int:
         try:
-            found = bits(*given)
+            found: Any = bits(*given)
         except InputError:
             raise
         except Exception as error:

@@ -37,8 +37,8 @@ def _tiling(where: str, table: Any) -> Tiling:
 TILINGS = Option(
     name="tilings",
     says="how layers are cut, by name",
-    more="([conv1] pixel_rows, pixel_columns, filters, channels, and order, images and groups (side "
-    "by side) where they are not pixels_outer, 1 and 1)",
+    more="([conv1] pixel_rows, pixel_columns, filters, channels, and order, images and groups "
+    "(side by side) where they are not pixels_outer, 1 and 1)",
     word="--tiling",
     value="FILE.toml",
     read=load_tilings,

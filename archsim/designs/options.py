@@ -1,4 +1,4 @@
-"""The options of all kinds of machines: which kind has which, and what is said of one it has not."""
+"""The options of all kinds of machines: which kind has which, and how one is refused."""
 
 from __future__ import annotations
 

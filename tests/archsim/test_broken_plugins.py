@@ -108,9 +108,11 @@ def named(group: str, name: str) -> str:
     return f"scratchpad.{name}" if group == "archsim.memories" else name
 
 
-def faulty(site: Path, groups: Groups, package: str = "bad", **given: tuple[str, ...]) -> Path:
+def faulty(
+    site: Path, groups: Groups, package: str = "bad", requires: tuple[str, ...] = ()
+) -> Path:
     """A folder with a package, and the modules that its entries name."""
-    installed(site, package, groups, **given)
+    installed(site, package, groups, requires)
     (site / "faulty.py").write_text(FAULTY)
     (site / "raises.py").write_text("X = 1 / 0")
     (site / "leaves.py").write_text("raise SystemExit(3)")
@@ -130,7 +132,8 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]
             due.add(f"{name} ({group}) of package bad cannot be used: {why}")
     faulty(site, groups)
     late = {group: {named(group, "late"): "faulty:five"} for group in LISTED}
-    faulty(site, late, "late", requires=["numpy", "archsim[rtl]>=99,<100", "not a requirement !"])
+    requires = ("numpy", "archsim[rtl]>=99,<100", "not a requirement !")
+    faulty(site, late, "late", requires)
     twice = {group: {named(group, "late"): "other:six"} for group in LISTED}
     installed(site, "later", twice)
     for group in LISTED:
@@ -169,7 +172,7 @@ def test_who_asks_for_one_is_told(everything: tuple[Path, set[str]], tmp_path: P
          "left out, as a warning says"),
         ((*run, "--technology", "t.toml"), "raises (archsim.price_sources) of package bad cannot "
          "be used: ZeroDivisionError: division by zero"),
-        (("run", "edge-16", "net.gone"), "gone (archsim.importers) of package bad cannot be used: "),
+        (("run", "edge-16", "net.gone"), "gone (archsim.importers) of package bad cannot be used"),
     ):  # fmt: skip
         said = archsim(*words)
         assert (said.code, said.out) == (2, "")

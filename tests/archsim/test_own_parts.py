@@ -116,7 +116,8 @@ REFUSED = [
     ),
     (
         ("run", "dot-8", "alexnet", "--part", "3"),
-        "no such option: --part (Possible options: --parts, --prune, --report); see archsim run --help",
+        "no such option: --part (Possible options: --parts, --prune, --report); "
+        "see archsim run --help",
     ),
 ]
 
@@ -131,7 +132,8 @@ def test_python_refuses_them_too() -> None:
     has = "they have: tilings (how layers are cut, by name)"
     for name, elsewhere in (("chain", ", which scnn machines have"), ("parts", ""), ("tiling", "")):
         with pytest.raises(InputError) as error:
-            simulate(EDGE_16, network, **{name: 3})
+            options: dict[str, Any] = {name: 3}
+            simulate(EDGE_16, network, **options)
         assert str(error.value) == f"systolic machines have no option {name}{elsewhere}; {has}"
     assert simulate(EDGE_16, network, chain=False).cycles  # not chosen
     with pytest.raises(InputError, match=r"no option chian; "):
@@ -215,7 +217,9 @@ def test_wrong_files_are_refused(
     technology = tmp_path / "mine.toml"
     technology.write_text(Path(MINE).read_text().replace("horowitz.csv", "prices.csv"))
     words = ("run", "dot-8", "net.csv" if name == "net.csv" else LENET)
-    assert message in refused(own(*words, "--technology", "mine.toml" if name[0] == "p" else "45nm"))
+    assert message in refused(
+        own(*words, "--technology", "mine.toml" if name[0] == "p" else "45nm")
+    )
 
 
 def test_its_codec_is_counted(own: Call) -> None:

@@ -20,6 +20,7 @@ from workloads.layers import Conv2d, MatMul, Network
 
 NETWORK = ("googlenet", "--layer", "classifier")
 
+
 @pytest.fixture
 def third(tmp_path: Path) -> Call:
     """The command line with the example package installed."""
@@ -69,7 +70,10 @@ def test_it_is_traced(third: Call, tmp_path: Path) -> None:
 
 def test_options_of_others_are_refused(third: Call) -> None:
     said = refused(third("run", "dot-8", "alexnet", "--timing-only", "--chain"))
-    assert said == "dot-unit machines have no option --chain, which scnn machines have; they have: --parts (into how many sums a dot product is cut)"
+    assert said == (
+        "dot-unit machines have no option --chain, which scnn machines have; "
+        "they have: --parts (into how many sums a dot product is cut)"
+    )
 
 
 def convolved(layer: Conv2d, ifmap: IntArray, weight: IntArray) -> IntArray:

@@ -30,7 +30,8 @@ def test_it_is_proved_and_emitted(third: Call, tmp_path: Path) -> None:
 
 def test_without_its_hardware_it_is_refused(tmp_path: Path) -> None:
     entries = {"archsim.designs": example_entries()["archsim.designs"]}
-    archsim = archsim_with(installed(tmp_path, "dot-unit", entries), cwd=tmp_path)
+    site = installed(tmp_path, "own-parts", entries)
+    archsim = archsim_with(site, EXAMPLE, cwd=tmp_path)
     assert refused(archsim("verify", "dot-8")) == (
         "no RTL for designs of kind 'dot-unit'; known: scnn, systolic, tensorcore, vsq"
     )

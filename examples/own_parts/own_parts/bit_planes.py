@@ -1,8 +1,8 @@
 """A codec: the bits of one weight of G values side by side; planes of zeros are left out.
 
 Of a group of up to G values along the last axis, B flags say which planes are stored, then those
-follow, a bit for each value.  Signed values are folded first (0, −1, 1, −2, … become 0, 1, 2, 3, …),
-so that small magnitudes have zeros in their upper planes.  Nothing is lost.
+follow, a bit for each value.  Signed values are folded first (0, −1, 1, −2, … become 0, 1, 2, 3,
+…), so that small magnitudes have zeros in their upper planes.  Nothing is lost.
 """
 
 from __future__ import annotations

@@ -39,7 +39,9 @@ def _entries(path: Path, rows: list[tuple[int, str]]) -> Iterable[dict[str, obje
     require(tuple(columns) == COLUMNS, f"{path}: columns must be {', '.join(COLUMNS)}")
     for at, line in rest:
         cells = next(csv.reader([line], skipinitialspace=True))
-        require(len(cells) == len(COLUMNS), f"{path}, line {at}: there must be {len(COLUMNS)} cells")
+        require(
+            len(cells) == len(COLUMNS), f"{path}, line {at}: there must be {len(COLUMNS)} cells"
+        )
         given = {name: cell.strip() for name, cell in zip(COLUMNS, cells, strict=True)}
         pairs = [size.partition("=") for size in given.pop("sizes").split()]
         entry: dict[str, object] = {key: text for key, text in given.items() if text}

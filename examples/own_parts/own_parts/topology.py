@@ -1,6 +1,6 @@
 """An importer: layers from a CSV file of shapes, as SCALE-Sim takes them.
 
-Convolutions: name, ifmap height, ifmap width, filter height, filter width, channels, filters, stride.
+Convolutions: name, ifmap height and width, filter height and width, channels, filters, stride.
 Products: name, M, N, K.  The first line has the headings; a comma may end each line.  SCALE-Sim has
 no padding: ifmaps are given with theirs.
 """
