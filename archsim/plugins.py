@@ -6,7 +6,7 @@ the entry.  It never stops what does not need it.
 
 | group | an entry is called | and names |
 |---|---|---|
-| `archsim.designs` | as the design | a design (`archsim.core.design.Design`) |
+| `archsim.designs` | as the design | a design (`archsim.machine.design.Design`) |
 | `archsim.rtl` | as the kind of design | its component (`rtl.registry`) |
 | `archsim.memories` | `<access>.<kind>` | a kind of memory (`archsim.memory.kinds`) |
 | `archsim.memory_rtl` | likewise | its hardware (`rtl.core.memory`) |

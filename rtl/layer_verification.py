@@ -1,4 +1,4 @@
-"""The proof of a machine whose model is an `archsim.layer_machine.LayerMachine`: random layers.
+"""The proof of a `LayerMachine` (`archsim.machine.layer_machine`): random layers, random stalls.
 
 class MyCore(DesignComponent):
     @staticmethod
@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from archsim.core.numerics import Drawing
-from archsim.core.option import Options
 from archsim.errors import InputError
-from archsim.layer_machine import LayerAnswer
-from archsim.machine_model import MatrixLayer
+from archsim.layer.intake import Drawing
+from archsim.machine.layer_machine import LayerAnswer
+from archsim.machine.model import MatrixLayer
+from archsim.machine.option import Options
 from archsim.numbers import IntArray
 from rtl.cases import Draw
 from rtl.conformance import Case

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from archsim.core.design import Design
-from archsim.core.option import Option, Options
+from archsim.machine.design import Design
+from archsim.machine.option import Option, Options
 from archsim.plugins import PluginWarning
 
 ALL, TYPED = "archsim.all_machine_options", "archsim.typed_machine_options"
@@ -43,7 +43,7 @@ def machine_options(context: typer.Context, design: Design) -> Options:
 
     Raises `InputError` for an option that it does not have, and for a text that is no value.
     """
-    from archsim.designs.options import read_options
+    from archsim.machine.options import read_options
 
     return read_options(design, context.meta.get(TYPED, {}))
 
@@ -78,7 +78,7 @@ def _parameters(taken: set[str]) -> list[Any]:
 
 
 def _declared() -> Iterator[tuple[str, Option]]:
-    from archsim.designs.options import options_of_kinds
+    from archsim.machine.options import options_of_kinds
 
     for kind, options in options_of_kinds().items():
         for option in options:

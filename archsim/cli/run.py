@@ -32,17 +32,17 @@ from archsim.cli.options import (
     WorkloadName,
 )
 from archsim.cli.output import announce_compilation, output_console, phase, progress_bar
-from archsim.designs.registry import load_design, with_settings
 from archsim.energy import DEFAULT_TECHNOLOGY, EnergyAccount
 from archsim.errors import require
 from archsim.files import require_new
-from archsim.machine_model import MachineModel, Options
+from archsim.machine.model import MachineModel, Options
+from archsim.machine.registry import load_design, with_settings
 from archsim.result import NetworkResult
 from archsim.simulate import simulate
 from workloads.layers import Network
 
 if TYPE_CHECKING:
-    from archsim.over_time import OverTime
+    from archsim.machine.over_time import OverTime
 
 
 def save(result: NetworkResult, energy: EnergyAccount | None, folder: Path) -> None:

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from archsim.cli.options import Wide
-from archsim.core.option import Option
 from archsim.errors import InputError, nearest, require
+from archsim.machine.option import Option
 
 
 def show(
@@ -40,7 +40,7 @@ def show(
         require(not settings, "--set changes designs; edit a technology's file")
         print(technology_toml(design), end="")
         return
-    from archsim.designs.registry import design_toml, load_design, registered_names, with_settings
+    from archsim.machine.registry import design_toml, load_design, registered_names, with_settings
 
     if design in registered_names() or design.endswith(".toml"):
         found = with_settings(load_design(design), settings or [])
@@ -63,7 +63,7 @@ def _print_options(options: Sequence[Option]) -> None:
 
 def _show_kind(name: str, settings: list[str] | None) -> bool:
     """What the designs of a kind have in common; False where nothing is of it."""
-    from archsim.designs.registry import registered
+    from archsim.machine.registry import registered
 
     alike = {one: design for one, design in registered().items() if design.kind == name}
     if not alike:
@@ -79,8 +79,8 @@ def _show_kind(name: str, settings: list[str] | None) -> bool:
 
 def _show_workload(name: str, settings: list[str] | None, *, wide: bool) -> None:
     """Its layers.  Raises `InputError` for a name that is of nothing that could be shown."""
-    from archsim.designs.registry import registered_names
     from archsim.importers import any_network, is_network_file
+    from archsim.machine.registry import registered_names
     from energy_models.technology import technologies
     from workloads.named import network_names
 

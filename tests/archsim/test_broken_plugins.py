@@ -14,7 +14,7 @@ from archsim.version import VERSION
 FAULTY = """
 from dataclasses import dataclass
 from archsim.codecs.reference_codecs import Codec
-from archsim.machine_model import MachineModel
+from archsim.machine.model import MachineModel
 from archsim.memory import Plain
 from own_parts.dot_unit.design import DotUnit
 
@@ -61,8 +61,8 @@ FAILS = Codec(bits=fails, title="", source="")
 
 LISTED: dict[str, dict[str, tuple[str, str]]] = {
     "archsim.designs": {
-        "edge-16": ("faulty:HALF", "the name is taken by archsim.designs.systolic:EDGE_16 of "
-                    "package archsim"),
+        "edge-16": ("faulty:HALF", "the name is taken by "
+                    "archsim.machines.systolic.design:EDGE_16 of package archsim"),
         "half": ("faulty:HALF", "TypeError: Can't instantiate abstract class HalfModel with "
                  "abstract methods answer, ports, tracks"),
         "chooser": ("faulty:CHOOSER", "its options must be a tuple of Option, not ('--fast',)"),
@@ -274,12 +274,12 @@ def test_a_kind_keeps_its_class(tmp_path: Path) -> None:
     assert "rows = 4" in said.out
     assert said.err == (
         "archsim: warning: twin of faulty: designs of kind 'systolic' are those of "
-        "archsim.designs.systolic\n"
+        "archsim.machines.systolic.design\n"
     )
 
 
 CLASHES = """
-from archsim.core.option import Option
+from archsim.machine.option import Option
 from own_parts.dot_unit.design import DotUnit
 
 class Clashing(DotUnit):

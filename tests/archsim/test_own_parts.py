@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from plugin_packages import EXAMPLE, archsim_with, example_site
 
 import archsim as package
-from archsim.core.numerics import Drawing
-from archsim.designs.systolic import EDGE_16
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
+from archsim.machines.systolic.design import EDGE_16
 from archsim.numbers import wrap
 from archsim.simulate import simulate
 from workloads.layers import MatMul, Network

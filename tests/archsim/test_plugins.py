@@ -12,8 +12,8 @@ import pytest
 from command_line import Call, good, refused
 from plugin_packages import EXAMPLE, archsim_with, example_site
 
-from archsim.core.numerics import Drawing
-from archsim.designs.systolic import EDGE_16
+from archsim.layer.intake import Drawing
+from archsim.machines.systolic.design import EDGE_16
 from archsim.numbers import IntArray
 from archsim.simulate import simulate, simulate_many
 from workloads.layers import Conv2d, MatMul, Network

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from archsim.core.option import Options
+from archsim.machine.option import Options
 from rtl.cases import Draw
 from rtl.layer_verification import LayerVerification
 

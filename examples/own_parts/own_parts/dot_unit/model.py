@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from archsim.layer_machine import LayerAnswer, LayerMachine
+from archsim.machine.layer_machine import LayerAnswer, LayerMachine
 from archsim.numbers import IntArray, wrap
 from own_parts.dot_unit.design import DotUnit
 from workloads.reference import accumulate
