@@ -10,7 +10,7 @@ from archsim.numbers import IntArray
 from archsim.sparse.answer import SparseAnswer
 from archsim.sparse.layer import layer_values
 from archsim.sparse.words import LayerRun, PassWords, pass_words, word_counts
-from rtl.cases import Draw
+from rtl.draw import Draw
 from rtl.scnn import core_members
 from rtl.sparse_conformance import SparseCase
 from workloads.errors import WorkloadError

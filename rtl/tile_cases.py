@@ -15,7 +15,7 @@ from archsim.numbers import AnyIntArray, ceil_div
 from archsim.tile_timing import plan_tiling
 from archsim.timing import Service
 from archsim.trace import PORTS
-from rtl.cases import Draw
+from rtl.draw import Draw
 from rtl.layer_sequence import SequenceCase
 from rtl.tile_conformance import TileCase
 from workloads.layers import Conv2d, MatMul

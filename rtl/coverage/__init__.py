@@ -1,0 +1,1 @@
+"""What the cases of a run have reached: bins as data, cases steered to them, failing ones shrunk."""
