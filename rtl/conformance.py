@@ -83,6 +83,11 @@ class Case(ABC):
         """Layers that follow one another without a reset."""
         return 1
 
+    def waits(self, expected: Any) -> Mapping[str, IntArray]:
+        """The idle cycles as the case was drawn with them, also those that `gaps` leaves out because
+        the model's `earliest` has them."""
+        return self.gaps(expected)
+
     def waiting(self, gaps: Mapping[str, IntArray]) -> "Case":
         """The same case with other idle cycles before each word, by port.
 

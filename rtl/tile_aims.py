@@ -101,8 +101,9 @@ def _ten(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
 
 def _side_by_side(draw: Draw, design: CoreDesign) -> TileCase:
     """Three groups in blocks of two, where they may lie side by side."""
+    together = int(design.machine[mc.OUTPUT_VECTOR])
     layer = MatMul(
-        name="groups", m=draw.whole(1, 5), n=draw.whole(1, 3), k=draw.whole(1, 3), batch=3,
+        name="groups", m=draw.whole(1, 5), n=together * draw.whole(1, 2), k=draw.whole(1, 3), batch=3,
         shared_weight=False, bias=draw.chance(0.5), relu=draw.chance(0.5),
     )  # fmt: skip
     one = whole(design, layer)

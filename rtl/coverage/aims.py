@@ -87,6 +87,9 @@ class ResetCase(Case):
     def gaps(self, expected: Any) -> Mapping[str, IntArray]:
         return self.case.gaps(expected)
 
+    def waits(self, expected: Any) -> Mapping[str, IntArray]:
+        return self.case.waits(expected)
+
     def smaller(self) -> "list[Case]":
         """Without the reset; a smaller case behind it; a smaller run before it."""
         shorter = [ResetCase(case=self.case, interrupted=self.interrupted, cycles=cycles)
@@ -119,7 +122,7 @@ def general_aims(plain: Callable[[Draw, Any, int], Case]) -> dict[str, Aim]:
 
     def stalls(draw: Draw, design: Any, longest_words: int) -> Case:
         case = plain(draw, design, longest_words // 2)
-        gaps = {name: own.copy() for name, own in case.gaps(case.answer()).items()}
+        gaps = {name: own.copy() for name, own in case.waits(case.answer()).items()}
         for own in gaps.values():
             if len(own):
                 own[min(draw.whole(1, len(own)), len(own) - 1)] += LONG_STALL
@@ -134,7 +137,7 @@ def general_aims(plain: Callable[[Draw, Any, int], Case]) -> dict[str, Aim]:
 def never_waiting(case: Case) -> Case:
     """The case with ports that never wait."""
     return case.waiting(
-        {name: np.zeros_like(own) for name, own in case.gaps(case.answer()).items()}
+        {name: np.zeros_like(own) for name, own in case.waits(case.answer()).items()}
     )
 
 

@@ -24,7 +24,7 @@ class Seen:
     @cached_property
     def gaps(self) -> Mapping[str, IntArray]:
         """By port, idle cycles of the memory side before each word."""
-        return self.case.gaps(self.expected)
+        return self.case.waits(self.expected)
 
     def words(self, port: str) -> IntArray:
         """What crosses a port, [words, lanes]."""
