@@ -7,7 +7,7 @@ from archsim.core.design import Design
 from archsim.errors import InputError
 from archsim.ports import PortAnswer
 from rtl.conformance import Case
-from rtl.coverage.aims import aimed_case
+from rtl.coverage.aims import aimed_case, last_cycle
 from rtl.coverage.bins import Coverage, Seen
 from rtl.draw import Draw
 from rtl.registry import verification_of
@@ -51,12 +51,15 @@ class Drawn:
     expected: PortAnswer
 
 
-def steered_cases(seed: int, count: int, design: Design) -> Iterator[Drawn]:
+def steered_cases(
+    seed: int, count: int, design: Design, *, most_cycles: int | None = None
+) -> Iterator[Drawn]:
     """The first cases of a seed: every other one plainly random, those between for an aim.
 
     The aim is the one that most bins still ask for which no case before was in, those tried before
     counting less each time; where no bin asks, the case is plainly random too.  Bins of what goes on
     inside the RTL have no say, so the cases are those of seed and design alone.
+    most_cycles: of a case drawn for an aim, for simulators that are slow; longer ones are not run.
     Raises `InputError` as `random_case`.
     """
     kind = verification_of(design)
@@ -70,10 +73,12 @@ def steered_cases(seed: int, count: int, design: Design) -> Iterator[Drawn]:
             tried[aim] += 1
             try:
                 case = aimed_case(aims, aim, seed, number, design, LONGEST_WORDS)
+                if most_cycles is not None and last_cycle(case) > most_cycles:
+                    case = None
             except InputError:  # no such case fits the design
-                aim = ""
+                pass
         if case is None:
-            case = kind.random_case(seed, number, design, LONGEST_WORDS)
+            aim, case = "", kind.random_case(seed, number, design, LONGEST_WORDS)
         expected = case.answer()
         coverage.add(Seen(case=case, expected=expected))
         yield Drawn(number=number, aim=aim, case=case, expected=expected)

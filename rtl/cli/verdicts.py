@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Simulator = Literal["amaranth", "verilator", "cocotb"]
 
+MOST_CYCLES = {"amaranth": 3_000, "cocotb": 10_000}
+"""Of a case drawn for an aim, on simulators that take a second for so many."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -88,7 +91,8 @@ def _cases(request: Request) -> "Iterator[Drawn]":
     from rtl.coverage.shrink import follow
 
     if request.only is None:
-        yield from steered_cases(request.seed, request.cases, request.design)
+        most = MOST_CYCLES.get(request.simulator)
+        yield from steered_cases(request.seed, request.cases, request.design, most_cycles=most)
         return
     case = drawn_case(request.seed, request.only, request.design, request.aim)
     case = follow(case, request.smaller)

@@ -123,7 +123,8 @@ def verify(  # noqa: PLR0913
             print(f"differs: {json.dumps(difference)}")
         if "smallest" in summary:
             print(f"smallest: {json.dumps(summary['smallest'])}")
-        print(reached.line())
+        if only is None:
+            print(reached.line())
         print(_closing(summary))
     if summary["differences"]:
         raise typer.Exit(DIFFERENT)
