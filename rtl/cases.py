@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from archsim.core.design import Design
 from archsim.errors import InputError
+from archsim.machine.design import Design
 from archsim.ports import PortAnswer
 from rtl.conformance import Case
 from rtl.coverage.aims import aimed_case, last_cycle
@@ -57,8 +57,8 @@ def steered_cases(
     """The first cases of a seed: every other one plainly random, those between for an aim.
 
     The aim is the one that most bins still ask for which no case before was in, those tried before
-    counting less each time; where no bin asks, the case is plainly random too.  Bins of what goes on
-    inside the RTL have no say, so the cases are those of seed and design alone.
+    counting less each time; where no bin asks, the case is plainly random too.  Bins of what goes
+    on inside the RTL have no say, so the cases are those of seed and design alone.
     most_cycles: of a case drawn for an aim, for simulators that are slow; longer ones are not run.
     Raises `InputError` as `random_case`.
     """

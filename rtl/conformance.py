@@ -84,7 +84,7 @@ class Case(ABC):
         return 1
 
     def waits(self, expected: Any) -> Mapping[str, IntArray]:
-        """The idle cycles as the case was drawn with them, also those that `gaps` leaves out because
+        """The idle cycles that the case was drawn with, also those that `gaps` leaves out because
         the model's `earliest` has them."""
         return self.gaps(expected)
 
@@ -96,7 +96,7 @@ class Case(ABC):
         raise InputError(f"cases of kind {self.design.kind!r} take no other stalls")
 
     def smaller(self) -> "list[Case]":
-        """Cases with less in them, boldest first: where one fails it takes the place of this one."""
+        """Cases with less in them, boldest first; one that fails takes the place of this one."""
         return []
 
 
@@ -155,7 +155,9 @@ class Verdict:
     @property
     def hung(self) -> str:
         """Where the run stood still, in words."""
-        ports = [f"{port} after {there} of {all_} words" for port, (there, all_) in self.starved.items()]
+        ports = [
+            f"{port} after {there} of {all_} words" for port, (there, all_) in self.starved.items()
+        ]
         return f"{'; '.join(ports)}; given up in cycle {self.cycles}"
 
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError, require
-from archsim.sparse.words import LayerRun, pass_words, word_counts
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import LayerRun, pass_words, word_counts
 from rtl.coverage.aims import Aim, general_aims
 from rtl.coverage.edge_values import RECIPES, edge_operands
 from rtl.coverage.integer_bins import EDGES
@@ -41,9 +41,7 @@ def _plain(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
     return random_sparse_case(draw.whole(0, SEEDS), 0, design, longest_words)
 
 
-def stalled(
-    draw: Draw, design: Scnn, runs: tuple[LayerRun, ...], longest_words: int
-) -> SparseCase:
+def stalled(draw: Draw, design: Scnn, runs: tuple[LayerRun, ...], longest_words: int) -> SparseCase:
     """The runs one behind the other, with stalls.
 
     Raises `InputError` for runs that do not fit, and for too many words.
@@ -111,7 +109,7 @@ def _kept(draw: Draw, design: Scnn) -> list[LayerRun]:
         kernel_width=1,
         relu=True,
     )
-    from archsim.sparse.layer import layer_values
+    from archsim.machines.scnn.layer import layer_values
 
     runs: list[LayerRun] = []
     operands = random_operands(draw, design, layer, (1.0,))

@@ -1,15 +1,16 @@
 """Bins of the sparse core: lists, queues, halos, passes, and layers in a row."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import cast
 
 import numpy as np
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse.answer import SparseAnswer
-from archsim.sparse.mapping import Mapping
-from archsim.sparse.timing import PassTiming
-from archsim.sparse.words import LayerRun, PassWords
+from archsim.machines.scnn.answer import SparseAnswer
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.mapping import Mapping
+from archsim.machines.scnn.timing import PassTiming
+from archsim.machines.scnn.words import LayerRun, PassWords
 from rtl.benches.bench import Watch
 from rtl.coverage.aims import ResetCase
 from rtl.coverage.bins import Bin, Seen
@@ -32,7 +33,7 @@ def case_of(seen: Seen) -> SparseCase:
 def _follows(says: Callable[[LayerRun, LayerRun], bool]) -> Callable[[Seen], bool]:
     def hit(seen: Seen) -> bool:
         runs = case_of(seen).runs
-        return any(says(*pair) for pair in zip(runs, runs[1:], strict=False))
+        return any(says(*pair) for pair in itertools.pairwise(runs))
 
     return hit
 
@@ -113,8 +114,9 @@ def _of_passes(design: Scnn) -> Iterator[Bin]:
             yield of(
                 f"{axis}: halos to both sides",
                 "sums to the PE before and behind",
-                lambda one, axis=axis: (own := getattr(one, axis)).most_below > 0
-                and own.most_above > 0,
+                lambda one, axis=axis: (
+                    (own := getattr(one, axis)).most_below > 0 and own.most_above > 0
+                ),
             )
             yield of(
                 f"{axis}: fewer PEs than the grid has",
@@ -124,8 +126,10 @@ def _of_passes(design: Scnn) -> Iterator[Bin]:
             yield of(
                 f"{axis}: a last tile that is smaller",
                 "PEs walk as many places, not all with inputs",
-                lambda one, axis=axis: (own := getattr(one, axis)).pes > 1
-                and 0 < len(own.inputs(own.pes - 1)) < own.tile,
+                lambda one, axis=axis: (
+                    (own := getattr(one, axis)).pes > 1
+                    and 0 < len(own.inputs(own.pes - 1)) < own.tile
+                ),
             )
         yield of(
             f"{axis}: phases of a stride",
@@ -197,8 +201,9 @@ def _of_lists(design: Scnn) -> Iterator[Bin]:
             name="the last vector of an IARAM",
             why="an address one short",
             hit=_passes(
-                lambda one: len(one.words["ifmap"])
-                == design.iaram_vectors * one.strip.mapping.used_pes
+                lambda one: (
+                    len(one.words["ifmap"]) == design.iaram_vectors * one.strip.mapping.used_pes
+                )
             ),
             aim=FULL,
         )

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from archsim.designs.scnn import Scnn
-from archsim.machine_model import MatrixLayer
-from archsim.sparse.words import LayerRun
+from archsim.machine.model import MatrixLayer
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import LayerRun
 from rtl.benches.bench import Watch
 from rtl.conformance import Case
 from rtl.coverage.aims import Aim

@@ -1,7 +1,7 @@
 """How the systolic array is proved."""
 
-from archsim.core.core_design import CoreDesign
-from archsim.designs.systolic import Systolic
+from archsim.machines.systolic.design import Systolic
+from archsim.tiled.design import CoreDesign
 from rtl.tile_verification import TileVerification
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from archsim.arithmetic.formats import FloatFormat
-from archsim.core.core_design import CoreDesign
-from archsim.core.float_numerics import FloatNumerics, FloatOperands
+from archsim.machines.tensorcore.float_numerics import FloatNumerics, FloatOperands
+from archsim.tiled.design import CoreDesign
 from rtl.coverage.aims import Aim
 from rtl.coverage.bins import Bin
 from rtl.coverage.float_bins import drawn_patterns, float_bins

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from archsim.core import commands as cmd
-from archsim.core import machine as mc
-from archsim.core.core_design import CoreDesign
-from archsim.core.numerics import Drawing
-from archsim.core.problem import Order, Tiling
-from archsim.core.walk import walk_layer
 from archsim.errors import InputError, require
+from archsim.layer.intake import Drawing
+from archsim.layer.problem import Order, Tiling
 from archsim.numbers import ceil_div
-from archsim.tile_timing import plan_tiling
+from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.timing import plan_tiling
+from archsim.tiled.walk import walk_layer
 from rtl.coverage.aims import Aim, general_aims
 from rtl.coverage.edge_values import RECIPES, edge_operands
 from rtl.coverage.integer_bins import MOST_PRODUCTS, wraps_within_reach
@@ -56,9 +56,7 @@ def given_case(
         chosen = plan_tiling(design, layer, None, taken)
     counts = port_counts(design, design.numerics.problem(layer), chosen)
     services = random_services(draw, counts, int(design.machine[mc.COLUMNS]))
-    return TileCase(
-        design=design, layer=layer, tiling=chosen, operands=operands, services=services
-    )
+    return TileCase(design=design, layer=layer, tiling=chosen, operands=operands, services=services)
 
 
 def in_a_row(
@@ -103,8 +101,8 @@ def _side_by_side(draw: Draw, design: CoreDesign) -> TileCase:
     """Three groups in blocks of two, where they may lie side by side."""
     together = int(design.machine[mc.OUTPUT_VECTOR])
     layer = MatMul(
-        name="groups", m=draw.whole(1, 5), n=together * draw.whole(1, 2), k=draw.whole(1, 3), batch=3,
-        shared_weight=False, bias=draw.chance(0.5), relu=draw.chance(0.5),
+        name="groups", m=draw.whole(1, 5), n=together * draw.whole(1, 2), k=draw.whole(1, 3),
+        batch=3, shared_weight=False, bias=draw.chance(0.5), relu=draw.chance(0.5),
     )  # fmt: skip
     one = whole(design, layer)
     blocks = replace(one, filters=2 * one.filters, channels=2 * one.channels, groups=2)
@@ -143,7 +141,7 @@ def _early(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
 def _stalls(draw: Draw, design: CoreDesign, longest_words: int) -> TileCase:
     """Each port in its turn does nothing for so long that the queues before it fill: a layer of
     many output tiles, each with biases of its own."""
-    pixels, filters, channels = design.mnk
+    _pixels, filters, channels = design.mnk
     layer = MatMul(
         name="stalled", m=24, n=min(filters, 8), k=min(channels, 8), bias=True, batch=1,
         relu=draw.chance(0.5),
@@ -290,9 +288,7 @@ def _fillers(design: CoreDesign, memory: str, depth: int) -> Iterator[MatMul]:
 
 def _full(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
     found = [full_layer(design, memory) for memory in _COLUMNS]
-    layers = [
-        given_case(draw, design, one, whole(design, one)) for one in found if one is not None
-    ]
+    layers = [given_case(draw, design, one, whole(design, one)) for one in found if one is not None]
     require(bool(layers), "no memory of the design is small enough to be filled by a case")
     return in_a_row(design, [replace(one, label="full") for one in layers], longest_words)
 
@@ -325,4 +321,4 @@ def integer_edges(widths: tuple[int, int]) -> Aim:
     return edges
 
 
-__all__ = ["integer_edges", "full_layer", "given_case", "in_a_row", "tile_aims", "whole"]
+__all__ = ["full_layer", "given_case", "in_a_row", "integer_edges", "tile_aims", "whole"]

@@ -1,15 +1,16 @@
 """Bins of cores that are walked by tiles, whatever their array is."""
 
+import itertools
 from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
 
-from archsim.core import commands as cmd
-from archsim.core import machine as mc
-from archsim.core.core_design import CoreDesign
-from archsim.core.problem import Problem
+from archsim.layer.problem import Problem
 from archsim.numbers import IntArray
-from archsim.trace import Answer
+from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.trace import Answer
 from rtl.benches.bench import Watch
 from rtl.coverage.aims import ResetCase
 from rtl.coverage.bins import Bin, Seen
@@ -52,7 +53,7 @@ def _follows(says: Callable[[TileCase, TileCase], bool]) -> Callable[[Seen], boo
 
     def hit(seen: Seen) -> bool:
         cases = [case for case, _ in parts(seen)]
-        return any(says(*pair) for pair in zip(cases, cases[1:], strict=False))
+        return any(says(*pair) for pair in itertools.pairwise(cases))
 
     return hit
 
@@ -63,7 +64,10 @@ def _problem(case: TileCase) -> Problem:
 
 def _in_sequence() -> Iterator[Bin]:
     state = "what a layer leaves in a register or a memory, the next one must not see"
-    for name, of in (("bias", lambda case: case.layer.bias), ("ReLU", lambda case: case.layer.relu)):
+    for name, of in (
+        ("bias", lambda case: case.layer.bias),
+        ("ReLU", lambda case: case.layer.relu),
+    ):
         yield Bin(
             name=f"a layer without {name} behind one with",
             why=state,
@@ -102,9 +106,7 @@ def _of_tiles(columns: int) -> Iterator[Bin]:
 
     yield tile("sums over several tiles", "partial sums stay", lambda t: t[:, cmd.FIRST_K] == 0)
     yield tile("an ifmap tile kept", "it is not loaded again", lambda t: t[:, cmd.LOAD_IFMAP] == 0)
-    yield tile(
-        "a weight tile kept", "it is not loaded again", lambda t: t[:, cmd.LOAD_WEIGHT] == 0
-    )
+    yield tile("a weight tile kept", "it is not loaded again", lambda t: t[:, cmd.LOAD_WEIGHT] == 0)
     yield tile(
         "several images in a tile",
         "the window's third counter",
@@ -165,10 +167,12 @@ def _of_layers() -> Iterator[Bin]:
     yield layer(
         "strides and dilation of both axes",
         "products of the tile walk that are else 1",
-        lambda case: (p := _problem(case)).dilation_height > 1
-        and p.dilation_width > 1
-        and p.stride_height > 1
-        and p.stride_width > 1,
+        lambda case: (
+            (p := _problem(case)).dilation_height > 1
+            and p.dilation_width > 1
+            and p.stride_height > 1
+            and p.stride_width > 1
+        ),
         FAR,
     )
     yield layer(
@@ -243,9 +247,7 @@ def tile_watches(*, decoupled: bool) -> tuple[Watch, ...]:
         Watch(name=f"{name}, both", path=f"{path}.store", wires=("w_en", "r_rdy", "r_en"))
         for name, path in _queues(decoupled).items()
     ]
-    credits = [
-        Watch(name=name, path=path, wires=("available",)) for name, path in _CREDITS.items()
-    ]
+    credits = [Watch(name=name, path=path, wires=("available",)) for name, path in _CREDITS.items()]
     return (*queues, *both, *credits)
 
 
@@ -287,4 +289,14 @@ def tile_bins(design: CoreDesign, filled: Collection[str], *, decoupled: bool) -
     yield from _inside(decoupled=decoupled)
 
 
-__all__ = ["EARLY", "FAR", "FULL", "LARGE", "MOST_FULL_WORDS", "TEN", "parts", "tile_bins", "tile_watches"]
+__all__ = [
+    "EARLY",
+    "FAR",
+    "FULL",
+    "LARGE",
+    "MOST_FULL_WORDS",
+    "TEN",
+    "parts",
+    "tile_bins",
+    "tile_watches",
+]

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from archsim.core.core_design import CoreDesign
-from archsim.core.integer_numerics import IntegerNumerics
-from archsim.machine_model import MatrixLayer
-from archsim.tile_timing import plan_tiling
+from archsim.machine.model import MatrixLayer
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.integer_numerics import IntegerNumerics
+from archsim.tiled.timing import plan_tiling
 from rtl.benches.bench import Watch
 from rtl.conformance import Case
 from rtl.coverage.aims import Aim

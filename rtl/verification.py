@@ -15,13 +15,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from archsim.machine_model import MatrixLayer
+from archsim.machine.model import MatrixLayer
 from rtl.benches.bench import Watch
-from rtl.draw import Draw
 from rtl.conformance import Case
 from rtl.coverage.aims import Aim, general_aims
 from rtl.coverage.bins import Bin
 from rtl.coverage.port_bins import port_bins
+from rtl.draw import Draw
 from workloads.layers import MatMul
 
 LEAST_GATES_PER_PE_BIT = 40

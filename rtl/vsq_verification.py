@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from archsim.core.core_design import CoreDesign
-from archsim.core.numerics import Drawing
-from archsim.core.vector_numerics import VectorNumerics
+from archsim.layer.intake import Drawing
+from archsim.machines.vsq.vector_numerics import VectorNumerics
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.ports import Port
+from archsim.tiled.design import CoreDesign
 from rtl.coverage.aims import Aim
 from rtl.coverage.bins import Bin, Seen
 from rtl.coverage.integer_bins import EDGES
@@ -37,9 +37,7 @@ class VectorVerification(TileVerification):
             yield Bin(
                 name=name,
                 why="the requantisation's shift at its end",
-                hit=lambda seen, says=says: any(
-                    says(_shift(case)) for case, _ in parts(seen)
-                ),
+                hit=lambda seen, says=says: any(says(_shift(case)) for case, _ in parts(seen)),
                 aim=EDGES,
             )
 

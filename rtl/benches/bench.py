@@ -10,8 +10,8 @@ cycle in which valid and ready are both 1; `x(-1) = -1`. With
 * an output's ready is 1 from `start(k)` until word `k` crosses, and stays 1 after the listed
   words: a core which emits too many is seen.
 
-A bench with `before` is that one first, for its `max_cycles` or until its own end; then the reset is held
-for `RESET_CYCLES`, and the run begins as if nothing had been.
+A bench with `before` is that one first, for its `max_cycles` or until its own end; then the reset
+is held for `RESET_CYCLES`, and the run begins as if nothing had been.
 
 A run ends `tail_cycles` after the last listed word of all ports has crossed, or at `max_cycles`.
 Probes are read after the last clock edge, before anything else is driven.
@@ -156,8 +156,8 @@ class Watch:
 class Bench:
     """One run: a core's ports and probes, and what is done at every port.
 
-    `probes` are (name, bits ≤ 64) of plain outputs; `stimuli` has one entry a port; `before` is what
-    runs until a reset, with the same ports.
+    `probes` are (name, bits ≤ 64) of plain outputs; `stimuli` has one entry a port; `before` is
+    what runs until a reset, with the same ports.
     Raises `ValueError` where the parts do not fit together.
     """
 

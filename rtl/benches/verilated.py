@@ -26,13 +26,12 @@ class Verilated:
     """A core compiled from Verilog, ready to run any bench that fits its boundary.
 
     `ports` and `probes` (plain outputs of at most 64 bits) are read off the Verilog. The text is
-    compiled on first use and found in the cache ever after. `watches` are looked at in every run. Sessions are independent, and may run
+    compiled on first use and found in the cache ever after. `watches` are
+    looked at in every run. Sessions are independent, and may run
     in different threads at once. Raises `ToolchainError` if a tool is missing or fails.
     """
 
-    def __init__(
-        self, verilog: str, *, top: str = "top", watches: Sequence[Watch] = ()
-    ) -> None:
+    def __init__(self, verilog: str, *, top: str = "top", watches: Sequence[Watch] = ()) -> None:
         self._verilog = verilog
         self._top = top
         self._watches = tuple(watches)

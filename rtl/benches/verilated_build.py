@@ -53,9 +53,7 @@ class Library:
     probes: tuple[tuple[str, int], ...]
 
 
-def build_library(
-    verilog: str, top: str, *, trace: str = "", wires: Sequence[str] = ()
-) -> Library:
+def build_library(verilog: str, top: str, *, trace: str = "", wires: Sequence[str] = ()) -> Library:
     """Compile module `top` of `verilog` with its bench, or find it compiled.
 
     `trace` is the kind of wave it can write: "", ".fst" or ".vcd".  `wires`: names that can be

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from archsim.cli.output import phase, progress_bar
-from archsim.core.design import Design
-from archsim.designs.registry import design_name
 from archsim.files import new_folder
+from archsim.machine.design import Design
+from archsim.machine.registry import design_name
 
 if TYPE_CHECKING:
     from rtl.cases import Drawn
@@ -42,6 +43,15 @@ class Request:
     wave_format: str
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """A case by its number and aim, which draw it again, and how it compared."""
+
+    number: int
+    aim: str
+    verdict: "Verdict"
+
+
 def verified(request: Request, *, quiet: bool) -> tuple[dict[str, Any], "Coverage"]:
     """What was compared, as plain data, and the coverage.
 
@@ -56,34 +66,29 @@ def verified(request: Request, *, quiet: bool) -> tuple[dict[str, Any], "Coverag
         one for one in verification_of(request.design).bins(request.design)
         if not one.inside or request.simulator == "verilator"
     )  # fmt: skip
-    verdicts: list[tuple[Drawn, Verdict]] = []
+    verdicts: list[_Judged] = []
     total = 1 if request.only is not None else request.cases
     smallest: dict[str, Any] = {}
-    with progress_bar(f"building for {request.simulator}", quiet=quiet) as bar:
-        with _checker(request) as check:
-            if request.simulator != "cocotb":  # which builds when it first runs
-                phase(bar, "verifying")
-            for one in _with(first, drawn):
-                verdict = check(one.case, one.expected)
-                verdicts.append((one, verdict))
-                seen = Seen(case=one.case, expected=one.expected, inside=verdict.seen)
-                coverage.add(seen)
-                bar.update(
-                    bar.task_ids[0],
-                    description="verifying",
-                    completed=len(verdicts),
-                    total=total,
-                )
-            failing = next((pair for pair in verdicts if not pair[1].equal), None)
-            if failing is not None and request.waves is None and request.simulator != "cocotb":
-                smallest = _smallest(request, *failing, check)
+    building = f"building for {request.simulator}"
+    with progress_bar(building, quiet=quiet) as bar, _checker(request) as check:
+        if request.simulator != "cocotb":  # which builds when it first runs
+            phase(bar, "verifying")
+        for one in chain([first], drawn):
+            verdict = check(one.case, one.expected)
+            verdicts.append(_Judged(one.number, one.aim, verdict))
+            seen = Seen(case=one.case, expected=one.expected, inside=verdict.seen)
+            coverage.add(seen)
+            bar.update(
+                bar.task_ids[0],
+                description="verifying",
+                completed=len(verdicts),
+                total=total,
+            )
+        failing = next((one for one in verdicts if not one.verdict.equal), None)
+        if failing is not None and request.waves is None and request.simulator != "cocotb":
+            smallest = _smallest(request, failing, check)
     summary = _summary(request, verdicts, coverage)
     return {**summary, **({"smallest": smallest} if smallest else {})}, coverage
-
-
-def _with(first: "Drawn", rest: "Iterator[Drawn]") -> "Iterator[Drawn]":
-    yield first
-    yield from rest
 
 
 def _cases(request: Request) -> "Iterator[Drawn]":
@@ -116,28 +121,26 @@ def _checker(request: Request) -> "Generator[Callable[[Case, Any], Verdict]]":
             yield lambda case, _: check_with_waves(case, folder, suffix=suffix)
 
 
-def _repeat(request: Request, one: "Drawn", way: tuple[int, ...]) -> str:
+def _repeat(request: Request, one: _Judged, way: tuple[int, ...]) -> str:
     aim = f" --aim '{one.aim}'" if one.aim else ""
     steps = f" --smaller {'.'.join(map(str, way))}" if way else ""
     return f"{request.repeat} --case {one.number}{aim}{steps}"
 
 
 def _smallest(
-    request: Request, one: "Drawn", verdict: "Verdict", check: "Callable[[Case, Any], Verdict]"
+    request: Request, one: _Judged, check: "Callable[[Case, Any], Verdict]"
 ) -> dict[str, Any]:
     """The smallest case found that still fails, and the command that runs it."""
     from rtl.coverage.shrink import shrink
 
-    case, way = shrink(one.case, lambda case: not check(case, case.answer()).equal)
-    found = check(case, case.answer()) if way else verdict
+    case, way = shrink(one.verdict.case, lambda case: not check(case, case.answer()).equal)
+    found = check(case, case.answer()) if way else one.verdict
     way = (*request.smaller, *way)
     return {**found.record(), "repeat": _repeat(request, one, way)}
 
 
-def _summary(
-    request: Request, verdicts: "list[tuple[Drawn, Verdict]]", coverage: "Coverage"
-) -> dict[str, Any]:
-    ran = [verdict for _, verdict in verdicts]
+def _summary(request: Request, verdicts: "list[_Judged]", coverage: "Coverage") -> dict[str, Any]:
+    ran = [one.verdict for one in verdicts]
     return {
         "design": design_name(request.design),
         "simulator": request.simulator,
@@ -150,9 +153,9 @@ def _summary(
         "action_differences": sum(len(verdict.counts) for verdict in ran),
         "coverage": coverage.record(),
         "differences": [
-            {**verdict.record(), "repeat": _repeat(request, one, request.smaller)}
-            for one, verdict in verdicts
-            if not verdict.equal
+            {**one.verdict.record(), "repeat": _repeat(request, one, request.smaller)}
+            for one in verdicts
+            if not one.verdict.equal
         ],
     }
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from archsim.cli.options import DesignName, Force, Settings
-from archsim.designs.registry import load_design, with_settings
 from archsim.errors import InputError, require, require_seed, require_within
 from archsim.files import require_new, write_new
+from archsim.machine.registry import load_design, with_settings
 from rtl.cli.verdicts import Request, Simulator, verified
 from rtl.toolchain import ToolchainError
 

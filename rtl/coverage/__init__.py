@@ -1,1 +1,1 @@
-"""What the cases of a run have reached: bins as data, cases steered to them, failing ones shrunk."""
+"""What the cases of a run reach: bins as data, cases drawn for them, failing ones made small."""

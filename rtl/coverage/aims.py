@@ -10,9 +10,9 @@ import numpy as np
 from archsim.errors import InputError
 from archsim.numbers import IntArray
 from archsim.ports import Port
-from rtl.draw import Draw
 from rtl.conformance import Case
 from rtl.coverage.port_bins import LONG_STALL, RESET, STALLS, STEADY
+from rtl.draw import Draw
 
 Aim = Callable[[Draw, Any, int], Case]
 """Draws a case of a design, of at most so many words.  Raises `InputError` where none fits."""
@@ -92,14 +92,12 @@ class ResetCase(Case):
 
     def smaller(self) -> "list[Case]":
         """Without the reset; a smaller case behind it; a smaller run before it."""
-        shorter = [ResetCase(case=self.case, interrupted=self.interrupted, cycles=cycles)
-                   for cycles in sorted({self.cycles // 2, self.cycles - 1} - {0, self.cycles})]  # fmt: skip
+        shorter = sorted({self.cycles // 2, self.cycles - 1} - {0, self.cycles})
         return [
             self.case,
-            *(ResetCase(case=one, interrupted=self.interrupted, cycles=self.cycles)
-              for one in self.case.smaller()),
-            *shorter,
-        ]  # fmt: skip
+            *(replace(self, case=one) for one in self.case.smaller()),
+            *(replace(self, cycles=cycles) for cycles in shorter),
+        ]
 
     def details(self) -> dict[str, str]:
         return {

@@ -1,4 +1,4 @@
-"""Bins: situations in which faults hide, each with a predicate that says whether a case was in it."""
+"""Bins: situations in which faults hide, each with a predicate: was a case in it."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -86,7 +86,9 @@ class Coverage:
         """In words: bins hit of how many, the missing ones by name."""
         hit = len(self.bins) - len(self.missing)
         names = "; ".join(one.name for one in self.missing)
-        return f"coverage: {hit} of {len(self.bins)} bins" + (f"; missing: {names}" if names else "")
+        return f"coverage: {hit} of {len(self.bins)} bins" + (
+            f"; missing: {names}" if names else ""
+        )
 
 
 __all__ = ["Bin", "Coverage", "Seen"]

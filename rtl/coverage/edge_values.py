@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rtl.draw import Draw
 from rtl.coverage.integer_bins import MULTIPLIER_BITS
+from rtl.draw import Draw
 from workloads.operands import Operands
 from workloads.quantize import MAX_SHIFT
 

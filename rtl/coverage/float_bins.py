@@ -6,15 +6,16 @@ import numpy as np
 
 from archsim.arithmetic.formats import FloatFormat
 from archsim.numbers import IntArray
-from rtl.draw import Draw
-from rtl.coverage.bins import Bin, Seen
+from rtl.coverage.bins import Bin
 from rtl.coverage.integer_bins import EDGES
+from rtl.draw import Draw
 
 _CLASSES: dict[str, Callable[[FloatFormat, IntArray], IntArray]] = {
     "+0": lambda form, words: words == 0,
     "-0": lambda form, words: words == form.sign_mask,
-    "a subnormal": lambda form, words: (magnitude(form, words) > 0)
-    & (magnitude(form, words) < 1 << form.fraction_bits),
+    "a subnormal": lambda form, words: (
+        (magnitude(form, words) > 0) & (magnitude(form, words) < 1 << form.fraction_bits)
+    ),
     "the largest finite": lambda form, words: magnitude(form, words) == form.infinity - 1,
     "an infinity": lambda form, words: magnitude(form, words) == form.infinity,
     "a NaN": lambda form, words: magnitude(form, words) > form.infinity,

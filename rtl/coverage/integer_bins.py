@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from archsim.core import layout
-from archsim.core.problem import problem_of
-from archsim.core.values import accumulate
+from archsim.layer import layout
+from archsim.layer.problem import problem_of
+from archsim.layer.values import accumulate
 from archsim.numbers import IntArray, rescale, wrap
 from rtl.coverage.bins import Bin, Seen
 from workloads.layers import Conv2d, MatMul
@@ -78,14 +78,18 @@ _BINS: tuple[tuple[str, str, _Says], ...] = (
     (
         "lowest ifmap by lowest weight",
         "the largest product needs the multiplier's last bit",
-        lambda one: bool((one.operands.ifmap == one.ends[0]).any())
-        and bool((one.operands.weight == one.ends[0]).any()),
+        lambda one: (
+            bool((one.operands.ifmap == one.ends[0]).any())
+            and bool((one.operands.weight == one.ends[0]).any())
+        ),
     ),
     (
         "highest ifmap by lowest weight",
         "the lowest product",
-        lambda one: bool((one.operands.ifmap == one.ends[1]).any())
-        and bool((one.operands.weight == one.ends[0]).any()),
+        lambda one: (
+            bool((one.operands.ifmap == one.ends[1]).any())
+            and bool((one.operands.weight == one.ends[0]).any())
+        ),
     ),
     ("shift of 0", "nothing is rounded", lambda one: one.operands.shift == 0),
     (
@@ -138,9 +142,11 @@ _BINS: tuple[tuple[str, str, _Says], ...] = (
     (
         "negative through ReLU, just and far",
         "-1 and what would saturate low become 0",
-        lambda one: one.layer.relu
-        and bool((one.rounded == -1).any())
-        and bool((one.rounded < one.ends[0]).any()),
+        lambda one: (
+            one.layer.relu
+            and bool((one.rounded == -1).any())
+            and bool((one.rounded < one.ends[0]).any())
+        ),
     ),
     (
         "zero through ReLU",
@@ -150,14 +156,18 @@ _BINS: tuple[tuple[str, str, _Says], ...] = (
     (
         "lowest bias",
         "the bias port's and memory's last bit",
-        lambda one: one.operands.bias is not None
-        and bool((one.operands.bias == one.accumulator_ends[0]).any()),
+        lambda one: (
+            one.operands.bias is not None
+            and bool((one.operands.bias == one.accumulator_ends[0]).any())
+        ),
     ),
     (
         "highest bias",
         "the same, of the other sign",
-        lambda one: one.operands.bias is not None
-        and bool((one.operands.bias == one.accumulator_ends[1]).any()),
+        lambda one: (
+            one.operands.bias is not None
+            and bool((one.operands.bias == one.accumulator_ends[1]).any())
+        ),
     ),
     (
         "sum and bias above an accumulator",

@@ -144,7 +144,9 @@ def _conv_cuts(layer: Conv2d, operands: Operands) -> Iterator[Callable[[], Piece
         if axis == "filters":
             taken = replace(_sliced_bias(operands, part), weight=operands.weight[part])
         elif axis == "channels":
-            taken = replace(operands, ifmap=operands.ifmap[:, part], weight=operands.weight[:, part])
+            taken = replace(
+                operands, ifmap=operands.ifmap[:, part], weight=operands.weight[:, part]
+            )
         else:
             at = {"batch": 0, "ifmap_height": 2, "ifmap_width": 3}[axis]
             index = tuple(part if n == at else slice(None) for n in range(4))
