@@ -175,7 +175,19 @@ class Emission:
                 for name in key[1].split("."):
                     kind = getattr(kind, name)
                 library.module(kind, made[key].parameters)
-        return texts | library.texts, library.sources
+        return self._known_by_text(texts | library.texts), library.sources
+
+    def _known_by_text(self, texts: dict[str, str]) -> dict[str, str]:
+        """Modules of new parameters that are, but for their names, as ones of the sound design are
+        taken to be those."""
+        named = {text.replace(f"\\{name}\n", "\\\n"): name for name, text in self.texts.items()}
+        for new in texts.keys() - self.texts.keys():
+            same = named.get(texts[new].replace(f"\\{new}\n", "\\\n"))
+            if same is not None:
+                del texts[new]
+                cell, known = f"cell \\{new} ", f"cell \\{same} "
+                texts = {name: text.replace(cell, known) for name, text in texts.items()}
+        return texts
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-SECONDS = 90
+SECONDS = 60
 _INIT = re.compile(r"attribute \\init .*\n(?:\s*attribute .*\n)*\s*wire .*")
 _PASSES = """
 import sys
@@ -40,7 +40,8 @@ def shown_equal(name: str, before: Mapping[str, str], after: Mapping[str, str]) 
             Path(folder, f"{side}.il").write_text("\n".join(texts.values()), encoding="utf-8")
             steps += [
                 "design -reset", f"read_rtlil {side}.il", f"hierarchy -top {name}", "proc",
-                "flatten", "memory -nomap", "opt_clean", f"rename {name} {side}",
+                "flatten", "memory -nomap", "opt_expr", "opt_clean", "wreduce", "opt_clean",
+                f"rename {name} {side}",
                 f"design -stash {side}",
             ]  # fmt: skip
         steps += ["design -reset"]
