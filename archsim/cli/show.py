@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -46,10 +45,9 @@ def _show_workload(name: str, settings: list[str] | None, *, wide: bool) -> None
     """Its layers.  Raises `InputError` for a name that is of nothing that could be shown."""
     from archsim.machine.registry import registered_names
     from energy_models.technology import technologies
-    from workloads.named import network_named, network_names
+    from workloads.named import is_network, network_named, network_names
 
-    is_file = Path(name).suffix in (".onnx", ".tflite")
-    if name not in network_names() and not is_file:
+    if not is_network(name):
         known = [*registered_names(), *technologies(), *network_names()]
         raise InputError(
             f"nothing is called {name!r}; {nearest(name, known)} (archsim list has all names)"
