@@ -84,9 +84,9 @@ class Subject:
 
     def draw(self, design: Any) -> Any:
         """The cases, one after the other."""
-        from rtl.cases import random_case
+        from rtl.cases import steered_cases
 
-        return (random_case(self.seed, number, design) for number in range(self.cases))
+        return (one.case for one in steered_cases(self.seed, self.cases, design))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """How the dot-product unit is proved: random layers, with stalls on every port."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,12 @@ from archsim.numbers import IntArray
 from dot_unit.core import COUNTERS
 from dot_unit.design import DotUnit
 from dot_unit.model import PORTS, DotAnswer
-from rtl.cases import Draw
 from rtl.conformance import Case
+from rtl.coverage.aims import Aim
+from rtl.coverage.bins import Bin
+from rtl.coverage.integer_bins import EDGES
+from rtl.coverage.shrink import cut_gaps, smaller_gaps, smaller_pieces
+from rtl.draw import Draw
 from rtl.verification import Verification
 from workloads.layers import Conv2d, MatMul
 
@@ -49,6 +53,19 @@ class DotCase(Case):
             design=self.design, layer=self.layer, operands=self.operands, gaps=self.idle
         )
 
+    def waiting(self, gaps: Mapping[str, IntArray]) -> "DotCase":
+        return replace(self, idle=gaps)
+
+    def smaller(self) -> list[Case]:
+        """Fewer stalls; half of the layer."""
+        cut = []
+        for layer, operands in smaller_pieces(self.layer, self.operands):
+            free = DotCase(design=self.design, layer=layer, operands=operands, label=self.label)
+            words = free.answer().words
+            idle = {port: cut_gaps(own, len(words[port])) for port, own in self.idle.items()}
+            cut.append(replace(free, idle=idle))
+        return [*(self.waiting(fewer) for fewer in smaller_gaps(dict(self.idle))), *cut]
+
     def gaps(self, expected: Any) -> Mapping[str, IntArray]:
         return {
             port: self.idle.get(port, np.zeros(len(expected.words[port]), np.int64))
@@ -82,6 +99,44 @@ class DotVerification(Verification):
             design=design, layer=layer, operands=operands, idle=idle,
             label=f"seed {seed} case {number}",
         )  # fmt: skip
+
+    def bins(self, design: DotUnit) -> Iterable[Bin]:
+        yield from super().bins(design)
+        yield Bin(
+            name="one step a sum",
+            why="the first pair is the last",
+            hit=lambda seen: int(seen.words("command")[0, 1]) == 1,
+        )
+        yield Bin(
+            name="a last pair that waits for the sum before",
+            why="the one register of a sum is full",
+            hit=lambda seen: bool((seen.gaps["ofmap"] > seen.words("command")[0, 1]).any()),
+        )
+        low = -(1 << (design.operand_bits - 1))
+        yield Bin(
+            name="the lowest value by the lowest value",
+            why="the largest product needs the multiplier's last bit",
+            hit=lambda seen: bool(
+                ((seen.words("ifmap") == low) & (seen.words("weight") == low)).any()
+            ),
+            aim=EDGES,
+        )
+
+    def aims(self, design: DotUnit) -> Mapping[str, Aim]:
+        return {**super().aims(design), EDGES: self._edges}
+
+    def _edges(self, draw: Draw, design: DotUnit, longest_words: int) -> DotCase:
+        """A product whose every value is at an end of its width."""
+        layer = MatMul(name="edges", m=3, n=3, k=draw.whole(1, 2 * design.lanes))
+        operands = design.intake.synthetic(layer, Drawing())
+        low, high = -(1 << (design.operand_bits - 1)), (1 << (design.operand_bits - 1)) - 1
+        ends = {
+            name: draw.rng.choice([low, low, high], getattr(operands, name).shape).astype(
+                getattr(operands, name).dtype
+            )
+            for name in ("ifmap", "weight")
+        }
+        return self.layer_case(design, layer, replace(operands, **ends))
 
     def layer_case(self, design: DotUnit, layer: MatrixLayer, operands: Any) -> DotCase:
         return DotCase(design=design, layer=layer, operands=operands)
