@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from archsim.core.design import Design
-from archsim.core.problem import Tiling
-from archsim.designs.registry import design_name, design_record, load_design
 from archsim.errors import InputError, enough_memory, require, require_within
-from archsim.machine_model import MachineModel
+from archsim.layer.problem import Tiling
+from archsim.machine.design import Design
+from archsim.machine.model import MachineModel
+from archsim.machine.registry import design_name, design_record, load_design
 from archsim.numbers import IntArray
 from archsim.result import LayerResult, NetworkResult
 from archsim.version import VERSION
@@ -46,8 +46,8 @@ def simulate(  # noqa: PLR0913
     tilings: by layer name, where the automatic one is not wanted; of cores that are walked by
     tiles.
     chain: of a sparse machine, ofmaps stay for the next layer where they can, and are pooled in
-    the PEs where the network says so (`archsim.sparse_simulation`).
-    Raises `InputError` for what the machine cannot do (`archsim.machine_model`): a layer that fits
+    the PEs where the network says so (`archsim.machines.scnn.simulation`).
+    Raises `InputError` for what the machine cannot do (`archsim.machine.model`): a layer that fits
     in no tiling, an option that it does not have; for operands that are not of the layer's shapes
     or do not fit the design's widths, and for unknown names; `WorkloadError` for an unknown
     network.

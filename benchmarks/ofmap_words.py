@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from math import ceil
 
-from archsim.core import commands as cmd
-from archsim.core.core_design import CoreDesign
-from archsim.core.walk import walk_layer
-from archsim.designs.registry import load_design
-from archsim.designs.vsq import Vsq
 from archsim.errors import InputError
-from archsim.tile_timing import plan_tiling
+from archsim.machine.registry import load_design
+from archsim.machines.vsq.design import Vsq
+from archsim.tiled import commands as cmd
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.timing import plan_tiling
+from archsim.tiled.walk import walk_layer
 from workloads.builtin import builtin, networks
 from workloads.layers import Conv2d, MatMul
 

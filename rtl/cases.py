@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from archsim.core.design import Design
+from archsim.machine.design import Design
 from archsim.numbers import IntArray
 from rtl.conformance import Case
 from rtl.registry import verification_of

@@ -13,9 +13,9 @@ from amaranth.back.verilog import (
     _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
 )
 
-from archsim.core.design import Design
-from archsim.designs.registry import design_name, design_record
 from archsim.errors import InputError
+from archsim.machine.design import Design
+from archsim.machine.registry import design_name, design_record
 from archsim.ports import Port
 from archsim.version import VERSION
 from rtl.hierarchy import Library, sharing

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from archsim.core.core_design import CoreDesign
 from archsim.numbers import IntArray
 from archsim.ports import Transfers
-from archsim.trace import PORTS, Answer
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.trace import PORTS, Answer
 from rtl.conformance import Case
 from rtl.tile_conformance import TileCase
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from amaranth.lib import wiring
 
-from archsim.core.design import Design
 from archsim.errors import InputError, require_within
+from archsim.machine.design import Design
 from archsim.plugins import needed, plugins
 from rtl.verification import Verification
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from archsim.core.design import Design
+from archsim.machine.design import Design
 from rtl.benches.bench import Bench, Outcome
 from rtl.conformance import Runner
 from rtl.registry import core_of

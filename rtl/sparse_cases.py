@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError, require
+from archsim.machines.scnn.answer import SparseAnswer
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.layer import layer_values
+from archsim.machines.scnn.words import LayerRun, PassWords, pass_words, word_counts
 from archsim.numbers import IntArray
-from archsim.sparse.answer import SparseAnswer
-from archsim.sparse.layer import layer_values
-from archsim.sparse.words import LayerRun, PassWords, pass_words, word_counts
 from rtl.cases import Draw
 from rtl.scnn import core_members
 from rtl.sparse_conformance import SparseCase

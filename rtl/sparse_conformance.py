@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn.answer import SparseAnswer, sparse_answer
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import LayerRun, PassWords, pass_words
 from archsim.numbers import IntArray
-from archsim.sparse.answer import SparseAnswer, sparse_answer
-from archsim.sparse.words import LayerRun, PassWords, pass_words
 from rtl.conformance import Case
 from rtl.scnn import counts_of
 
@@ -22,8 +22,8 @@ class SparseCase(Case):
     """Layers with their operands on a design, one after the other from a reset on.
 
     idle: by port, idle cycles of the memory side before each word of all passes, [words]
-    (`archsim.sparse.answer.sparse_answer`); ports left out never wait; None: the design's own
-    off-chip memory serves them.
+    (`archsim.machines.scnn.answer.sparse_answer`); ports left out never wait; None: the design's
+    own off-chip memory serves them.
     """
 
     design: Scnn
@@ -33,7 +33,7 @@ class SparseCase(Case):
 
     @cached_property
     def passes(self) -> list[PassWords]:
-        """All passes; raises `InputError` as `archsim.sparse.words.pass_words`."""
+        """All passes; raises `InputError` as `archsim.machines.scnn.words.pass_words`."""
         return pass_words(self.design, self.runs)
 
     @property

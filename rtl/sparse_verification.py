@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from archsim.designs.scnn import Scnn
-from archsim.machine_model import MatrixLayer
-from archsim.sparse.words import LayerRun
+from archsim.machine.model import MatrixLayer
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import LayerRun
 from rtl.conformance import Case
 from rtl.scnn import core_members
 from rtl.sparse_cases import random_sparse_case

@@ -1,10 +1,10 @@
-"""The systolic core in Amaranth: the twin of `archsim.designs.systolic`."""
+"""The systolic core in Amaranth: the twin of `archsim.machines.systolic.design`."""
 
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal, Value
 
-from archsim.designs.systolic import Systolic
+from archsim.machines.systolic.design import Systolic
 from rtl.core.array import AccumulatingArray, StationaryArray
 from rtl.core.machine import Core
 from rtl.core.tokens import MovingTokens

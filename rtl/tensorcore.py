@@ -1,10 +1,10 @@
-"""The tensor core's core in Amaranth: the twin of `archsim.designs.tensorcore`."""
+"""The tensor core's core in Amaranth: the twin of `archsim.machines.tensorcore.design`."""
 
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Value
 
-from archsim.designs.tensorcore import TensorCore
+from archsim.machines.tensorcore.design import TensorCore
 from rtl.core.float_accumulators import FloatAccumulators
 from rtl.core.float_output import FloatOutputStage
 from rtl.core.machine import Core

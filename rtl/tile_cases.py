@@ -5,16 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from archsim.core import machine as mc
-from archsim.core.core_design import CoreDesign
-from archsim.core.numerics import Drawing
-from archsim.core.problem import Problem, Tiling
-from archsim.core.walk import walk_layer
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
+from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import AnyIntArray, ceil_div
-from archsim.tile_timing import plan_tiling
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.timing import plan_tiling
+from archsim.tiled.trace import PORTS
+from archsim.tiled.walk import walk_layer
 from archsim.timing import Service
-from archsim.trace import PORTS
 from rtl.cases import Draw
 from rtl.layer_sequence import SequenceCase
 from rtl.tile_conformance import TileCase
@@ -166,7 +166,7 @@ def random_services(draw: Draw, counts: dict[str, int], columns: int) -> tuple[S
 
 def port_counts(design: CoreDesign, problem: Problem, tiling: Tiling) -> dict[str, int]:
     """Words that cross each port."""
-    from archsim.core import commands as cmd
+    from archsim.tiled import commands as cmd
 
     tiles = walk_layer(problem, tiling, design.machine)
     return {

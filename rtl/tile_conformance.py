@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from archsim.core.core_design import CoreDesign
-from archsim.core.problem import Tiling
+from archsim.layer.problem import Tiling
 from archsim.numbers import IntArray
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.trace import PORTS, Answer, answer
 from archsim.timing import Service
-from archsim.trace import PORTS, Answer, answer
 from rtl.conformance import Case
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
@@ -22,7 +22,8 @@ SETTLING_CYCLES = 32
 class TileCase(Case):
     """A layer in a tiling on a design, and how the memory side serves each port.
 
-    services: in the order of `archsim.trace.PORTS`; None: of the design's own off-chip memory.
+    services: in the order of `archsim.tiled.trace.PORTS`; None: of the design's own off-chip
+    memory.
     """
 
     design: CoreDesign
@@ -49,7 +50,7 @@ class TileCase(Case):
         return self.design.result_latency_cycles + SETTLING_CYCLES
 
     def answer(self) -> Answer:
-        """What the model says; raises `InputError` as `archsim.trace.answer`."""
+        """What the model says; raises `InputError` as `archsim.tiled.trace.answer`."""
         return answer(self.design, self.layer, self.tiling, self.operands, self.services)
 
     def gaps(self, expected: Any) -> Mapping[str, IntArray]:

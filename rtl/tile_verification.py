@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from archsim.core.core_design import CoreDesign
-from archsim.machine_model import MatrixLayer
-from archsim.tile_timing import plan_tiling
+from archsim.machine.model import MatrixLayer
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.timing import plan_tiling
 from rtl.conformance import Case
 from rtl.tile_cases import random_core_case
 from rtl.tile_conformance import TileCase, free_services

@@ -14,7 +14,7 @@ so that cases are imported only where some are drawn.
 from abc import ABC, abstractmethod
 from typing import Any
 
-from archsim.machine_model import MatrixLayer
+from archsim.machine.model import MatrixLayer
 from rtl.conformance import Case
 from workloads.layers import MatMul
 

@@ -1,10 +1,10 @@
-"""The vector MAC core with per-vector scales in Amaranth: the twin of `archsim.designs.vsq`."""
+"""The vector MAC core with per-vector scales in Amaranth, twin of `archsim.machines.vsq.design`."""
 
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal, Value, signed
 
-from archsim.designs.vsq import Vsq
+from archsim.machines.vsq.design import Vsq
 from rtl.core.machine import Core
 from rtl.core.memory import made_of
 from rtl.core.tokens import SlotTokens

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from archsim.array_files import load_npz
-from archsim.core.numerics import Drawing, Intake
 from archsim.errors import InputError, nearest, require, require_seed
+from archsim.layer.intake import Drawing, Intake
 from archsim.simulate import Source
 from workloads.builtin import builtin, networks
 from workloads.layers import Conv2d, MatMul, Network

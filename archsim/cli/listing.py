@@ -29,7 +29,7 @@ NUMBERS = ("clock_mhz", "matrix_layers", "gmacs", "node_nm", "voltage_v")
 
 
 def _designs() -> list[dict[str, Any]]:
-    from archsim.designs.registry import design_record, registered
+    from archsim.machine.registry import design_record, registered
 
     return [
         {

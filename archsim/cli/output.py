@@ -66,8 +66,8 @@ def announce_compilation(*, quiet: bool = False) -> None:
 
     Of those that every run needs it says so wherever stderr goes, of others where it is a terminal.
     """
-    from archsim.core.choice import TIMING
     from archsim.kernels import announce_to, not_compiled
+    from archsim.tiled.choice import TIMING
 
     names = [name.rpartition(".")[2] for name in not_compiled(TIMING)]
     if names and not quiet:

@@ -33,19 +33,19 @@ from archsim.cli.options import (
     WorkloadName,
 )
 from archsim.cli.output import announce_compilation, output_console, phase, progress_bar
-from archsim.core.problem import Tiling
-from archsim.designs.registry import load_design, with_settings
 from archsim.energy import DEFAULT_TECHNOLOGY, EnergyAccount
 from archsim.errors import InputError, nearest, require
 from archsim.files import require_new
-from archsim.machine_model import MachineModel
+from archsim.layer.problem import Tiling
+from archsim.machine.model import MachineModel
+from archsim.machine.registry import load_design, with_settings
 from archsim.result import NetworkResult
 from archsim.simulate import simulate
 from energy_models.reading import load_toml
 from workloads.layers import Network
 
 if TYPE_CHECKING:
-    from archsim.over_time import OverTime
+    from archsim.machine.over_time import OverTime
 
 
 def load_tilings(path: Path | None) -> dict[str, Tiling]:

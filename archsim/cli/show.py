@@ -34,7 +34,7 @@ def show(
         require(not settings, "--set changes designs; edit a technology's file")
         print(technology_toml(design), end="")
         return
-    from archsim.designs.registry import design_toml, load_design, registered_names, with_settings
+    from archsim.machine.registry import design_toml, load_design, registered_names, with_settings
 
     if design not in registered_names() and not design.endswith(".toml"):
         _show_workload(design, settings, wide=wide)
@@ -44,7 +44,7 @@ def show(
 
 def _show_workload(name: str, settings: list[str] | None, *, wide: bool) -> None:
     """Its layers.  Raises `InputError` for a name that is of nothing that could be shown."""
-    from archsim.designs.registry import registered_names
+    from archsim.machine.registry import registered_names
     from energy_models.technology import technologies
     from workloads.named import network_named, network_names
 

@@ -32,9 +32,9 @@ from archsim.cli.options import (
 from archsim.cli.output import announce_compilation, output_console, progress_bar
 from archsim.cli.run import load_tilings
 from archsim.cli.traced_run import TracedRun
-from archsim.designs.registry import load_design, with_settings
 from archsim.errors import InputError, nearest, require
 from archsim.files import require_new
+from archsim.machine.registry import load_design, with_settings
 from workloads.layers import Network
 
 

@@ -10,11 +10,11 @@ from typing import Any
 from rich.progress import Progress
 
 from archsim.chrome_trace import write_chrome_trace
-from archsim.core.problem import Tiling
-from archsim.designs.registry import design_name
 from archsim.files import new_file
-from archsim.interval import LAYERS, Interval, Track
-from archsim.machine_model import Answer, MachineModel, MatrixLayer, Options
+from archsim.layer.problem import Tiling
+from archsim.machine.interval import LAYERS, Interval, Track
+from archsim.machine.model import Answer, MachineModel, MatrixLayer, Options
+from archsim.machine.registry import design_name
 from archsim.simulate import Source, operands_of
 from archsim.waves import Waves
 from workloads.layers import Network

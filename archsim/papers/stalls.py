@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from archsim.core import plan as pn
-from archsim.core.core_design import CoreDesign
-from archsim.core.gaps import NO_GAPS
-from archsim.core.problem import Tiling
-from archsim.core.schedule import schedule
-from archsim.core.traffic import services_of
-from archsim.core.walk import walk_layer
-from archsim.tile_timing import plan_tiling, time_layer
+from archsim.layer.problem import Tiling
+from archsim.tiled import plan as pn
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.schedule import schedule
+from archsim.tiled.timing import plan_tiling, time_layer
+from archsim.tiled.traffic import services_of
+from archsim.tiled.walk import walk_layer
 from workloads.layers import Conv2d, MatMul, Network
 
 

@@ -251,7 +251,7 @@ def _over(values: Values, divisors: Sequence[float | None]) -> Values:
 
 def _macs_per_cycle(record: Mapping[str, Any]) -> int | None:
     """Of a saved design; None where its kind is not known here."""
-    from archsim.designs.registry import design_from_record
+    from archsim.machine.registry import design_from_record
 
     try:
         return design_from_record(dict(record), "design").macs_per_cycle

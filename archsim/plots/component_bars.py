@@ -75,8 +75,8 @@ def memory_traffic(
 
 def network_memory_traffic(result: NetworkResult) -> tuple[MemoryTraffic, ...]:
     """`memory_traffic` of a whole network on its design."""
-    from archsim.designs.registry import design_from_record
     from archsim.energy import action_counts
+    from archsim.machine.registry import design_from_record
 
     design = design_from_record(dict(result.design), result.design_name)
     totals: dict[str, float] = {}

@@ -10,11 +10,10 @@ import typer
 
 from archsim.cli.options import AsJson, DesignName, Settings
 from archsim.cli.output import output_console, progress_bar
-from archsim.core.design import Design
-from archsim.core.integer_numerics import IntegerIntake
-from archsim.core.numerics import Drawing
-from archsim.designs.registry import load_design, with_settings
 from archsim.errors import InputError, nearest, require
+from archsim.layer.intake import Drawing, IntegerIntake
+from archsim.machine.design import Design
+from archsim.machine.registry import load_design, with_settings
 from energy_models.errors import EnergyError
 from rtl.toolchain import ToolchainError
 from workloads.layers import Conv2d, MatMul

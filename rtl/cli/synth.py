@@ -8,9 +8,9 @@ import typer
 
 from archsim.cli.options import AsJson, DesignName, Force, Settings
 from archsim.cli.output import output_console, progress_bar
-from archsim.designs.registry import load_design, with_settings
 from archsim.errors import require
 from archsim.files import new_folder, require_new
+from archsim.machine.registry import load_design, with_settings
 from energy_models.errors import EnergyError
 from rtl.synthesis.result import Synthesis, Target
 from rtl.toolchain import ToolchainError

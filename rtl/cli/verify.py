@@ -13,10 +13,10 @@ import typer
 
 from archsim.cli.options import DesignName, Force, Settings
 from archsim.cli.output import phase, progress_bar
-from archsim.core.design import Design
-from archsim.designs.registry import design_name, load_design, with_settings
 from archsim.errors import require, require_seed, require_within
 from archsim.files import new_folder, require_new
+from archsim.machine.design import Design
+from archsim.machine.registry import design_name, load_design, with_settings
 from rtl.toolchain import ToolchainError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse.scnn_command import COORDINATE_BITS
+from archsim.machines.scnn.command import COORDINATE_BITS
+from archsim.machines.scnn.design import Scnn
 from rtl.core.scnn_banks import occupied_layout
 from rtl.core.scnn_layouts import (
     PLACE_BITS,

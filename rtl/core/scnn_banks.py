@@ -4,7 +4,7 @@ from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn.design import Scnn
 from rtl.core.memory import bank_of
 from rtl.core.one_hot import chosen
 from rtl.core.scnn_layouts import accumulator_address_bits, bank_bits

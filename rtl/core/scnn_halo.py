@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse.scnn_command import COORDINATE_BITS
+from archsim.machines.scnn.command import COORDINATE_BITS
+from archsim.machines.scnn.design import Scnn
 from rtl.core.one_hot import chosen
 from rtl.core.scnn_banks import drain_layout
 from rtl.core.scnn_copies import received_place, sent_place

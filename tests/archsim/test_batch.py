@@ -10,20 +10,20 @@ import systolic_designs
 import tensorcore_designs
 import vsq_designs
 
-from archsim.core import problem as pb
-from archsim.core.choice import MOST_TILES, choose_mapping, choose_tiling, find_tiling
-from archsim.core.core_design import CoreDesign
-from archsim.core.problem import Tiling
-from archsim.core.side_by_side import block_problem
-from archsim.core.summary import count_cycles
-from archsim.core.traffic import port_bytes
-from archsim.core.walk import walk
-from archsim.designs.registry import load_design
-from archsim.designs.systolic import CLOUD_128, DATAFLOWS, EDGE_16, Systolic
+from archsim.layer import problem as pb
+from archsim.layer.problem import Tiling
+from archsim.machine.registry import load_design
+from archsim.machines.systolic.design import CLOUD_128, DATAFLOWS, EDGE_16, Systolic
 from archsim.memory import OffChip
 from archsim.numbers import IntArray
 from archsim.simulate import simulate
-from archsim.tile_timing import time_layer
+from archsim.tiled.choice import MOST_TILES, choose_mapping, choose_tiling, find_tiling
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.side_by_side import block_problem
+from archsim.tiled.summary import count_cycles
+from archsim.tiled.timing import time_layer
+from archsim.tiled.traffic import port_bytes
+from archsim.tiled.walk import walk
 from rtl.cases import Draw
 from workloads.builtin import builtin, networks
 from workloads.layers import Conv2d, MatMul, Network

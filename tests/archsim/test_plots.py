@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from archsim import EDGE_16, NetworkResult, simulate
-from archsim.core.causes import CAUSES
+from archsim.causes import CAUSES
 from archsim.plots import CAUSE_COLOURS, PORT_COLOURS
 from archsim.result import TRAFFIC
 from workloads.builtin import builtin

@@ -12,8 +12,8 @@ import pytest
 from command_line import Call, good, refused
 from plugin_packages import EXAMPLE, archsim_with, example_entries, installed
 
-from archsim.core.numerics import Drawing
-from archsim.designs.systolic import EDGE_16
+from archsim.layer.intake import Drawing
+from archsim.machines.systolic.design import EDGE_16
 from archsim.numbers import IntArray
 from archsim.simulate import simulate, simulate_many
 from workloads.layers import Conv2d, MatMul, Network
@@ -37,7 +37,7 @@ BROKEN = {
 }
 
 HALF = """
-from archsim.machine_model import MachineModel
+from archsim.machine.model import MachineModel
 from dot_unit.design import DotUnit
 
 class HalfModel(MachineModel):
@@ -115,7 +115,7 @@ def test_a_kind_keeps_its_class(tmp_path: Path) -> None:
     assert "rows = 4" in said.out
     assert said.err == (
         "archsim: warning: twin of half_machine: designs of kind 'systolic' are those of "
-        "archsim.designs.systolic\n"
+        "archsim.machines.systolic.design\n"
     )
 
 
@@ -133,7 +133,7 @@ def test_broken_packages_are_named_and_left_out(tmp_path: Path) -> None:
         said.err.splitlines(),
         (
             ("commands", "run", f"{taken}.cli.run:register of package archsim"),
-            ("designs", "edge-16", f"{taken}.designs.systolic:EDGE_16 of package archsim"),
+            ("designs", "edge-16", f"{taken}.machines.systolic.design:EDGE_16 of package archsim"),
             ("designs", "gone", "ModuleNotFoundError: No module named 'nowhere'"),
             ("designs", "half", f"{half} answer, ports, tracks"),
             ("designs", "leaves", "SystemExit: 3"),

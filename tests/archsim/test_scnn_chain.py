@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from archsim.core.problem import problem_of
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
-from archsim.sparse.accounting import bytes_of
-from archsim.sparse.chain import can_stay, chain_timing
-from archsim.sparse.layer import Layer, ScnnTiming, layer_timing
-from archsim.sparse.mapping import Mapping, map_plane
+from archsim.layer.problem import problem_of
+from archsim.machines.scnn.accounting import bytes_of
+from archsim.machines.scnn.chain import can_stay, chain_timing
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.layer import Layer, ScnnTiming, layer_timing
+from archsim.machines.scnn.mapping import Mapping, map_plane
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
 

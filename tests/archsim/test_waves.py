@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from vcd.reader import TokenKind, tokenize
 
 from archsim.cli import main as command_line
-from archsim.designs.systolic import DATAFLOWS, EDGE_16, Systolic
+from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.ports import Port, PortAnswer, Transfers
-from archsim.tile_timing import time_layer
+from archsim.tiled.timing import time_layer
 from archsim.wave_clock import FIRST_EDGE, WaveClock
 from archsim.waves import Waves
 from rtl.benches.bench import RESET_CYCLES

@@ -70,7 +70,7 @@ class Subject:
     seed: int = 0
 
     def load(self) -> Any:
-        from archsim.designs.registry import load_design, with_settings
+        from archsim.machine.registry import load_design, with_settings
 
         return with_settings(load_design(self.design), list(self.settings))
 

@@ -10,10 +10,10 @@ import pytest
 from composed_memories import Late, Stuck, Voted, installed
 
 from archsim.codecs.boveda import encode
-from archsim.designs.registry import design_from_record, design_record, with_settings
-from archsim.designs.scnn import SCNN_ISCA17
-from archsim.designs.systolic import EDGE_16, Systolic
 from archsim.errors import InputError
+from archsim.machine.registry import design_from_record, design_record, with_settings
+from archsim.machines.scnn.design import SCNN_ISCA17
+from archsim.machines.systolic.design import EDGE_16, Systolic
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memory import Plain, PlainStream, Use

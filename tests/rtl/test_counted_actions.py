@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from archsim.designs.registry import load_design, with_settings
 from archsim.energy import action_counts
+from archsim.machine.registry import load_design, with_settings
 from archsim.result import Actions, LayerResult
 from energy_models.component import Component
 from rtl.cases import random_case

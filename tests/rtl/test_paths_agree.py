@@ -18,14 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archsim import simulate, simulate_many
-from archsim.core.core_design import CoreDesign
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
+from archsim.machines.scnn.chain import chain_timing
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.layer import layer_timing
 from archsim.memory import OffChip
 from archsim.result import LayerResult
-from archsim.sparse.chain import chain_timing
-from archsim.sparse.layer import layer_timing
-from archsim.trace import answer
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.trace import answer
 from rtl.cases import Draw
 from rtl.sparse_cases import random_layer as sparse_layer
 from rtl.tile_cases import random_layer, random_operands

@@ -25,7 +25,7 @@ from unit_proofs import (
 
 from archsim.codecs.vector_output import VectorOutput
 from archsim.codecs.vsquant import VectorFormat
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn.design import Scnn
 from rtl.core import (
     credits,
     float_round,

@@ -16,8 +16,8 @@ from scnn_copies import Copies
 from scnn_lists import Pe, Vector, Window, ceil, make_list, power, side_of, words
 from scnn_outputs import Outputs
 
-from archsim.core.problem import Problem
-from archsim.designs.scnn import Scnn
+from archsim.layer.problem import Problem
+from archsim.machines.scnn.design import Scnn
 
 Array = npt.NDArray[Any]
 LATENCY = 3

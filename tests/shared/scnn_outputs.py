@@ -7,8 +7,8 @@ from typing import Any
 import numpy.typing as npt
 from scnn_lists import Pe, Side, Vector, make_list, power
 
-from archsim.core.problem import Problem
-from archsim.designs.scnn import Scnn
+from archsim.layer.problem import Problem
+from archsim.machines.scnn.design import Scnn
 
 
 def cells_of(values: list[int], width: int, pitch: int) -> list[tuple[int, int, Any]]:

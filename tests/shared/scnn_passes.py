@@ -11,15 +11,15 @@ from scnn_lists import Vector, words
 from scnn_oracle import Oracle
 from scnn_strips import first_outputs, windows_in
 
-from archsim.core import layout
-from archsim.core.problem import problem_of
-from archsim.designs.scnn import Scnn
 from archsim.errors import require
+from archsim.layer import layout
+from archsim.layer.problem import problem_of
+from archsim.machines.scnn.answer import SparseAnswer
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.layer import layer_values
+from archsim.machines.scnn.words import PORTS, LayerRun, PassWords, word_counts
 from archsim.numbers import IntArray
 from archsim.ports import Transfers
-from archsim.sparse.answer import SparseAnswer
-from archsim.sparse.layer import layer_values
-from archsim.sparse.words import PORTS, LayerRun, PassWords, word_counts
 from rtl.sparse_conformance import SparseCase
 from workloads.layers import Conv2d
 from workloads.operands import Operands

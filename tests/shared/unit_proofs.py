@@ -14,7 +14,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 from boveda_proofs import claim
 
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn.design import Scnn
 
 
 class Proof(wiring.Component):
@@ -120,8 +120,8 @@ class CreditsProof(Proof):
         m.d.comb += [
             credits.give.eq(give),
             credits.take.eq(take),
-            Assume(~take | (there > 0)),
-            Assume(~give | take | (there < self.limit)),
+            Assume(~take | (there > 0), "taken"),
+            Assume(~give | take | (there < self.limit), "given"),
             claim(m, "available", credits.available == (there > 0)),
             claim(m, "within", there <= self.limit),
             claim(m, "count", credits.count == there),
@@ -156,8 +156,8 @@ class LoaderProof(Proof):
             loader.word.valid.eq(self.free.word),
             loader.word.payload.eq(self.free.payload),
             loader.free.eq(self.free.given_back),
-            Assume(~self.free.given_back | (filled > 0)),
-            Assume(self.free.words <= self.depth),
+            Assume(~self.free.given_back | (filled > 0), "given_back"),
+            Assume(self.free.words <= self.depth, "words"),
             busy.eq(at < words),
             goes.eq(busy & (filled < 2) & self.free.word),
             last.eq(goes & (at + 1 == words)),
@@ -317,8 +317,8 @@ class PackerProof(Proof):
         row, number = Signal(units * bits), Signal(range(units + 1))
         free = self.free
         m.d.comb += [
-            Assume(~(free.take & free.flush)),
-            Assume(free.number <= units),
+            Assume(~(free.take & free.flush), "one"),
+            Assume(free.number <= units, "number"),
             place.units.eq(free.number),
             place.take.eq(free.take),
             place.flush.eq(free.flush),
@@ -396,7 +396,7 @@ class ArbiterProof(Proof):
             unit.rows.eq(free.rows),
             unit.columns.eq(free.columns),
             unit.active.eq(free.active),
-            Assume(~kept | ((held == before) & free.active)),
+            Assume(~kept | ((held == before) & free.active), "stays"),
         ]
         left, fresh = Signal(products), Signal(init=1)
         waits = Signal(products)
@@ -434,11 +434,11 @@ class ArbiterProof(Proof):
         parts: list[Value] = [waits[n] & (bank[n] == bank[number]) for n in range(number)]
         if queue > 1:
             taken = [unit.occupied[b] for b in range(banks)]
-            m.d.comb += [Assume(((one + 1) & one) == 0) for one in (taken if number == 0 else [])]
+            m.d.comb += [
+                Assume(((one + 1) & one) == 0, "first") for one in (taken if number == 0 else [])
+            ]
             mine = Array(taken)[bank[number]]
             parts += [mine[n] for n in range(queue - 1)]
-            if number == 0:
-                m.d.comb += Cat(*taken).eq(self.free.occupied)
         ahead = together(m, f"ahead_{number}", parts)
         goes = waits[number] & (ahead < queue)
         place = Mux(unit.active & goes, (1 << ahead[:4])[:queue], 0)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from archsim.core import commands as cmd
-from archsim.core import machine as mc
 from archsim.memories.boveda.ifmap_walk import walk_ifmap
 from archsim.memories.boveda.places import walk_weights
 from archsim.numbers import IntArray
+from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
 
 if TYPE_CHECKING:
     from archsim.memories.boveda.tiles import StoredTiles

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from archsim.codecs.boveda_format import Bytes
-from archsim.core import commands as cmd
 from archsim.errors import InputError
 from archsim.memories.boveda.places import Places, Stored, fill_directory, place_words
 from archsim.memories.boveda.rows import row_actions
@@ -16,6 +15,7 @@ from archsim.memories.boveda.store import Store
 from archsim.memories.boveda.widths import tile_widths
 from archsim.memory.tile_store import WalkedOperand
 from archsim.numbers import IntArray
+from archsim.tiled import commands as cmd
 
 _PLACES = {
     "ifmap": (

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from archsim.core.numerics import Drawing
-from archsim.machine_model import MatrixLayer
+from archsim.layer.intake import Drawing
+from archsim.machine.model import MatrixLayer
 from archsim.numbers import IntArray
 from dot_unit.core import COUNTERS
 from dot_unit.design import DotUnit

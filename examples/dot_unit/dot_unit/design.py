@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from archsim.core.design import Design
-from archsim.core.integer_numerics import IntegerIntake
 from archsim.errors import require, require_clock, require_positive, require_within
+from archsim.layer.intake import IntegerIntake
+from archsim.machine.design import Design
 from archsim.memory import OffChip
 from archsim.ports import Port
 from energy_models.component import Component

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from archsim.core.causes import CAUSES
+from archsim.causes import CAUSES
 from archsim.errors import InputError
-from archsim.interval import ARRAY, LAYERS, Interval, Track
-from archsim.machine_model import Answer, MachineModel, MatrixLayer, OperandsOf, Options
+from archsim.machine.interval import ARRAY, LAYERS, Interval, Track
+from archsim.machine.model import Answer, MachineModel, MatrixLayer, OperandsOf, Options
 from archsim.numbers import IntArray, wrap
 from archsim.ports import Port, Transfers
 from archsim.result import Actions, LayerResult
