@@ -144,7 +144,7 @@ def _output_tiles(
 ) -> Iterator[list[tuple[TileCommand[int], Part]]]:
     """The tiles of each output tile, channels in order, with what is read for them."""
     output: list[tuple[TileCommand[int], Part]] = []
-    halves: dict[str, int] = {name: 0 for name in OPERANDS}
+    halves: dict[str, int] = dict.fromkeys(OPERANDS, 0)
     read: dict[str, IntArray] = {}
     for tile in tiles:
         for name in OPERANDS:
