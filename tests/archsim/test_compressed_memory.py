@@ -156,9 +156,8 @@ def test_every_tile_fits_and_no_word_is_forgotten(dataflow: Any) -> None:
     tiling, found = fit_tiling("c", design, problem, numerics.stored(CONV, operands), sure)
     tiles = walk(problem.vector(), tiling.vector(), design.machine)
 
-    words = numerics.words(
-        TiledLayer(layer=CONV, problem=problem, tiling=tiling, tiles=tiles), operands
-    )
+    tiled = TiledLayer(layer=CONV, problem=problem, tiling=tiling, tiles=tiles)
+    words = layer_words(design, tiled, operands)
     for name, load, size in (
         ("ifmap", cmd.LOAD_IFMAP, cmd.IFMAP_WORDS), ("weight", cmd.LOAD_WEIGHT, cmd.WEIGHT_WORDS),
     ):  # fmt: skip
