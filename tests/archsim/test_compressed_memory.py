@@ -26,6 +26,7 @@ from archsim.tiled import plan as pn
 from archsim.tiled.choice import find_tiling
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.layer_values import layer_words
 from archsim.tiled.numerics import TiledLayer
 from archsim.tiled.operand_fit import fit_tiling, stored_tiles
 from archsim.tiled.schedule import schedule
