@@ -25,6 +25,7 @@ from archsim.tiled.actions import ACTIONS
 from archsim.tiled.layer_command import LAYER_FIELDS
 from archsim.tiled.numerics import Numerics
 from archsim.tiled.pe_array import PeArray
+from archsim.tiled.tiling_file import TILINGS
 from energy_models.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class CoreDesign(Design):
     bias_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
     off_chip: OffChip = field(default_factory=OffChip)
     clock_hz: float = 500e6
+
+    options = (TILINGS,)
 
     operands_as_is: ClassVar[str] = ""
     """Why words of operands must be stored as they are; empty where each lane is one value."""

@@ -23,6 +23,7 @@ from archsim.errors import (
 )
 from archsim.layer.intake import IntegerIntake
 from archsim.machine.design import Design
+from archsim.machine.option import Option
 from archsim.memory import Bank, OffChip, PlainBank, PlainStream, StreamMemory, StreamUse, Use
 
 if TYPE_CHECKING:
@@ -40,6 +41,12 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "group_rule": ("accumulators", "dnnsim"),
     "sparsity": ("both", "weights", "activations"),
 }
+
+CHAIN = Option(
+    name="chain",
+    says="ofmaps stay for the next layer where they can",
+    more="and are pooled in the PEs where the network says so",
+)
 
 UNLIMITED = OffChip()
 PLAIN = PlainStream()
@@ -117,6 +124,7 @@ class Scnn(Design):
     off_chip: OffChip = UNLIMITED
 
     kind: ClassVar[str] = "scnn"
+    options = (CHAIN,)
 
     def __post_init__(self) -> None:
         sizes = (
