@@ -50,12 +50,14 @@ def _designs() -> list[dict[str, Any]]:
 
 
 def _workloads() -> list[dict[str, Any]]:
-    from workloads.builtin import builtin, networks
+    from workloads.builtin import networks
+    from workloads.language.shipped import language_models
+    from workloads.named import network_named
     from workloads.packaged import packaged, packaged_names
 
     rows: list[dict[str, Any]] = []
-    for name in networks():
-        network = builtin(name)
+    for name in (*networks(), *language_models()):
+        network = network_named(name)
         rows.append(
             {
                 "name": name,

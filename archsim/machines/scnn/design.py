@@ -50,6 +50,9 @@ CHAIN = Option(
 
 UNLIMITED = OffChip()
 PLAIN = PlainStream()
+LISTS = "a value that is read otherwise would change lists, and with them cycles"
+"""Why memories must give back what was written."""
+
 PLAIN_BANK = PlainBank()
 
 MOST_BANKS = 1 << 15
@@ -158,6 +161,9 @@ class Scnn(Design):
                 f"not {getattr(self, name)} bytes",
             )
         self.activation_memory.check_vector(self.ifmap_lanes, self.operand_bits)
+        for name in ("activation", "weight", "accumulator"):
+            kind = getattr(self, f"{name}_memory")
+            require(kind.exact, f"{name}_memory must be exact, not {kind.kind}: {LISTS}")
         for memory in ("weight", "accumulator"):
             use = self.use(memory)
             try:
