@@ -8,7 +8,7 @@ class MyCore(DesignComponent):
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from archsim.errors import InputError
@@ -17,8 +17,11 @@ from archsim.machine.layer_machine import LayerAnswer
 from archsim.machine.model import MatrixLayer
 from archsim.machine.option import Options
 from archsim.numbers import IntArray
-from rtl.cases import Draw
 from rtl.conformance import Case
+from rtl.coverage.aims import Aim
+from rtl.coverage.integer_bins import EDGES
+from rtl.coverage.shrink import cut_gaps, smaller_gaps, smaller_pieces
+from rtl.draw import Draw
 from rtl.verification import Verification
 from workloads.layers import Conv2d, MatMul
 
@@ -68,6 +71,19 @@ class LayerCase(Case):
             options=self.options,
             gaps=self.idle,
         )
+
+    def waiting(self, gaps: Mapping[str, IntArray]) -> "LayerCase":
+        return replace(self, idle=gaps)
+
+    def smaller(self) -> list[Case]:
+        """Fewer stalls; half of the layer."""
+        cut: list[Case] = []
+        for layer, operands in smaller_pieces(self.layer, self.operands):
+            free = replace(self, layer=layer, operands=operands, idle={})
+            counts = free.answer().counts
+            idle = {port: cut_gaps(own, counts[port]) for port, own in self.idle.items()}
+            cut.append(replace(free, idle=idle))
+        return [*(self.waiting(fewer) for fewer in smaller_gaps(dict(self.idle))), *cut]
 
     def gaps(self, expected: Any) -> Mapping[str, IntArray]:
         return {port: expected.waits(port) for port in expected.counts}
@@ -126,6 +142,24 @@ class LayerVerification(Verification):
             idle={port: draw.gaps(count) for port, count in counts.items()},
             label=f"seed {seed} case {number}",
         )
+
+    def aims(self, design: Any) -> Mapping[str, Aim]:
+        return {**super().aims(design), EDGES: self._edges}
+
+    def _edges(self, draw: Draw, design: Any, longest_words: int) -> LayerCase:
+        """A product whose every value is at an end of its width."""
+        layer = MatMul(
+            name="edges", m=3, n=3, k=draw.whole(1, 2 * design.macs_per_cycle), shared_weight=False
+        )
+        operands = design.intake.synthetic(layer, Drawing())
+        low = -(1 << (design.intake.source_bits - 1))
+        ends = {
+            name: draw.rng.choice([low, low, -1 - low], getattr(operands, name).shape).astype(
+                getattr(operands, name).dtype
+            )
+            for name in ("ifmap", "weight")
+        }
+        return self.layer_case(design, layer, replace(operands, **ends))
 
     def layer_case(self, design: Any, layer: MatrixLayer, operands: Any) -> LayerCase:
         return self._case(design=design, layer=layer, operands=operands)

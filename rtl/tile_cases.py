@@ -16,7 +16,7 @@ from archsim.tiled.timing import plan_tiling
 from archsim.tiled.trace import PORTS
 from archsim.tiled.walk import walk_layer
 from archsim.timing import Service
-from rtl.cases import Draw
+from rtl.draw import Draw
 from rtl.layer_sequence import SequenceCase
 from rtl.tile_conformance import TileCase
 from workloads.layers import Conv2d, MatMul
