@@ -144,7 +144,7 @@ def _empty_and_dense(draw: Draw, design: Scnn, longest_words: int) -> SparseCase
         name="densities",
         channels=draw.whole(1, 2),
         filters=together,
-        ifmap_height=2 * design.grid_rows,
+        ifmap_height=max(3, 2 * design.grid_rows),
         ifmap_width=apart * design.grid_columns,
         kernel_height=draw.whole(2, 3),
         kernel_width=2,

@@ -6,6 +6,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -78,19 +79,52 @@ def mutated_side(module: str, side: str) -> bool:
     return within(module, MODEL) and not within(module, LEFT_OUT)
 
 
-def all_mutants(run: Callable[[], object], side: str) -> list[Mutant]:
-    """All mutants of the lines that `run` runs through, module by module."""
+def mutants_run_by(run: Callable[[], object]) -> list[Mutant]:
+    """All mutants of the model's lines that `run` runs through, module by module."""
     names: dict[str, str] = {}
 
     def wanted(file: str) -> bool:
         if file not in names:
             names[file] = module_of(file)
-        return mutated_side(names[file], side)
+        return mutated_side(names[file], "model")
 
     with lines_run(wanted) as lines:
         run()
+    return mutants_of({names[file]: numbers for file, numbers in lines.items()})
+
+
+def mutants_of(lines: dict[str, set[int]]) -> list[Mutant]:
+    """All mutants of these lines of modules."""
     found: list[Mutant] = []
-    for file in sorted(lines):
-        text = Path(file).read_text(encoding="utf-8")
-        found += mutants(names[file], text, frozenset(lines[file]))
+    for module in sorted(lines):
+        text = source_of(module).read_text(encoding="utf-8")
+        found += mutants(module, text, frozenset(lines[module]))
     return found
+
+
+def source_of(module: str) -> Path:
+    """The file of a module of the project."""
+    file = ROOT / Path(*module.split("."))
+    return file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
+
+
+@cache
+def _lines(module: str) -> list[str]:
+    return source_of(module).read_text(encoding="utf-8").splitlines()
+
+
+def line_of(mutant: Mutant) -> str:
+    """What the line of a fault says, without the white space around it; "" if it is not there."""
+    lines = _lines(mutant.module)
+    return lines[mutant.line - 1].strip() if mutant.line <= len(lines) else ""
+
+
+def column_of(mutant: Mutant) -> int:
+    """Where in its line a fault begins, of what `line_of` says."""
+    data = source_of(mutant.module).read_bytes()
+    begin = data.rfind(b"\n", 0, mutant.begin) + 1
+    return mutant.begin - begin - (len(line := _whole(data, begin)) - len(line.lstrip()))
+
+
+def _whole(data: bytes, begin: int) -> bytes:
+    return data[begin:].split(b"\n", 1)[0]

@@ -1,4 +1,4 @@
-"""A run that a reset ends leaves nothing behind; wires inside are watched, of Verilog as emitted."""
+"""A run that a reset ends leaves nothing behind; wires inside the emitted Verilog are watched."""
 
 from dataclasses import replace
 
