@@ -178,7 +178,7 @@ def _large(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
     planes = [
         Conv2d(
             name="plane",
-            channels=_channels(design, 1),
+            channels=_channels(design, design.ifmap_lanes),
             filters=1,
             ifmap_height=height,
             ifmap_width=width,
@@ -192,11 +192,13 @@ def _large(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
     deep = MatMul(
         name="deep",
         m=draw.whole(1, 2),
-        n=columns * draw.whole(17, 19),
+        n=columns,
         k=_channels(design, draw.whole(65, 70)),
         bias=draw.chance(0.5),
     )
-    layers = [given_case(draw, design, one, whole(design, one)) for one in (*planes, deep)]
+    wide = replace(deep, n=columns * draw.whole(17, 19), k=_channels(design, draw.whole(16, 18)))
+    every = (*planes, deep, wide)
+    layers = [given_case(draw, design, one, whole(design, one)) for one in every]
     return in_a_row(design, layers, longest_words)
 
 

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from archsim.layer.problem import Problem
 from archsim.numbers import IntArray
@@ -28,6 +29,7 @@ FULL = "full memories"
 MOST_FULL_WORDS = 4_096
 """Of a memory that a case may fill."""
 
+Bools = NDArray[np.bool_]
 Part = tuple[TileCase, Answer]
 
 
@@ -40,7 +42,7 @@ def parts(seen: Seen) -> tuple[Part, ...]:
     return ((case, seen.expected),)
 
 
-def _tiles(says: Callable[[IntArray], IntArray]) -> Callable[[Seen], bool]:
+def _tiles(says: Callable[[IntArray], Bools]) -> Callable[[Seen], bool]:
     """Whether some tile of a case is as `says` finds in the command matrix."""
     return lambda seen: any(bool(says(answer.tiles).any()) for _, answer in parts(seen))
 
@@ -102,7 +104,7 @@ def _in_sequence() -> Iterator[Bin]:
 
 
 def _of_tiles(columns: int) -> Iterator[Bin]:
-    def tile(name: str, why: str, says: Callable[[IntArray], IntArray], aim: str = "") -> Bin:
+    def tile(name: str, why: str, says: Callable[[IntArray], Bools], aim: str = "") -> Bin:
         return Bin(name=name, why=why, hit=_tiles(says), aim=aim)
 
     yield tile("sums over several tiles", "partial sums stay", lambda t: its(t).first_k == 0)
@@ -240,41 +242,32 @@ def _queues(decoupled: bool) -> dict[str, str]:
 
 def tile_watches(*, decoupled: bool) -> tuple[Watch, ...]:
     """Queues, and credits for tiles and accumulators."""
-    queues = [
-        Watch(name=name, path=f"{path}.store", wires=("w_rdy", "r_rdy"))
-        for name, path in _queues(decoupled).items()
-    ]
-    both = [
-        Watch(name=f"{name}, both", path=f"{path}.store", wires=("w_en", "r_rdy", "r_en"))
-        for name, path in _queues(decoupled).items()
-    ]
-    credits = [Watch(name=name, path=path, wires=("available",)) for name, path in _CREDITS.items()]
-    return (*queues, *both, *credits)
-
-
-_CREDITS = {
-    "ifmap tiles": "ifmap_tiles",
-    "weight tiles": "weight_tiles",
-    "accumulators": "free_accumulators",
-}
+    queues = _queues(decoupled).items()
+    return (
+        *(Watch(name=name, path=f"{path}.store", wires=("w_rdy", "r_en")) for name, path in queues),
+        *(
+            Watch(name=f"{name}, both", path=f"{path}.store", wires=("w_en", "r_rdy", "r_en"))
+            for name, path in queues
+        ),
+        Watch(name="accumulators", path="free_accumulators", wires=("available",)),
+    )
 
 
 def _inside(*, decoupled: bool) -> Iterator[Bin]:
-    def bit(name: str, what: str, why: str, watch: str, values: tuple[int, ...]) -> Bin:
+    def bit(name: str, why: str, watch: str, values: tuple[int, ...]) -> Bin:
         mask = sum(1 << value for value in values)
         return Bin(
-            name=f"{name} {what}",
+            name=name,
             why=why,
             hit=lambda seen: bool(seen.inside.get(watch, 0) & mask),
             inside=True,
         )
 
     for name in _queues(decoupled):
-        yield bit(name, "full", "a place more or less shows when none is left", name, (0, 2))
-        yield bit(name, "empty", "its reader waits", name, (0, 1))
-        yield bit(name, "filled and emptied at once", "its level stays", f"{name}, both", (7,))
-    for name in _CREDITS:
-        yield bit(name, "run out", "a unit waits for a credit", name, (0,))
+        yield bit(f"{name} full", "a place more or less shows when none is left", name, (0, 2))
+        yield bit(f"{name} full and read", "the place is free a cycle later", name, (2,))
+        yield bit(f"{name} written and read", "its level stays", f"{name}, both", (7,))
+    yield bit("no accumulators free", "the array waits for the output stage", "accumulators", (0,))
 
 
 def tile_bins(design: CoreDesign, filled: Collection[str], *, decoupled: bool) -> Iterator[Bin]:
