@@ -1,6 +1,6 @@
 """The vector MAC core with per-vector scales in Amaranth, twin of `archsim.machines.vsq.design`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Cat, Module, Signal, Value, signed
 
@@ -11,6 +11,9 @@ from rtl.core.tokens import SlotTokens
 from rtl.core.vector_array import VectorArray
 from rtl.core.vector_output_stage import VectorOutputStage
 from rtl.hierarchy import place
+
+if TYPE_CHECKING:
+    from rtl.verification import Verification
 
 
 class VsqCore(Core):
@@ -26,6 +29,13 @@ class VsqCore(Core):
 
     def __init__(self, design: Vsq) -> None:
         super().__init__(design)
+
+    @staticmethod
+    def verification() -> "Verification":
+        """How it is proved (`rtl.verification`)."""
+        from rtl.vsq_verification import VectorVerification
+
+        return VectorVerification()
 
     @property
     def stream_shape(self) -> dict[str, Any]:

@@ -383,7 +383,7 @@ def best_of(found: IntArray) -> int:
 
 def check_tiling(name: str, problem: Problem, machine: IntArray, tiling: Tiling) -> None:
     """Raise `InputError` if a tiling does not fit, naming the scratchpad that is too small."""
-    together = int(machine[mc.OUTPUT_VECTOR])
+    together = mc.machine_record(machine).output_vector
     problem = checked_block(name, problem, together, tiling)
     vector = problem.vector()
     if tiling.filters < problem.filters and tiling.filters % together:

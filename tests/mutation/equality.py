@@ -16,7 +16,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-SECONDS = 60
+SECONDS = 120
+PROCESSOR_SECONDS = 15
 _INIT = re.compile(r"attribute \\init .*\n(?:\s*attribute .*\n)*\s*wire .*")
 _PASSES = """
 import sys
@@ -50,7 +51,8 @@ def shown_equal(name: str, before: Mapping[str, str], after: Mapping[str, str]) 
             "equiv_make gold gate equal", "hierarchy -top equal", "equiv_struct", "opt_clean",
             "equiv_simple", "equiv_induct", "equiv_status -assert",
         ]  # fmt: skip
-        command = [sys.executable, "-c", _PASSES, *steps]
+        limited = ["bash", "-c", f'ulimit -t {PROCESSOR_SECONDS}; exec "$@"', "bash"]
+        command = [*limited, sys.executable, "-c", _PASSES, *steps]
         process = subprocess.Popen(
             command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True,

@@ -20,12 +20,22 @@ FILE = Path(__file__).with_name("equivalent.toml")
 
 @dataclass(frozen=True, kw_only=True)
 class Equivalent:
-    """line: what it says, without the white space around it; change: as `Mutant.change`."""
+    """line: what it says, without the white space around it; change: as `Mutant.change`.
 
-    module: str
-    line: str
+    Without module or line it is of any.  reach: the fault does something, but only with layers that
+    are too large to be a case.
+    """
+
+    module: str = ""
+    line: str = ""
     change: str
+    reach: bool = False
     reason: str
+
+    def is_of(self, mutant: Mutant, text: str) -> bool:
+        """Whether it is of this fault, of a line of this text."""
+        there = (self.module or mutant.module, self.line or text, self.change)
+        return there == (mutant.module, text, mutant.change)
 
 
 @cache
@@ -35,15 +45,12 @@ def equivalents() -> tuple[Equivalent, ...]:
     return tuple(Equivalent(**entry) for entry in entries)
 
 
-def reason_of(mutant: Mutant, text: str) -> str | None:
-    """Why a fault of a line of this text changes nothing; None where that is not said."""
-    fault = (mutant.module, text, mutant.change)
-    return next(
-        (one.reason for one in equivalents() if (one.module, one.line, one.change) == fault), None
-    )
+def reason_of(mutant: Mutant, text: str) -> Equivalent | None:
+    """Why nothing can tell a fault of a line of this text; None where that is not said."""
+    return next((one for one in equivalents() if one.is_of(mutant, text)), None)
 
 
 def of_no_fault(made: Iterable[Mutant]) -> list[Equivalent]:
     """Entries that are of none of these faults."""
-    faults = {(one.module, line_of(one), one.change) for one in made}
-    return [one for one in equivalents() if (one.module, one.line, one.change) not in faults]
+    faults = [(one, line_of(one)) for one in made]
+    return [one for one in equivalents() if not any(one.is_of(*fault) for fault in faults)]

@@ -22,9 +22,10 @@ then run on each faulty design, in Verilog, as a user would run them.
 The sample is drawn line by line, from a fixed seed. A fault counts if hardware can be made with it
 and it changes what that hardware does: those that leave every letter of the Verilog as it was, that
 the solver shows to be without effect (by induction, from any state), or that have a reason in
-`tests/mutation/equivalent.toml`, are listed apart. "By tests": the ones that `verify` lets through,
-but the fast tests of the unit or of its kind of design do not. A fault with which nothing moves any
-more counts as caught only if `verify` itself ends, in bounded time, with a difference.
+`tests/mutation/equivalent.toml`, are listed apart. "Out of reach" are those that only layers too
+large for a case would show, of millions of tiles or words. "By tests": the ones that `verify` lets
+through, but the fast tests of the unit or of its kind of design do not. A fault with which nothing
+moves any more counts as caught only if `verify` itself ends, in bounded time, with a difference.
 
 ```console
 $ python -m tests.mutation systolic --sample 300    # goes on where it was ended
@@ -36,12 +37,13 @@ $ python -m tests.mutation all page                # writes this page
 
 
 def sorted_out(tried: Sequence[Found]) -> dict[str, list[Found]]:
-    """By outcome; survivors with a reason are "equivalent"."""
+    """By outcome; survivors with a reason are "equivalent", or "out of reach"."""
     parts: dict[str, list[Found]] = {}
     for found in tried:
         outcome = str(found.outcome)
-        if outcome in ("survived", "hung") and reason_of(found.mutant, found.text):
-            outcome = "equivalent"
+        reason = reason_of(found.mutant, found.text)
+        if outcome in ("survived", "hung") and reason:
+            outcome = "out of reach" if reason.reach else "equivalent"
         parts.setdefault(outcome, []).append(found)
     return parts
 
@@ -71,8 +73,8 @@ def _counts(part: dict[str, list[Found]], unit: str = "") -> list[int]:
 def _summary(parts: dict[str, dict[str, list[Found]]]) -> str:
     lines = [
         "| design kind | faults that count | caught by `verify` | or by the unit's tests "
-        "| no effect: same Verilog, shown, with a reason | cannot be made |",
-        "|---|---|---|---|---|---|",
+        "| no effect: same Verilog, shown, with a reason | out of reach | cannot be made |",
+        "|---|---|---|---|---|---|---|",
     ]
     for kind, part in parts.items():
         verify, tests, whole = _counts(part)
@@ -80,7 +82,7 @@ def _summary(parts: dict[str, dict[str, list[Found]]]) -> str:
         lines.append(
             f"| {kind} | {whole} | {verify} ({_share(verify, whole)}) "
             f"| {verify + tests} ({_share(verify + tests, whole)}) | {none} "
-            f"| {len(part.get('stillborn', []))} |"
+            f"| {len(part.get('out of reach', []))} | {len(part.get('stillborn', []))} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -114,12 +116,14 @@ def _survivors(part: dict[str, list[Found]]) -> str:
 
 
 def _equivalents(part: dict[str, list[Found]]) -> str:
-    found = part.get("equivalent", [])
+    found = [*part.get("equivalent", []), *part.get("out of reach", [])]
     if not found:
         return ""
-    head = ["Without effect, for the reason given:\n",
+    head = ["Without effect, or out of reach, for the reason given:\n",
             "| where | line | change | reason |", "|---|---|---|---|"]  # fmt: skip
-    return (
-        "\n".join([*head, *(f"{_place(one)} {reason_of(one.mutant, one.text)} |" for one in found)])
-        + "\n"
-    )
+    return "\n".join([*head, *(f"{_place(one)} {_why(one)} |" for one in found)]) + "\n"
+
+
+def _why(found: Found) -> str:
+    reason = reason_of(found.mutant, found.text)
+    return reason.reason if reason else ""

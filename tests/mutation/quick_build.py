@@ -7,6 +7,7 @@ its bench is one text, compiled without optimisation against headers that are co
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from rtl.benches.verilated_build import (
@@ -51,9 +52,11 @@ class QuickBuilder:
     def _run(self, command: list[str], folder: Path) -> None:
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
-    def build(self, work: Path, verilog: str, top: str, *, trace: str = "") -> Library:
-        """As `rtl.benches.verilated_build.build_library`, in an empty folder, without waves."""
-        assert not trace
+    def build(
+        self, work: Path, verilog: str, top: str, *, trace: str = "", wires: Sequence[str] = ()
+    ) -> Library:
+        """As `rtl.benches.verilated_build.build_library`, in an empty folder, nothing watched."""
+        assert not (trace or wires)
         (work / "core.v").write_text(verilog)
         command = [str(verilator_path()), *_OPTIONS, "--top-module", top, "core.v"]
         run_tool(command, cwd=work, env=verilator_environment())

@@ -13,7 +13,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.systolic import Systolic
+from archsim.machines.systolic.design import Systolic
 from tests.mutation.campaign import Found, campaign, follow_edits, keep, known, sample
 from tests.mutation.emission import Emission
 from tests.mutation.equality import shown_equal
@@ -83,7 +83,7 @@ def test_a_faulty_module_is_made_as_the_whole_design_would(module: str, operator
 
 
 def test_every_equivalent_is_a_fault_that_the_sources_still_have() -> None:
-    modules = {one.module for one in equivalents()}
+    modules = {one.module for one in equivalents() if one.module} | {"rtl.core.sequencer"}
     made: list[Mutant] = []
     for module in modules:
         text = source_of(module).read_text(encoding="utf-8")

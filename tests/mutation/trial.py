@@ -83,10 +83,10 @@ class Subject:
         return with_settings(load_design(self.design), list(self.settings))
 
     def draw(self, design: Any) -> Any:
-        """The cases, one after the other."""
-        from rtl.cases import random_case
+        """The cases, one after the other, each with the model's answer (`rtl.cases.Drawn`)."""
+        from rtl.cases import steered_cases
 
-        return (random_case(self.seed, number, design) for number in range(self.cases))
+        return steered_cases(self.seed, self.cases, design)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,10 +117,10 @@ class RtlTrials:
         from rtl.conformance import bench_of
 
         design = subject.load()
-        asked: list[Any] = []
-        for case in subject.draw(design):
-            expected = case.answer()
-            asked.append((case, expected, bench_of(case, expected)))
+        asked = [
+            (one.case, one.expected, bench_of(one.case, one.expected))
+            for one in subject.draw(design)
+        ]
         return Prepared(subject=subject, emission=Emission(design), asked=asked)
 
     def mutants(self) -> list[Mutant]:
@@ -165,7 +165,8 @@ class RtlTrials:
             except (self.protocol_error, RuntimeError) as error:
                 return "caught", f"{where} case {number}: {error}"
             if not verdict.equal:
-                return "caught", f"{where} case {number}"
+                hung = f": {verdict.hung}" if verdict.starved else ""
+                return "caught", f"{where} case {number}{hung}"
         return None
 
 
@@ -185,8 +186,7 @@ class ModelTrials:
 
     def _answer(self) -> None:
         for subject in self.subjects:
-            for case in subject.draw(subject.load()):
-                case.answer()
+            list(subject.draw(subject.load()))
 
     def run(self, mutant: Mutant) -> tuple[Outcome, str]:
         """In a process of its own: the outcome, and what was seen."""
@@ -203,8 +203,8 @@ class ModelTrials:
         for subject, design, run in ready:
             number = -1
             try:
-                for number, case in enumerate(subject.draw(design)):
-                    if not check(case, run).equal:
+                for number, one in enumerate(subject.draw(design)):
+                    if not check(one.case, run, one.expected).equal:
                         return "caught", f"case {number}"
             except Exception as error:  # `verify` ends with it: nobody takes that for an equality
                 return "caught", f"case {number + 1}: {type(error).__name__}: {error}"

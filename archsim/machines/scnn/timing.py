@@ -181,7 +181,9 @@ class _Pass:
         weights = weight_operand(self._mapping, lists)
         self._ends[:] = start
         cycles = np.zeros(lists.vectors, np.int64)
-        intervals = self._intervals.words(int(self._scalars[kernels.COUNT]), lists.vectors)
+        intervals = self._intervals.words(
+            kernels.ScanScalars(*self._scalars.tolist()).count, lists.vectors
+        )
         offers = np.zeros(lists.vectors, np.int64)
         kernels.run_group(
             (weights.arrays, (intervals, offers), cycles),
@@ -200,21 +202,21 @@ class _Pass:
 
     def figures(self, barrier: IntArray, drain: int) -> PeFigures:
         """After the last group; `barrier`: cycles of every PE at the ends of groups."""
-        mapping, columns = self._mapping, self._figures.T
+        mapping, counts = self._mapping, kernels.PeCounts(*self._figures.T)
         halo, copies, reads = (
             np.array([sums(pe) * mapping.filters for pe in range(mapping.used_pes)], np.int64)
             for sums in (mapping.halo_sums, mapping.copy_sums, mapping.window_reads)
         )
         return PeFigures(
-            busy=columns[kernels.BUSY].copy(),
-            wait=columns[kernels.WAIT].copy(),
-            skip=columns[kernels.SKIPS].copy(),
-            barrier=columns[kernels.BARRIER] + barrier,
+            busy=counts.busy.copy(),
+            wait=counts.wait.copy(),
+            skip=counts.skips.copy(),
+            barrier=counts.barrier + barrier,
             drain=np.full(mapping.used_pes, drain, np.int64),
-            conflict=columns[kernels.BUSY] - self.pairs,
+            conflict=counts.busy - self.pairs,
             pairs=self.pairs,
-            products=columns[kernels.PRODUCTS].copy(),
-            outside=self.multiplied - columns[kernels.PRODUCTS],
+            products=counts.products.copy(),
+            outside=self.multiplied - counts.products,
             ifmap_reads=self._vectors.sum(axis=1) * mapping.groups,
             halo_sums=halo,
             copy_sums=copies,
