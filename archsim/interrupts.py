@@ -106,3 +106,25 @@ def held() -> Generator[None]:
     finally:
         _Asked.holds -= 1
     _tell()
+
+
+@contextmanager
+def heard() -> Generator[None]:
+    """Within `held`, steps that may take their time and may be ended.
+
+    So that what is made before them is known, and cleared up behind them, whatever comes between:
+
+        with held():
+            made = make()
+            try:
+                with heard():
+                    fill(made)
+            finally:
+                clear_up(made)
+    """
+    _Asked.holds -= 1
+    try:
+        _tell()
+        yield
+    finally:
+        _Asked.holds += 1

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from archsim.cli.options import AsJson, Force, Settings
 from archsim.cli.output import progress_bar
 from archsim.designs.registry import load_design, with_settings
-from archsim.files import require_new
+from archsim.files import new_folder
 from fpga import tables
 from fpga.devices import Target
 from fpga.fit import check_design
@@ -73,11 +74,12 @@ def fpga(  # noqa: PLR0913
       archsim fpga boveda --family ice40 --set group=8
     """
     target = Target(family=family, device=device, clock_hz=clock_mhz * 1e6, seed=seed)
-    if output is not None:
-        require_new(output, folder=True)
     try:
         nextpnr_version(family)
-        with progress_bar("emitting", quiet=as_json) as bar:
+        with (
+            nullcontext() if output is None else new_folder(output) as logs,
+            progress_bar("emitting", quiet=as_json) as bar,
+        ):
             found: list[FpgaReport] = []
             for name, unit in units(design, settings or [], target).items():
                 found.append(
@@ -85,7 +87,7 @@ def fpga(  # noqa: PLR0913
                         unit,
                         target=target,
                         name=name,
-                        logs=None if output is None else output / name,
+                        logs=None if logs is None else logs / name,
                         use_cache=cache,
                         progress=lambda phase, name=name: bar.update(
                             bar.task_ids[0], description=f"{name}: {phase}"

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from archsim.interrupts import held
+from archsim.interrupts import heard, held
 
 __all__ = ["child"]
 
@@ -29,30 +29,32 @@ def child(
     It has a process group of its own, so that Ctrl-C is heard by us alone, who then end all of the
     group: a make, its compilers, and theirs.
     """
-    process: subprocess.Popen[str] | None = None
-    try:
-        with held():
-            process = subprocess.Popen(
-                command,
-                cwd=cwd,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=subprocess.STDOUT,
-                encoding="utf-8",
-                errors="replace",
-                process_group=0,
-            )
-        yield process
-    except BaseException:
-        if process is not None:
+    with held():
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            process_group=0,
+        )
+        try:
+            with heard():
+                yield process
+                _wait(process)
+        except BaseException:
             _end(process)
-        raise
-    finally:
-        if process is not None:
-            if process.stdout is not None:
-                process.stdout.close()
-            process.wait()
+            _wait(process)
+            raise
+
+
+def _wait(process: subprocess.Popen[str]) -> None:
+    if process.stdout is not None:
+        process.stdout.close()
+    process.wait()
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -16,6 +16,8 @@ from rtl.synthesis.result import Synthesis, Target
 from rtl.toolchain import ToolchainError
 
 FAILED = 2
+FILES = ("synthesis.json", "netlist.v", "area.csv")
+"""In the folder that is asked for."""
 
 
 def synth(  # noqa: PLR0913
@@ -55,7 +57,7 @@ def synth(  # noqa: PLR0913
 
     require(depth >= 0, f"--depth must not be negative, not {depth}")
     if output is not None:
-        require_new(output, folder=True)
+        require_new(output, folder=True, names=FILES)
     chosen = with_settings(load_design(design), settings or [])
     try:
         with progress_bar("starting", quiet=as_json) as bar:
@@ -79,10 +81,10 @@ def synth(  # noqa: PLR0913
 def save(synthesis: Synthesis, netlist: str, folder: Path) -> None:
     """Write the result, the netlist and the hierarchy as a table into a new folder."""
     with new_folder(folder) as work:
-        (work / "synthesis.json").write_text(synthesis.to_json() + "\n", encoding="utf-8")
-        (work / "netlist.v").write_text(netlist, encoding="utf-8")
-        (work / "area.csv").write_text(synthesis.to_csv(), encoding="utf-8")
-    typer.echo(f"{folder}: synthesis.json, netlist.v, area.csv", err=True)
+        texts = (synthesis.to_json() + "\n", netlist, synthesis.to_csv())
+        for name, text in zip(FILES, texts, strict=True):
+            (work / name).write_text(text, encoding="utf-8")
+    typer.echo(f"{folder}: {', '.join(FILES)}", err=True)
 
 
 def report(synthesis: Synthesis, depth: int) -> None:
