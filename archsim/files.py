@@ -47,6 +47,8 @@ def require_new(path: Path, *, folder: bool = False, names: Collection[str] | No
         if path.is_dir() != folder:
             kinds = ("a folder", "not a file") if path.is_dir() else ("a file", "not a folder")
             raise InputError(f"{path} is {kinds[0]}, {kinds[1]}; give another name")
+        if not (folder or path.is_file() or (path.is_symlink() and not path.exists())):
+            raise InputError(f"{path} is a device or the like, not a file; give another name")
         if names is not None:
             _require_all_replaced(path, names)
     for part in path.parts:
@@ -55,7 +57,7 @@ def require_new(path: Path, *, folder: bool = False, names: Collection[str] | No
                 f"{path} cannot be written: a name has at most {LONGEST_NAME} bytes, not "
                 f"{len(os.fsencode(part))}"
             )
-    parent = next(one for one in path.absolute().parents if os.path.lexists(one))
+    parent = next((one for one in path.absolute().parents if os.path.lexists(one)), Path("/"))
     if not parent.is_dir():
         raise InputError(f"{path} cannot be written: {parent} is not a folder")
     if not os.access(parent, os.W_OK | os.X_OK):
