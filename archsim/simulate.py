@@ -80,6 +80,7 @@ def simulate(  # noqa: PLR0913
         skipped=network.skipped,
         seed=seed,
         version=VERSION,
+        timed_by_values=model.timed_by_values,
     )
 
 

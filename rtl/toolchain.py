@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
+from archsim.errors import UserError
 from archsim.files import scratch_folder
 from rtl.child_process import child
 
@@ -65,7 +66,7 @@ for command in sys.argv[1:]:
 """
 
 
-class ToolchainError(RuntimeError):
+class ToolchainError(UserError, RuntimeError):
     """A tool is missing or has failed. The message names it and says what to do."""
 
 

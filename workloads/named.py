@@ -8,6 +8,7 @@ from pathlib import Path
 from workloads.builtin import builtin, networks
 from workloads.errors import unknown_name
 from workloads.layers import Network
+from workloads.names import printable
 from workloads.packaged import packaged, packaged_names
 
 __all__ = ["network_named", "network_names"]
@@ -34,5 +35,5 @@ def network_named(name: str) -> Network:
     if path.suffix == ".tflite":
         from workloads.tflite_model import read_tflite
 
-        return replace(import_onnx(read_tflite(path, name=path.stem)), source=str(path))
+        return replace(import_onnx(read_tflite(path, name=path.stem)), source=printable(str(path)))
     return import_onnx(packaged(name).model(), name=name) if known else import_onnx(path)

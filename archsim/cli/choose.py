@@ -13,6 +13,7 @@ from archsim.errors import InputError, nearest, require, require_seed
 from archsim.simulate import Source
 from workloads.builtin import builtin, networks
 from workloads.layers import Conv2d, MatMul, Network
+from workloads.names import printable
 from workloads.onnx_model import dims_of_inputs, load_model
 from workloads.onnx_operands import ModelOperands, Request
 from workloads.operands import Operands
@@ -181,7 +182,7 @@ def load_workload(name: str, options: WorkloadOptions) -> Workload:
         dims = {**dims_of_inputs(load_model(model), feeds()), **dims}
     network = import_onnx(model, dims=dims, skip_unsupported=options.skip_unsupported)
     if model is not path:
-        network = replace(network, source=str(path))
+        network = replace(network, source=printable(str(path)))
     return Workload(network=network, model=model, feeds=feeds, options=options)
 
 

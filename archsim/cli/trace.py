@@ -29,7 +29,7 @@ from archsim.cli.options import (
     TilingFile,
     WorkloadName,
 )
-from archsim.cli.output import announce_compilation, output_console, progress_bar
+from archsim.cli.output import announce_compilation, output_console, progress_bar, shown
 from archsim.cli.run import load_tilings
 from archsim.cli.traced_run import TracedRun
 from archsim.designs.registry import load_design, with_settings
@@ -164,7 +164,7 @@ def _print(summary: dict[str, Any], steps_are: str) -> None:
         if kind in summary:
             file = summary[kind]
             size = file["bytes"] / 1e6
-            console.print(f"{file['file']}: {file[count]:,} {count}, {size:,.1f} MB", markup=False)
+            console.print(f"{shown(file['file'])}: {file[count]:,} {count}, {size:,.1f} MB")
 
 
 def register(app: typer.Typer) -> None:

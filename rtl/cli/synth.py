@@ -1,21 +1,17 @@
 """`archsim synth`: map a design to standard cells: area and clock."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from archsim.cli.options import AsJson, DesignName, Force, Settings
-from archsim.cli.output import output_console, progress_bar
+from archsim.cli.output import output_console, progress_bar, say
 from archsim.designs.registry import load_design, with_settings
 from archsim.errors import require
 from archsim.files import new_folder, require_new
-from energy_models.errors import EnergyError
 from rtl.synthesis.result import Synthesis, Target
-from rtl.toolchain import ToolchainError
 
-FAILED = 2
 FILES = ("synthesis.json", "netlist.v", "area.csv")
 """In the folder that is asked for."""
 
@@ -59,17 +55,13 @@ def synth(  # noqa: PLR0913
     if output is not None:
         require_new(output, folder=True, names=FILES)
     chosen = with_settings(load_design(design), settings or [])
-    try:
-        with progress_bar("starting", quiet=as_json) as bar:
+    with progress_bar("starting", quiet=as_json) as bar:
 
-            def show(phase: str, done: int, total: int | None) -> None:
-                bar.update(bar.task_ids[0], description=phase, completed=done, total=total)
+        def show(phase: str, done: int, total: int | None) -> None:
+            bar.update(bar.task_ids[0], description=phase, completed=done, total=total)
 
-            places = {} if liberty is None else {"library": liberty}
-            outcome = synthesize(chosen, **places, target=target, use_cache=cache, progress=show)
-    except (EnergyError, ToolchainError) as error:
-        print(f"archsim: {' '.join(str(error).split())}", file=sys.stderr)
-        raise typer.Exit(FAILED) from error
+        places = {} if liberty is None else {"library": liberty}
+        outcome = synthesize(chosen, **places, target=target, use_cache=cache, progress=show)
     if output is not None:
         save(outcome.synthesis, outcome.netlist, output)
     if as_json:
@@ -84,7 +76,7 @@ def save(synthesis: Synthesis, netlist: str, folder: Path) -> None:
         texts = (synthesis.to_json() + "\n", netlist, synthesis.to_csv())
         for name, text in zip(FILES, texts, strict=True):
             (work / name).write_text(text, encoding="utf-8")
-    typer.echo(f"{folder}: {', '.join(FILES)}", err=True)
+    say(f"{folder}: {', '.join(FILES)}")
 
 
 def report(synthesis: Synthesis, depth: int) -> None:

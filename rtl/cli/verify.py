@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,18 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from archsim.cli.options import DesignName, Force, Settings
-from archsim.cli.output import phase, progress_bar
+from archsim.cli.output import phase, progress_bar, shown
 from archsim.core.design import Design
 from archsim.designs.registry import design_name, load_design, with_settings
 from archsim.errors import require, require_seed, require_within
 from archsim.files import new_folder, require_new
-from rtl.toolchain import ToolchainError
 
 if TYPE_CHECKING:
     from rtl.conformance import Case, Verdict
 
 DIFFERENT = 1
-NO_TOOL = 2
 
 Simulator = Literal["amaranth", "verilator", "cocotb"]
 WaveFormat = Literal["fst", "vcd"]
@@ -81,19 +78,15 @@ def verify(  # noqa: PLR0913
     numbers = list(range(cases)) if only is None else [only]
     command = ["archsim", "verify", design, *(f"--set={setting}" for setting in settings or [])]
     repeat = f"{shlex.join(command)} --simulator {simulator} --seed {seed}"
-    try:
-        request = _Request(chosen, simulator, seed, numbers, repeat, waves, wave_format)
-        summary = _run(request, quiet=as_json)
-    except ToolchainError as error:
-        print(f"archsim: {error}", file=sys.stderr)
-        raise typer.Exit(NO_TOOL) from error
+    request = _Request(chosen, simulator, seed, numbers, repeat, waves, wave_format)
+    summary = _run(request, quiet=as_json)
     if waves is not None:
         summary["waves"] = [str(waves / name) for name in (f"rtl.{wave_format}", "model.vcd")]
     if as_json:
         print(json.dumps(summary, indent=2))
     else:
         if waves is not None:
-            print(f"waves: {', '.join(summary['waves'])}")
+            print(shown(f"waves: {', '.join(summary['waves'])}"))
         for difference in summary["differences"]:
             print(f"differs: {json.dumps(difference)}")
         print(_closing(summary))

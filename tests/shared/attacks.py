@@ -1,4 +1,4 @@
-"""Calls of the command line as an attacker makes them: any value to any option, any file, any place.
+"""Calls of the command line as an attacker makes them: any value, any file, any place.
 
 `attacks()` has them by name.  The words and files are data; what they are given to is read off the
 commands, so that an option that is new is attacked too.
@@ -24,17 +24,19 @@ VALUES = (
     "0x10", "1_000", "\uff11\uff12", "١٢", " 1 ", "1 2", "1,2", "1/0", "true", "null", "None", "",
     " ", "-", "--", "---", "=", "==", "a=", "=1", "a=1", "a=b=c", "rows", "rows=", "rows=1\n",
     "rows=[", "rows={a=1}", "rows=" + "[" * 900, "rows=" + NINES, "rows=nan", "rows=1e400",
-    "clock_hz=1e-320", "clock_hz=1e300", "clock_hz=-0.0", "off_chip={}", "off_chip.bytes_per_cycle=0",
-    "off_chip.bytes_per_cycle=1e300", "dataflow='\\u001b[31m'", "kind=1", "ifmap_memory=1",
-    "ifmap_memory.capacity_bytes=1", "ifmap_memory.capacity_bytes=1000000000000000",
-    "operand_bits=0", "operand_bits=1000000", "rows=65536", "columns=0b1", "x=0", "x=-1",
-    "x=1000000000000", "batch=" + NINES, "*", "?", "%s%n", "{0}", "{rows}", "$(id)", "`id`", "$x$",
-    "[red]x[/red]", "[/]", "[link=file:///etc/passwd]x", "<script>alert(1)</script>", "&lt;", "\\",
-    "\\n", "'", '"', "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x08\x08", "\r", "\t", "a\nb", "\x7f",
-    "\x9b31m", "\u202egnp", "\u200b", "\ufeff", "\udcff", "\U0001f980", "é", "e\u0301", "A" * 70_000,
-    "é" * 300, ".", "..", "../..", "/", "//", "/dev/null", "/dev/zero", "/dev/full", "/proc/self/mem",
-    "/proc/self/fd/0", "~", "~root", "con", "nul", "-o", "--help", "--json", "@file", "edge-16",
-    "http://localhost/x", "file:///etc/passwd", "a;b", "a|b", "a&b", "conv1", "y", "7nm",
+    "clock_hz=1e-320", "clock_hz=1e300", "clock_hz=-0.0", "off_chip={}",
+    "off_chip.bytes_per_cycle=0", "off_chip.bytes_per_cycle=1e300", "dataflow='\\u001b[31m'",
+    "kind=1", "ifmap_memory=1", "ifmap_memory.capacity_bytes=1",
+    "ifmap_memory.capacity_bytes=1000000000000000", "operand_bits=0", "operand_bits=1000000",
+    "rows=65536", "columns=0b1", "x=0", "x=-1", "x=1000000000000", "batch=" + NINES, "*", "?",
+    "%s%n", "{0}", "{rows}", "$(id)", "`id`", "$x$", "[red]x[/red]", "[/]",
+    "[link=file:///etc/passwd]x", "<script>alert(1)</script>", "&lt;", "\\", "\\n", "'", '"',
+    "\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "\x08\x08", "\r", "\t", "a\nb", "\x7f", "\x9b31m",
+    "\u202egnp", "\u200b", "\ufeff", "\udcff", "\U0001f980", "é", "e\u0301", "A" * 70_000,
+    "é" * 300, ".", "..", "../..", "/", "//", "/dev/null", "/dev/zero", "/dev/full",
+    "/proc/self/mem", "/proc/self/fd/0", "~", "~root", "con", "nul", "-o", "--help", "--json",
+    "@file", "edge-16", "http://localhost/x", "file:///etc/passwd", "a;b", "a|b", "a&b", "conv1",
+    "y", "7nm",
 )  # fmt: skip
 
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {

@@ -127,9 +127,7 @@ def test_pools_of_a_file_along_one_and_three_axes(
     runtime = pytest.importorskip("onnxruntime")
     value, kind = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
     node = onnx.helper.make_node(operator, ["x"], ["y"], name="p", **attributes)
-    graph = onnx.helper.make_graph(
-        [node], "g", [value("x", kind, shape)], [value("y", kind, None)]
-    )
+    graph = onnx.helper.make_graph([node], "g", [value("x", kind, shape)], [value("y", kind, None)])
     opsets = [onnx.helper.make_opsetid("", 17)]
     model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
     (layer,) = import_onnx(model).layers
