@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from archsim.version import VERSION
 
 if TYPE_CHECKING:
-    from archsim.designs.systolic import CLOUD_128, EDGE_16, TPU_V1, Systolic
     from archsim.errors import InputError
+    from archsim.machines.systolic.design import CLOUD_128, EDGE_16, TPU_V1, Systolic
     from archsim.memory import OffChip, Plain
     from archsim.result import LayerResult, NetworkResult
     from archsim.simulate import simulate, simulate_many
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _HOMES = {
-    "CLOUD_128": "designs.systolic",
-    "EDGE_16": "designs.systolic",
-    "TPU_V1": "designs.systolic",
+    "CLOUD_128": "machines.systolic.design",
+    "EDGE_16": "machines.systolic.design",
+    "TPU_V1": "machines.systolic.design",
     "InputError": "errors",
     "LayerResult": "result",
     "NetworkResult": "result",
     "OffChip": "memory",
     "Plain": "memory",
-    "Systolic": "designs.systolic",
+    "Systolic": "machines.systolic.design",
     "simulate": "simulate",
     "simulate_many": "simulate",
 }

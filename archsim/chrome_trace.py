@@ -16,9 +16,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TextIO
 
-from archsim.core.design import Design
-from archsim.designs.registry import design_name, design_record
-from archsim.interval import ARRAY, LAYERS, LOADERS, OFMAP_PORT, Interval, Tile
+from archsim.machine.design import Design
+from archsim.machine.interval import ARRAY, LAYERS, LOADERS, OFMAP_PORT, Interval, Tile
+from archsim.machine.registry import design_name, design_record
 from archsim.version import VERSION
 
 PROCESS = 1

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archsim.errors import InputError
+from archsim.price_sources import use_installed
 from archsim.result import LayerResult, NetworkResult
 from energy_models.errors import EnergyError
 from energy_models.pricing import FloatArray, Price, PriceList, price
@@ -22,7 +23,9 @@ from energy_models.technology import Technology, load_technology
 if TYPE_CHECKING:
     import pandas as pd
 
-    from archsim.core.design import Design
+    from archsim.machine.design import Design
+
+use_installed()
 
 DEFAULT_TECHNOLOGY = "45nm"
 
@@ -307,7 +310,7 @@ def account(
     technology: a `Technology`, the name of a shipped one, or a TOML file.
     Raises `InputError` where a source has no figure for a component of the design.
     """
-    from archsim.designs.registry import design_from_record
+    from archsim.machine.registry import design_from_record
 
     design = design_from_record(dict(result.design), result.design_name)
     model = design.machine_model()

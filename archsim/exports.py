@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archsim.core.problem import Tiling
 from archsim.errors import nearest, require
 from archsim.files import new_folder
+from archsim.layer.problem import Tiling
 from archsim.numbers import IntArray
 from archsim.result import NetworkResult
 from archsim.saved import RESULT_FILE

@@ -36,10 +36,18 @@ class Ended(BaseException):
 
 
 class _Asked:
-    """The signal that was sent, and how many steps hold it back."""
+    """The signal that was sent."""
 
     number: int | None = None
-    holds = 0
+
+
+class _Holds(threading.local):
+    """How many steps of a thread hold it back."""
+
+    count = 0
+
+
+_holds = _Holds()
 
 
 def _ask(number: int, _frame: FrameType | None) -> None:
@@ -53,7 +61,7 @@ def _ask(number: int, _frame: FrameType | None) -> None:
 
 def _tell(*_: object) -> None:
     """Raise `Ended`, unless that is held back, or what it ends is being cleaned up already."""
-    if _Asked.number is not None and not _Asked.holds and not _ending():
+    if _Asked.number is not None and not _holds.count and not _ending():
         raise Ended(_Asked.number)
 
 
@@ -100,11 +108,11 @@ def ending_by_signals() -> Generator[None]:
 @contextmanager
 def held() -> Generator[None]:
     """Nothing ends the few steps in here, which belong together; a signal is heard behind them."""
-    _Asked.holds += 1
+    _holds.count += 1
     try:
         yield
     finally:
-        _Asked.holds -= 1
+        _holds.count -= 1
     _tell()
 
 
@@ -122,9 +130,9 @@ def heard() -> Generator[None]:
             finally:
                 clear_up(made)
     """
-    _Asked.holds -= 1
+    _holds.count -= 1
     try:
         _tell()
         yield
     finally:
-        _Asked.holds += 1
+        _holds.count += 1

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from archsim.errors import InputError, nearest, require, require_positive
-from archsim.pe_occupancy import FloatArray, Lines, Occupancy
+from archsim.machine.pe_occupancy import FloatArray, Lines, Occupancy
 
 if TYPE_CHECKING:
     from archsim.result import LayerResult, NetworkResult
@@ -29,7 +29,7 @@ def occupancy(result: NetworkResult, layer: str | None = None, bins: int = BINS)
     Raises `InputError` for a layer that the array does not compute, for a network of none, and for
     a machine of which nothing tells.
     """
-    from archsim.designs.registry import design_from_record
+    from archsim.machine.registry import design_from_record
 
     require_positive(bins=bins)
     layers = _chosen(result, layer)

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from archsim.errors import require
 from archsim.numbers import IntArray, pack_lanes, unpack_lanes
+
+
+class CommandField(NamedTuple):
+    """One field of a command: its name, its width, whether it is two's complement."""
+
+    name: str
+    bits: int
+    signed: bool = False
+
+    @property
+    def low(self) -> int:
+        """The least value that the field holds."""
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def high(self) -> int:
+        """The largest value that the field holds."""
+        return (1 << (self.bits - 1 if self.signed else self.bits)) - 1
 
 
 @dataclass(frozen=True, kw_only=True)

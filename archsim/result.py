@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from archsim.core.causes import CAUSES
-from archsim.core.problem import Tiling
+from archsim.causes import CAUSES
+from archsim.layer.problem import Tiling
 from archsim.numbers import IntArray
 from archsim.schema.result import SCHEMA_VERSION, VERSION_FIELD
 from energy_models.frozen import frozen

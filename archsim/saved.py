@@ -102,7 +102,7 @@ class SavedResult:
     """A network on a design, as it was saved.
 
     path: the file, or what the caller named the record.  design: nested plain data (see
-    `archsim.designs.registry.design_record`).  version: of the archsim that simulated.
+    `archsim.machine.registry.design_record`).  version: of the archsim that simulated.
     technology: nested plain data as well, empty where none was chosen.
     """
 

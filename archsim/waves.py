@@ -24,8 +24,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from archsim.core.design import Design
-from archsim.designs.registry import design_name
+from archsim.machine.design import Design
+from archsim.machine.registry import design_name
 from archsim.ports import Port, Transfers
 from archsim.version import VERSION
 from archsim.wave_clock import WaveClock
@@ -121,4 +121,5 @@ class Waves:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        if kind is None:  # a wave that was broken off in the middle of a layer has no end
+            self.close()

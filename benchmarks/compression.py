@@ -197,7 +197,7 @@ def simulations(repeats: int) -> Any:
     from speed_report import Row, seconds_of
 
     from archsim import CLOUD_128, EDGE_16, simulate
-    from archsim.core.numerics import Drawing
+    from archsim.layer.intake import Drawing
     from archsim.memories.boveda.scratchpad import Boveda
 
     network = matrix_network()

@@ -20,11 +20,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from archsim.cli.choose import WorkloadOptions, load_workload
-from archsim.core.design import Design
-from archsim.designs.registry import with_settings
-from archsim.designs.scnn import SCNN_ISCA17, Scnn
-from archsim.designs.systolic import EDGE_16
 from archsim.energy import account
+from archsim.machine.design import Design
+from archsim.machine.registry import with_settings
+from archsim.machines.scnn.design import SCNN_ISCA17, Scnn
+from archsim.machines.systolic.design import EDGE_16
 from archsim.papers.boveda_machines import MACHINES, with_memories, workload
 from archsim.result import NetworkResult
 from archsim.simulate import simulate

@@ -26,8 +26,8 @@ from typing import Any
 
 from amaranth.lib import wiring
 
-from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
+from archsim.machines.systolic.design import Systolic
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import Plain
 from energy_models.component import Component

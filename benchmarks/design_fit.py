@@ -27,13 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from archsim import EDGE_16, OffChip, simulate
-from archsim.core.design import Design
-from archsim.core.numerics import Drawing
-from archsim.designs.scnn import Scnn
-from archsim.designs.systolic import DATAFLOWS
-from archsim.designs.tensorcore import TensorCore
-from archsim.designs.vsq import Vsq
 from archsim.energy import account
+from archsim.layer.intake import Drawing
+from archsim.machine.design import Design
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.systolic.design import DATAFLOWS
+from archsim.machines.tensorcore.design import TensorCore
+from archsim.machines.vsq.design import Vsq
 from energy_models.technology import Technology, load_technology
 from rtl.layer_case import layer_case, random_layer
 from rtl.synthesis.liberty import DEFAULT_LIBRARY

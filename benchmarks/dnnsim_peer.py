@@ -24,8 +24,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from archsim.designs.scnn import SCNN_DNNSIM, Scnn
-from archsim.sparse.layer import layer_timing
+from archsim.machines.scnn.design import SCNN_DNNSIM, Scnn
+from archsim.machines.scnn.layer import layer_timing
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
 

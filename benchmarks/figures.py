@@ -34,11 +34,11 @@ from typing import Any
 import numpy as np
 
 from archsim.cli.application import application
-from archsim.core.design import Design
-from archsim.core.numerics import Drawing
-from archsim.designs.registry import load_design, registered, with_settings
 from archsim.energy import account
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
+from archsim.machine.design import Design
+from archsim.machine.registry import load_design, registered, with_settings
 from archsim.result import NetworkResult
 from archsim.simulate import simulate
 from workloads.builtin import builtin, networks

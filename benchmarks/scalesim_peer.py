@@ -41,12 +41,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 from rich.table import Table
 
-from archsim.core.problem import Tiling, problem_of
-from archsim.designs.systolic import CLOUD_128, Systolic
+from archsim.layer.problem import Tiling, problem_of
+from archsim.machines.systolic.design import CLOUD_128, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.result import LayerResult
 from archsim.simulate import simulate
-from archsim.tile_timing import time_layer
+from archsim.tiled.timing import time_layer
 from workloads.builtin import builtin, networks
 from workloads.layers import Conv2d, MatMul, Network
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from archsim.designs.scnn import SCNN_ISCA17
+from archsim.machines.scnn.design import SCNN_ISCA17
+from archsim.machines.scnn.layer import ScnnTiming, layer_timing
 from archsim.papers.scnn_layers import SEED, sparse_layers
-from archsim.sparse.layer import ScnnTiming, layer_timing
 from workloads.pooling import MaxPool
 from workloads.sparse import sparse_operands
 

@@ -63,9 +63,9 @@ def timed(repeats: int, layer: Any, operands: Any) -> tuple[int, float]:
 
     What making the lists and the values takes is not in it: the passes are prepared beforehand.
     """
-    from archsim.designs.scnn import SCNN_ISCA17
-    from archsim.sparse.layer import layer_passes
-    from archsim.sparse.timing import pass_timing
+    from archsim.machines.scnn.design import SCNN_ISCA17
+    from archsim.machines.scnn.layer import layer_passes
+    from archsim.machines.scnn.timing import pass_timing
 
     strips = [one for group in layer_passes(SCNN_ISCA17, layer, operands) for one in group]
     spent: list[float] = []
@@ -145,9 +145,9 @@ def networks(repeats: int) -> Any:
     """Whole networks, everything included."""
     from speed_report import Row, seconds_of
 
-    from archsim.designs.scnn import SCNN_ISCA17
+    from archsim.machines.scnn.design import SCNN_ISCA17
+    from archsim.machines.scnn.layer import layer_timing
     from archsim.papers.scnn_layers import NETWORKS, sparse_layers
-    from archsim.sparse.layer import layer_timing
 
     def run() -> dict[str, float]:
         spent: dict[str, float] = {}

@@ -24,13 +24,13 @@ import scalesim_peer
 from speed_report import Row, seconds_of
 
 from archsim import CLOUD_128, EDGE_16, Plain, Systolic, simulate, simulate_many
-from archsim.core.core_design import CoreDesign
-from archsim.core.numerics import Drawing
-from archsim.core.problem import Tiling, problem_of
-from archsim.designs.tensorcore import VOLTA
-from archsim.designs.vsq import VSQ_5NM
 from archsim.energy import account
-from archsim.tile_timing import layer_output, plan_tiling, time_layer
+from archsim.layer.intake import Drawing
+from archsim.layer.problem import Tiling, problem_of
+from archsim.machines.tensorcore.design import VOLTA
+from archsim.machines.vsq.design import VSQ_5NM
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.timing import layer_output, plan_tiling, time_layer
 from energy_models.sources import forget_sources
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network

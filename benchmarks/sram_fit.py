@@ -48,7 +48,7 @@ DESIGN_MEMORIES = {
     "tpu-v1 weight": (2048, 512, 2),
     "tpu-v1 accumulator": (8192, 2048, 2),
 }
-"""word_bits, depth and number of the memories in `archsim.designs.systolic`, all 1r1w."""
+"""word_bits, depth and number of the memories in `archsim.machines.systolic.design`, all 1r1w."""
 
 
 @dataclass(frozen=True, kw_only=True)

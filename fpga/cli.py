@@ -9,8 +9,8 @@ import typer
 
 from archsim.cli.options import AsJson, Force, Settings
 from archsim.cli.output import progress_bar
-from archsim.designs.registry import load_design, with_settings
 from archsim.files import new_folder
+from archsim.machine.registry import load_design, with_settings
 from fpga import tables
 from fpga.devices import Target
 from fpga.fit import check_design

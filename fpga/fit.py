@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from archsim.core.design import Design
 from archsim.errors import require
+from archsim.machine.design import Design
 from energy_models.component import Component
 from fpga.cells import Cells
 from fpga.devices import Device

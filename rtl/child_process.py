@@ -10,10 +10,12 @@ from typing import IO
 
 from archsim.interrupts import heard, held
 
-__all__ = ["child"]
+__all__ = ["child", "end_children"]
 
 GRACE_SECONDS = 2.0
 """To remove temporary files in, as compilers do."""
+
+_running: set[subprocess.Popen[str]] = set()
 
 
 @contextmanager
@@ -41,6 +43,7 @@ def child(
             errors="replace",
             process_group=0,
         )
+        _running.add(process)
         try:
             with heard():
                 yield process
@@ -49,12 +52,20 @@ def child(
             _end(process)
             _wait(process)
             raise
+        finally:
+            _running.discard(process)
 
 
 def _wait(process: subprocess.Popen[str]) -> None:
     if process.stdout is not None:
         process.stdout.close()
     process.wait()
+
+
+def end_children() -> None:
+    """End what runs, for the threads that wait for it: no signal is heard there."""
+    for process in list(_running):
+        _end(process)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

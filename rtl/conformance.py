@@ -7,12 +7,14 @@ A kind of design brings a `Case`: what a core is given, and what its model answe
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from archsim.errors import InputError
 from archsim.numbers import IntArray
 from archsim.ports import Difference, Port, PortAnswer, Transfers, differences
 from rtl.benches.bench import Bench, Outcome, Stimulus, StreamPort
+from rtl.toolchain import ToolchainError
 
 COUNTER_BITS = 48
 PATIENCE_CYCLES = 2_000
@@ -66,6 +68,37 @@ class Case(ABC):
         """What the design computes, in words."""
         return {"layer": self.name}
 
+    @property
+    def before(self) -> "tuple[Case, int] | None":
+        """What the core runs first, and after how many cycles a reset ends it."""
+        return None
+
+    @property
+    def timed(self) -> bool:
+        """Whether the model says in which cycles words cross; else only which, and their order."""
+        return True
+
+    @property
+    def layers_in_row(self) -> int:
+        """Layers that follow one another without a reset."""
+        return 1
+
+    def waits(self, expected: Any) -> Mapping[str, IntArray]:
+        """The idle cycles that the case was drawn with, also those that `gaps` leaves out because
+        the model's `earliest` has them."""
+        return self.gaps(expected)
+
+    def waiting(self, gaps: Mapping[str, IntArray]) -> "Case":
+        """The same case with other idle cycles before each word, by port.
+
+        Raises `InputError` for kinds whose cases cannot.
+        """
+        raise InputError(f"cases of kind {self.design.kind!r} take no other stalls")
+
+    def smaller(self) -> "list[Case]":
+        """Cases with less in them, boldest first; one that fails takes the place of this one."""
+        return []
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -77,6 +110,13 @@ class Verdict:
     ports: tuple[Difference, ...]
     counts: dict[str, tuple[int, int]]
     """Actions whose counts differ: the model's, the RTL's."""
+    failure: str = ""
+    """Why the run came to no end: a word that was not kept, a loop that never settles."""
+    starved: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """Ports on which words are missing although the run waited for them: words that crossed, words
+    of the model; the port first whose next word the model has earliest."""
+    seen: Mapping[str, int] = field(default_factory=dict[str, int])
+    """What was watched inside (`rtl.benches.bench.Watch`)."""
 
     @property
     def cycle_differences(self) -> int:
@@ -89,7 +129,8 @@ class Verdict:
     @property
     def equal(self) -> bool:
         """Every transfer and every action count is equal."""
-        return not (self.cycle_differences or self.value_differences or self.counts)
+        differs = self.cycle_differences or self.value_differences or self.counts
+        return not (differs or self.failure)
 
     def record(self) -> dict[str, Any]:
         """Where they differ, as plain data."""
@@ -107,7 +148,17 @@ class Verdict:
                 if port.first is not None
             ],
             "actions": {name: list(pair) for name, pair in self.counts.items()},
+            **({"failure": self.failure} if self.failure else {}),
+            **({"hung": self.hung} if self.starved else {}),
         }
+
+    @property
+    def hung(self) -> str:
+        """Where the run stood still, in words."""
+        ports = [
+            f"{port} after {there} of {all_} words" for port, (there, all_) in self.starved.items()
+        ]
+        return f"{'; '.join(ports)}; given up in cycle {self.cycles}"
 
 
 def bench_of(case: Case, expected: PortAnswer) -> Bench:
@@ -121,6 +172,10 @@ def bench_of(case: Case, expected: PortAnswer) -> Bench:
             stimuli[port.name] = Stimulus.offer(words, gaps=gaps, earliest=earliest)
         else:
             stimuli[port.name] = Stimulus.accept(len(gaps), gaps=gaps, earliest=earliest)
+    interrupted = None
+    if case.before is not None:
+        first, cycles = case.before
+        interrupted = replace(bench_of(first, first.answer()), max_cycles=cycles)
     last = max(int(t.cycle[-1]) for t in expected.transfers.values() if len(t))
     return Bench(
         ports=tuple(
@@ -131,6 +186,7 @@ def bench_of(case: Case, expected: PortAnswer) -> Bench:
         stimuli=stimuli,
         max_cycles=last + PATIENCE_CYCLES,
         tail_cycles=case.tail_cycles,
+        before=interrupted,
     )
 
 
@@ -139,7 +195,10 @@ def judge(case: Case, expected: PortAnswer, outcome: Outcome) -> Verdict:
     actual: dict[str, Transfers] = {}
     for port in case.ports:
         crossing = outcome.crossings[port.name]
-        actual[port.name] = Transfers(cycle=crossing.cycles, payload=port.unpack(crossing.words))
+        cycles = crossing.cycles
+        if not case.timed and len(cycles) == len(expected.transfers[port.name]):
+            cycles = expected.transfers[port.name].cycle
+        actual[port.name] = Transfers(cycle=cycles, payload=port.unpack(crossing.words))
     counts = {
         name: (expected.actions[name], outcome.probes[f"count_{name}"])
         for name in case.counters
@@ -152,14 +211,35 @@ def judge(case: Case, expected: PortAnswer, outcome: Outcome) -> Verdict:
         cycles=outcome.cycles,
         ports=found,
         counts=counts,
+        starved=_starved(expected, outcome) if outcome.timed_out else {},
+        seen=outcome.seen,
     )
+
+
+def _starved(expected: PortAnswer, outcome: Outcome) -> dict[str, tuple[int, int]]:
+    next_word: dict[str, int] = {}
+    for name, words in expected.transfers.items():
+        there = len(outcome.crossings[name].cycles)
+        if there < len(words):
+            next_word[name] = int(words.cycle[there])
+    return {
+        name: (len(outcome.crossings[name].cycles), len(expected.transfers[name]))
+        for name in sorted(next_word, key=lambda name: next_word[name])
+    }
 
 
 Runner = Callable[[Bench], Outcome]
 """Runs a bench on the RTL of one design."""
 
 
-def check(case: Case, run: Runner) -> Verdict:
-    """Run a case and compare."""
-    expected = case.answer()
-    return judge(case, expected, run(bench_of(case, expected)))
+def check(case: Case, run: Runner, expected: PortAnswer | None = None) -> Verdict:
+    """Run a case and compare with what the model says, or has said already (`expected`)."""
+    expected = case.answer() if expected is None else expected
+    try:
+        return judge(case, expected, run(bench_of(case, expected)))
+    except ToolchainError:
+        raise
+    except RuntimeError as error:  # a stream's rule broken, a simulation that gives up
+        return Verdict(
+            case=case, transfers=0, cycles=0, ports=(), counts={}, failure=str(error) or repr(error)
+        )

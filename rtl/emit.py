@@ -8,9 +8,9 @@ from typing import Any
 # The stubs leave rtlil out.
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 
-from archsim.core.design import Design
-from archsim.designs.registry import design_name, design_record
 from archsim.errors import InputError
+from archsim.machine.design import Design
+from archsim.machine.registry import design_name, design_record
 from archsim.ports import Port
 from archsim.version import VERSION
 from rtl.hierarchy import Library, sharing

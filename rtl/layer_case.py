@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from archsim.core.design import Design
-from archsim.machine_model import MatrixLayer
+from archsim.machine.design import Design
+from archsim.machine.model import MatrixLayer
 from rtl.conformance import Case
 from rtl.registry import verification_of
 

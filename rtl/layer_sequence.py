@@ -1,16 +1,16 @@
 """Layers one behind the other on a core that is walked by tiles: each as if it were the first."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from archsim.core.core_design import CoreDesign
 from archsim.numbers import IntArray
 from archsim.ports import Transfers
-from archsim.trace import PORTS, Answer
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.trace import PORTS, Answer
 from rtl.conformance import Case
 from rtl.tile_conformance import TileCase
 
@@ -35,7 +35,18 @@ class SequenceCase(Case):
 
     design: CoreDesign
     layers: tuple[TileCase, ...]
+    early: bool = False
+    """Commands and operands are offered at once, while the layer before runs.  The model then says
+    which words cross in which order, and how often what was done, but not in which cycles."""
     label: str = ""
+
+    @property
+    def timed(self) -> bool:
+        return not self.early
+
+    @property
+    def layers_in_row(self) -> int:
+        return len(self.layers)
 
     @property
     def name(self) -> str:
@@ -54,13 +65,14 @@ class SequenceCase(Case):
         return self.layers[-1].tail_cycles
 
     @cached_property
-    def _answers(self) -> tuple[Answer, ...]:
+    def answers(self) -> tuple[Answer, ...]:
+        """What the model says of each layer by itself."""
         return tuple(layer.answer() for layer in self.layers)
 
     def answer(self) -> SequenceAnswer:
         """What the model says of each layer, one behind the other."""
-        starts = np.cumsum([0, *(each.cycles for each in self._answers)]).tolist()
-        begun = list(zip(self._answers, starts, self.layers, strict=False))
+        starts = np.cumsum([0, *(each.cycles for each in self.answers)]).tolist()
+        begun = list(zip(self.answers, starts, self.layers, strict=False))
         gaps = [layer.gaps(each) for each, _, layer in begun]
         return SequenceAnswer(
             transfers={
@@ -70,11 +82,13 @@ class SequenceCase(Case):
                 )
                 for name in PORTS
             },
-            actions={name: sum(a.actions[name] for a in self._answers) for name in self.counters},
+            actions={name: sum(a.actions[name] for a in self.answers) for name in self.counters},
             earliest={
                 name: np.concatenate(
                     [
-                        _from(at, gap[name], each.earliest[name])
+                        np.zeros_like(each.earliest[name])
+                        if self.early
+                        else _from(at, gap[name], each.earliest[name])
                         for (each, at, _), gap in zip(begun, gaps, strict=True)
                     ]
                 )
@@ -84,8 +98,33 @@ class SequenceCase(Case):
         )
 
     def gaps(self, expected: Any) -> Mapping[str, IntArray]:
-        own = [layer.gaps(each) for layer, each in zip(self.layers, self._answers, strict=True)]
+        own = [layer.gaps(each) for layer, each in zip(self.layers, self.answers, strict=True)]
         return {name: np.concatenate([gaps[name] for gaps in own]) for name in PORTS}
+
+    def waiting(self, gaps: Mapping[str, IntArray]) -> "SequenceCase":
+        ends = {
+            name: np.cumsum([len(each.transfers[name]) for each in self.answers]) for name in PORTS
+        }
+        parts = {name: np.split(gaps[name], ends[name][:-1]) for name in PORTS}
+        return replace(
+            self,
+            layers=tuple(
+                layer.waiting({name: parts[name][number] for name in PORTS})
+                for number, layer in enumerate(self.layers)
+            ),
+        )
+
+    def smaller(self) -> "list[Case]":
+        """One of the layers; half of them; all but one; each made smaller, where there are two."""
+        layers, count = self.layers, len(self.layers)
+        halves = [layers[: count // 2], layers[count // 2 :]] if count > 2 else []
+        lesser = [layers[:n] + layers[n + 1 :] for n in range(count)] if count > 2 else []
+        inner = [
+            (*layers[:n], one, *layers[n + 1 :])
+            for n in range(count if count <= 3 else 0)
+            for one in layers[n].smaller()
+        ]
+        return [*layers, *(replace(self, layers=some) for some in (*halves, *lesser, *inner))]
 
     def details(self) -> dict[str, str]:
         return {

@@ -1,4 +1,4 @@
-"""The SCNN core in Amaranth: the twin of `archsim.designs.scnn`."""
+"""The SCNN core in Amaranth: the twin of `archsim.machines.scnn.design`."""
 
 from functools import reduce
 from operator import and_, or_
@@ -8,10 +8,10 @@ from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.scnn import Scnn
 from archsim.errors import require
+from archsim.machines.scnn.command import AXIS_FIELDS, LAYER_FIELDS, scnn_ports
+from archsim.machines.scnn.design import Scnn
 from archsim.ports import Port
-from archsim.sparse.scnn_command import AXIS_FIELDS, LAYER_FIELDS, scnn_ports
 from rtl.core.delay import Delay
 from rtl.core.scnn_bias import BiasQueue
 from rtl.core.scnn_control import GroupControl
@@ -35,6 +35,14 @@ COUNTS = (
     "halo_sum",
     "copy_sum",
     "window_read",
+    "fifo_write",
+    "weight_read",
+    "accumulator_update",
+    "iaram_write",
+    "oaram_write",
+    "output",
+    "zeroed",
+    "cleared",
     "weight_write",
     "oaram_read",
 )
@@ -82,8 +90,8 @@ class ScnnCore(wiring.Component):
 
     Members
     -------
-    command: `archsim.sparse.scnn_command`; ifmap, weight, ofmap: vectors of compressed lists; bias:
-    one word a filter; count_<event>: performance counters, summed over the PEs.
+    command: `archsim.machines.scnn.command`; ifmap, weight, ofmap: vectors of compressed lists;
+    bias: one word a filter; count_<event>: performance counters, summed over the PEs.
     """
 
     command: stream.Interface

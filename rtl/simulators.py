@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from archsim.core.design import Design
+from archsim.machine.design import Design
 from rtl.benches.bench import Bench, Outcome
 from rtl.conformance import Runner
-from rtl.registry import core_of
+from rtl.registry import core_of, verification_of
 
 Simulator = Literal["amaranth", "verilator", "cocotb"]
 
@@ -26,7 +26,8 @@ def runner(design: Design, simulator: Simulator) -> Runner:
     if simulator == "verilator":
         from rtl.benches.verilated import Verilated
 
-        return Verilated(verilog, top="top").run
+        watches = verification_of(design).watches(design)
+        return Verilated(verilog, top="top", watches=watches).run
     return _CocotbRunner(verilog)
 
 

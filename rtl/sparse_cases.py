@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError, require
+from archsim.machines.scnn.answer import SparseAnswer
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.layer import layer_values
+from archsim.machines.scnn.words import LayerRun, PassWords, pass_words, word_counts
 from archsim.numbers import IntArray
-from archsim.sparse.answer import SparseAnswer
-from archsim.sparse.layer import layer_values
-from archsim.sparse.words import LayerRun, PassWords, pass_words, word_counts
-from rtl.cases import Draw
+from rtl.draw import Draw
 from rtl.scnn import core_members
 from rtl.sparse_conformance import SparseCase
 from workloads.errors import WorkloadError
@@ -122,7 +122,7 @@ def random_operands(
 def random_runs(draw: Draw, design: Scnn) -> tuple[LayerRun, ...]:
     """A layer, or two; or a chain of two or three, whose ofmaps stay now and then."""
     if draw.chance(0.4):
-        return _random_chain(draw, design)
+        return random_chain(draw, design)
     layers = [random_layer(draw, design) for _ in range(draw.one_of(1, 1, 2))]
     return tuple(
         LayerRun(
@@ -132,7 +132,7 @@ def random_runs(draw: Draw, design: Scnn) -> tuple[LayerRun, ...]:
     )
 
 
-def _random_chain(draw: Draw, design: Scnn) -> tuple[LayerRun, ...]:
+def random_chain(draw: Draw, design: Scnn) -> tuple[LayerRun, ...]:
     """Each ifmap is the ofmap before; most of the ofmaps that can stay do.
 
     Raises `InputError` for a layer that does not fit.

@@ -1,17 +1,19 @@
 """Cases of the sparse core: layers that follow one another, pass by pass."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from archsim.designs.scnn import Scnn
+from archsim.errors import InputError
+from archsim.machines.scnn.answer import SparseAnswer, sparse_answer
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import LayerRun, PassWords, pass_words, word_counts
 from archsim.numbers import IntArray
-from archsim.sparse.answer import SparseAnswer, sparse_answer
-from archsim.sparse.words import LayerRun, PassWords, pass_words
 from rtl.conformance import Case
+from rtl.coverage.shrink import cut_gaps, smaller_gaps, smaller_pieces
 from rtl.scnn import counts_of
 
 SETTLING_CYCLES = 20
@@ -22,8 +24,8 @@ class SparseCase(Case):
     """Layers with their operands on a design, one after the other from a reset on.
 
     idle: by port, idle cycles of the memory side before each word of all passes, [words]
-    (`archsim.sparse.answer.sparse_answer`); ports left out never wait; None: the design's own
-    off-chip memory serves them.
+    (`archsim.machines.scnn.answer.sparse_answer`); ports left out never wait; None: the design's
+    own off-chip memory serves them.
     """
 
     design: Scnn
@@ -33,7 +35,7 @@ class SparseCase(Case):
 
     @cached_property
     def passes(self) -> list[PassWords]:
-        """All passes; raises `InputError` as `archsim.sparse.words.pass_words`."""
+        """All passes; raises `InputError` as `archsim.machines.scnn.words.pass_words`."""
         return pass_words(self.design, self.runs)
 
     @property
@@ -60,6 +62,47 @@ class SparseCase(Case):
 
     def gaps(self, expected: Any) -> Mapping[str, IntArray]:
         return expected.gaps
+
+    def waits(self, expected: Any) -> Mapping[str, IntArray]:
+        none = {port: np.zeros(len(one), np.int64) for port, one in expected.transfers.items()}
+        return {**none, **(self.idle or {})}
+
+    @property
+    def layers_in_row(self) -> int:
+        return len(self.runs)
+
+    def waiting(self, gaps: Mapping[str, IntArray]) -> "SparseCase":
+        return replace(self, idle=gaps)
+
+    def smaller(self) -> "list[Case]":
+        """One of the layers; fewer stalls; half of a layer, or without its pooling."""
+        runs, count = self.runs, len(self.runs)
+        fewer: list[tuple[LayerRun, ...]] = []
+        if count > 1:
+            fewer = [runs[n : n + 1] for n in range(count)]
+            fewer += [runs[: count // 2], runs[count // 2 :]] if count > 2 else []
+            fewer += [runs[:n] + runs[n + 1 :] for n in range(count)] if count > 2 else []
+        for n, run in enumerate(runs if count <= 3 else ()):
+            pieces = [
+                replace(run, layer=layer, operands=operands)
+                for layer, operands in smaller_pieces(run.layer, run.operands)
+            ]
+            pieces += [replace(run, pool=None)] if run.pool is not None else []
+            fewer += [(*runs[:n], one, *runs[n + 1 :]) for one in pieces]
+        gaps = dict(self.waits(self.answer()))
+        stalls = [self.waiting(one) for one in smaller_gaps(gaps)]
+        return [*stalls, *(self._cut(some, gaps) for some in fewer)]
+
+    def _cut(self, runs: tuple[LayerRun, ...], gaps: Mapping[str, IntArray]) -> "SparseCase":
+        """Other layers, behind which none stays, with as many of the idle cycles as they have words
+        for; none where the layers do not fit, which running the case says."""
+        ends = (*runs[:-1], replace(runs[-1], keep_ofmap=False))
+        case = replace(self, runs=ends, idle={})
+        try:
+            words = word_counts(case.passes)
+        except InputError:
+            return case
+        return replace(case, idle={port: cut_gaps(gaps[port], words[port]) for port in gaps})
 
     def details(self) -> dict[str, str]:
         densities = [

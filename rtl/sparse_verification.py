@@ -1,12 +1,18 @@
 """How the sparse core is proved."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from archsim.designs.scnn import Scnn
-from archsim.machine_model import MatrixLayer
-from archsim.sparse.words import LayerRun
+from archsim.machine.model import MatrixLayer
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import LayerRun
+from rtl.benches.bench import Watch
 from rtl.conformance import Case
+from rtl.coverage.aims import Aim
+from rtl.coverage.bins import Bin
 from rtl.scnn import core_members
+from rtl.sparse_aims import sparse_aims
+from rtl.sparse_bins import sparse_bins, sparse_watches
 from rtl.sparse_cases import random_sparse_case
 from rtl.sparse_conformance import SparseCase
 from rtl.verification import LEAST_GATES_PER_PE_BIT, Verification
@@ -21,6 +27,16 @@ class SparseVerification(Verification):
 
     def random_case(self, seed: int, number: int, design: Scnn, longest_words: int) -> Case:
         return random_sparse_case(seed, number, design, longest_words)
+
+    def bins(self, design: Scnn) -> Iterable[Bin]:
+        yield from super().bins(design)
+        yield from sparse_bins(design)
+
+    def aims(self, design: Scnn) -> Mapping[str, Aim]:
+        return sparse_aims()
+
+    def watches(self, design: Scnn) -> tuple[Watch, ...]:
+        return sparse_watches()
 
     def layer_case(self, design: Scnn, layer: MatrixLayer, operands: Any) -> SparseCase:
         """Raises `InputError` for variants of the design that only the model has."""

@@ -10,7 +10,7 @@ Each test compares every transfer on every port, cycle for cycle and bit for bit
 count, under random stalls on every port.
 """
 
-from archsim.core.design import Design
+from archsim.machine.design import Design
 from rtl.cases import Draw, random_case
 from rtl.conformance import Verdict, check
 from rtl.simulators import Simulator, runner

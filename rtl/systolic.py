@@ -1,14 +1,17 @@
-"""The systolic core in Amaranth: the twin of `archsim.designs.systolic`."""
+"""The systolic core in Amaranth: the twin of `archsim.machines.systolic.design`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Cat, Module, Signal, Value
 
-from archsim.designs.systolic import Systolic
+from archsim.machines.systolic.design import Systolic
 from rtl.core.array import AccumulatingArray, StationaryArray
 from rtl.core.machine import Core
 from rtl.core.tokens import MovingTokens
 from rtl.hierarchy import place
+
+if TYPE_CHECKING:
+    from rtl.verification import Verification
 
 
 class SystolicCore(Core):
@@ -21,6 +24,13 @@ class SystolicCore(Core):
     -------
     command, ifmap, weight, bias, ofmap: `design.ports`; count_<action>: performance counters.
     """
+
+    @staticmethod
+    def verification() -> "Verification":
+        """How it is proved (`rtl.verification`)."""
+        from rtl.systolic_verification import SystolicVerification
+
+        return SystolicVerification()
 
     def __init__(self, design: Systolic) -> None:
         super().__init__(design)

@@ -1,16 +1,19 @@
-"""The tensor core's core in Amaranth: the twin of `archsim.designs.tensorcore`."""
+"""The tensor core's core in Amaranth: the twin of `archsim.machines.tensorcore.design`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Cat, Module, Value
 
-from archsim.designs.tensorcore import TensorCore
+from archsim.machines.tensorcore.design import TensorCore
 from rtl.core.float_accumulators import FloatAccumulators
 from rtl.core.float_output import FloatOutputStage
 from rtl.core.machine import Core
 from rtl.core.memory import made_of
 from rtl.core.tensor_array import TensorArray
 from rtl.hierarchy import place
+
+if TYPE_CHECKING:
+    from rtl.verification import Verification
 
 
 class TensorCoreRtl(Core):
@@ -26,6 +29,13 @@ class TensorCoreRtl(Core):
 
     def __init__(self, design: TensorCore) -> None:
         super().__init__(design)
+
+    @staticmethod
+    def verification() -> "Verification":
+        """How it is proved (`rtl.verification`)."""
+        from rtl.tensorcore_verification import TensorVerification
+
+        return TensorVerification()
 
     @property
     def stream_shape(self) -> dict[str, Any]:

@@ -12,10 +12,16 @@ so that cases are imported only where some are drawn.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from archsim.machine_model import MatrixLayer
+from archsim.machine.model import MatrixLayer
+from rtl.benches.bench import Watch
 from rtl.conformance import Case
+from rtl.coverage.aims import Aim, general_aims
+from rtl.coverage.bins import Bin
+from rtl.coverage.port_bins import port_bins
+from rtl.draw import Draw
 from workloads.layers import MatMul
 
 LEAST_GATES_PER_PE_BIT = 40
@@ -38,6 +44,25 @@ class Verification(ABC):
 
         Raises `InputError` for a layer that does not fit, and for variants without RTL.
         """
+
+    def bins(self, design: Any) -> Iterable[Bin]:
+        """Situations in which faults hide (`rtl.coverage.bins`).
+
+        These are of the ports alone; a kind adds what its contract names.
+        """
+        return port_bins(design.machine_model().ports)
+
+    def aims(self, design: Any) -> Mapping[str, Aim]:
+        """By name, what draws cases for bins that chance seldom finds (`rtl.coverage.aims`)."""
+
+        def plain(draw: Draw, design: Any, longest_words: int) -> Case:
+            return self.random_case(draw.whole(0, 1 << 30), 0, design, longest_words)
+
+        return general_aims(plain)
+
+    def watches(self, design: Any) -> tuple[Watch, ...]:
+        """Wires inside the RTL that bins ask for."""
+        return ()
 
     def small_layer(self, design: Any) -> MatrixLayer:
         """A layer that keeps every PE busy, small enough to be simulated gate by gate."""

@@ -1,16 +1,19 @@
-"""The vector MAC core with per-vector scales in Amaranth: the twin of `archsim.designs.vsq`."""
+"""The vector MAC core with per-vector scales in Amaranth, twin of `archsim.machines.vsq.design`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Cat, Module, Signal, Value, signed
 
-from archsim.designs.vsq import Vsq
+from archsim.machines.vsq.design import Vsq
 from rtl.core.machine import Core
 from rtl.core.memory import made_of
 from rtl.core.tokens import SlotTokens
 from rtl.core.vector_array import VectorArray
 from rtl.core.vector_output_stage import VectorOutputStage
 from rtl.hierarchy import place
+
+if TYPE_CHECKING:
+    from rtl.verification import Verification
 
 
 class VsqCore(Core):
@@ -26,6 +29,13 @@ class VsqCore(Core):
 
     def __init__(self, design: Vsq) -> None:
         super().__init__(design)
+
+    @staticmethod
+    def verification() -> "Verification":
+        """How it is proved (`rtl.verification`)."""
+        from rtl.vsq_verification import VectorVerification
+
+        return VectorVerification()
 
     @property
     def stream_shape(self) -> dict[str, Any]:

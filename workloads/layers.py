@@ -16,6 +16,7 @@ from functools import cached_property
 
 from workloads.checks import countable, named, not_negative, positive
 from workloads.errors import WorkloadError
+from workloads.kv_cache import KvCache
 from workloads.limits import check_limit
 from workloads.pooling import Feed
 from workloads.tensor_bytes import TensorBytes
@@ -219,7 +220,8 @@ class Network:
 
     `source` says where the shapes come from; `skipped` lists the operators left out on demand,
     each as "node: operator". `feeds` says which convolution's ofmap is another one's ifmap, where
-    that is known. Raises WorkloadError if two layers share a name.
+    that is known; `kv_cache` what a language model keeps. Raises WorkloadError if two layers share
+    a name.
     """
 
     name: str
@@ -227,6 +229,7 @@ class Network:
     source: str
     skipped: tuple[str, ...] = ()
     feeds: tuple[Feed, ...] = ()
+    kv_cache: KvCache | None = None
 
     def __post_init__(self) -> None:
         named("a network's", self.name)

@@ -20,7 +20,7 @@ PER_OUTPUT = {
     "Sin": 1, "Cos": 1, "Neg": 1, "Abs": 1, "Reciprocal": 1, "Floor": 1, "Ceil": 1, "Round": 1,
     "Sign": 1, "Add": 1, "Sub": 1, "Mul": 1, "Div": 1, "Mod": 1, "Equal": 1, "Greater": 1,
     "GreaterOrEqual": 1, "Less": 1, "LessOrEqual": 1, "Not": 1, "And": 1, "Or": 1, "Where": 1,
-    "BatchNormalization": 2, "QuantizeLinear": 3, "DequantizeLinear": 2,
+    "RotaryEmbedding": 3, "BatchNormalization": 2, "QuantizeLinear": 3, "DequantizeLinear": 2,
     "DynamicQuantizeLinear": 5, "QLinearAdd": 8, "QLinearMul": 8, "QLinearConcat": 5,
     "QLinearSigmoid": 6, "QLinearLeakyRelu": 7,
 }  # fmt: skip
@@ -28,7 +28,8 @@ PER_OUTPUT = {
 
 LeakyRelu: compare, multiply. Clip: two comparisons. HardSigmoid: multiply, add, clip.
 HardSwish: that and a multiplication. Gelu, 0.5 x (1 + erf(x / sqrt 2)): multiply, erf, add, two
-multiplications. BatchNormalization: multiply, add (mean and variance folded into both).
+multiplications. RotaryEmbedding: two multiplications, add. BatchNormalization: multiply, add (mean
+and variance folded into both).
 DynamicQuantizeLinear: minimum, maximum, and QuantizeLinear's. QLinearX: X between a
 DequantizeLinear of each operand and a QuantizeLinear.
 """
@@ -51,7 +52,7 @@ square, add (variance), multiply by 1 / deviation, multiply by gamma, add beta.
 MOVES = (
     "Concat", "Transpose", "Slice", "Split", "Gather", "GatherElements", "GatherND", "Pad",
     "Expand", "Tile", "DepthToSpace", "SpaceToDepth", "Trilu", "ScatterND", "ScatterElements",
-    "Cast",
+    "Cast", "TensorScatter",
 )  # fmt: skip
 """Operators which move elements and compute nothing."""
 

@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from archsim.array_files import load_npz
-from archsim.core.numerics import Drawing, Intake
 from archsim.errors import InputError, nearest, require, require_seed
+from archsim.importers import file_endings, is_network_file, read_file
+from archsim.layer.intake import Drawing, Intake
 from archsim.simulate import Source
-from workloads.builtin import builtin, networks
 from workloads.layers import Conv2d, MatMul, Network
+from workloads.named import has_shapes_only, network_names, shapes_named
 from workloads.names import printable
 from workloads.onnx_model import dims_of_inputs, load_model
 from workloads.onnx_operands import ModelOperands, Request
 from workloads.operands import Operands
 from workloads.packaged import packaged, packaged_names
+from workloads.requests import requested
 from workloads.sparse import prune_convolutions
-from workloads.tflite_model import read_tflite
 
 if TYPE_CHECKING:
     import onnx
@@ -152,15 +153,15 @@ class Workload:
 
 
 def load_workload(name: str, options: WorkloadOptions) -> Workload:
-    """A built-in network, a trained one from an installed package, or an ONNX file."""
+    """A built-in network or language model, a trained one of an installed package, or a file's."""
     from workloads.onnx_import import import_onnx
 
-    shapes_only = name in networks()
+    shapes_only = has_shapes_only(name)
     if shapes_only or name in packaged_names():
-        require(options.input_file is None, f"--input is for ONNX files; {name} is built in")
+        require(options.input_file is None, f"--input is for ONNX files; {name} has none")
     if shapes_only:
-        require(not options.dims, f"--dim is for ONNX files; {name} is built in")
-        return Workload(network=_builtin(name, options.batch), options=options)
+        require(not options.dims, f"--dim is for ONNX files; say {name}:NAME=SIZE")
+        return Workload(network=shapes_named(name, batch=options.batch), options=options)
     if name in packaged_names():
         _refuse_batch(name, options)
         entry = packaged(name)
@@ -168,14 +169,29 @@ def load_workload(name: str, options: WorkloadOptions) -> Workload:
         dims, skip = options.dim_values, options.skip_unsupported
         network = import_onnx(model, name=name, dims=dims, skip_unsupported=skip)
         return Workload(network=network, model=model, feeds=entry.input, options=options)
+    return _of_file(name, options)
+
+
+def _of_file(name: str, options: WorkloadOptions) -> Workload:
+    """The network of a file in any format that is known."""
+    from workloads.onnx_import import import_onnx
+
+    base, settings = requested(name)
     path = Path(name)
-    if path.suffix not in (".onnx", ".tflite") and not path.exists():
-        known = [*networks(), *packaged_names()]
-        raise InputError(
-            f"no workload {name!r}; {nearest(name, known)} (or give an ONNX or TFLite file)"
-        )
+    if not is_network_file(base) and not path.exists():
+        files = f"(or give a file: {', '.join(file_endings())})"
+        raise InputError(f"no workload {base!r}; {nearest(base, network_names())} {files}")
+    require(
+        not settings or path.exists(),
+        f"{base}: only built-in networks and language models take {', '.join(settings)}; files "
+        "take --dim",
+    )
     _refuse_batch(name, options)
-    model = read_tflite(path, name=path.stem) if path.suffix == ".tflite" else path
+    model = read_file(path)
+    if isinstance(model, Network):
+        require(not options.dims, f"--dim is for ONNX files; {name} has all its sizes")
+        require(options.input_file is None, f"--input is for ONNX files; {name} has shapes only")
+        return Workload(network=model, options=options)
     feeds = _file_feeds(options.input_file) if options.input_file else None
     dims = options.dim_values
     if feeds is not None:
@@ -191,13 +207,6 @@ def _refuse_batch(name: str, options: WorkloadOptions) -> None:
         options.batch is None,
         f"--batch is for built-in networks; {name} has dimensions of its own: say --dim",
     )
-
-
-def _builtin(name: str, batch: int | None) -> Network:
-    if batch is None:
-        return builtin(name)
-    network = builtin(name, parameters={"batch": batch})
-    return replace(network, source=f"{network.source}; batch {batch}")
 
 
 def _file_feeds(path: Path) -> Callable[[], dict[str, Any]]:

@@ -55,7 +55,8 @@ def say(text: str) -> None:
 
 def phase(bar: Progress, what: str) -> None:
     """Another part of the work begins, of a length that is not known yet."""
-    bar.reset(bar.task_ids[0], description=shown(what), total=None)
+    bar.reset(bar.task_ids[0], description=shown(what))
+    bar.tasks[0].total = None  # to rich's own methods None says: as it was
 
 
 @contextmanager
@@ -81,8 +82,8 @@ def announce_compilation(*, quiet: bool = False) -> None:
 
     Of those that every run needs it says so wherever stderr goes, of others where it is a terminal.
     """
-    from archsim.core.choice import TIMING
     from archsim.kernels import announce_to, not_compiled
+    from archsim.tiled.choice import TIMING
 
     names = [name.rpartition(".")[2] for name in not_compiled(TIMING)]
     if names and not quiet:

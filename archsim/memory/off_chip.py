@@ -36,7 +36,7 @@ class OffChip:
 
 
 def _require_rate(name: str, rate: float) -> None:
-    """Rates are kept in 1/1024 of a byte per cycle (`archsim.core.traffic`)."""
+    """Rates are kept in 1/1024 of a byte per cycle (`archsim.tiled.traffic`)."""
     require(rate > 0, f"{name} must be positive, not {rate}")
     require(rate * 1024 >= 1, f"{name} must be at least 1/1024, not {rate}")
     require(rate <= LARGEST, f"{name} must be at most {LARGEST}, not {rate}")

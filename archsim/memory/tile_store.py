@@ -15,8 +15,8 @@ from archsim.numbers import IntArray
 class WalkedOperand:
     """An operand as the walk of a core cuts it into tiles.
 
-    values: split as in `archsim.core.layout`.  tiles [tiles, WALK_COLUMNS]: the walk
-    (`archsim.core.commands`).  first: of each distinct tile of the operand, the first tile of the
+    values: split as in `archsim.layer.layout`.  tiles [tiles, WALK_COLUMNS]: the walk
+    (`archsim.tiled.commands`).  first: of each distinct tile of the operand, the first tile of the
     walk that reads it; tile_of: of every tile of the walk, which it reads.  together: groups of the
     layer that lie side by side.  moving: weights enter the rows of the array.
     """

@@ -18,16 +18,16 @@ from typing import Literal
 
 import numpy as np
 
-from archsim.core.core_design import CoreDesign, kibibytes
-from archsim.designs.systolic import Systolic
-from archsim.designs.tensorcore import TensorCore
 from archsim.energy import account
+from archsim.machines.systolic.design import Systolic
+from archsim.machines.tensorcore.design import TensorCore
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import OffChip, Scratchpad
 from archsim.papers.boveda_schemes import Scheme, schemes
 from archsim.papers.boveda_tensors import real_tensors
 from archsim.papers.figures import Progress, silent
 from archsim.simulate import simulate
+from archsim.tiled.design import CoreDesign, kibibytes
 from workloads.layers import Network
 from workloads.onnx_import import import_onnx
 from workloads.operands import Operands, from_onnx

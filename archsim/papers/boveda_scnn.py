@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.codecs.reference_codecs import CODECS, ENCODING_BITS, SCNN_LANES
-from archsim.designs.scnn import SCNN_ISCA17
+from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.numbers import ceil_div
 from archsim.papers.boveda_schemes import Integers, Scheme
 from archsim.papers.boveda_tensors import real_tensors

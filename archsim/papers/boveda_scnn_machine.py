@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from archsim.designs.scnn import SCNN_ISCA17, Scnn
 from archsim.energy import account
 from archsim.errors import InputError
+from archsim.machines.scnn.design import SCNN_ISCA17, Scnn
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.papers.boveda_gains import change, energies
 from archsim.papers.boveda_tensors import pruned_squeezenet

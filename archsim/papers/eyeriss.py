@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from archsim.designs.systolic import Systolic
+from archsim.machines.systolic.design import Systolic
 from archsim.memory import Plain
 from archsim.papers.evidence import Measured, count, switch
 from archsim.papers.eyeriss_mapping import least_bytes, once_words

@@ -11,11 +11,11 @@ from dataclasses import replace
 from functools import cache
 from itertools import product
 
-from archsim.core.problem import Tiling
-from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
+from archsim.layer.problem import Tiling
+from archsim.machines.systolic.design import Systolic
 from archsim.result import LayerResult
-from archsim.tile_timing import plan_tiling, time_layer
+from archsim.tiled.timing import plan_tiling, time_layer
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from archsim.designs.scnn import SCNN_4PE, SCNN_ISCA17
+from archsim.machines.scnn.design import SCNN_4PE, SCNN_ISCA17
 from archsim.papers import scnn_energy_rows
 from archsim.papers.evidence import Measured, switch
 from archsim.papers.figures import (

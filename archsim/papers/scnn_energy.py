@@ -14,13 +14,13 @@ from functools import cache
 
 import numpy as np
 
-from archsim.core.problem import Problem
-from archsim.designs.scnn import Scnn
 from archsim.energy import GROUPS
-from archsim.sparse.dense import DCNN, Dcnn
-from archsim.sparse.dense_actions import RUN_BITS, Zeros, dcnn_actions
-from archsim.sparse.layer import counted
-from archsim.sparse.timing import PassTiming
+from archsim.layer.problem import Problem
+from archsim.machines.scnn.dense import DCNN, Dcnn
+from archsim.machines.scnn.dense_actions import RUN_BITS, Zeros, dcnn_actions
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.layer import counted
+from archsim.machines.scnn.timing import PassTiming
 from energy_models.component import Component
 from energy_models.pricing import FloatArray, PriceList, price
 from energy_models.technology import load_technology

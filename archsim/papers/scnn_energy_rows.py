@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from archsim.designs.scnn import SCNN_ISCA17
+from archsim.machines.scnn.dense import DCNN
+from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.papers.evidence import Measured, switch
 from archsim.papers.figures import Figure, Row, load_figures, read_paper
 from archsim.papers.scnn_area import (
@@ -21,7 +22,6 @@ from archsim.papers.scnn_energy import SUPPOSED, areas_um2, listed, relative
 from archsim.papers.scnn_figures import layer_figures, quantity, unpublished
 from archsim.papers.scnn_layers import Tally, total
 from archsim.papers.scnn_what_if import Bars
-from archsim.sparse.dense import DCNN
 from energy_models.technology import load_technology
 
 KEYS = {"dcnn_opt": "DCNN-opt", "scnn": "SCNN"}

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from archsim.core import layout
-from archsim.core.problem import Problem, problem_of
-from archsim.designs.scnn import Scnn
+from archsim.layer import layout
+from archsim.layer.problem import Problem, problem_of
+from archsim.machines.scnn.dense import DCNN
+from archsim.machines.scnn.dense_actions import Zeros
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.dnnsim import dnnsim_passes
+from archsim.machines.scnn.strips import strips_of
+from archsim.machines.scnn.timing import pass_timing
 from archsim.numbers import AnyIntArray, ceil_div
 from archsim.papers.figures import read_paper
 from archsim.papers.scnn_energy import NOTHING, Run, spent
-from archsim.sparse.dense import DCNN
-from archsim.sparse.dense_actions import Zeros
-from archsim.sparse.dnnsim import dnnsim_passes
-from archsim.sparse.strips import strips_of
-from archsim.sparse.timing import pass_timing
 from energy_models.pricing import FloatArray
 from workloads.builtin import builtin
 from workloads.layers import Conv2d

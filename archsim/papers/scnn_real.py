@@ -14,7 +14,8 @@ from functools import cache
 
 import numpy as np
 
-from archsim.designs.scnn import SCNN_ISCA17
+from archsim.machines.scnn.design import SCNN_ISCA17
+from archsim.machines.scnn.layer import layer_values
 from archsim.papers.figures import Progress, Row, read_paper, silent
 from archsim.papers.scnn_figures import unpublished
 from archsim.papers.scnn_layers import (
@@ -25,7 +26,6 @@ from archsim.papers.scnn_layers import (
     tensors_of,
     total,
 )
-from archsim.sparse.layer import layer_values
 from workloads.errors import WorkloadError
 from workloads.layers import Conv2d
 from workloads.onnx_import import import_onnx

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from archsim.designs.scnn import SCNN_DNNSIM, SCNN_ISCA17, Scnn
+from archsim.machines.scnn.design import SCNN_DNNSIM, SCNN_ISCA17, Scnn
 from archsim.papers.scnn_layers import SparseLayer, Tally, measure, sampled, total
 from workloads.sparse import MEASURED_CLUSTERING
 from workloads.threads import in_threads

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from archsim.designs.systolic import TPU_V1, Systolic
+from archsim.machines.systolic.design import TPU_V1, Systolic
 from archsim.papers import tpu_measure as measure
 from archsim.papers.evidence import Measured, count, switch
 from archsim.papers.figures import (

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cache
 from math import ceil, prod
 
-from archsim.core.problem import Tiling
-from archsim.designs.systolic import TPU_V1, Systolic
+from archsim.layer.problem import Tiling
+from archsim.machines.systolic.design import TPU_V1, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.papers.stalls import Attribution, attribute
 from archsim.papers.tpu_shapes import workload
 from archsim.result import LayerResult
 from archsim.simulate import simulate
-from archsim.tile_timing import time_layer
+from archsim.tiled.timing import time_layer
 from workloads.layers import Conv2d, MatMul
 
 FOLDS = 32

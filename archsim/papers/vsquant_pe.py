@@ -16,7 +16,7 @@ import numpy as np
 from archsim.codecs.vector_dot import VectorMac, scale_product
 from archsim.codecs.vector_output import VectorOutput
 from archsim.codecs.vsquant import VectorFormat
-from archsim.designs.vector_lane import VectorLaneDesign
+from archsim.machines.vsq.vector_lane import VectorLaneDesign
 from archsim.numbers import IntArray, saturate
 from archsim.papers.vsquant_hardware import ACTIVATION_ROWS, LANES, VECTOR, WEIGHT_ROWS
 from archsim.papers.vsquant_operands import PIXELS, Block

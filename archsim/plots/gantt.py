@@ -5,16 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from archsim.activity import ARRAY_WAITS, WRITES
 from archsim.errors import InputError, nearest, require, require_positive
-from archsim.interval import ARRAY, LOADERS, OFMAP_PORT, OUTPUT_STAGE, Interval
+from archsim.machine.interval import (
+    ARRAY,
+    ARRAY_WAITS,
+    LOADERS,
+    OFMAP_PORT,
+    OUTPUT_STAGE,
+    WRITES,
+    Interval,
+)
 from archsim.plots.axes import Layout, dress, legend, note, separate_thousands, shortened
 from archsim.plots.palette import CAUSE_COLOURS, PORT_COLOURS, cause_text
 from workloads.layers import Conv2d, MatMul
 from workloads.steps import one_step
 
 if TYPE_CHECKING:
-    from archsim.machine_model import Answer
+    from archsim.machine.model import Answer
     from archsim.result import LayerResult, NetworkResult
 
 UNITS = (*LOADERS, ARRAY_WAITS, ARRAY, OUTPUT_STAGE, OFMAP_PORT, WRITES)
@@ -198,7 +205,7 @@ def layer_run(result: NetworkResult, layer: str | None = None) -> LayerRun:
 
     Raises `InputError` for a layer of which nothing tells what was done when without operands.
     """
-    from archsim.designs.registry import design_from_record
+    from archsim.machine.registry import design_from_record
 
     design = design_from_record(dict(result.design), result.design_name)
     where = f"{result.network} on {result.design_name}"

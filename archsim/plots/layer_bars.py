@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from archsim.core.causes import CAUSES
+from archsim.causes import CAUSES
 from archsim.plots.axes import (
     POINTS_PER_INCH,
     Layout,

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archsim.core.causes import CAUSES
+from archsim.causes import CAUSES
 from archsim.plots.axes import Layout, dress, legend, note, separate_thousands
 from archsim.plots.palette import BLACK, CAUSE_COLOURS, cause_text
 from archsim.plots.units import count_unit
 
 if TYPE_CHECKING:
-    from archsim.over_time import FloatArray, OverTime
+    from archsim.machine.over_time import FloatArray, OverTime
     from archsim.result import LayerResult, NetworkResult
 
 _WIDTH, _HEIGHT, _HEIGHT_NARROW = 10.0, 4.0, 3.6

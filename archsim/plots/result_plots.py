@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from archsim.energy import EnergyAccount
+    from archsim.machine.over_time import OverTime
     from archsim.occupancy import Occupancy
-    from archsim.over_time import OverTime
     from archsim.result import NetworkResult
     from energy_models.technology import Technology
 
@@ -51,7 +51,7 @@ class ResultPlots:
     def activity(self, over_time: OverTime | None = None, ax: Axes | None = None) -> Axes:
         """Where the cycles went over time, with the utilisation of the layers as a line.
 
-        over_time: bins of `archsim.timeline.binned`; without them every layer is one bin.
+        over_time: bins of `archsim.tiled.timeline.binned`; without them every layer is one bin.
         """
         return ActivityPlot(result=self.result, layout=self.layout).draw(over_time, ax)
 

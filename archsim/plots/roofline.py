@@ -18,7 +18,7 @@ from archsim.plots.units import significant
 from archsim.result import TRAFFIC
 
 if TYPE_CHECKING:
-    from archsim.core.design import Design
+    from archsim.machine.design import Design
     from archsim.result import LayerResult, NetworkResult
 
 _WIDTH, _HEIGHT, _HEIGHT_NARROW = 8.0, 5.2, 4.6
@@ -157,7 +157,7 @@ class RooflinePlot:
 
     def draw(self, ax: Any) -> Any:
         """Roofs of the array, of all channels together, and of a weight channel alone."""
-        from archsim.designs.registry import design_from_record
+        from archsim.machine.registry import design_from_record
 
         design = design_from_record(dict(self.result.design), self.result.design_name)
         shown = roofline(self.result, design)
@@ -170,9 +170,11 @@ class RooflinePlot:
         drawn.set_ylabel(f"{shown.products} per cycle")
         self._roofs(drawn, design, shown)
         self._points(drawn, shown)
-        self._name_largest(drawn, [point.layer for point in shown.points])
         _plain_decades(drawn)
         legend(drawn)
+        if ax is None:
+            drawn.figure.draw_without_rendering()  # the axes get narrower, and then have less room
+        self._name_largest(drawn, [point.layer for point in shown.points])
         return drawn
 
     def _title(self, shown: Roofline) -> str:

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from archsim.activity import ARRAY_WAITS
-from archsim.interval import ARRAY
+from archsim.machine.interval import ARRAY, ARRAY_WAITS
 from archsim.plots.component_bars import MemoryTraffic
 from archsim.plots.palette import cause_text
 from archsim.plots.units import byte_text, energy_unit, significant
 
 if TYPE_CHECKING:
-    from archsim.core.design import Design
     from archsim.energy import EnergyAccount
+    from archsim.machine.design import Design
     from archsim.occupancy import Occupancy
     from archsim.plots.breakdown import Parts
     from archsim.plots.gantt import LayerRun

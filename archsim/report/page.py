@@ -21,9 +21,9 @@ from archsim.report.theme import DARK, LIGHT
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from archsim.core.design import Design
     from archsim.energy import EnergyAccount
-    from archsim.over_time import OverTime
+    from archsim.machine.design import Design
+    from archsim.machine.over_time import OverTime
     from archsim.result import NetworkResult
 
 _FOLDER = Path(__file__).parent
@@ -69,12 +69,12 @@ def report_html(
     """The report of a result as one HTML page that needs no other file and no network.
 
     account: energy and area of this result; without one the page has neither.
-    activity: the run over time (`archsim.timeline.binned`); without it every layer is one bin.
-    command_line: what made the result, if it was made on the command line.
-    why_no_energy: said where there is no account; "" if none was asked for.
-    The page depends on its arguments alone: no date, no machine, no user is in it.
+    activity: the run over time (`archsim.tiled.timeline.binned`); without it every layer is one
+    bin. command_line: what made the result, if it was made on the command line. why_no_energy: said
+    where there is no account; "" if none was asked for. The page depends on its arguments alone: no
+    date, no machine, no user is in it.
     """
-    from archsim.designs.registry import design_from_record, design_toml
+    from archsim.machine.registry import design_from_record, design_toml
 
     design = design_from_record(dict(result.design), result.design_name)
     prices, sources = (None, ()) if account is None else tables.price_table(account)

@@ -47,7 +47,7 @@ class _BenchProcess:
         self.outcome: Outcome | None = None
         self._bench = bench
         self._domain = domain
-        self._state = BenchRun(bench)
+        self._state = BenchRun(bench.before or bench)
         self._wires: list[tuple[Value, Value, Value]] = []
         self._sampled: list[Value] = []
         for driver in self._state.drivers:
@@ -63,7 +63,19 @@ class _BenchProcess:
 
     async def run(self, ctx: Any) -> None:
         """The process. Its last act is to set `outcome`."""
+        if self._bench.before is not None:
+            await self._run(ctx)
+            self._state = BenchRun(self._bench)
+        await self._run(ctx)
         state = self._state
+        _, _, *values = await ctx.tick().sample(*self._probes)
+        names = [name for name, _ in self._bench.probes]
+        self.outcome = state.outcome(dict(zip(names, values, strict=True)))
+
+    async def _run(self, ctx: Any) -> None:
+        """A reset, and the cycles of the state behind it."""
+        state = self._state
+        self._idle(ctx)
         ctx.set(self._domain.rst, 1)
         for _ in range(RESET_CYCLES):
             await ctx.tick()
@@ -76,9 +88,10 @@ class _BenchProcess:
                 if not state.running:
                     break
                 self._drive(ctx)
-        _, _, *values = await ctx.tick().sample(*self._probes)
-        names = [name for name, _ in self._bench.probes]
-        self.outcome = state.outcome(dict(zip(names, values, strict=True)))
+
+    def _idle(self, ctx: Any) -> None:
+        for driver, (_, valid, ready) in zip(self._state.drivers, self._wires, strict=True):
+            ctx.set(valid if isinstance(driver, InputDriver) else ready, 0)
 
     def _drive(self, ctx: Any) -> None:
         cycle = self._state.cycle

@@ -10,12 +10,15 @@ cycle in which valid and ready are both 1; `x(-1) = -1`. With
 * an output's ready is 1 from `start(k)` until word `k` crosses, and stays 1 after the listed
   words: a core which emits too many is seen.
 
+A bench with `before` is that one first, for its `max_cycles` or until its own end; then the reset
+is held for `RESET_CYCLES`, and the run begins as if nothing had been.
+
 A run ends `tail_cycles` after the last listed word of all ports has crossed, or at `max_cycles`.
 Probes are read after the last clock edge, before anything else is driven.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -29,6 +32,7 @@ __all__ = [
     "ProtocolError",
     "Stimulus",
     "StreamPort",
+    "Watch",
 ]
 
 RESET_CYCLES = 2
@@ -129,11 +133,31 @@ def _cycles(values: npt.ArrayLike, n: int) -> npt.NDArray[np.int64]:
     return np.broadcast_to(np.asarray(values, np.int64), (n,)).copy()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Watch:
+    """One to three wires of the modules inside a core, read in every cycle of a run.
+
+    `path` is a pattern (`*`) of an instance's path below the core, "dispatcher.*_queue"; a wire of
+    several bits counts as 1 where all its bits are 1.  What is seen is of all instances together:
+    bit Σ wires[n] · 2ⁿ of `Outcome.seen[name]` is 1 if in some cycle the wires of one instance had
+    these values.  Raises `ValueError` for another number of wires.
+    """
+
+    name: str
+    path: str
+    wires: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.wires) <= 3:
+            raise ValueError(f"wires must be one to three, not {len(self.wires)}")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bench:
     """One run: a core's ports and probes, and what is done at every port.
 
-    `probes` are (name, bits ≤ 64) of plain outputs; `stimuli` has one entry a port.
+    `probes` are (name, bits ≤ 64) of plain outputs; `stimuli` has one entry a port; `before` is
+    what runs until a reset, with the same ports.
     Raises `ValueError` where the parts do not fit together.
     """
 
@@ -142,6 +166,7 @@ class Bench:
     stimuli: Mapping[str, Stimulus]
     max_cycles: int
     tail_cycles: int = 64
+    before: "Bench | None" = None
 
     def __post_init__(self) -> None:
         names = [port.name for port in self.ports] + [name for name, _ in self.probes]
@@ -158,6 +183,8 @@ class Bench:
             raise ValueError(f"tail_cycles must not be negative, not {self.tail_cycles}")
         for port in self.ports:
             _check_words(port, self.stimuli[port.name])
+        if self.before is not None and self.before.ports != self.ports:
+            raise ValueError("a bench and what runs before it must have the same ports")
 
     @property
     def listed_words(self) -> int:
@@ -192,13 +219,15 @@ class Crossing:
 class Outcome:
     """A run's answer: what crossed each port, the probes at the end, and the cycles run.
 
-    `timed_out` says that `max_cycles` ended the run, before the words or the tail did.
+    `timed_out` says that `max_cycles` ended the run, before the words or the tail did.  `seen`: by
+    name what each `Watch` saw, where the simulator has them; what ran before a reset is part of it.
     """
 
     crossings: Mapping[str, Crossing]
     probes: Mapping[str, int]
     cycles: int
     timed_out: bool
+    seen: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def differences(self, other: "Outcome") -> list[str]:
         """How `other` differs, in words; an empty list if it is the same."""

@@ -96,7 +96,8 @@ async def _answer(dut: Any, bench: Bench, clock: WaveClock) -> Outcome:
     for name, bits in bench.probes:
         if len(dut[name]) != bits:
             raise ValueError(f"probe {name}: bench has {bits} bits, core {len(dut[name])}")
-    run.idle()
+    first = run if bench.before is None else _CocotbRun(dut, bench.before)
+    first.idle()
     reset = getattr(dut, "rst", None)
     if reset is not None:
         reset.value = 1
@@ -109,6 +110,18 @@ async def _answer(dut: Any, bench: Bench, clock: WaveClock) -> Outcome:
         else:
             cocotb.start_soon(_tick(signal, clock))
         edge = RisingEdge(signal)
+    if first is not run:
+        await _cycles(first, reset, edge)
+        run.idle()
+        if reset is not None:
+            reset.value = 1
+    await _cycles(run, reset, edge)
+    await ReadOnly()
+    return run.state.outcome({name: int(handle.value) for name, handle in probes})
+
+
+async def _cycles(run: _CocotbRun, reset: Any, edge: Any) -> None:
+    """The end of a reset, and the run behind it; both begin and end just behind an edge."""
     settled = ReadOnly()
     for _ in range(RESET_CYCLES):
         await edge
@@ -121,8 +134,6 @@ async def _answer(dut: Any, bench: Bench, clock: WaveClock) -> Outcome:
         run.sample()
         await edge
         state.advance()
-    await settled
-    return state.outcome({name: int(handle.value) for name, handle in probes})
 
 
 @cocotb.test()

@@ -5,6 +5,7 @@ kept in the build cache and loaded here. NumPy arrays go in and come out; a run 
 """
 
 import ctypes
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtl.benches.bench import Bench, Crossing, Outcome, ProtocolError, StreamPort
+from rtl.benches.bench import Bench, Crossing, Outcome, ProtocolError, StreamPort, Watch
 from rtl.benches.boundary import check_boundary
 from rtl.benches.verilated_build import Library, build_library
 
@@ -25,13 +26,15 @@ class Verilated:
     """A core compiled from Verilog, ready to run any bench that fits its boundary.
 
     `ports` and `probes` (plain outputs of at most 64 bits) are read off the Verilog. The text is
-    compiled on first use and found in the cache ever after. Sessions are independent, and may run
+    compiled on first use and found in the cache ever after. `watches` are
+    looked at in every run. Sessions are independent, and may run
     in different threads at once. Raises `ToolchainError` if a tool is missing or fails.
     """
 
-    def __init__(self, verilog: str, *, top: str = "top") -> None:
+    def __init__(self, verilog: str, *, top: str = "top", watches: Sequence[Watch] = ()) -> None:
         self._verilog = verilog
         self._top = top
+        self._watches = tuple(watches)
         self._libraries: dict[str, tuple[Library, ctypes.CDLL]] = {}
         library, _ = self._load("")
         self.ports: tuple[StreamPort, ...] = library.ports
@@ -55,11 +58,14 @@ class Verilated:
         if trace is not None and not trace.absolute().parent.is_dir():
             raise FileNotFoundError(f"no folder for the trace {trace}")
         check_boundary(bench, self.ports, self.probes)
-        return Session(bench, *self._load(suffix), trace=trace)
+        if bench.before is not None:
+            check_boundary(bench.before, self.ports, self.probes)
+        return Session(bench, *self._load(suffix), trace=trace, watches=self._watches)
 
     def _load(self, suffix: str) -> tuple[Library, ctypes.CDLL]:
         if suffix not in self._libraries:
-            library = build_library(self._verilog, self._top, trace=suffix)
+            names = [name for one in self._watches for name in one.wires]
+            library = build_library(self._verilog, self._top, trace=suffix, wires=names)
             self._libraries[suffix] = library, _open(library.path)
         return self._libraries[suffix]
 
@@ -68,19 +74,34 @@ class Session:
     """One run of a bench, at whichever cycle it has come to. A context manager."""
 
     def __init__(
-        self, bench: Bench, library: Library, code: ctypes.CDLL, *, trace: Path | None = None
+        self,
+        bench: Bench,
+        library: Library,
+        code: ctypes.CDLL,
+        *,
+        trace: Path | None = None,
+        watches: Sequence[Watch] = (),
     ) -> None:
         self._bench = bench
+        self._watches = watches
         self._code = code
         self._library = library
         self._numbers = {port.name: number for number, port in enumerate(library.ports)}
         self._kept: list[npt.NDArray[Any]] = []  # what the C++ side points into
         path = str(trace).encode() if trace is not None else None
         self._handle: int | None = code.bench_new(bench.max_cycles, bench.tail_cycles, path)
-        for port in bench.ports:
-            self._hand_over(port)
-        code.bench_begin(self._handle)
-        self._check()
+        for watch in watches:
+            names = " ".join(watch.wires)
+            code.bench_watch(self._handle, watch.path.encode(), names.encode())
+        runs = [bench] if bench.before is None else [bench.before, bench]
+        for run in runs:
+            code.bench_restart(self._handle, run.max_cycles, run.tail_cycles)
+            for port in run.ports:
+                self._hand_over(port, run)
+            code.bench_begin(self._handle)
+            self._check()
+            if run is not bench:
+                self.step()
 
     @property
     def cycle(self) -> int:
@@ -114,11 +135,14 @@ class Session:
         self._code.bench_probes(self._live, _pointer(values))
         names = [name for name, _ in self._library.probes]
         probes = {name: int(values[names.index(name)]) for name, _ in self._bench.probes}
+        seen = np.zeros(len(self._watches) + 1, np.uint8)
+        self._code.bench_seen(self._live, _pointer(seen))
         return Outcome(
             crossings={port.name: self._crossing(port) for port in self._bench.ports},
             probes=probes,
             cycles=self.cycle,
             timed_out=bool(self._code.bench_timed_out(self._live)),
+            seen={one.name: int(seen[n]) for n, one in enumerate(self._watches)},
         )
 
     def close(self) -> None:
@@ -153,8 +177,8 @@ class Session:
             raise ValueError("the session is closed")
         return self._handle
 
-    def _hand_over(self, port: StreamPort) -> None:
-        stimulus = self._bench.stimuli[port.name]
+    def _hand_over(self, port: StreamPort, bench: Bench) -> None:
+        stimulus = bench.stimuli[port.name]
         words = stimulus.words if stimulus.words is not None else np.zeros(1, np.uint8)
         arrays = [np.ascontiguousarray(a) for a in (words, stimulus.gaps, stimulus.earliest)]
         self._kept += arrays
@@ -190,6 +214,9 @@ def _open(path: Path) -> ctypes.CDLL:
         "bench_new": (pointer, [number, number, ctypes.c_char_p]),
         "bench_delete": (None, [pointer]),
         "bench_port": (None, [pointer, small, number, pointer, pointer, pointer]),
+        "bench_watch": (None, [pointer, *[ctypes.c_char_p] * 2]),
+        "bench_seen": (None, [pointer, pointer]),
+        "bench_restart": (None, [pointer, number, number]),
         "bench_begin": (None, [pointer]),
         "bench_failure": (ctypes.c_char_p, [pointer]),
         "bench_run": (number, [pointer, number]),

@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,17 +53,19 @@ class Library:
     probes: tuple[tuple[str, int], ...]
 
 
-def build_library(verilog: str, top: str, *, trace: str = "") -> Library:
+def build_library(verilog: str, top: str, *, trace: str = "", wires: Sequence[str] = ()) -> Library:
     """Compile module `top` of `verilog` with its bench, or find it compiled.
 
-    `trace` is the kind of wave it can write: "", ".fst" or ".vcd". Raises `ToolchainError` if a
+    `trace` is the kind of wave it can write: "", ".fst" or ".vcd".  `wires`: names that can be
+    watched in every module that has them. Raises `ToolchainError` if a
     tool is missing or fails, `ValueError` for a boundary that is not streams and outputs.
     """
     require("verilator", "perl", "make", "g++")
     template = wrapper_text((), (), {})
-    parts = [verilog, top, trace, template, _COMPILE, _LINK, *_OPTIONS]
+    shown = _shown(wires)
+    parts = [verilog, top, trace, shown, template, _COMPILE, _LINK, *_OPTIONS]
     key = cache_key(verilator_version(), *parts)
-    place = build_once("verilated", key, lambda work: _build(work, verilog, top, trace))
+    place = build_once("verilated", key, lambda work: _build(work, verilog, top, trace, shown))
     found = json.loads((place / "ports.json").read_text())
     ports = {name: VerilogPort(**port) for name, port in found.items()}
     streams, probes = streams_and_probes(ports)
@@ -95,14 +97,21 @@ def streams_and_probes(
     return tuple(streams), tuple((name, p.bits) for name, p in rest.items() if p.bits <= 64)
 
 
-def _build(work: Path, verilog: str, top: str, trace: str) -> None:
+def _shown(wires: Sequence[str]) -> str:
+    """A control file that keeps wires of these names readable; the Verilog is left as it is."""
+    lines = [f'public_flat_rd -module "*" -var "{wire}"' for wire in sorted(set(wires))]
+    return "\n".join(["`verilator_config", *lines, ""])
+
+
+def _build(work: Path, verilog: str, top: str, trace: str, shown: str) -> None:
     environment = verilator_environment()
     environment["CCACHE_BASEDIR"] = str(work)
     options, defines = _TRACES[trace]
     (work / "core.v").write_text(verilog)
+    (work / "shown.vlt").write_text(shown)
     command = [str(verilator_path()), *_OPTIONS, *options, "--top-module", top]
     command += ["-CFLAGS", _COMPILE + defines, "-LDFLAGS", _LINK]
-    command += ["--exe", "-o", "../core.so", "core.v", "wrapper.cpp"]
+    command += ["--exe", "-o", "../core.so", "core.v", "shown.vlt", "wrapper.cpp"]
     run_tool(command, cwd=work, env=environment)
     ports = _read_header((work / "obj" / "Vtop.h").read_text())
     streams, probes = streams_and_probes(ports)

@@ -59,11 +59,13 @@ _TEXT = r"""
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 #include "Vtop.h"
 #include "verilated.h"
+#include "verilated_syms.h"
 #if defined(BENCH_FST)
 #include "verilated_fst_c.h"
 using Wave = VerilatedFstC;
@@ -91,6 +93,15 @@ struct Port {
     std::vector<int64_t> cycles;
     std::vector<uint8_t> seen;  // outputs only
 
+    virtual void idle() = 0;
+    // As if it had just been attached.
+    void clear() {
+        n = k = start = 0;
+        violated = false;
+        cycles.clear();
+        seen.clear();
+        idle();
+    }
     void arm(int64_t previous) {
         if (k < n) start = std::max(earliest[k], previous + 1 + gaps[k]);
     }
@@ -118,7 +129,9 @@ template <int BYTES, unsigned TOP_MASK> struct Input : Port {
         idle();
     }
     // While valid is 0: the complement of the next word, all ones after the last.
-    void idle() {
+    void idle() override {
+        on = false;
+        stale = true;
         *valid = 0;
         const uint8_t* next = words + k * BYTES;
         for (int i = 0; i < BYTES; ++i) payload[i] = k < n ? ~next[i] : 0xff;
@@ -127,9 +140,13 @@ template <int BYTES, unsigned TOP_MASK> struct Input : Port {
     void drive(int64_t cycle) {
         const bool now = k < n && cycle >= start;
         if (now == on && !stale) return;
-        on = now;
+        if (!now) {
+            idle();
+            stale = false;
+            return;
+        }
+        on = true;
         stale = false;
-        if (!now) return idle();
         std::memcpy(payload, words + k * BYTES, BYTES);
         *valid = 1;
     }
@@ -153,6 +170,10 @@ template <int BYTES, unsigned TOP_MASK> struct Output : Port {
         payload = payload_;
         valid = valid_;
         ready = ready_;
+        idle();
+    }
+    void idle() override {
+        waiting = false;
         *ready = 0;
     }
     void drive(int64_t cycle) { *ready = k >= n || cycle >= start; }
@@ -170,6 +191,36 @@ template <int BYTES, unsigned TOP_MASK> struct Output : Port {
     }
 };
 
+// `*` stands for any text.
+bool matches(const char* pattern, const char* text) {
+    if (*pattern == '*') return matches(pattern + 1, text) || (*text && matches(pattern, text + 1));
+    return *pattern == *text && (*text == 0 || matches(pattern + 1, text + 1));
+}
+
+// A wire: 1 if all its bits are.
+struct Wire {
+    const uint8_t* at = nullptr;
+    uint64_t mask = 0;
+    size_t bytes = 0;
+
+    explicit Wire(VerilatedVar* var) {
+        if (var == nullptr || var->entBits() > 64) return;
+        at = static_cast<const uint8_t*>(var->datap());
+        mask = ~uint64_t{0} >> (64 - var->entBits());
+        bytes = var->totalSize();
+    }
+    unsigned value() const {
+        if (at == nullptr) return 0;
+        uint64_t bits = 0;
+        std::memcpy(&bits, at, bytes);
+        return bits == mask;
+    }
+};
+struct Watch {
+    int number;
+    std::vector<Wire> wires;
+};
+
 struct Bench {
     VerilatedContext context;
     Vtop top{&context, "top"};
@@ -178,6 +229,8 @@ struct Bench {
     int64_t cycle = 0, end = 0, max_cycles = 0, tail_cycles = 0, pending = 0, finish = -1;
     bool broken = false;
     std::string failure;
+    std::vector<Watch> watches;
+    std::vector<uint8_t> seen;
 #if defined(BENCH_FST) || defined(BENCH_VCD)
     std::unique_ptr<Wave> wave;
 #endif
@@ -211,8 +264,41 @@ struct Bench {
             end = std::min(finish, max_cycles);
         }
     }
+    // Look for the wires, names with a space between, in every instance below the top module.
+    void watch(const char* path, const char* names) {
+        const int number = static_cast<int>(seen.size());
+        seen.push_back(0);
+        const std::string whole = std::string{"top.top."} + path;  // model, module
+        for (const auto& scope : *context.scopeNameMap()) {
+            if (!matches(whole.c_str(), scope.first)) continue;
+            Watch found{number, {}};
+            bool there = true;
+            std::istringstream list{names};
+            for (std::string name; list >> name;) {
+                VerilatedVar* const var = scope.second->varFind(name.c_str());
+                there = there && var != nullptr;
+                found.wires.emplace_back(var);
+            }
+            if (there) watches.push_back(found);
+        }
+    }
+    void look() {
+        for (const Watch& one : watches) {
+            unsigned values = 0;
+            for (size_t n = 0; n < one.wires.size(); ++n) values |= one.wires[n].value() << n;
+            seen[one.number] |= 1u << values;
+        }
+    }
+    // Back to cycle 0 with other stimuli to come; the core stays as it is.
+    void restart(int64_t max_cycles_, int64_t tail_cycles_) {
+        for (int i = 0; i < @PORTS@; ++i) ports[i]->clear();
+        cycle = end = pending = 0;
+        finish = -1;
+        max_cycles = max_cycles_;
+        tail_cycles = tail_cycles_;
+    }
     void begin() {
-        attach();
+        for (int i = 0; i < @PORTS@; ++i) ports[i]->idle();
         for (int i = 0; i < @PORTS@; ++i) {
             pending += ports[i]->n;
             ports[i]->arm(-1);
@@ -240,6 +326,7 @@ struct Bench {
             drive();
             clock(0);
             settle();
+            look();
             sample();
             if (broken) break;
             clock(1);
@@ -306,6 +393,16 @@ int bench_timed_out(Bench* bench) {
     return bench->finish < 0 || bench->cycle < bench->finish;
 }
 int bench_violated(Bench* bench, int port) { return bench->ports[port]->violated; }
+
+void bench_watch(Bench* bench, const char* path, const char* names) {
+    guarded(bench, [&] { bench->watch(path, names); });
+}
+void bench_seen(Bench* bench, uint8_t* out) {
+    std::copy(bench->seen.begin(), bench->seen.end(), out);
+}
+void bench_restart(Bench* bench, int64_t max_cycles, int64_t tail_cycles) {
+    bench->restart(max_cycles, tail_cycles);
+}
 
 int64_t bench_crossed(Bench* bench, int port, const int64_t** cycles, const uint8_t** words) {
     const Port& p = *bench->ports[port];

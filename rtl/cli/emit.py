@@ -7,9 +7,9 @@ import typer
 
 from archsim.cli.options import DesignName, Force, Settings
 from archsim.cli.output import progress_bar, say
-from archsim.designs.registry import load_design, with_settings
 from archsim.errors import require
 from archsim.files import require_new, write_new
+from archsim.machine.registry import load_design, with_settings
 
 
 def emit_design(

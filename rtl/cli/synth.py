@@ -7,9 +7,9 @@ import typer
 
 from archsim.cli.options import AsJson, DesignName, Force, Settings
 from archsim.cli.output import output_console, progress_bar, say
-from archsim.designs.registry import load_design, with_settings
 from archsim.errors import require
 from archsim.files import new_folder, require_new
+from archsim.machine.registry import load_design, with_settings
 from rtl.synthesis.result import Synthesis, Target
 
 FILES = ("synthesis.json", "netlist.v", "area.csv")

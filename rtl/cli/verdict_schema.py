@@ -1,6 +1,6 @@
 """The schema of what `archsim verify --json` prints."""
 
-from archsim.schema.words import anything, array, count, document, record, text
+from archsim.schema.words import anything, array, by_name, count, document, record, text
 
 VERDICT = document(
     "Whether a design's RTL equals its model",
@@ -16,11 +16,23 @@ VERDICT = document(
             "cycle_differences": count("transfers", "in another cycle"),
             "value_differences": count("transfers", "of another value"),
             "action_differences": count("actions", "of another count"),
+            "coverage": record(
+                "Situations in which faults hide, and which of them the cases were in",
+                {
+                    "bins": count("1", "situations that the design's kind names"),
+                    "hit": count("1", "in which some case was"),
+                    "missing": array("The others", text("its name")),
+                    "cases": by_name("Of each situation", count("cases", "that were in it")),
+                },
+            ),
             "differences": array(
                 "Cases that differ, empty where all are equal",
                 anything("A case: its label and what it is made of, its ports, how to repeat it"),
             ),
         },
-        {"waves": array("With --waves", text("a file that was written"))},
+        {
+            "waves": array("With --waves", text("a file that was written")),
+            "smallest": anything("The smallest case found that differs, as one of `differences`"),
+        },
     ),
 )

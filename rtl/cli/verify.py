@@ -2,27 +2,20 @@
 
 import json
 import shlex
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from archsim.cli.options import DesignName, Force, Settings
-from archsim.cli.output import phase, progress_bar, shown
-from archsim.core.design import Design
-from archsim.designs.registry import design_name, load_design, with_settings
-from archsim.errors import require, require_seed, require_within
-from archsim.files import new_folder, require_new
-
-if TYPE_CHECKING:
-    from rtl.conformance import Case, Verdict
+from archsim.cli.output import shown
+from archsim.errors import InputError, require, require_seed, require_within
+from archsim.files import require_new, write_new
+from archsim.machine.registry import load_design, with_settings
+from rtl.cli.verdicts import Request, Simulator, verified
 
 DIFFERENT = 1
 
-Simulator = Literal["amaranth", "verilator", "cocotb"]
 WaveFormat = Literal["fst", "vcd"]
 
 
@@ -32,6 +25,15 @@ def verify(  # noqa: PLR0913
     seed: Annotated[int, typer.Option(help="Seed of the cases.")] = 0,
     only: Annotated[
         int | None, typer.Option("--case", help="Run just this case of the seed again.")
+    ] = None,
+    aim: Annotated[
+        str, typer.Option(help="With --case: what the case was drawn for, as `repeat` says.")
+    ] = "",
+    smaller: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N.N…", help="With --case: the steps to the smallest case that still failed."
+        ),
     ] = None,
     simulator: Annotated[
         Simulator,
@@ -49,14 +51,22 @@ def verify(  # noqa: PLR0913
     wave_format: Annotated[
         WaveFormat, typer.Option(help="Of the RTL's wave: fst is far smaller.")
     ] = "fst",
+    coverage: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json", help="Every bin: how many cases were in it, why it matters."
+        ),
+    ] = None,
     force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="The verdict as JSON.")] = False,
 ) -> None:
     """Prove a design's RTL equal to its model: every transfer, cycle for cycle, bit for bit.
 
-    Random layers, tilings and stalls on every port run on the RTL and in the model; the last line
-    says how many transfers were compared.  Exit code 1 if anything differs.  --waves lays both
-    sides of one case side by side: a word crosses at the same time in both.
+    Random layers, tilings and stalls on every port run on the RTL and in the model; every other
+    case is drawn for situations that no case before was in.  The last line says how many transfers
+    were compared, the one before how many situations there were, and which are missing.  Exit code
+    1 if anything differs; the first case that does is made as small as it can be.  --waves lays
+    both sides of one case side by side: a word crosses at the same time in both.
 
     Examples:
 
@@ -70,18 +80,34 @@ def verify(  # noqa: PLR0913
     require_seed(seed)
     require(only is None or only >= 0, f"--case must not be negative, not {only}")
     require(waves is not None or wave_format == "fst", "--wave-format is of --waves; give both")
+    require(only is not None or not (aim or smaller), "--aim and --smaller are of one --case")
     if waves is not None:
         require(simulator == "cocotb", f"--waves is for --simulator cocotb, not {simulator}")
         require(only is not None, "--waves is of one case; name it with --case")
         require_new(waves, folder=True)
     chosen = with_settings(load_design(design), settings or [])
-    numbers = list(range(cases)) if only is None else [only]
+    if coverage is not None:
+        require_new(coverage)
     command = ["archsim", "verify", design, *(f"--set={setting}" for setting in settings or [])]
     repeat = f"{shlex.join(command)} --simulator {simulator} --seed {seed}"
-    request = _Request(chosen, simulator, seed, numbers, repeat, waves, wave_format)
-    summary = _run(request, quiet=as_json)
+    request = Request(
+        design=chosen,
+        simulator=simulator,
+        seed=seed,
+        cases=cases,
+        only=only,
+        aim=aim,
+        smaller=_steps(smaller),
+        repeat=repeat,
+        waves=waves,
+        wave_format=wave_format,
+    )
+    summary, reached = verified(request, quiet=as_json)
     if waves is not None:
         summary["waves"] = [str(waves / name) for name in (f"rtl.{wave_format}", "model.vcd")]
+    if coverage is not None:
+        text = json.dumps(reached.explained(), indent=2, ensure_ascii=False)
+        write_new({coverage: text + "\n"})
     if as_json:
         print(json.dumps(summary, indent=2))
     else:
@@ -89,73 +115,22 @@ def verify(  # noqa: PLR0913
             print(shown(f"waves: {', '.join(summary['waves'])}"))
         for difference in summary["differences"]:
             print(f"differs: {json.dumps(difference)}")
+        if "smallest" in summary:
+            print(f"smallest: {json.dumps(summary['smallest'])}")
+        if only is None:
+            print(reached.line())
         print(_closing(summary))
     if summary["differences"]:
         raise typer.Exit(DIFFERENT)
 
 
-@dataclass(frozen=True)
-class _Request:
-    design: Design
-    simulator: Simulator
-    seed: int
-    numbers: list[int]
-    repeat: str
-    waves: Path | None
-    wave_format: WaveFormat
-
-
-@contextmanager
-def _check(request: _Request) -> "Generator[Callable[[Case], Verdict]]":
-    """What checks a case; while it is open, waves are made ready under their folder's name."""
-    if request.waves is None:
-        from rtl.conformance import check
-        from rtl.simulators import runner
-
-        run = runner(request.design, request.simulator)
-        yield lambda case: check(case, run)
-    else:
-        from rtl.case_waves import check_with_waves
-
-        suffix = f".{request.wave_format}"
-        with new_folder(request.waves) as folder:
-            yield lambda case: check_with_waves(case, folder, suffix=suffix)
-
-
-def _run(request: _Request, *, quiet: bool) -> dict[str, Any]:
-    """Raises `InputError` for a design of which no case can be drawn, before anything is built."""
-    from rtl.cases import random_case
-
-    random_case(request.seed, request.numbers[0], request.design)
-    verdicts: list[Verdict] = []
-    building = f"building for {request.simulator}"
-    with progress_bar(building, quiet=quiet) as bar, _check(request) as check:
-        if request.simulator != "cocotb":  # which builds when it first runs
-            phase(bar, "verifying")
-        for done, number in enumerate(request.numbers, 1):
-            verdicts.append(check(random_case(request.seed, number, request.design)))
-            bar.update(
-                bar.task_ids[0],
-                description="verifying",
-                completed=done,
-                total=len(request.numbers),
-            )
-    return {
-        "design": design_name(request.design),
-        "simulator": request.simulator,
-        "seed": request.seed,
-        "cases": len(verdicts),
-        "transfers": sum(verdict.transfers for verdict in verdicts),
-        "cycles": sum(verdict.cycles for verdict in verdicts),
-        "cycle_differences": sum(verdict.cycle_differences for verdict in verdicts),
-        "value_differences": sum(verdict.value_differences for verdict in verdicts),
-        "action_differences": sum(len(verdict.counts) for verdict in verdicts),
-        "differences": [
-            {**verdict.record(), "repeat": f"{request.repeat} --case {number}"}
-            for verdict, number in zip(verdicts, request.numbers, strict=True)
-            if not verdict.equal
-        ],
-    }
+def _steps(text: str | None) -> tuple[int, ...]:
+    try:
+        return tuple(int(step) for step in text.split(".")) if text else ()
+    except ValueError:
+        raise InputError(
+            f"--smaller must be whole numbers with points between, not {text!r}"
+        ) from None
 
 
 def _closing(summary: dict[str, Any]) -> str:

@@ -3,8 +3,8 @@
 from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import data
 
-from archsim.core.commands import COMMAND_FIELDS
-from archsim.core.layer_command import LAYER_FIELDS
+from archsim.tiled.commands import COMMAND_FIELDS
+from archsim.tiled.layer_command import LAYER_FIELDS
 
 
 def command_layout(*names: str) -> data.StructLayout:

@@ -175,7 +175,7 @@ class Core(wiring.Component):
                 self._waiting(m, "ifmap", "address", asked)
             )
         ]
-        values = design.words_are_values
+        values = not design.operands_as_is
         self.weights = place(
             m,
             "weight_reader",

@@ -1,10 +1,10 @@
-"""How many of many bits are set: the twin of `archsim.core.population_count`."""
+"""How many of many bits are set: the twin of `archsim.memories.boveda.population_count`."""
 
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.core.population_count import SUMMED, count_stages
+from archsim.memories.boveda.population_count import SUMMED, count_stages
 from rtl.core.adder_tree import sum_of
 
 

@@ -6,8 +6,8 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse.scnn_command import COORDINATE_BITS, PHASE_BITS, POSITION_BITS
+from archsim.machines.scnn.command import COORDINATE_BITS, PHASE_BITS, POSITION_BITS
+from archsim.machines.scnn.design import Scnn
 from rtl.core.memory import rtl_of
 from rtl.core.scnn_layouts import (
     activation_layout,

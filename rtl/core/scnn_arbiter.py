@@ -7,8 +7,8 @@ from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse.scnn_command import COORDINATE_BITS
+from archsim.machines.scnn.command import COORDINATE_BITS
+from archsim.machines.scnn.design import Scnn
 from rtl.core.scnn_banks import occupied_layout
 from rtl.core.scnn_layouts import (
     PLACE_BITS,
@@ -72,6 +72,7 @@ class Arbiter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         fresh, left = Signal(init=1), Signal(self.products)
+        self.fresh, self.left = fresh, left
         counts, waiting, granted = (
             Signal(self.products, name=name) for name in ("counts", "waiting", "granted")
         )

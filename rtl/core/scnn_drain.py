@@ -4,8 +4,8 @@ from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse.scnn_command import COORDINATE_BITS
+from archsim.machines.scnn.command import COORDINATE_BITS
+from archsim.machines.scnn.design import Scnn
 from rtl.core.scnn_layouts import layer_layout
 from rtl.core.scnn_pool import OFFSET_BITS, WindowWalk
 from rtl.hierarchy import place

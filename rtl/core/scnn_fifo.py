@@ -4,7 +4,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn.design import Scnn
 from rtl.core.memory import bank_of
 from rtl.core.scnn_layouts import weight_layout
 from rtl.hierarchy import place

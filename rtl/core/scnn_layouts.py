@@ -3,15 +3,15 @@
 from amaranth.hdl import Shape, Value, signed, unsigned
 from amaranth.lib import data
 
-from archsim.core.commands import CommandField
-from archsim.designs.scnn import Scnn
-from archsim.sparse.scnn_command import (
+from archsim.machines.scnn.command import (
     AXIS_FIELDS,
     COORDINATE_BITS,
     LAYER_FIELDS,
     TAP_BITS,
     command_fields,
 )
+from archsim.machines.scnn.design import Scnn
+from archsim.ports import CommandField
 
 PLACE_BITS = COORDINATE_BITS + 2
 """Of a place in a region, which a product may miss on either side."""

@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn.design import Scnn
 from rtl.core.scnn_layouts import vector_layout
 from rtl.core.sram import Sram
 from rtl.hierarchy import place

@@ -4,8 +4,8 @@ from amaranth.hdl import C, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse.scnn_command import COORDINATE_BITS, WINDOW_BITS
+from archsim.machines.scnn.command import COORDINATE_BITS, WINDOW_BITS
+from archsim.machines.scnn.design import Scnn
 from rtl.core.scnn_layouts import layer_layout
 
 OFFSET_BITS = COORDINATE_BITS + 1

@@ -4,8 +4,8 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse.scnn_command import PHASE_BITS, POSITION_BITS, TAP_BITS
+from archsim.machines.scnn.command import PHASE_BITS, POSITION_BITS, TAP_BITS
+from archsim.machines.scnn.design import Scnn
 from rtl.core.scnn_layouts import layer_layout, positions, vector_layout, weight_layout
 
 

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.tensor_array import TensorArrayDesign
+from archsim.machines.tensorcore.tensor_array import TensorArrayDesign
 from rtl.core.delay import Delay
 from rtl.core.dot_product import FloatDotProduct, IntegerDotProduct
 from rtl.core.tensor_buffers import (

@@ -4,7 +4,7 @@ from amaranth.hdl import C, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.tensor_array import TensorArrayDesign
+from archsim.machines.tensorcore.tensor_array import TensorArrayDesign
 from rtl.core.sram import Sram, address_bits
 from rtl.hierarchy import place
 

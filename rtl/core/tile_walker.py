@@ -4,7 +4,7 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.core.layer_command import PIXEL_SIZES
+from archsim.tiled.layer_command import PIXEL_SIZES
 from rtl.core.commands import command_layout, layer_layout
 
 LOOPS = ("group", "image", "row", "column", "filter", "channel")
@@ -12,7 +12,7 @@ PRODUCTS = 9
 
 
 class TileWalker(wiring.Component):
-    """tile[n] = the n-th row of `archsim.core.walk`, for the layer of `layer`.
+    """tile[n] = the n-th row of `archsim.tiled.walk`, for the layer of `layer`.
 
     Loops: groups; then pixels (tiles of images, rows, columns) and filters, one inside the other as
     the layer says; channels.  The sizes that are products are made one after the other by one

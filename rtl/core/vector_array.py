@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.codecs.vsquant import VectorFormat
-from archsim.designs.vector_lane import VectorLaneDesign
+from archsim.machines.vsq.vector_lane import VectorLaneDesign
 from rtl.core.sram import address_bits
 from rtl.core.vector_lane import VectorLane
 from rtl.hierarchy import place

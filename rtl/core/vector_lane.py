@@ -9,7 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.codecs.vsquant import VectorFormat
-from archsim.designs.vector_lane import VectorLaneDesign
+from archsim.machines.vsq.vector_lane import VectorLaneDesign
 from rtl.core.adder_tree import AdderTree
 from rtl.core.delay import Delay
 from rtl.core.sram import Sram, address_bits

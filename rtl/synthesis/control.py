@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from archsim.designs.systolic import Systolic
+from archsim.machines.systolic.design import Systolic
 from archsim.memory import Plain
 from energy_models.measured import Point
 from rtl.layer_case import layer_case

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from archsim.core.design import Design
-from archsim.designs.registry import design_name
 from archsim.errors import InputError
 from archsim.files import scratch_folder
+from archsim.machine.design import Design
+from archsim.machine.registry import design_name
 from rtl.conformance import Case, Verdict, bench_of, judge
 from rtl.registry import verification_of
 from rtl.synthesis.flat_netlist import FlatNetlist, Instance, flatten

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from archsim.core.design import Design
-from archsim.designs.registry import design_name, design_record
 from archsim.errors import InputError
 from archsim.files import scratch_folder
+from archsim.machine.design import Design
+from archsim.machine.registry import design_name, design_record
 from archsim.version import VERSION
 from rtl.emit import emit
 from rtl.synthesis.area import Module, modules_of

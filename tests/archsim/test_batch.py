@@ -10,20 +10,21 @@ import systolic_designs
 import tensorcore_designs
 import vsq_designs
 
-from archsim.core import problem as pb
-from archsim.core.choice import MOST_TILES, choose_mapping, choose_tiling, find_tiling
-from archsim.core.core_design import CoreDesign
-from archsim.core.problem import Tiling
-from archsim.core.side_by_side import block_problem
-from archsim.core.summary import count_cycles
-from archsim.core.traffic import port_bytes
-from archsim.core.walk import walk
-from archsim.designs.registry import load_design
-from archsim.designs.systolic import CLOUD_128, DATAFLOWS, EDGE_16, Systolic
+from archsim.layer import problem as pb
+from archsim.layer.problem import Tiling
+from archsim.machine.registry import load_design
+from archsim.machines.systolic.design import CLOUD_128, DATAFLOWS, EDGE_16, Systolic
+from archsim.machines.tensorcore.design import VOLTA
 from archsim.memory import OffChip
 from archsim.numbers import IntArray
 from archsim.simulate import simulate
-from archsim.tile_timing import time_layer
+from archsim.tiled.choice import MOST_TILES, choose_mapping, choose_tiling, find_tiling
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.side_by_side import block_problem
+from archsim.tiled.summary import count_cycles
+from archsim.tiled.timing import time_layer
+from archsim.tiled.traffic import port_bytes
+from archsim.tiled.walk import walk
 from rtl.cases import Draw
 from workloads.builtin import builtin, networks
 from workloads.layers import Conv2d, MatMul, Network
@@ -175,6 +176,17 @@ def test_a_fully_connected_layer_reads_its_weights_once(dataflow: Any) -> None:
     assert many.tiling is not None and many.tiling.images == 35
     assert many.bytes_moved["weight"] <= one.bytes_moved["weight"] * 1.01
     assert many.cycles < 6 * one.cycles
+
+
+@pytest.mark.parametrize("k, n", [(3072, 768), (768, 3072)])
+@pytest.mark.parametrize("rows", [384, 197])
+def test_rows_of_a_batch_take_no_more_cycles_than_alone(rows: int, k: int, n: int) -> None:
+    """BERT's and ViT's products, whose batch is more rows: tiles of whole blocks of pixels."""
+    alone = time_layer(VOLTA, MatMul(name="a", m=rows, n=n, k=k, bias=True))
+    for batch in (2, 3, 8, 16):
+        result = time_layer(VOLTA, MatMul(name="a", m=batch * rows, n=n, k=k, bias=True))
+        assert result.cycles <= batch * alone.cycles, batch
+        assert 16 * result.total_bytes <= 17 * batch * alone.total_bytes, batch
 
 
 def test_the_tiling_of_several_images_does_not_change_values() -> None:

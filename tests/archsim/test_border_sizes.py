@@ -90,7 +90,7 @@ def check_designs(designs: Iterable[tuple[str, str, int]], child: BoundedChild, 
     for name, key, size in designs:
         code = (
             "from archsim import simulate_many\n"
-            "from archsim.designs.registry import load_design, with_settings\n"
+            "from archsim.machine.registry import load_design, with_settings\n"
             f"design = with_settings(load_design({name!r}), ['{key}={size}'])\n"
             "simulate_many([design] * 3, 'alexnet')"
         )

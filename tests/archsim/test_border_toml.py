@@ -10,8 +10,8 @@ from command_line import Call, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archsim.designs.registry import design_from_record, load_design, registered, with_settings
 from archsim.errors import InputError
+from archsim.machine.registry import design_from_record, load_design, registered, with_settings
 from energy_models.errors import EnergyError
 from energy_models.technology import load_technology
 from workloads.errors import WorkloadError

@@ -10,23 +10,23 @@ from hypothesis import strategies as st
 from tile_oracle import Stepped
 
 from archsim import CLOUD_128, EDGE_16, TPU_V1
-from archsim.core import commands as cmd
-from archsim.core import machine as mc
-from archsim.core import plan as pn
-from archsim.core.choice import find_tiling
-from archsim.core.gaps import NO_GAPS
-from archsim.core.problem import Tiling
-from archsim.core.schedule import schedule
-from archsim.core.summary import count_cycles
-from archsim.core.traffic import port_bytes, services_of
-from archsim.core.walk import walk
-from archsim.designs.registry import design_name
-from archsim.designs.systolic import DATAFLOWS, Systolic
 from archsim.errors import InputError
+from archsim.layer.problem import Tiling
+from archsim.machine.registry import design_name
+from archsim.machines.systolic.design import DATAFLOWS, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.numbers import IntArray
-from archsim.tile_timing import plan_tiling, time_layer
-from archsim.trace import answer
+from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
+from archsim.tiled import plan as pn
+from archsim.tiled.choice import find_tiling
+from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.schedule import schedule
+from archsim.tiled.summary import count_cycles
+from archsim.tiled.timing import plan_tiling, time_layer
+from archsim.tiled.trace import answer
+from archsim.tiled.traffic import port_bytes, services_of
+from archsim.tiled.walk import walk
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import synthetic

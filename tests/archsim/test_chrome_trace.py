@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archsim.activity import ARRAY, LAYERS, UNITS, Interval
 from archsim.chrome_trace import RATES, UTILISATION, write_chrome_trace
-from archsim.designs.systolic import EDGE_16, TPU_V1, Systolic
+from archsim.machines.systolic.design import EDGE_16, TPU_V1, Systolic
 from archsim.simulate import simulate
-from archsim.timeline import timeline
+from archsim.tiled.activity import ARRAY, LAYERS, UNITS, Interval
+from archsim.tiled.timeline import timeline
 from archsim.version import VERSION
 from workloads.builtin import builtin
 from workloads.layers import MatMul, Network

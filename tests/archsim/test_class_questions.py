@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import archsim
-from archsim.core.design import Design
-from archsim.designs.registry import registered
+from archsim.machine.design import Design
+from archsim.machine.registry import registered
 from archsim.memory import OffChip
 from archsim.memory.kinds import kinds
 from archsim.memory.seam import PROTOCOLS

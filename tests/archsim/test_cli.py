@@ -11,8 +11,8 @@ import pytest
 from command_line import SMALL, Call, good, refused
 
 from archsim.cli import main as command_line
-from archsim.designs.registry import load_design
-from archsim.designs.systolic import EDGE_16
+from archsim.machine.registry import load_design
+from archsim.machines.systolic.design import EDGE_16
 from archsim.version import VERSION
 
 

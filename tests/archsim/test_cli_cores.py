@@ -11,9 +11,9 @@ import pytest
 from command_line import Call, good, refused
 from onnx import TensorProto, helper, numpy_helper
 
-from archsim.designs.registry import load_design
-from archsim.designs.scnn import Scnn
-from archsim.sparse.layer import layer_timing
+from archsim.machine.registry import load_design
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.layer import layer_timing
 from workloads.builtin import builtin
 from workloads.operands import synthetic
 

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from rich.console import Console
 
 from archsim.cli.layers import layer_table
-from archsim.designs.systolic import EDGE_16
+from archsim.machines.systolic.design import EDGE_16
 from archsim.simulate import simulate
 from archsim.version import VERSION
 from workloads.builtin import builtin

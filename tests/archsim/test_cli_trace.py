@@ -10,7 +10,9 @@ import pytest
 from command_line import Call, good, refused
 from onnx import TensorProto, helper, numpy_helper
 
-from archsim.activity import (
+from archsim.machines.systolic.design import EDGE_16
+from archsim.simulate import simulate
+from archsim.tiled.activity import (
     ARRAY,
     ARRAY_WAITS,
     LAYERS,
@@ -18,10 +20,8 @@ from archsim.activity import (
     WRITES,
     layer_activity,
 )
-from archsim.designs.systolic import EDGE_16
-from archsim.simulate import simulate
-from archsim.tile_timing import time_layer
-from archsim.timeline import timeline
+from archsim.tiled.timeline import timeline
+from archsim.tiled.timing import time_layer
 from archsim.wave_clock import WaveClock
 from workloads.builtin import builtin
 from workloads.layers import Conv2d

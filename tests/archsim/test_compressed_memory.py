@@ -11,25 +11,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archsim.codecs.boveda import BovedaFormat, encode
-from archsim.core import commands as cmd
-from archsim.core import machine as mc
-from archsim.core import plan as pn
-from archsim.core.choice import find_tiling
-from archsim.core.core_design import CoreDesign
-from archsim.core.gaps import NO_GAPS
-from archsim.core.operand_fit import fit_tiling, stored_tiles
-from archsim.core.problem import Tiling
-from archsim.core.schedule import schedule
-from archsim.core.walk import walk
-from archsim.designs.registry import design_from_record, design_record, with_settings
-from archsim.designs.systolic import DATAFLOWS, EDGE_16, Systolic
-from archsim.designs.tensorcore import TensorCore
-from archsim.designs.vsq import VSQ_16
 from archsim.errors import InputError
+from archsim.layer.problem import Tiling
+from archsim.machine.registry import design_from_record, design_record, with_settings
+from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
+from archsim.machines.tensorcore.design import TensorCore
+from archsim.machines.vsq.design import VSQ_16
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import Plain, Use
 from archsim.simulate import simulate
-from archsim.tile_timing import plan_tiling, time_layer
+from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
+from archsim.tiled import plan as pn
+from archsim.tiled.choice import find_tiling
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.numerics import TiledLayer
+from archsim.tiled.operand_fit import fit_tiling, stored_tiles
+from archsim.tiled.schedule import schedule
+from archsim.tiled.timing import plan_tiling, time_layer
+from archsim.tiled.walk import walk
 from workloads.layers import Conv2d, Layer, MatMul, Network
 from workloads.operands import Operands, synthetic
 
@@ -154,7 +155,6 @@ def test_every_tile_fits_and_no_word_is_forgotten(dataflow: Any) -> None:
     sure = find_tiling(problem, design.machine)
     tiling, found = fit_tiling("c", design, problem, numerics.stored(CONV, operands), sure)
     tiles = walk(problem.vector(), tiling.vector(), design.machine)
-    from archsim.core.numerics import TiledLayer
 
     words = numerics.words(
         TiledLayer(layer=CONV, problem=problem, tiling=tiling, tiles=tiles), operands

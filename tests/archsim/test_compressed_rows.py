@@ -13,22 +13,22 @@ from tensorcore_designs import random_design as random_tensor_core
 
 from archsim.codecs.boveda_format import BovedaFormat
 from archsim.codecs.boveda_kernels import measure
-from archsim.core import actions
-from archsim.core import commands as cmd
-from archsim.core import machine as mc
-from archsim.core.numerics import Drawing
-from archsim.core.operand_fit import action_bounds, stored_tiles, value_actions
-from archsim.core.problem import Tiling
-from archsim.core.walk import walk_layer
-from archsim.designs.systolic import DATAFLOWS, EDGE_16, Systolic
 from archsim.energy import account, action_counts
+from archsim.layer.intake import Drawing
+from archsim.layer.problem import Tiling
+from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
 from archsim.memories.boveda import rows as compressed_rows
 from archsim.memories.boveda.ifmap_walk import piece_bits
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memories.boveda.store import ROW_ACTIONS
 from archsim.numbers import IntArray
 from archsim.simulate import simulate
-from archsim.tile_timing import plan_tiling
+from archsim.tiled import actions
+from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.operand_fit import action_bounds, stored_tiles, value_actions
+from archsim.tiled.timing import plan_tiling
+from archsim.tiled.walk import walk_layer
 from rtl import tile_cases
 from rtl.cases import Draw
 from rtl.tile_conformance import TileCase, free_services

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from archsim.core.choice import find_tiling
-from archsim.core.operand_fit import fit_tiling
-from archsim.designs.systolic import Systolic
 from archsim.energy import account
+from archsim.machines.systolic.design import Systolic
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import Plain
 from archsim.simulate import simulate
+from archsim.tiled.choice import find_tiling
+from archsim.tiled.operand_fit import fit_tiling
 from workloads.layers import Conv2d, Network
 from workloads.operands import Operands, synthetic
 

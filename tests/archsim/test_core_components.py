@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archsim import EDGE_16, blocks, simulate
-from archsim.core.core_design import CoreDesign, kibibytes
-from archsim.designs import tensorcore_components as tensor
-from archsim.designs.tensorcore import VOLTA, TensorCore
-from archsim.designs.vsq import VSQ_16, Vsq
 from archsim.energy import account, action_counts, price_design
+from archsim.machines.tensorcore import components as tensor
+from archsim.machines.tensorcore.design import VOLTA, TensorCore
+from archsim.machines.vsq.design import VSQ_16, Vsq
+from archsim.tiled.design import CoreDesign, kibibytes
 from energy_models.component import Component
 from workloads.layers import MatMul, Network
 

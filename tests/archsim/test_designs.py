@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from archsim.designs.registry import (
+from archsim.errors import InputError, nearest
+from archsim.machine.registry import (
     design_from_record,
     design_name,
     design_record,
@@ -15,8 +16,7 @@ from archsim.designs.registry import (
     registered,
     with_settings,
 )
-from archsim.designs.systolic import CLOUD_128, EDGE_16, TPU_V1, Systolic
-from archsim.errors import InputError, nearest
+from archsim.machines.systolic.design import CLOUD_128, EDGE_16, TPU_V1, Systolic
 from archsim.memory import OffChip, Plain
 
 MOST = 1 << 40

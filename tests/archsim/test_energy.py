@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archsim import CLOUD_128, EDGE_16, TPU_V1, InputError, NetworkResult, Plain, simulate
-from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
 from archsim.energy import STATIC, account, action_counts, price_design
+from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from energy_models.technology import load_technology
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network, VectorWork

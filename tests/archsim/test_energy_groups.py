@@ -9,11 +9,11 @@ import pytest
 
 from archsim import EDGE_16, simulate
 from archsim.cli.layers import energy_lines
-from archsim.core.numerics import Drawing
-from archsim.designs.registry import load_design, registered
-from archsim.designs.scnn import Scnn
 from archsim.energy import GROUPS, EnergyAccount, account
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
+from archsim.machine.registry import load_design, registered
+from archsim.machines.scnn.design import Scnn
 from archsim.plots.palette import GROUP_COLOURS
 from archsim.result import NetworkResult
 from energy_models.component import KINDS

@@ -16,7 +16,7 @@ import pytest
 
 import archsim
 from archsim import CLOUD_128, EDGE_16, InputError, simulate, simulate_many
-from archsim.designs.registry import design_toml
+from archsim.machine.registry import design_toml
 from workloads.builtin import builtin
 from workloads.errors import WorkloadError
 

@@ -16,10 +16,11 @@ from archsim.arithmetic.dot_product import INT8_DOT, VOLTA_FP16, VOLTA_FP32, Dot
 from archsim.arithmetic.float_datapath import FloatRules
 from archsim.arithmetic.float_sum import add_floats, adder
 from archsim.arithmetic.formats import BF16, FP16, FP32, FloatFormat
-from archsim.core import float_values, layout
-from archsim.core.float_values import float_sums
-from archsim.core.problem import Problem, problem_of
 from archsim.errors import InputError
+from archsim.layer import layout
+from archsim.layer.problem import Problem, problem_of
+from archsim.machines.tensorcore import float_values
+from archsim.machines.tensorcore.float_values import float_sums
 from archsim.numbers import IntArray
 from workloads.layers import MatMul
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from archsim import simulate
-from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
-from archsim.tile_timing import layer_output, plan_tiling
+from archsim.machines.systolic.design import Systolic
+from archsim.tiled.timing import layer_output, plan_tiling
+from archsim.tiled.trace import PORTS, answer
 from archsim.timing import Service
-from archsim.trace import PORTS, answer
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import Operands, synthetic
 

@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from archsim import EDGE_16, simulate
-from archsim.core.choice import TIMING
 from archsim.kernels import CacheWarning, Kernel, inlined, kernel, store
 from archsim.kernels.closure import fingerprint
 from archsim.numbers import IntArray
+from archsim.tiled.choice import TIMING
 
 ROOT = Path(__file__).parents[2]
 HOUSE = ("archsim", "workloads", "energy_models")
@@ -203,8 +203,8 @@ def test_what_cannot_be_told_is_refused() -> None:
 TILES = """
 import numpy as np
 from archsim import EDGE_16
-from archsim.core.walk import walk
-from archsim.core.problem import Tiling
+from archsim.tiled.walk import walk
+from archsim.layer.problem import Tiling
 from workloads.layers import MatMul
 problem = EDGE_16.numerics.problem(MatMul(name="m", m=30, n=40, k=50))
 tiling = Tiling(pixel_rows=1, pixel_columns=7, filters=16, channels=50)
@@ -317,10 +317,10 @@ def test_each_timing_kernel_is_compiled_for_one_type_of_arguments() -> None:
 
 def test_timing_without_compilation_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled code and Python give the same figures."""
-    from archsim.core import problem as pb
-    from archsim.core.choice import choose_alone, choose_tiling
-    from archsim.core.summary import time_tiles
-    from archsim.core.walk import walk
+    from archsim.layer import problem as pb
+    from archsim.tiled.choice import choose_alone, choose_tiling
+    from archsim.tiled.summary import time_tiles
+    from archsim.tiled.walk import walk
     from workloads.layers import Conv2d
 
     layer = Conv2d(
@@ -349,7 +349,7 @@ def test_timing_without_compilation_is_the_same(monkeypatch: pytest.MonkeyPatch)
 
 def _entries() -> list[Kernel[..., Any]]:
     """Entries that timing calls."""
-    from archsim.core.schedule import schedule
-    from archsim.core.traffic import port_bytes, services_of
+    from archsim.tiled.schedule import schedule
+    from archsim.tiled.traffic import port_bytes, services_of
 
     return [schedule, port_bytes, services_of]

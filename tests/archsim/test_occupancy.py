@@ -15,17 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archsim import InputError, simulate
-from archsim.activity import layer_activity
-from archsim.core.core_design import CoreDesign
-from archsim.core.numerics import Drawing
-from archsim.designs.scnn import SCNN_ISCA17
-from archsim.designs.systolic import DATAFLOWS, EDGE_16, Systolic
-from archsim.designs.tensorcore import TensorCore
-from archsim.designs.vsq import Vsq
-from archsim.interval import ARRAY
+from archsim.layer.intake import Drawing
+from archsim.machine.interval import ARRAY
+from archsim.machines.scnn.design import SCNN_ISCA17
+from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
+from archsim.machines.tensorcore.design import TensorCore
+from archsim.machines.vsq.design import Vsq
 from archsim.memory import OffChip, Plain
 from archsim.occupancy import occupancy
-from archsim.tile_occupancy import layer_products
+from archsim.tiled.activity import layer_activity
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.occupancy import layer_products
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archsim.blocks import Components, selectors
-from archsim.designs import one_hot_components
-from archsim.designs.one_hot_components import gates, one_hot, strobes
+from archsim.machines.scnn import one_hot_components
+from archsim.machines.scnn.one_hot_components import gates, one_hot, strobes
 from energy_models.component import Component
 from energy_models.measured import load_coefficients
 

@@ -9,21 +9,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from output_rows import completed, vectors_of
 
-from archsim.core import commands as cmd
-from archsim.core import layout
-from archsim.core import machine as mc
-from archsim.core import plan as pn
-from archsim.core.core_design import CoreDesign
-from archsim.core.gaps import NO_GAPS, join_gaps, ofmap_ready
-from archsim.core.packing import layer_words, output_units, row_of_word
-from archsim.core.problem import Tiling
-from archsim.core.schedule import schedule
-from archsim.core.walk import walk
-from archsim.designs.registry import load_design
-from archsim.designs.systolic import DATAFLOWS, Systolic
-from archsim.designs.vsq import Vsq
+from archsim.layer.problem import Tiling
+from archsim.machine.registry import load_design
+from archsim.machines.systolic.design import DATAFLOWS, Systolic
+from archsim.machines.vsq.design import Vsq
 from archsim.memory import Plain
 from archsim.numbers import IntArray
+from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
+from archsim.tiled import plan as pn
+from archsim.tiled import tile_words
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.gaps import NO_GAPS, join_gaps, ofmap_ready
+from archsim.tiled.packing import layer_words, output_units, row_of_word
+from archsim.tiled.schedule import schedule
+from archsim.tiled.walk import walk
 from workloads.builtin import builtin, networks
 from workloads.layers import Conv2d
 
@@ -173,7 +173,7 @@ def test_outputs_leave_in_the_order_of_the_rows(
         for a in range(along)
         for b in range(first, min(first + design.columns, across))
     ]
-    assert layout.as_rows(given_, design.columns).tolist() == wanted
+    assert tile_words.as_rows(given_, design.columns).tolist() == wanted
 
 
 DESIGNS = ("edge-16", "cloud-128", "tpu-v1", "volta", "vsq-5nm", "vsq-16", "vsq-baseline")

@@ -12,14 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 from archsim.cli.application import application
-from archsim.designs.systolic import TPU_V1
 from archsim.errors import InputError
+from archsim.machines.systolic.design import TPU_V1
 from archsim.papers import Comparison, Figure, compare, papers
 from archsim.papers import tpu_measure as measure
 from archsim.papers.figures import load_figures, read_paper
 from archsim.papers.stalls import attribute_layer
 from archsim.papers.tpu_shapes import workload, workload_names
-from archsim.tile_timing import time_layer
+from archsim.tiled.timing import time_layer
 from workloads.layers import MatMul
 
 KEYS = {

@@ -12,12 +12,12 @@ import pytest
 from command_line import Call, good
 
 from archsim import NetworkResult, simulate
-from archsim.core.numerics import Drawing
-from archsim.designs.scnn import SCNN_ISCA17
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
+from archsim.machines.scnn.design import SCNN_ISCA17
+from archsim.machines.scnn.layer import layer_timing
 from archsim.plots.axes import NOTE
 from archsim.plots.pe_maps import MAPS, pe_shares
-from archsim.sparse.layer import layer_timing
 from workloads.layers import Conv2d, Network
 
 WIDE = Conv2d(

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from archsim import EDGE_16, NetworkResult, simulate
-from archsim.core.causes import CAUSES
+from archsim.causes import CAUSES
 from archsim.plots import CAUSE_COLOURS, PORT_COLOURS
 from archsim.result import TRAFFIC
 from workloads.builtin import builtin
@@ -82,6 +82,7 @@ def test_small_traffic_is_in_bytes() -> None:
 def test_colours_are_one_for_each_and_different() -> None:
     assert set(CAUSE_COLOURS) == set(CAUSES)
     assert set(PORT_COLOURS) == set(TRAFFIC)
+    assert PORT_COLOURS["bias"] not in CAUSE_COLOURS.values()  # beside causes in the Gantt chart
     for elsewhere in (("conflict", "barrier"), ("filling", "wait_output")):
         together = [CAUSE_COLOURS[name] for name in CAUSES if name not in elsewhere]
         assert len(set(together)) == len(together)

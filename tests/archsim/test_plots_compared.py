@@ -14,9 +14,9 @@ from command_line import Call, good, refused
 
 from archsim import NetworkResult, simulate
 from archsim.comparison import ResultComparison, compare_results
-from archsim.designs.registry import load_design
 from archsim.energy import account
 from archsim.errors import InputError
+from archsim.machine.registry import load_design
 from archsim.saved import SavedResult, parse_result
 
 DESIGNS = ("edge-16", "volta", "tpu-v1")

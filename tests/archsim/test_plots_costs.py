@@ -14,15 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archsim import CLOUD_128, EDGE_16, TPU_V1, InputError, NetworkResult, OffChip, simulate
-from archsim.core.causes import CAUSES
-from archsim.designs.systolic import Systolic
+from archsim.causes import CAUSES
 from archsim.energy import GROUPS, STATIC, EnergyAccount, account
+from archsim.machines.systolic.design import Systolic
 from archsim.plots import GROUP_COLOURS, Layout, ResultPlots
 from archsim.plots.axes import NOTE
 from archsim.plots.component_bars import network_memory_traffic
 from archsim.plots.roofline import bound_by, channels
 from archsim.plots.units import byte_text, energy_unit, si_text, significant
-from archsim.timeline import binned
+from archsim.tiled.timeline import binned
 from workloads.builtin import builtin
 from workloads.layers import MatMul, Network
 

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from archsim import EDGE_16, InputError, NetworkResult, simulate
-from archsim.activity import ARRAY_WAITS, Activity, layer_activity
-from archsim.core.problem import Tiling
-from archsim.designs.systolic import Systolic
 from archsim.energy import EnergyAccount, account
-from archsim.interval import ARRAY
+from archsim.layer.problem import Tiling
+from archsim.machine.interval import ARRAY, ARRAY_WAITS
+from archsim.machines.systolic.design import Systolic
 from archsim.occupancy import Occupancy, occupancy
 from archsim.plots.axes import NOTE, told_apart
 from archsim.plots.gantt import UNITS, layer_run
 from archsim.plots.shades import DARKEST, PALEST
 from archsim.report import captions
+from archsim.tiled.activity import Activity, layer_activity
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
 
 

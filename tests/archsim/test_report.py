@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 from archsim import EDGE_16, InputError, NetworkResult, simulate
-from archsim.designs.registry import design_from_record
 from archsim.energy import EnergyAccount, account
+from archsim.machine.registry import design_from_record
 from archsim.report import report_html, write_report
 from archsim.report.svg import page_svg
 from archsim.report.tables import missing
 from archsim.report.theme import DARK, LIGHT, VARIABLES
-from archsim.timeline import binned
+from archsim.tiled.timeline import binned
 from workloads.builtin import builtin
 from workloads.layers import MatMul, Network, VectorWork
 

@@ -13,7 +13,7 @@ import pytest
 from archsim import EDGE_16, NetworkResult, simulate
 from archsim.energy import EnergyAccount, account
 from archsim.report import write_report
-from archsim.timeline import binned
+from archsim.tiled.timeline import binned
 from workloads.builtin import builtin
 
 if TYPE_CHECKING:

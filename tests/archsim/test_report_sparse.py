@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from archsim import EDGE_16, NetworkResult, simulate
-from archsim.core.numerics import Drawing
-from archsim.designs.scnn import SCNN_ISCA17
 from archsim.energy import account, action_counts
+from archsim.layer.intake import Drawing
+from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.plots.component_bars import MemoryTraffic, memory_traffic
 from archsim.plots.roofline import bound_by, channels
 from archsim.report import captions

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from matplotlib import pyplot
 
 from archsim import EDGE_16, simulate
-from archsim.core.core_design import CoreDesign
-from archsim.designs.systolic import CLOUD_128, TPU_V1
-from archsim.designs.tensorcore import TensorCore
+from archsim.machines.systolic.design import CLOUD_128, TPU_V1
+from archsim.machines.tensorcore.design import TensorCore
 from archsim.memory import OffChip
 from archsim.plots.roofline import roofline
 from archsim.report import captions
 from archsim.result import NetworkResult
+from archsim.tiled.design import CoreDesign
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from archsim.core.problem import Tiling, problem_of
-from archsim.designs.systolic import Systolic
+from archsim.layer.problem import Tiling, problem_of
+from archsim.machines.systolic.design import Systolic
 from archsim.memory import OffChip, Plain
 from archsim.result import LayerResult
-from archsim.tile_timing import time_layer
+from archsim.tiled.timing import time_layer
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul
 

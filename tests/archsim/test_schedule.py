@@ -5,17 +5,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archsim.core import commands as cmd
-from archsim.core import plan as pn
-from archsim.core.causes import CAUSES
-from archsim.core.gaps import NO_GAPS
-from archsim.core.problem import Tiling, problem_of
-from archsim.core.schedule import schedule
-from archsim.core.walk import walk
-from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
+from archsim.causes import CAUSES
+from archsim.layer.problem import Tiling, problem_of
+from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.numbers import IntArray
-from archsim.tile_timing import time_layer
+from archsim.tiled import commands as cmd
+from archsim.tiled import plan as pn
+from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.schedule import schedule
+from archsim.tiled.timing import time_layer
+from archsim.tiled.walk import walk
 from workloads.layers import Conv2d, MatMul
 
 LARGE = Plain(capacity_bytes=1 << 22)

@@ -19,8 +19,8 @@ from jsonschema import Draft202012Validator
 from onnx import helper, numpy_helper
 from quantised_models import Drawn, Kinds, Shape, model_of
 
-from archsim.designs.registry import registered
 from archsim.errors import InputError
+from archsim.machine.registry import registered
 from archsim.saved import load_result, parse_result
 from archsim.schema.check import check
 from archsim.schema.outputs import COMPARISON, PAPER

@@ -20,17 +20,17 @@ from scnn_cases import (
     words_of,
 )
 
-from archsim.designs.scnn import MOST_BANKS, SCNN_4PE, SCNN_ISCA17, Scnn
 from archsim.errors import InputError
-from archsim.sparse.dense import DCNN, Dcnn, oracle_cycles
-from archsim.sparse.layer import (
+from archsim.machines.scnn.dense import DCNN, Dcnn, oracle_cycles
+from archsim.machines.scnn.design import MOST_BANKS, SCNN_4PE, SCNN_ISCA17, Scnn
+from archsim.machines.scnn.layer import (
     layer_passes,
     layer_timing,
     layer_values,
     plan_layer,
     planned_timing,
 )
-from archsim.sparse.timing import Services
+from archsim.machines.scnn.timing import Services
 from archsim.timing import Service
 from workloads import reference
 from workloads.layers import Conv2d, MatMul

@@ -11,8 +11,8 @@ import pytest
 from faulty_module import Fault, faulty_module
 from scnn_passes import Shape, oracle_answer, random_run
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse import biases, timing
+from archsim.machines.scnn import biases, timing
+from archsim.machines.scnn.design import Scnn
 from rtl.sparse_conformance import SparseCase
 
 DESIGN = Scnn(

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from scnn_channel import Passes
 
-from archsim.designs.scnn import SCNN_4PE, SCNN_DNNSIM, SCNN_ISCA17, Scnn
 from archsim.errors import InputError
+from archsim.machines.scnn.accounting import bytes_of
+from archsim.machines.scnn.chain import chain_timing
+from archsim.machines.scnn.design import SCNN_4PE, SCNN_DNNSIM, SCNN_ISCA17, Scnn
+from archsim.machines.scnn.layer import layer_timing, plan_layer
+from archsim.machines.scnn.passes import behind_the_channel, served
+from archsim.machines.scnn.strips import Strip
+from archsim.machines.scnn.timing import Services
+from archsim.machines.scnn.words import LayerRun, PassWords, pass_words
 from archsim.memory import OffChip
 from archsim.plots.roofline import channels
 from archsim.simulate import simulate
-from archsim.sparse.accounting import bytes_of
-from archsim.sparse.chain import chain_timing
-from archsim.sparse.layer import layer_timing, plan_layer
-from archsim.sparse.passes import behind_the_channel, served
-from archsim.sparse.strips import Strip
-from archsim.sparse.timing import Services
-from archsim.sparse.words import LayerRun, PassWords, pass_words
 from rtl.cases import Draw
 from rtl.sparse_cases import random_layer, random_operands
 from workloads.layers import Conv2d, MatMul, Network

@@ -12,17 +12,18 @@ from hypothesis import strategies as st
 
 from archsim import simulate
 from archsim.blocks import Components
-from archsim.core import layout
-from archsim.core.problem import Problem, problem_of
-from archsim.designs import scnn_components
-from archsim.designs.scnn import SCNN_4PE, SCNN_ISCA17, Scnn
 from archsim.energy import account, action_counts, price_design
 from archsim.errors import InputError
+from archsim.layer import layout
+from archsim.layer.problem import Problem, problem_of
+from archsim.machines.scnn import command as scnn_command
+from archsim.machines.scnn import components as scnn_components
+from archsim.machines.scnn import dense_actions
+from archsim.machines.scnn.dense import DCNN, Dcnn
+from archsim.machines.scnn.dense_actions import Zeros, dcnn_actions
+from archsim.machines.scnn.design import SCNN_4PE, SCNN_ISCA17, Scnn
+from archsim.machines.scnn.layer import layer_timing
 from archsim.memories.boveda_stream.stream import BovedaStream
-from archsim.sparse import dense_actions, scnn_command
-from archsim.sparse.dense import DCNN, Dcnn
-from archsim.sparse.dense_actions import Zeros, dcnn_actions
-from archsim.sparse.layer import layer_timing
 from energy_models.component import Component
 from energy_models.pricing import price
 from energy_models.technology import load_technology

@@ -22,20 +22,20 @@ from scnn_stream_cases import (
 )
 from scnn_streams import codec_rows, contents_of
 
-from archsim.core import layout
-from archsim.core.problem import problem_of
-from archsim.designs.registry import design_from_record, design_record, with_settings
-from archsim.designs.scnn import SCNN_ISCA17, Scnn
 from archsim.errors import InputError
+from archsim.layer import layout
+from archsim.layer.problem import problem_of
+from archsim.machine.registry import design_from_record, design_record, with_settings
+from archsim.machines.scnn import strips
+from archsim.machines.scnn.chain import chain_timing
+from archsim.machines.scnn.design import SCNN_ISCA17, Scnn
+from archsim.machines.scnn.layer import layer_passes, layer_timing, layer_values
+from archsim.machines.scnn.stream_actions import ROW_ACTIONS
+from archsim.machines.scnn.words import LayerRun, PassWords, pass_words
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memory import PlainStream
 from archsim.numbers import ceil_div
 from archsim.simulate import simulate
-from archsim.sparse import strips
-from archsim.sparse.chain import chain_timing
-from archsim.sparse.layer import layer_passes, layer_timing, layer_values
-from archsim.sparse.stream_actions import ROW_ACTIONS
-from archsim.sparse.words import LayerRun, PassWords, pass_words
 from workloads.layers import Conv2d, Network
 from workloads.operands import Operands
 

@@ -11,9 +11,9 @@ from faulty_module import Fault, faulty_module
 from scnn_stream_cases import POINT, chain_agrees, point_operands, with_rows
 
 from archsim.errors import InputError
+from archsim.machines.scnn import timing
+from archsim.machines.scnn.layer import layer_timing
 from archsim.memories.boveda_stream import lists
-from archsim.sparse import timing
-from archsim.sparse.layer import layer_timing
 
 
 def test_the_untouched_model_agrees() -> None:

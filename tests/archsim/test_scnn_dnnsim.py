@@ -18,11 +18,11 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from archsim import simulate
-from archsim.designs.scnn import SCNN_DNNSIM, SCNN_ISCA17, Scnn
 from archsim.errors import InputError
+from archsim.machines.scnn.design import SCNN_DNNSIM, SCNN_ISCA17, Scnn
+from archsim.machines.scnn.layer import layer_passes, layer_timing, layer_values
+from archsim.machines.scnn.timing import Services
 from archsim.memories.boveda_stream.stream import BovedaStream
-from archsim.sparse.layer import layer_passes, layer_timing, layer_values
-from archsim.sparse.timing import Services
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import Operands, synthetic
 from workloads.pooling import MaxPool

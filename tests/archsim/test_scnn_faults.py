@@ -12,9 +12,9 @@ import pytest
 from faulty_module import Fault, faulty_module
 from scnn_cases import Case, agrees, answers, operands_of
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse import addresses, kernels, timing
-from archsim.sparse.mapping import Mapping
+from archsim.machines.scnn import addresses, kernels, timing
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.mapping import Mapping
 from workloads.layers import Conv2d
 
 FAULTS: dict[str, tuple[ModuleType, str, str]] = {

@@ -16,12 +16,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scnn_cases import Case, agrees, answers, operands_of
 
-from archsim.designs.scnn import SCNN_ISCA17, Scnn
 from archsim.errors import InputError
-from archsim.sparse import fold
-from archsim.sparse import layer as sparse_layer
-from archsim.sparse.fold import Part, folded
-from archsim.sparse.layer import (
+from archsim.machines.scnn import fold
+from archsim.machines.scnn import layer as sparse_layer
+from archsim.machines.scnn.design import SCNN_ISCA17, Scnn
+from archsim.machines.scnn.fold import Part, folded
+from archsim.machines.scnn.layer import (
     ScnnTiming,
     layer_passes,
     layer_timing,
@@ -29,7 +29,7 @@ from archsim.sparse.layer import (
     plan_layer,
     planned_timing,
 )
-from archsim.sparse.words import LayerRun, pass_words
+from archsim.machines.scnn.words import LayerRun, pass_words
 from workloads.layers import MatMul
 from workloads.operands import Operands, synthetic
 

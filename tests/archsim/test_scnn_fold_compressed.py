@@ -21,15 +21,15 @@ from scnn_passes import BiasedOracle
 from scnn_stream_cases import check_content, compressed_designs, plainly
 from scnn_streams import width_of
 
-from archsim.designs.scnn import SCNN_ISCA17, Scnn
 from archsim.errors import InputError
+from archsim.machines.scnn import fold
+from archsim.machines.scnn.design import SCNN_ISCA17, Scnn
+from archsim.machines.scnn.fold import folded
+from archsim.machines.scnn.layer import layer_passes, layer_timing, layer_values
+from archsim.machines.scnn.words import LayerRun, pass_words
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.numbers import ceil_div
 from archsim.simulate import simulate
-from archsim.sparse import fold
-from archsim.sparse.fold import folded
-from archsim.sparse.layer import layer_passes, layer_timing, layer_values
-from archsim.sparse.words import LayerRun, pass_words
 from workloads.layers import MatMul, Network
 from workloads.operands import Operands
 

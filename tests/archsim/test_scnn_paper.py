@@ -13,9 +13,11 @@ from typer.testing import CliRunner
 
 from archsim import simulate
 from archsim.cli.application import application
-from archsim.core.problem import problem_of
-from archsim.designs.scnn import SCNN_4PE, SCNN_DNNSIM, SCNN_ISCA17
 from archsim.energy import account
+from archsim.layer.problem import problem_of
+from archsim.machines.scnn.dense import DCNN
+from archsim.machines.scnn.design import SCNN_4PE, SCNN_DNNSIM, SCNN_ISCA17
+from archsim.machines.scnn.layer import layer_timing
 from archsim.papers import (
     Comparison,
     registry,
@@ -39,8 +41,6 @@ from archsim.papers.scnn_layers import (
     sparse_layers,
     total,
 )
-from archsim.sparse.dense import DCNN
-from archsim.sparse.layer import layer_timing
 from workloads.layers import Conv2d, Network
 from workloads.sparse import sparse_operands
 

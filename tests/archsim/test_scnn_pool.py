@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scnn_cases import Case, answers, cases, differences, operands_of, services, words_of
 
-from archsim.core.problem import problem_of
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
-from archsim.sparse.chain import can_stay, chain_timing
-from archsim.sparse.layer import layer_passes, layer_timing, layer_values, plan_layer
-from archsim.sparse.mapping import map_plane
-from archsim.sparse.pooling import windows_of
+from archsim.layer.problem import problem_of
+from archsim.machines.scnn.chain import can_stay, chain_timing
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.layer import layer_passes, layer_timing, layer_values, plan_layer
+from archsim.machines.scnn.mapping import map_plane
+from archsim.machines.scnn.pooling import windows_of
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 from workloads.pooling import MaxPool, max_pool

@@ -14,10 +14,10 @@ from scnn_cases import Case, agrees, answers, operands_of
 from scnn_copies import Copies
 from scnn_outputs import Outputs
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse import timing
-from archsim.sparse.layer import layer_values
-from archsim.sparse.mapping import Mapping
+from archsim.machines.scnn import timing
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.layer import layer_values
+from archsim.machines.scnn.mapping import Mapping
 from workloads.layers import Conv2d
 from workloads.pooling import MaxPool
 

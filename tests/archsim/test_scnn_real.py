@@ -7,7 +7,8 @@ import importlib.util
 import numpy as np
 import pytest
 
-from archsim.designs.scnn import SCNN_ISCA17
+from archsim.machines.scnn.design import SCNN_ISCA17
+from archsim.machines.scnn.layer import layer_timing
 from archsim.papers import scnn_real
 from archsim.papers.scnn_real import (
     DEPTHWISE,
@@ -18,7 +19,6 @@ from archsim.papers.scnn_real import (
     real_rows_or_reason,
     squeezenet_densities,
 )
-from archsim.sparse.layer import layer_timing
 from workloads.errors import WorkloadError
 from workloads.sparse import NETWORK
 

@@ -11,12 +11,12 @@ import pytest
 from command_line import Call, good, refused
 
 from archsim import simulate
-from archsim.core.numerics import Drawing
-from archsim.designs.registry import design_from_record, design_record, with_settings
-from archsim.designs.scnn import SCNN_4PE, SCNN_ISCA17, Scnn
-from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
-from archsim.sparse.layer import layer_timing
+from archsim.layer.intake import Drawing
+from archsim.machine.registry import design_from_record, design_record, with_settings
+from archsim.machines.scnn.design import SCNN_4PE, SCNN_ISCA17, Scnn
+from archsim.machines.scnn.layer import layer_timing
+from archsim.machines.systolic.design import Systolic
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import synthetic

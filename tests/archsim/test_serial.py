@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archsim.core.problem import Problem, Tiling
-from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
-from archsim.designs.tensorcore import VOLTA, TensorCore
-from archsim.designs.vsq import Vsq
+from archsim.layer.problem import Problem, Tiling
+from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
+from archsim.machines.tensorcore.design import VOLTA, TensorCore
+from archsim.machines.vsq.design import Vsq
 from archsim.memory import Plain
 from archsim.numbers import ceil_div
-from archsim.tile_timing import time_layer
+from archsim.tiled.timing import time_layer
 from workloads.layers import Conv2d, MatMul
 
 LARGE = Plain(capacity_bytes=1 << 22)

@@ -14,24 +14,24 @@ from archsim import simulate
 from archsim.arithmetic.dot_product import DotProduct
 from archsim.arithmetic.float_datapath import FloatRules
 from archsim.arithmetic.formats import BF16, FP16, FloatFormat
-from archsim.core import layout
-from archsim.core.choice import find_tiling
-from archsim.core.core_design import CoreDesign
-from archsim.core.float_values import float_sums
-from archsim.core.numerics import Drawing
-from archsim.core.problem import Problem, Tiling, problem_of
-from archsim.core.side_by_side import MOST_COUNTS, group_counts
-from archsim.designs.registry import load_design
-from archsim.designs.systolic import DATAFLOWS, Systolic
-from archsim.designs.tensorcore import TensorCore
-from archsim.designs.vsq import VSQ_16, Vsq
 from archsim.errors import InputError
+from archsim.layer import layout
+from archsim.layer.intake import Drawing
+from archsim.layer.problem import Problem, Tiling, problem_of
+from archsim.machine.registry import load_design
+from archsim.machines.systolic.design import DATAFLOWS, Systolic
+from archsim.machines.tensorcore.design import TensorCore
+from archsim.machines.tensorcore.float_values import float_sums
+from archsim.machines.vsq.design import VSQ_16, Vsq
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import OffChip, Plain
 from archsim.simulate import simulate_many
-from archsim.tile_timing import layer_output, plan_tiling, time_layer
+from archsim.tiled.choice import find_tiling
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.side_by_side import MOST_COUNTS, group_counts
+from archsim.tiled.timing import layer_output, plan_tiling, time_layer
+from archsim.tiled.trace import PORTS, Answer, answer
 from archsim.timing import Service
-from archsim.trace import PORTS, Answer, answer
 from rtl.cases import Draw
 from workloads import reference
 from workloads.builtin import builtin

@@ -12,11 +12,11 @@ import pytest
 from command_line import Call, good, refused
 
 from archsim import EDGE_16, simulate
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
-from archsim.sparse.chain import chain_timing
-from archsim.sparse.layer import layer_timing
-from archsim.sparse_simulation import chains
+from archsim.machines.scnn.chain import chain_timing
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.layer import layer_timing
+from archsim.machines.scnn.simulation import chains
 from workloads.layers import Conv2d, Network
 from workloads.operands import Operands, synthetic
 from workloads.pooling import Feed, MaxPool

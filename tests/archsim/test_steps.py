@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from archsim import EDGE_16, simulate, simulate_many
-from archsim.designs.registry import load_design, with_settings
+from archsim.machine.registry import load_design, with_settings
 from workloads.errors import WorkloadError
 from workloads.layers import MatMul, Network
 from workloads.operands import synthetic

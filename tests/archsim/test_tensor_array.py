@@ -13,8 +13,8 @@ from tensor_array_bench import random_sets, tensor_arrays
 
 from archsim.arithmetic.dot_product import INT8_DOT, VOLTA_FP16, VOLTA_FP32, DotProduct
 from archsim.arithmetic.formats import BF16, FP16, FP32, FloatFormat, IntegerFormat
-from archsim.designs.tensor_array import TensorArrayDesign, TensorSets
 from archsim.errors import InputError
+from archsim.machines.tensorcore.tensor_array import TensorArrayDesign, TensorSets
 from archsim.numbers import IntArray, ceil_div
 
 MIXED = TensorArrayDesign()

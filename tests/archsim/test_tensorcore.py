@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from archsim import simulate
-from archsim.core.numerics import Drawing
-from archsim.designs.registry import design_from_record, design_record
-from archsim.designs.tensorcore import VOLTA, TensorCore
 from archsim.errors import InputError
-from archsim.tile_timing import layer_output, plan_tiling
+from archsim.layer.intake import Drawing
+from archsim.machine.registry import design_from_record, design_record
+from archsim.machines.tensorcore.design import VOLTA, TensorCore
+from archsim.tiled.timing import layer_output, plan_tiling
 from workloads.layers import MatMul, Network
 from workloads.operands import synthetic
 
@@ -82,7 +82,7 @@ def test_sums_follow_the_tiling() -> None:
 
 
 def test_integers_are_those_of_every_other_core() -> None:
-    from archsim.designs.systolic import Systolic
+    from archsim.machines.systolic.design import Systolic
 
     operands = synthetic(PRODUCT, bits=8)
     ours = layer_output(INTEGERS, PRODUCT, operands)

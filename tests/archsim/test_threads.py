@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from archsim import NetworkResult, simulate
-from archsim.core.design import Design
-from archsim.designs.scnn import SCNN_4PE, SCNN_DNNSIM
-from archsim.designs.tensorcore import VOLTA
-from archsim.designs.vsq import VSQ_16
+from archsim.machine.design import Design
+from archsim.machines.scnn.design import SCNN_4PE, SCNN_DNNSIM
+from archsim.machines.tensorcore.design import VOLTA
+from archsim.machines.vsq.design import VSQ_16
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import synthetic
 

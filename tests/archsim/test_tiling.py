@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archsim.core import commands as cmd
-from archsim.core import plan as pn
-from archsim.core import problem as pb
-from archsim.core.choice import find_tiling
-from archsim.core.problem import Problem, Tiling, problem_of
-from archsim.core.tiling import check_tiling, pixel_words, pixels_fit, swept, weights_fit
-from archsim.core.traffic import port_bytes
-from archsim.core.walk import region, walk
-from archsim.designs.systolic import DATAFLOWS, EDGE_16, Systolic
 from archsim.errors import InputError
+from archsim.layer import problem as pb
+from archsim.layer.problem import Problem, Tiling, problem_of
+from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
 from archsim.memory import Plain
-from archsim.tile_timing import plan_tiling
+from archsim.tiled import commands as cmd
+from archsim.tiled import plan as pn
+from archsim.tiled.choice import find_tiling
+from archsim.tiled.tiling import check_tiling, pixel_words, pixels_fit, swept, weights_fit
+from archsim.tiled.timing import plan_tiling
+from archsim.tiled.traffic import port_bytes
+from archsim.tiled.walk import region, walk
 from workloads.layers import Conv2d, MatMul
 
 

@@ -11,8 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from output_rows import completed
 
-from archsim import activity as activity_module
-from archsim.activity import (
+from archsim.causes import CAUSES
+from archsim.errors import InputError
+from archsim.layer.problem import Tiling
+from archsim.machines.systolic.design import CLOUD_128, DATAFLOWS, EDGE_16, Systolic
+from archsim.memory import OffChip, Plain
+from archsim.simulate import simulate
+from archsim.tiled import activity as activity_module
+from archsim.tiled import commands as cmd
+from archsim.tiled import plan as pn
+from archsim.tiled.activity import (
     ARRAY,
     ARRAY_WAITS,
     LAYERS,
@@ -25,17 +33,9 @@ from archsim.activity import (
     Interval,
     layer_activity,
 )
-from archsim.core import commands as cmd
-from archsim.core import plan as pn
-from archsim.core.causes import CAUSES
-from archsim.core.problem import Tiling
-from archsim.designs.systolic import CLOUD_128, DATAFLOWS, EDGE_16, Systolic
-from archsim.errors import InputError
-from archsim.memory import OffChip, Plain
-from archsim.simulate import simulate
-from archsim.tile_timing import plan_tiling, time_layer
-from archsim.timeline import _as_late_as_possible, binned, timeline
-from archsim.trace import Answer, answer
+from archsim.tiled.timeline import _as_late_as_possible, binned, timeline
+from archsim.tiled.timing import plan_tiling, time_layer
+from archsim.tiled.trace import Answer, answer
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
 from workloads.operands import synthetic

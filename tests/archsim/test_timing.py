@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archsim.core.gaps import finish_time, join_gaps
 from archsim.errors import InputError
+from archsim.tiled.gaps import finish_time, join_gaps
 from archsim.timing import Service, crossings
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from archsim import EDGE_16, simulate
-from archsim.designs.registry import load_design, registered
+from archsim.machine.registry import load_design, registered
 from energy_models.frozen import FrozenDict, frozen
 
 CHANGE_ALL = """
@@ -24,7 +24,7 @@ import dataclasses, inspect, json, sys
 from collections.abc import Mapping
 import numpy as np
 from archsim import simulate, simulate_many
-from archsim.designs.registry import design_record, load_design, registered
+from archsim.machine.registry import design_record, load_design, registered
 from archsim.energy import account
 from archsim.papers import compare
 from energy_models.technology import load_technology, shipped_technologies

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archsim.core import layout
-from archsim.core.problem import problem_of
-from archsim.core.values import accumulate
-from archsim.designs.systolic import Systolic
 from archsim.errors import InputError
-from archsim.tile_timing import layer_output
+from archsim.layer import layout
+from archsim.layer.problem import problem_of
+from archsim.layer.values import accumulate
+from archsim.machines.systolic.design import Systolic
+from archsim.tiled.timing import layer_output
 from workloads import reference
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic

@@ -13,9 +13,9 @@ from vector_lanes import vector_lanes
 
 from archsim.codecs.vector_dot import VectorMac, dot
 from archsim.codecs.vsquant import Quantized, VectorFormat, blocked, quantize
-from archsim.designs.vector_lane import LaneSteps, VectorLaneDesign
-from archsim.designs.vector_lane_cases import random_steps
 from archsim.errors import InputError
+from archsim.machines.vsq.vector_lane import LaneSteps, VectorLaneDesign
+from archsim.machines.vsq.vector_lane_cases import random_steps
 from archsim.numbers import IntArray
 
 

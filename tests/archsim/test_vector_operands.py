@@ -18,10 +18,10 @@ from archsim.codecs import vector_operands as module
 from archsim.codecs.vector_dot import VectorMac
 from archsim.codecs.vector_operands import VectorOperands, check_vector_operands, vector_operands
 from archsim.codecs.vsquant import Quantized, VectorFormat, quantize
-from archsim.core import layout
-from archsim.core.problem import problem_of
-from archsim.core.vector_values import VectorSummation, vector_sums
 from archsim.errors import InputError
+from archsim.layer import layout
+from archsim.layer.problem import problem_of
+from archsim.machines.vsq.vector_values import VectorSummation, vector_sums
 from archsim.numbers import ceil_div
 from workloads import reference
 from workloads.layers import Conv2d, MatMul

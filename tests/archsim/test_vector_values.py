@@ -22,10 +22,10 @@ from vector_sums_plainly import (
 
 from archsim.codecs.vector_dot import VectorMac, dot
 from archsim.codecs.vsquant import Quantized, VectorFormat
-from archsim.core import vector_values
-from archsim.core.problem import problem_of
-from archsim.core.vector_values import VectorSummation, vector_sums
 from archsim.errors import InputError
+from archsim.layer.problem import problem_of
+from archsim.machines.vsq import vector_values
+from archsim.machines.vsq.vector_values import VectorSummation, vector_sums
 from workloads.layers import Conv2d, MatMul
 
 

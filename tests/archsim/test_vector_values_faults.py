@@ -18,7 +18,7 @@ from vector_sums_plainly import (
     summation_of,
 )
 
-from archsim.core import vector_kernels, vector_values
+from archsim.machines.vsq import vector_kernels, vector_values
 from workloads.layers import Conv2d, MatMul
 
 FAULTS = {

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from archsim import simulate
-from archsim.core import commands as cmd
-from archsim.core.numerics import Drawing
-from archsim.designs.registry import design_from_record, design_record
-from archsim.designs.vsq import VSQ_5NM, VSQ_16, VSQ_BASELINE, Vsq
 from archsim.errors import InputError
-from archsim.tile_timing import layer_output, plan_tiling
+from archsim.layer.intake import Drawing
+from archsim.machine.registry import design_from_record, design_record
+from archsim.machines.vsq.design import VSQ_5NM, VSQ_16, VSQ_BASELINE, Vsq
+from archsim.tiled import commands as cmd
+from archsim.tiled.timing import layer_output, plan_tiling
+from archsim.tiled.trace import PORTS, answer
 from archsim.timing import Service
-from archsim.trace import PORTS, answer
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import Operands
 

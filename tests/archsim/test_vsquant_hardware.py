@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from archsim.codecs.vector_dot import dot
 from archsim.codecs.vsquant import Quantized, quantize
-from archsim.designs.vector_lane import LaneSteps
 from archsim.errors import InputError
+from archsim.machines.vsq.vector_lane import LaneSteps
 from archsim.papers import vsquant_hardware as hw
 from archsim.papers import vsquant_operands as operands
 from archsim.papers.figures import read_paper

@@ -14,9 +14,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from archsim.designs.systolic import EDGE_16, Systolic
+from archsim.machines.systolic.design import EDGE_16, Systolic
 from archsim.simulate import simulate
-from archsim.tile_timing import layer_output
+from archsim.tiled.timing import layer_output
 from workloads.integer_execution import MatrixFunction
 from workloads.integer_network import IntegerRun, run_integer
 from workloads.onnx_import import import_onnx

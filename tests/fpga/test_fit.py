@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archsim.designs.systolic import CLOUD_128, Systolic
 from archsim.errors import InputError
+from archsim.machines.systolic.design import CLOUD_128, Systolic
 from archsim.memory import Plain
 from fpga.cells import Cells, cells_of
 from fpga.devices import DEVICES, FAMILIES, Device, Target

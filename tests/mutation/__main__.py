@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 from rich.progress import track
 
-from tests.mutation.campaign import campaign, counts, sample
+from tests.mutation.campaign import (
+    AGAIN,
+    Found,
+    campaign,
+    counts,
+    follow_edits,
+    keep,
+    known,
+    sample,
+)
+from tests.mutation.page import PAGE, page
 from tests.mutation.report import table
-from tests.mutation.sources import ROOT, all_mutants
-from tests.mutation.subjects import SUBJECTS
+from tests.mutation.subjects import FOUND, SUBJECTS
 from tests.mutation.trial import ModelTrials, RtlTrials
+from tests.mutation.unit_tests import try_tests
 
-OUT = ROOT / "out" / "mutation"
+Do = Literal["try", "tests", "report", "page"]
 
 
 def main(  # noqa: PLR0913
-    kind: Annotated[str, typer.Argument(help=f"A kind of design: {', '.join(SUBJECTS)}.")],
+    kind: Annotated[str, typer.Argument(help=f"A kind of design: {', '.join(SUBJECTS)}; or all.")],
+    do: Annotated[
+        Do,
+        typer.Argument(
+            help="try faults; try survivors on their units' tests; report, or write the page of, "
+            "what is known."
+        ),
+    ] = "try",
     side: Annotated[Literal["rtl", "model"], typer.Option(help="Where the faults are.")] = "rtl",
-    count: Annotated[int, typer.Option("--sample", help="How many mutants.")] = 300,
+    count: Annotated[int, typer.Option("--sample", help="How many faults.")] = 300,
     seed: Annotated[int, typer.Option(help="Of the sample.")] = 1,
-    processes: Annotated[int, typer.Option(help="Mutants at once.")] = 2,
-    seconds: Annotated[float, typer.Option(help="At most, a mutant.")] = 240,
-    out: Annotated[Path, typer.Option(help="Folder of what is known.")] = OUT,
-    report: Annotated[bool, typer.Option("--report", help="Only what is known.")] = False,
+    processes: Annotated[int, typer.Option(help="Faults at once.")] = 2,
+    seconds: Annotated[float, typer.Option(help="At most, a fault.")] = 240,
+    out: Annotated[Path, typer.Option(help="Folder of what is known.")] = FOUND,
+    again: Annotated[bool, typer.Option("--again", help="Try survivors again.")] = False,
 ) -> None:
     """Put small faults into a design's RTL or model and see which `archsim verify` catches.
 
@@ -36,25 +54,43 @@ def main(  # noqa: PLR0913
     \b
       python -m tests.mutation systolic --sample 20
       python -m tests.mutation scnn --side model --seed 2
+      python -m tests.mutation scnn tests
+      python -m tests.mutation all page
     """
-    if kind not in SUBJECTS:
-        raise typer.BadParameter(f"{kind} is none of {', '.join(SUBJECTS)}")
-    file = out / f"{kind}-{side}.jsonl"
-    if not report:
-        trials = (RtlTrials if side == "rtl" else ModelTrials)(SUBJECTS[kind])
-        mutants = all_mutants(trials.elaborate, side)
-        typer.echo(f"{kind}, {side}: {len(mutants):,} mutants can be made")
-        running = campaign(
-            sample(mutants, seed), trials.run, file,
-            wanted=count, processes=processes, seconds=seconds,
-        )  # fmt: skip
-        tried = list(track(running, description="mutants", total=None))
+    if kind not in (*SUBJECTS, "all"):
+        raise typer.BadParameter(f"{kind} is none of {', '.join(SUBJECTS)}, all")
+    kinds = list(SUBJECTS) if kind == "all" else [kind]
+    if do == "page":
+        by_kind = {one: list(known(out / f"{one}-rtl.jsonl").values()) for one in SUBJECTS}
+        PAGE.write_text(page(by_kind), encoding="utf-8")
+        return
+    for one in kinds:
+        file = out / f"{one}-{side}.jsonl"
+        if do == "try":
+            trials = (RtlTrials if side == "rtl" else ModelTrials)(SUBJECTS[one])
+            mutants = trials.mutants()
+            follow_edits(file, mutants)
+            typer.echo(f"{one}, {side}: {len(mutants):,} mutants can be made")
+            running = campaign(
+                sample(mutants, seed), trials.run, file,
+                wanted=count, processes=processes, seconds=seconds, again=again,
+            )  # fmt: skip
+            tried = list(track(running, description="mutants", total=None))
+        elif do == "tests":
+            tried = _tests(one, file, seconds)
+        else:
+            tried = list(known(file).values())
         typer.echo(table([found for found in tried if counts(found.outcome)], tried))
-    else:
-        from tests.mutation.campaign import known
 
-        tried = list(known(file).values())
-        typer.echo(table([found for found in tried if counts(found.outcome)], tried))
+
+def _tests(kind: str, file: Path, seconds: float) -> list[Found]:
+    """Survivors of which it is not known, on the tests of their units."""
+    tried: list[Found] = []
+    for found in [one for one in known(file).values() if one.outcome in AGAIN and not one.seen]:
+        outcome, seen = try_tests(found.mutant, kind, seconds)
+        tried.append(replace(found, outcome=outcome, seen=seen))
+        keep(file, tried[-1])
+    return [one for one in known(file).values() if one.mutant in {t.mutant for t in tried}]
 
 
 if __name__ == "__main__":

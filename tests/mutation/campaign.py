@@ -9,12 +9,13 @@ import random
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 from tests.mutation.operators import Mutant
+from tests.mutation.sources import column_of, line_of
 from tests.mutation.trial import Outcome, limit_memory
 
 Run = Callable[[Mutant], tuple[Outcome, str]]
@@ -22,12 +23,17 @@ Run = Callable[[Mutant], tuple[Outcome, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What became of a mutant."""
+    """What became of a mutant.
+
+    text: what its line said, without the white space around it; column: where in it the edit is.
+    """
 
     mutant: Mutant
     outcome: Outcome
     seen: str
     seconds: float
+    text: str = ""
+    column: int = 0
 
     def line(self) -> str:
         """As it is kept."""
@@ -62,6 +68,39 @@ def sample(mutants: list[Mutant], seed: int) -> list[Mutant]:
     return order
 
 
+def follow_edits(file: Path, made: list[Mutant]) -> None:
+    """Leave of what is known the faults that can still be made, where their lines are now.
+
+    A line that was moved, in its file or with it, is found by what it says; of several the nearest
+    one.
+    """
+    if not file.exists():
+        return
+    before = known(file)
+    alike: dict[tuple[Any, ...], list[Mutant]] = {}
+    for mutant in set(made) - before.keys():
+        same = (line_of(mutant), column_of(mutant), mutant.operator, mutant.before, mutant.after)
+        alike.setdefault(same, []).append(mutant)
+    kept, there = [], set(made)
+    for mutant, found in before.items():
+        if mutant not in there:
+            same = (found.text, found.column, mutant.operator, mutant.before, mutant.after)
+            others = alike.get(same, [])
+            if not others:
+                continue
+            others.sort(key=lambda other: _distance(other, mutant), reverse=True)
+            found = replace(found, mutant=others.pop())
+        kept.append(found)
+    file.write_text("".join(f"{found.line()}\n" for found in kept), encoding="utf-8")
+
+
+def _distance(one: Mutant, other: Mutant) -> tuple[int, int]:
+    """Names of modules that differ, from the last on; lines between."""
+    names = [mutant.module.split(".")[::-1] for mutant in (one, other)]
+    alike = next((n for n, (a, b) in enumerate(zip(*names, strict=False)) if a != b), 99)
+    return -alike, abs(one.line - other.line)
+
+
 def known(file: Path) -> dict[Mutant, Found]:
     """What an earlier campaign found; a line cut off by a kill is left out."""
     found: dict[Mutant, Found] = {}
@@ -75,16 +114,32 @@ def known(file: Path) -> dict[Mutant, Found]:
     return found
 
 
+AGAIN = ("survived", "hung", "caught by tests")
+"""What `verify` does not catch."""
+
+
 def counts(outcome: str) -> bool:
     """Whether a mutant is one of the sample: it changes hardware that can be made."""
-    return outcome in ("caught", "survived", "hung")
+    return outcome in ("caught", *AGAIN)
 
 
-def campaign(
-    order: list[Mutant], run: Run, file: Path, *, wanted: int, processes: int, seconds: float
-) -> Iterator[Found]:
-    """Try mutants in their order until `wanted` of them count; yields each as it is known."""
+def keep(file: Path, found: Found) -> None:
+    """Add to what is known; of a fault the last word counts."""
+    with file.open("a", encoding="utf-8") as kept:
+        kept.write(found.line() + "\n")
+
+
+def campaign(  # noqa: PLR0913
+    order: list[Mutant], run: Run, file: Path, *, wanted: int, processes: int, seconds: float,
+    again: bool = False,
+) -> Iterator[Found]:  # fmt: skip
+    """Try mutants in their order until `wanted` of them count; yields each as it is known.
+
+    again: those that were not caught are tried once more.
+    """
     before = known(file)
+    if again:
+        before = {one: found for one, found in before.items() if found.outcome not in AGAIN}
     file.parent.mkdir(parents=True, exist_ok=True)
     counted = 0
     if file.exists() and not file.read_bytes().endswith(b"\n"):  # cut off by a kill
@@ -146,7 +201,7 @@ class _Pool:
             for late in [one for one in self.running if now - self.running[one][2] > self.seconds]:
                 process, mutant, _begun = self.running.pop(late)
                 _kill(process)
-                yield Found(mutant=mutant, outcome="hung", seen="", seconds=self.seconds)
+                yield _found(mutant, "hung", "", self.seconds)
 
     def _result(self, ready: Any) -> Found:
         process, mutant, begun = self.running.pop(ready)
@@ -157,7 +212,14 @@ class _Pool:
         process.join()
         ready.close()
         seconds = round(time.monotonic() - begun, 1)
-        return Found(mutant=mutant, outcome=outcome, seen=seen, seconds=seconds)
+        return _found(mutant, outcome, seen, seconds)
+
+
+def _found(mutant: Mutant, outcome: Outcome, seen: str, seconds: float) -> Found:
+    return Found(
+        mutant=mutant, outcome=outcome, seen=seen, seconds=seconds,
+        text=line_of(mutant), column=column_of(mutant),
+    )  # fmt: skip
 
 
 def _in_child(run: Run, mutant: Mutant, answer: Connection) -> None:

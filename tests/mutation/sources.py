@@ -6,6 +6,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -19,16 +20,20 @@ RTL = (
     "rtl.scnn",
 )  # fmt: skip
 MODEL = (
-    "archsim.arithmetic.*", "archsim.codecs.*", "archsim.core.*", "archsim.designs.*",
-    "archsim.memories.*", "archsim.memory.*", "archsim.sparse.*", "archsim.trace",
-    "archsim.numbers", "archsim.blocks", "archsim.ports",
+    "archsim.arithmetic.*", "archsim.codecs.*", "archsim.layer.*", "archsim.machines.*",
+    "archsim.memories.*", "archsim.memory.*", "archsim.tiled.*", "archsim.numbers",
+    "archsim.blocks", "archsim.ports",
 )  # fmt: skip
-CHOICES = (
-    "archsim.core.choice", "archsim.core.tiling", "archsim.core.tile_time",
-    "archsim.core.block_check", "archsim.designs.*_components", "archsim.designs.registry",
+LEFT_OUT = (
+    "archsim.tiled.choice", "archsim.tiled.tiling", "archsim.tiled.tile_time",
+    "archsim.tiled.block_check", "archsim.tiled.components", "archsim.machines.*components",
+    "archsim.tiled.model", "archsim.tiled.timing", "archsim.tiled.occupancy",
+    "archsim.tiled.activity", "archsim.tiled.timeline", "archsim.machines.scnn.model",
+    "archsim.machines.scnn.simulation", "archsim.machines.scnn.activity",
 )  # fmt: skip
-"""Not mutated: which of the legal tilings is taken, and what hardware costs.  Any legal tiling is
-computed alike by model and RTL, so that no comparison of both could tell."""
+"""Not mutated: which of the legal tilings is taken, what hardware costs, and what is told of
+a network.  Any legal tiling is computed alike by model and RTL, so that no comparison of both could
+tell."""
 
 
 @contextmanager
@@ -71,22 +76,55 @@ def mutated_side(module: str, side: str) -> bool:
     """Whether faults of a side, "rtl" or "model", are put into a module."""
     if side == "rtl":
         return within(module, RTL)
-    return within(module, MODEL) and not within(module, CHOICES)
+    return within(module, MODEL) and not within(module, LEFT_OUT)
 
 
-def all_mutants(run: Callable[[], object], side: str) -> list[Mutant]:
-    """All mutants of the lines that `run` runs through, module by module."""
+def mutants_run_by(run: Callable[[], object]) -> list[Mutant]:
+    """All mutants of the model's lines that `run` runs through, module by module."""
     names: dict[str, str] = {}
 
     def wanted(file: str) -> bool:
         if file not in names:
             names[file] = module_of(file)
-        return mutated_side(names[file], side)
+        return mutated_side(names[file], "model")
 
     with lines_run(wanted) as lines:
         run()
+    return mutants_of({names[file]: numbers for file, numbers in lines.items()})
+
+
+def mutants_of(lines: dict[str, set[int]]) -> list[Mutant]:
+    """All mutants of these lines of modules."""
     found: list[Mutant] = []
-    for file in sorted(lines):
-        text = Path(file).read_text(encoding="utf-8")
-        found += mutants(names[file], text, frozenset(lines[file]))
+    for module in sorted(lines):
+        text = source_of(module).read_text(encoding="utf-8")
+        found += mutants(module, text, frozenset(lines[module]))
     return found
+
+
+def source_of(module: str) -> Path:
+    """The file of a module of the project."""
+    file = ROOT / Path(*module.split("."))
+    return file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
+
+
+@cache
+def _lines(module: str) -> list[str]:
+    return source_of(module).read_text(encoding="utf-8").splitlines()
+
+
+def line_of(mutant: Mutant) -> str:
+    """What the line of a fault says, without the white space around it; "" if it is not there."""
+    lines = _lines(mutant.module)
+    return lines[mutant.line - 1].strip() if mutant.line <= len(lines) else ""
+
+
+def column_of(mutant: Mutant) -> int:
+    """Where in its line a fault begins, of what `line_of` says."""
+    data = source_of(mutant.module).read_bytes()
+    begin = data.rfind(b"\n", 0, mutant.begin) + 1
+    return mutant.begin - begin - (len(line := _whole(data, begin)) - len(line.lstrip()))
+
+
+def _whole(data: bytes, begin: int) -> bytes:
+    return data[begin:].split(b"\n", 1)[0]

@@ -1,14 +1,56 @@
-"""The small designs of every kind that mutants are tried on: each unit is in one of them."""
+"""The small designs of every kind that mutants are tried on: each unit is in one of them.
+
+Arrays and memories are a few words large, so that cases reach their ends.
+"""
+
+from pathlib import Path
 
 from tests.mutation.trial import Subject
 
+FOUND = Path(__file__).with_name("found")
+"""What is known of faults: `KIND-SIDE.jsonl`, a line a fault."""
+
+
+def _memories(ifmap: int, weight: int, accumulator: int) -> str:
+    """Bytes of the scratchpads."""
+    sizes = {"ifmap": ifmap, "weight": weight, "accumulator": accumulator}
+    return " ".join(f"{name}_memory.capacity_bytes={size}" for name, size in sizes.items())
+
+
+_BOVEDA = " ".join(
+    f"{name}_memory.kind=boveda {name}_memory.group=2 {name}_memory.unit_words=4"
+    for name in ("ifmap", "weight")
+)
+
+
+def _designs(name: str, *settings: str) -> tuple[Subject, ...]:
+    return tuple(Subject(design=name, settings=tuple(one.split())) for one in settings)
+
+
 SUBJECTS: dict[str, tuple[Subject, ...]] = {
-    "systolic": (
-        Subject(design="edge-16", settings=("rows=4", "columns=3")),
-        Subject(design="edge-16", settings=("rows=3", "columns=4", "dataflow=output_stationary")),
-        Subject(design="edge-16", settings=("rows=4", "columns=2", "dataflow=input_stationary")),
+    "systolic": _designs(
+        "edge-16",
+        f"rows=4 columns=3 {_memories(1024, 1024, 1536)}",
+        f"rows=3 columns=4 dataflow=output_stationary {_memories(1024, 1024, 1024)}",
+        f"rows=4 columns=2 dataflow=input_stationary {_memories(1024, 1024, 1024)} {_BOVEDA}",
     ),
-    "tensorcore": (Subject(design="volta", settings=("octets=1",)),),
-    "vsq": (Subject(design="vsq-16", settings=("lanes=2", "vector_size=4")),),
-    "scnn": (Subject(design="scnn", settings=("grid_rows=2", "grid_columns=2")),),
+    "tensorcore": _designs(
+        "volta",
+        f"octets=1 rows=4 {_memories(2048, 2048, 4096)}",
+        f"octets=1 rows=4 group_columns=2 operand=int8 accumulator=int32 "
+        f"{_memories(1024, 1024, 2048)} {_BOVEDA}",
+    ),
+    "vsq": _designs(
+        "vsq-16",
+        f"lanes=2 vector=4 hold_cycles=3 {_memories(1024, 1024, 1024)}",
+        f"lanes=3 vector=3 hold_cycles=4 gated=true scale_product_bits=4 collector_bits=16 "
+        f"activation_signed=false {_memories(1024, 1024, 1024)}",
+    ),
+    "scnn": _designs(
+        "scnn",
+        "grid_rows=2 grid_columns=2 weight_lanes=2 ifmap_lanes=2 banks=8 iaram_bytes=512 "
+        "oaram_bytes=512 weight_fifo_vectors=13",
+        "grid_rows=1 grid_columns=2 weight_lanes=2 ifmap_lanes=2 banks=4 iaram_bytes=400 "
+        "oaram_bytes=400 bank_queue=2 activation_memory.kind=boveda activation_memory.group=2",
+    ),
 }

@@ -15,16 +15,24 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+from tests.mutation.emission import Emission, Faulty
 from tests.mutation.operators import Mutant
+from tests.mutation.quick_build import QuickBuilder
+from tests.mutation.sources import mutants_of, mutants_run_by
 
-Outcome = Literal["caught", "survived", "same", "stillborn", "hung"]
+Outcome = Literal["caught", "caught by tests", "survived", "same", "equal", "stillborn", "hung"]
 """caught: verify says that model and RTL differ, or that the RTL breaks a stream's rule or never
-settles.  same: the fault changes no letter of the Verilog.  stillborn: no hardware, or no case,
-can be made with it.  hung: the time ran out."""
+settles.  caught by tests: verify lets it through, a fast test of the unit does not.  same: the
+fault changes no letter of the Verilog.  equal: the solver shows that it changes nothing that the
+hardware does.  stillborn: no hardware, or no case, can be made with it.  hung: the time ran out."""
+
+MUTANT_VARIABLE = "ARCHSIM_MUTANT"
+"""Environment variable with the fault, as JSON, that `tests.mutation.plugin` puts in."""
 
 HOUSE = ("archsim", "rtl", "workloads", "energy_models")
 MEMORY_BYTES = 6 << 30
@@ -70,76 +78,95 @@ class Subject:
     seed: int = 0
 
     def load(self) -> Any:
-        from archsim.designs.registry import load_design, with_settings
+        from archsim.machine.registry import load_design, with_settings
 
         return with_settings(load_design(self.design), list(self.settings))
 
     def draw(self, design: Any) -> Any:
-        """The cases, one after the other."""
-        from rtl.cases import random_case
+        """The cases, one after the other, each with the model's answer (`rtl.cases.Drawn`)."""
+        from rtl.cases import steered_cases
 
-        return (random_case(self.seed, number, design) for number in range(self.cases))
+        return steered_cases(self.seed, self.cases, design)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A subject, as it is before a fault is put in: its modules, and its cases with answers."""
+
+    subject: Subject
+    emission: Emission
+    asked: list[Any]
 
 
 class RtlTrials:
     """Trials of faults in the RTL of some subjects."""
 
     def __init__(self, subjects: Sequence[Subject]) -> None:
+        from rtl.benches import verilated
         from rtl.benches.bench import ProtocolError
-        from rtl.benches.verilated import Verilated
-        from rtl.conformance import bench_of, judge
-        from rtl.emit import emit
+        from rtl.conformance import judge
 
         # of these, the ones before the fault is put in: their classes are those of the benches
-        self.judge, self.verilated, self.protocol_error = judge, Verilated, ProtocolError
-        self.prepared: list[Any] = []
-        for subject in subjects:
-            design = subject.load()
-            asked: list[Any] = []
-            for case in subject.draw(design):
-                expected = case.answer()
-                asked.append((case, expected, bench_of(case, expected)))
-            self.prepared.append((design, emit(design).verilog, asked))
+        self.judge, self.protocol_error = judge, ProtocolError
+        self.verilated: Any = verilated
+        self.folder = tempfile.TemporaryDirectory()
+        self.builder = QuickBuilder(Path(self.folder.name))
+        self.prepared = [self._prepared(subject) for subject in subjects]
 
-    def elaborate(self) -> None:
-        """What runs through the lines that are mutated."""
-        from rtl.emit import emit
+    def _prepared(self, subject: Subject) -> Prepared:
+        from rtl.conformance import bench_of
 
-        for design, _, _ in self.prepared:
-            emit(design)
+        design = subject.load()
+        asked = [
+            (one.case, one.expected, bench_of(one.case, one.expected))
+            for one in subject.draw(design)
+        ]
+        return Prepared(subject=subject, emission=Emission(design), asked=asked)
+
+    def mutants(self) -> list[Mutant]:
+        """Of the lines that make the subjects' hardware."""
+        lines: dict[str, set[int]] = {}
+        for one in self.prepared:
+            for module, ran in one.emission.lines.items():
+                lines.setdefault(module, set()).update(ran)
+        return mutants_of(lines)
 
     def run(self, mutant: Mutant) -> tuple[Outcome, str]:
         """In a process of its own: the outcome, and what was seen."""
-        with tempfile.TemporaryDirectory() as folder:
-            os.environ["ARCHSIM_CACHE_DIR"] = folder
-            put_in(mutant, ("rtl",))
-            outcome: Outcome = "same"
-            for design, before, asked in self.prepared:
-                try:
-                    from rtl.emit import emit
+        put_in(mutant, ("rtl",))
+        changed: list[tuple[Prepared, Faulty]] = []
+        for one in self.prepared:
+            try:
+                faulty = one.emission.with_fault(mutant)
+            except Exception as error:
+                return "stillborn", f"{type(error).__name__}: {error}"
+            if faulty is not None:
+                changed.append((one, faulty))
+                found = self._one(faulty.verilog, one)
+                if found is not None:
+                    return found
+        if not changed:
+            return "same", ""
+        if all(one.emission.shown_equal(faulty) for one, faulty in changed):
+            return "equal", f"shown by induction: {', '.join(sorted(changed[0][1].changed))}"
+        return "survived", ""
 
-                    verilog = emit(design).verilog
-                except Exception as error:
-                    return "stillborn", f"{type(error).__name__}: {error}"
-                if verilog != before:
-                    outcome = "survived"
-                    found = self._one(verilog, asked)
-                    if found is not None:
-                        return found
-        return outcome, ""
-
-    def _one(self, verilog: str, asked: list[Any]) -> tuple[Outcome, str] | None:
-        try:
-            core = self.verilated(verilog, top="top")
-        except Exception as error:
-            return "stillborn", f"{type(error).__name__}: {str(error)[-300:]}"
-        for number, (case, expected, bench) in enumerate(asked):
+    def _one(self, verilog: str, one: Prepared) -> tuple[Outcome, str] | None:
+        with tempfile.TemporaryDirectory(dir=self.folder.name) as work:
+            self.verilated.build_library = partial(self.builder.build, Path(work))
+            try:
+                core = self.verilated.Verilated(verilog, top="top")
+            except Exception as error:
+                return "stillborn", f"{type(error).__name__}: {str(error)[-300:]}"
+        where = f"design {self.prepared.index(one) + 1},"
+        for number, (case, expected, bench) in enumerate(one.asked):
             try:
                 verdict = self.judge(case, expected, core.run(bench))
             except (self.protocol_error, RuntimeError) as error:
-                return "caught", f"case {number}: {error}"
+                return "caught", f"{where} case {number}: {error}"
             if not verdict.equal:
-                return "caught", f"case {number}"
+                hung = f": {verdict.hung}" if verdict.starved else ""
+                return "caught", f"{where} case {number}{hung}"
         return None
 
 
@@ -153,11 +180,13 @@ class ModelTrials:
         for subject in subjects:
             runner(subject.load(), "verilator")  # built, for all to come
 
-    def elaborate(self) -> None:
-        """What runs through the lines that are mutated."""
+    def mutants(self) -> list[Mutant]:
+        """Of the lines that the model's answers run through."""
+        return mutants_run_by(self._answer)
+
+    def _answer(self) -> None:
         for subject in self.subjects:
-            for case in subject.draw(subject.load()):
-                case.answer()
+            list(subject.draw(subject.load()))
 
     def run(self, mutant: Mutant) -> tuple[Outcome, str]:
         """In a process of its own: the outcome, and what was seen."""
@@ -174,8 +203,8 @@ class ModelTrials:
         for subject, design, run in ready:
             number = -1
             try:
-                for number, case in enumerate(subject.draw(design)):
-                    if not check(case, run).equal:
+                for number, one in enumerate(subject.draw(design)):
+                    if not check(one.case, run, one.expected).equal:
                         return "caught", f"case {number}"
             except Exception as error:
                 return "stillborn", f"case {number + 1}: {type(error).__name__}: {error}"

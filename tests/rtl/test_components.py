@@ -11,11 +11,11 @@ import pytest
 from netlists import USED, Components, Netlist, registers
 
 from archsim import EDGE_16, Plain
-from archsim.core.core_design import CoreDesign, kibibytes
-from archsim.designs.systolic import DATAFLOWS
-from archsim.designs.tensorcore import TensorCore
-from archsim.designs.vsq import Vsq
+from archsim.machines.systolic.design import DATAFLOWS
+from archsim.machines.tensorcore.design import TensorCore
+from archsim.machines.vsq.design import Vsq
 from archsim.memories.boveda.scratchpad import Boveda
+from archsim.tiled.design import CoreDesign, kibibytes
 from energy_models.component import Component
 from energy_models.technology import load_technology
 from rtl.emit import emit

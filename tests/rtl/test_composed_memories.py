@@ -10,10 +10,10 @@ import pytest
 from composed_memories import Late, Stuck, Voted, installed
 
 from archsim.codecs.boveda import encode
-from archsim.designs.registry import design_from_record, design_record, with_settings
-from archsim.designs.scnn import SCNN_ISCA17
-from archsim.designs.systolic import EDGE_16, Systolic
 from archsim.errors import InputError
+from archsim.machine.registry import design_from_record, design_record, with_settings
+from archsim.machines.scnn.design import SCNN_ISCA17
+from archsim.machines.systolic.design import EDGE_16, Systolic
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memory import Plain, PlainStream, Use
@@ -136,7 +136,7 @@ def test_what_cannot_stand_there_is_refused_with_the_reason(
 def test_a_broken_package_warns_and_stops_nothing(entry: str, why: str, tmp_path: Path) -> None:
     with installed(tmp_path / "other", f"[archsim.memories]\n{entry}\n", "broken"):
         with pytest.warns(PluginWarning) as told:
-            assert set(kinds("scratchpad")) == {"plain", "boveda", "late", "stuck", "voted"}
+            assert set(kinds("scratchpad")) == {"plain", "boveda", "late", "stuck", "voted", "flip"}
         (message,) = [str(one.message) for one in told]
         told_of = f"{entry.split()[0]} (archsim.memories) of package broken cannot be used: "
         assert told_of in message and why in message

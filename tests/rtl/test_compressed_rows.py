@@ -11,10 +11,10 @@ from amaranth.sim import Simulator
 from compressed_bench import differences, random_store, steps_of
 from faults import Patch, caught, seen_input
 
-from archsim.designs.systolic import DATAFLOWS, Systolic
+from archsim.machines.systolic.design import DATAFLOWS, Systolic
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import Plain
-from archsim.tile_timing import plan_tiling
+from archsim.tiled.timing import plan_tiling
 from rtl.cases import Draw
 from rtl.conformance import check
 from rtl.core import population_count

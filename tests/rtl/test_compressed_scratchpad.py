@@ -9,15 +9,15 @@ from compressed_designs import random_design, with_compressed
 from faults import Patch, caught, delay, seen_input
 from tensorcore_designs import random_design as random_tensor_core
 
-from archsim.core import machine as mc
-from archsim.core.core_design import CoreDesign
-from archsim.core.numerics import Drawing
-from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
-from archsim.designs.tensorcore import TensorCore
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
+from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
+from archsim.machines.tensorcore.design import TensorCore
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import Plain
-from archsim.tile_timing import plan_tiling
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.timing import plan_tiling
 from rtl.cases import Draw, random_case
 from rtl.conformance import check
 from rtl.core.compressed_place import WordPlace

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from archsim.core.actions import ACTIONS
-from archsim.designs.registry import design_from_record
-from archsim.designs.systolic import DATAFLOWS, EDGE_16, Dataflow, Systolic
 from archsim.errors import InputError
+from archsim.machine.registry import design_from_record
+from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Dataflow, Systolic
 from archsim.memory import Plain
+from archsim.tiled.actions import ACTIONS
 from archsim.version import VERSION
 from rtl.benches.verilated import Verilated
 from rtl.cases import random_case
@@ -189,7 +189,8 @@ def test_a_top_that_is_no_name(top: str) -> None:
 
 def test_the_same_in_every_process() -> None:
     program = (
-        "from archsim.designs.systolic import Systolic; from rtl.emit import emit; import sys\n"
+        "from archsim.machines.systolic.design import Systolic\n"
+        "from rtl.emit import emit; import sys\n"
         "one = emit(Systolic(rows=2, columns=3)); sys.stdout.write(one.verilog)\n"
         "sys.stdout.write(one.manifest_json())"
     )

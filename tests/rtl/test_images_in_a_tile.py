@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from archsim.core import commands as cmd
-from archsim.core import machine as mc
-from archsim.core.core_design import CoreDesign
-from archsim.core.problem import Tiling
-from archsim.core.walk import walk
-from archsim.designs.systolic import DATAFLOWS, Systolic
-from archsim.designs.tensorcore import TensorCore
-from archsim.designs.vsq import Vsq
+from archsim.layer.problem import Tiling
+from archsim.machines.systolic.design import DATAFLOWS, Systolic
+from archsim.machines.tensorcore.design import TensorCore
+from archsim.machines.vsq.design import Vsq
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import OffChip
+from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.walk import walk
 from rtl.cases import Draw, random_case
 from rtl.conformance import check
 from rtl.simulators import runner

@@ -6,8 +6,8 @@ import pytest
 from amaranth.hdl import Cat, Const, Module
 from faults import Patch, after, caught, delay, drive, ignored_credit, placed, seen_input
 
-from archsim.core import machine as mc
-from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
+from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
+from archsim.tiled import machine_vector as mc
 from rtl.core import output_stage
 from rtl.core.accumulators import Accumulators
 from rtl.core.loader import Loader

@@ -16,15 +16,15 @@ import pytest
 from amaranth.hdl import Cat, Value
 from amaranth.sim import Simulator
 
-from archsim.core.core_design import CoreDesign
-from archsim.core.problem import Tiling
-from archsim.designs.systolic import DATAFLOWS, Systolic
-from archsim.designs.tensorcore import TensorCore
-from archsim.designs.vsq import Vsq
+from archsim.layer.problem import Tiling
+from archsim.machines.systolic.design import DATAFLOWS, Systolic
+from archsim.machines.tensorcore.design import TensorCore
+from archsim.machines.vsq.design import Vsq
 from archsim.memory import Plain
 from archsim.numbers import IntArray
-from archsim.tile_occupancy import layer_products
-from archsim.tile_timing import plan_tiling
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.occupancy import layer_products
+from archsim.tiled.timing import plan_tiling
 from rtl.benches import amaranth_bench
 from rtl.benches.bench import RESET_CYCLES
 from rtl.conformance import bench_of, judge

@@ -12,8 +12,8 @@ from faulty_module import faulty_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archsim.designs import one_hot_components
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn import one_hot_components
+from archsim.machines.scnn.design import Scnn
 from rtl.core import one_hot, scnn_queue
 from rtl.synthesis.buffers import add_buffers
 from rtl.synthesis.cells import Buffer

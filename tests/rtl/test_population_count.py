@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from archsim.core.population_count import count_stages
+from archsim.memories.boveda.population_count import count_stages
 from rtl.core.population_count import PopulationCount
 
 SIZES = (1, 2, 31, 32, 33, 100, 1024, 1025)

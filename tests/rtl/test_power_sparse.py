@@ -12,10 +12,10 @@ import pytest
 from command_line import Call, good, refused
 from toggles import same_toggles
 
-from archsim.core.numerics import Drawing
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
-from archsim.sparse.dense import Dcnn
+from archsim.layer.intake import Drawing
+from archsim.machines.scnn.dense import Dcnn
+from archsim.machines.scnn.design import Scnn
 from rtl.conformance import Case
 from rtl.layer_case import layer_case, random_layer
 from rtl.synthesis import power

@@ -6,15 +6,15 @@ from functools import cache
 import numpy as np
 import pytest
 
-from archsim.core import machine as mc
-from archsim.core.core_design import CoreDesign
-from archsim.designs.systolic import EDGE_16, Systolic
-from archsim.designs.tensorcore import VOLTA
-from archsim.designs.vsq import VSQ_16
+from archsim.machines.systolic.design import EDGE_16, Systolic
+from archsim.machines.tensorcore.design import VOLTA
+from archsim.machines.vsq.design import VSQ_16
 from archsim.memory import Plain
-from archsim.tile_timing import layer_output, plan_tiling
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.timing import layer_output, plan_tiling
+from archsim.tiled.trace import PORTS
 from archsim.timing import Service
-from archsim.trace import PORTS
 from rtl.benches.verilated import Verilated
 from rtl.cases import Draw
 from rtl.conformance import bench_of, check, judge

@@ -12,15 +12,15 @@ from scnn_bench import event_differences, stepped
 from scnn_faults import rewritten
 from scnn_passes import OracleCase, Shape, chained, oracle_answer, random_run, with_gaps
 
-from archsim.core.problem import problem_of
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
+from archsim.layer.problem import problem_of
+from archsim.machines.scnn.command import Output, command_fields, command_values
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.mapping import map_plane
+from archsim.machines.scnn.words import PORTS, LayerRun
 from archsim.memory import OffChip
 from archsim.ports import differences
 from archsim.simulate import simulate
-from archsim.sparse.mapping import map_plane
-from archsim.sparse.scnn_command import Output, command_fields, command_values
-from archsim.sparse.words import PORTS, LayerRun
 from rtl.cases import Draw, random_case
 from rtl.conformance import Verdict, check
 from rtl.core import scnn_memories, sram

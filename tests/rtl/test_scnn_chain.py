@@ -16,12 +16,12 @@ from scnn_cases import differences as timing_differences
 from scnn_faults import field, placed, rewritten
 from scnn_passes import BiasedOracle, Shape, chained, oracle_answer, random_run, with_gaps
 
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
+from archsim.machines.scnn import timing
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.mapping import Mapping
+from archsim.machines.scnn.words import pass_words
 from archsim.ports import differences
-from archsim.sparse import timing
-from archsim.sparse.mapping import Mapping
-from archsim.sparse.words import pass_words
 from rtl import scnn
 from rtl.core import scnn_control, scnn_memories, scnn_pe
 from rtl.core.scnn_drain import DrainSequencer

@@ -10,7 +10,7 @@ import pytest
 from netlists import USED, Components, Netlist, registers
 
 from archsim.blocks import WORDS
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn.design import Scnn
 from archsim.memories.boveda_stream.stream import BovedaStream
 from energy_models.component import Component
 from energy_models.technology import load_technology

@@ -13,12 +13,12 @@ from scnn_bench import caught
 from scnn_faults import in_packer, in_unpacker, placed, rewritten
 from scnn_passes import OracleCase, Shape, chained, oracle_answer, random_run, with_gaps
 
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import LayerRun
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memory import PlainStream
 from archsim.ports import differences
-from archsim.sparse.words import LayerRun
 from rtl import scnn
 from rtl.cases import Draw, random_case
 from rtl.core import (

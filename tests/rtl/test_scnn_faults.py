@@ -13,8 +13,8 @@ from scnn_faults import placed as _placed
 from scnn_faults import rewritten as _rewritten
 from scnn_passes import Shape, random_run, with_gaps
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse.words import LayerRun
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import LayerRun
 from rtl import scnn
 from rtl.core import (
     scnn_arbiter,

@@ -26,8 +26,8 @@ from scnn_pools import (
 )
 
 from archsim.errors import InputError
+from archsim.machines.scnn.words import pass_words
 from archsim.ports import differences
-from archsim.sparse.words import pass_words
 from rtl.cases import Draw, random_case
 from rtl.scnn import COUNTS
 from rtl.sparse_cases import random_runs

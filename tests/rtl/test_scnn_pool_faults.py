@@ -13,7 +13,7 @@ from scnn_faults import field, placed, rewritten
 from scnn_passes import Shape
 from scnn_pools import FLAT, FOUR, PADDED, PLANE, ROW, THREE, TWO, WIDE, Chain, one
 
-from archsim.sparse.layer import layer_values
+from archsim.machines.scnn.layer import layer_values
 from rtl import scnn
 from rtl.core import scnn_copies, scnn_drain, scnn_halo, scnn_pe, scnn_pool
 from rtl.core.scnn_banks import AccumulatorBanks

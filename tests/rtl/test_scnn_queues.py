@@ -14,7 +14,7 @@ from amaranth.sim import Simulator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn.design import Scnn
 from rtl.core.scnn_arbiter import Arbiter
 from rtl.core.scnn_banks import AccumulatorBanks
 

@@ -12,8 +12,8 @@ from scnn_faults import in_packer, in_unpacker, rewritten
 from scnn_passes import Shape, random_run
 from scnn_stream_bench import StreamBench, random_lists
 
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
+from archsim.machines.scnn.design import Scnn
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memory import PlainStream
 from rtl.memories.boveda_stream import memories as scnn_stream_memories

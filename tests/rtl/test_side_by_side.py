@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from archsim.core.core_design import CoreDesign
-from archsim.core.numerics import Drawing
-from archsim.core.problem import Tiling
-from archsim.designs.systolic import DATAFLOWS, Systolic
-from archsim.designs.tensorcore import TensorCore
-from archsim.designs.vsq import Vsq
+from archsim.layer.intake import Drawing
+from archsim.layer.problem import Tiling
+from archsim.machines.systolic.design import DATAFLOWS, Systolic
+from archsim.machines.tensorcore.design import TensorCore
+from archsim.machines.vsq.design import Vsq
 from archsim.memories.boveda.scratchpad import Boveda
-from archsim.tile_timing import layer_output, plan_tiling
-from archsim.trace import PORTS
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.timing import layer_output, plan_tiling
+from archsim.tiled.trace import PORTS
 from rtl.cases import Draw
 from rtl.conformance import check
 from rtl.simulators import runner

@@ -14,8 +14,8 @@ from component_verilog import verilog_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archsim.designs.systolic import DATAFLOWS, Dataflow
 from archsim.errors import InputError
+from archsim.machines.systolic.design import DATAFLOWS, Dataflow
 from energy_models.errors import EnergyError
 from rtl.core.array import AccumulatingArray, StationaryArray
 from rtl.synthesis.area import BUFFERS, CONTROL, Area, Memory, modules_of

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from cell_libraries import ANDS, edited_library, needs_library
 
-from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
 from archsim.errors import InputError
+from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from archsim.memory import Plain
 from rtl.synthesis import synthesize as flow
 from rtl.synthesis.synthesize import synthesize

@@ -4,7 +4,7 @@ import pytest
 from systolic_designs import random_design
 from unusual_layers import UNUSUAL_LAYERS
 
-from archsim.designs.systolic import DATAFLOWS, Dataflow, Systolic
+from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from archsim.memory import OffChip, Plain
 from rtl.cases import Draw, random_case
 from rtl.conformance import check
@@ -44,7 +44,7 @@ def test_one_by_one_array(dataflow: Dataflow) -> None:
 @pytest.mark.parametrize("layer", UNUSUAL_LAYERS, ids=lambda layer: layer.name)
 def test_unusual_layers(layer: Conv2d | MatMul, dataflow: Dataflow) -> None:
     """Each shape, in its automatic tiling, with ports that never wait."""
-    from archsim.tile_timing import plan_tiling
+    from archsim.tiled.timing import plan_tiling
 
     design = Systolic(rows=4, columns=3, dataflow=dataflow, ifmap_memory=SMALL)
     case = TileCase(
@@ -64,7 +64,7 @@ def test_off_chip_memory_replayed(dataflow: Dataflow, latency: int, batch: int) 
 
     The run's total equals the one that `simulate` reports.
     """
-    from archsim.tile_timing import plan_tiling, time_layer
+    from archsim.tiled.timing import plan_tiling, time_layer
 
     design = Systolic(
         rows=4, columns=4, dataflow=dataflow, ifmap_memory=SMALL, weight_memory=SMALL,

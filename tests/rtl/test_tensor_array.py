@@ -24,7 +24,7 @@ from tensor_array_bench import (
 )
 
 from archsim.arithmetic.dot_product import INT8_DOT, VOLTA_FP16
-from archsim.designs.tensor_array import TensorArrayDesign, TensorSets
+from archsim.machines.tensorcore.tensor_array import TensorArrayDesign, TensorSets
 from archsim.numbers import IntArray, pack_lanes
 from rtl.benches.words import unpack_words
 from rtl.core import tensor_array, tensor_buffers

@@ -9,10 +9,10 @@ from faults import Patch, after, caught, delay, ignored_credit
 from tensorcore_designs import random_design
 from unusual_layers import UNUSUAL_LAYERS
 
-from archsim.core import machine as mc
-from archsim.core.numerics import Drawing
-from archsim.designs.tensorcore import VOLTA, TensorCore
+from archsim.layer.intake import Drawing
+from archsim.machines.tensorcore.design import VOLTA, TensorCore
 from archsim.memory import OffChip, Plain
+from archsim.tiled import machine_vector as mc
 from rtl.cases import Draw, random_case
 from rtl.conformance import check
 from rtl.core.float_accumulators import FloatAccumulators
@@ -50,7 +50,7 @@ class TestTensorCore(DesignConformance):
 @pytest.mark.parametrize("layer", UNUSUAL_LAYERS, ids=lambda layer: layer.name)
 def test_unusual_layers(layer: Conv2d | MatMul) -> None:
     """Each shape, in its automatic tiling, with ports that never wait."""
-    from archsim.tile_timing import plan_tiling
+    from archsim.tiled.timing import plan_tiling
 
     case = TileCase(
         design=INTEGERS,
@@ -75,7 +75,7 @@ def test_extreme_floats(seed: int) -> None:
 
 def test_the_off_chip_memory_replayed() -> None:
     """What `simulate` times is what the RTL takes, with the off-chip model at its ports."""
-    from archsim.tile_timing import plan_tiling, time_layer
+    from archsim.tiled.timing import plan_tiling, time_layer
 
     design = replace(
         INTEGERS, off_chip=OffChip(bytes_per_cycle=2.7, latency_cycles=23, burst_bytes=16)

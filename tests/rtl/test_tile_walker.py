@@ -1,4 +1,4 @@
-"""The tile walker makes the commands of `archsim.core.walk`, every field, every ten cycles."""
+"""The tile walker makes the commands of `archsim.tiled.walk`, every field, every ten cycles."""
 
 from typing import Any
 
@@ -6,12 +6,12 @@ import pytest
 from amaranth.sim import Simulator
 from systolic_designs import random_design
 
-from archsim.core import commands as cmd
-from archsim.core.layer_command import describe
-from archsim.core.problem import Problem, Tiling, problem_of
-from archsim.core.walk import walk
-from archsim.designs.systolic import DATAFLOWS, Systolic
 from archsim.errors import InputError
+from archsim.layer.problem import Problem, Tiling, problem_of
+from archsim.machines.systolic.design import DATAFLOWS, Systolic
+from archsim.tiled import commands as cmd
+from archsim.tiled.layer_command import describe
+from archsim.tiled.walk import walk
 from rtl.cases import Draw
 from rtl.core.tile_walker import TileWalker
 from rtl.tile_cases import random_layer, random_tiling

@@ -17,8 +17,8 @@ from vector_lanes import vector_lanes
 
 from archsim.codecs.vector_dot import VectorMac
 from archsim.codecs.vsquant import VectorFormat
-from archsim.designs.vector_lane import LaneSteps, VectorLaneDesign
-from archsim.designs.vector_lane_cases import random_steps
+from archsim.machines.vsq.vector_lane import LaneSteps, VectorLaneDesign
+from archsim.machines.vsq.vector_lane_cases import random_steps
 from archsim.numbers import IntArray, pack_lanes, unpack_lanes
 from rtl.benches.amaranth_bench import run_amaranth
 from rtl.benches.bench import Bench, Outcome, Stimulus, StreamPort

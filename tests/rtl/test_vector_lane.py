@@ -17,8 +17,8 @@ from vector_lanes import vector_lanes
 
 from archsim.codecs.vector_dot import VectorMac
 from archsim.codecs.vsquant import VectorFormat
-from archsim.designs.vector_lane import LaneSteps, VectorLaneDesign
-from archsim.designs.vector_lane_cases import random_steps
+from archsim.machines.vsq.vector_lane import LaneSteps, VectorLaneDesign
+from archsim.machines.vsq.vector_lane_cases import random_steps
 from rtl.core import vector_lane
 from rtl.core.adder_tree import AdderTree
 from rtl.core.vector_lane import ScaleRound, VectorLane

@@ -10,11 +10,11 @@ from faults import Patch, after, caught, delay, ignored_credit
 from unusual_layers import UNUSUAL_LAYERS
 from vsq_designs import random_design
 
-from archsim.core import machine as mc
-from archsim.core.numerics import Drawing
-from archsim.designs.vsq import Vsq
+from archsim.layer.intake import Drawing
+from archsim.machines.vsq.design import Vsq
 from archsim.memory import OffChip, Plain
-from archsim.tile_timing import plan_tiling
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.timing import plan_tiling
 from rtl.cases import Draw
 from rtl.conformance import check
 from rtl.core.sequencer import Sequencer
@@ -70,7 +70,7 @@ def _whole_layer(design: Vsq, layer: Conv2d | MatMul) -> None:
 
 def test_the_off_chip_memory_replayed() -> None:
     """What `simulate` times is what the RTL takes, with the off-chip model at its ports."""
-    from archsim.tile_timing import time_layer
+    from archsim.tiled.timing import time_layer
 
     design = Vsq(
         lanes=4, vector=4, hold_cycles=4, ifmap_memory=SMALL, weight_memory=SMALL,

@@ -15,7 +15,7 @@ from documented import ROOT
 from onnx import TensorProto, helper, numpy_helper
 
 from archsim import EDGE_16, simulate
-from archsim.designs.registry import design_toml
+from archsim.machine.registry import design_toml
 from rtl.synthesis.liberty import DEFAULT_LIBRARY
 
 SIDE = 16

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from archsim.core.core_design import CoreDesign
-from archsim.designs.systolic import DATAFLOWS, Systolic
+from archsim.machines.systolic.design import DATAFLOWS, Systolic
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import Plain, Scratchpad
+from archsim.tiled.design import CoreDesign
 from rtl.cases import Draw
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from archsim.codecs.boveda_format import BovedaFormat
-from archsim.core import commands as cmd
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memories.boveda.store import Store
 from archsim.memories.boveda.tiles import StoredTiles
 from archsim.memories.boveda.widths import tile_widths
+from archsim.tiled import commands as cmd
 
 
 def tile_of(words: Any, form: BovedaFormat, unit_words: int = 16) -> StoredTiles:

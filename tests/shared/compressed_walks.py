@@ -6,21 +6,22 @@ from typing import Any
 
 from compressed_counts import Banks, Tile
 
-from archsim.core import commands as cmd
-from archsim.core import machine as mc
-from archsim.core.core_design import CoreDesign
-from archsim.core.numerics import TiledLayer
-from archsim.core.walk import walk_layer
 from archsim.numbers import IntArray
+from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.layer_values import layer_words
+from archsim.tiled.numerics import TiledLayer
+from archsim.tiled.walk import walk_layer
 
 
 def plain_row_actions(design: CoreDesign, layer: Any, tiling: Any, operands: Any) -> dict[str, int]:
-    """By action, as `archsim.core.operand_fit.value_actions`."""
+    """By action, as `archsim.tiled.operand_fit.value_actions`."""
     numerics = design.numerics
     problem, taken = numerics.problem(layer), numerics.take(layer, operands)
     tiles = walk_layer(problem, tiling, design.machine)
     tiled = TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles)
-    words = numerics.words(tiled, taken)
+    words = layer_words(design, tiled, taken)
     found: dict[str, int] = {}
     for name in design.stores:
         port = next(one for one in design.data_ports if one.name == name)

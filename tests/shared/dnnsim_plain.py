@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn.design import Scnn
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 

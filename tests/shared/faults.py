@@ -13,7 +13,7 @@ import pytest
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
 
-from archsim.core.core_design import CoreDesign
+from archsim.tiled.design import CoreDesign
 from rtl.benches.bench import ProtocolError
 from rtl.cases import random_case
 from rtl.conformance import check

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from archsim.codecs.vector_operands import VectorOperands
-from archsim.core.problem import problem_of
+from archsim.layer.problem import problem_of
 from archsim.numbers import AnyIntArray
 from workloads.layers import Conv2d, MatMul
 

@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from archsim.core.design import Design
+from archsim.machine.design import Design
 from energy_models.component import Component
 from rtl.emit import emit
 from rtl.toolchain import run_yosys

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from archsim.core import commands as cmd
 from archsim.numbers import IntArray
+from archsim.tiled import commands as cmd
 
 
 def vectors_of(design: Any, row: IntArray) -> list[list[int]]:

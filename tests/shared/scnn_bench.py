@@ -11,8 +11,8 @@ from amaranth.lib.wiring import Out
 from scnn_oracle import Pe
 from scnn_passes import BiasedOracle
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse.words import PassWords
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import PassWords
 from rtl.benches.amaranth_bench import run_amaranth
 from rtl.benches.bench import ProtocolError, Stimulus, StreamPort
 from rtl.benches.words import unpack_words

@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from scnn_oracle import FIGURES, Oracle
 from scnn_strips import first_outputs, windows_in
 
-from archsim.core import layout
-from archsim.core.problem import problem_of
-from archsim.designs.scnn import Scnn
 from archsim.errors import InputError
-from archsim.sparse import layer as sparse_layer
-from archsim.sparse import timing as sparse_timing
-from archsim.sparse.lists import weight_lists
-from archsim.sparse.strips import Strip
-from archsim.sparse.timing import PassTiming, Services
+from archsim.layer import layout
+from archsim.layer.problem import problem_of
+from archsim.machines.scnn import layer as sparse_layer
+from archsim.machines.scnn import timing as sparse_timing
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.lists import weight_lists
+from archsim.machines.scnn.strips import Strip
+from archsim.machines.scnn.timing import PassTiming, Services
 from archsim.timing import Service
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic

@@ -16,8 +16,8 @@ from typing import Any
 
 from scnn_passes import BiasedOracle
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse.words import PassWords
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import PassWords
 
 INPUTS = ("ifmap", "weight", "bias")
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scnn_passes import Shape, chained, random_run, with_gaps
 
-from archsim.designs.scnn import Scnn
-from archsim.sparse.words import LayerRun
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import LayerRun
 from rtl.sparse_conformance import SparseCase
 from workloads.pooling import MaxPool
 

@@ -11,7 +11,7 @@ from amaranth.sim import Simulator
 from scnn_lists import Vector
 from scnn_streams import Content, content_of
 
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn.design import Scnn
 from rtl.memories.boveda_stream.memories import StreamMemories
 
 FLUSH_CYCLES, READ_CYCLES = 3, 5

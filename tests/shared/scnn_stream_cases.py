@@ -13,11 +13,11 @@ from scnn_oracle import Oracle
 from scnn_passes import BiasedOracle, Shape, chained
 from scnn_streams import Content, contents_of
 
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn import timing
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import pass_words
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memory import PlainStream
-from archsim.sparse import timing
-from archsim.sparse.words import pass_words
 from workloads.layers import Conv2d
 from workloads.operands import Operands
 

@@ -10,7 +10,7 @@ from scnn_lists import Vector
 from scnn_oracle import Oracle
 
 from archsim.codecs.boveda import BovedaFormat, encode
-from archsim.designs.scnn import Scnn
+from archsim.machines.scnn.design import Scnn
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scnn_lists import Window
 
-from archsim.sparse.strips import Strip
+from archsim.machines.scnn.strips import Strip
 from workloads.pooling import MaxPool
 
 

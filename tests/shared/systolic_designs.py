@@ -1,6 +1,6 @@
 """Random small systolic designs, for the tests that run them as RTL."""
 
-from archsim.designs.systolic import DATAFLOWS, Systolic
+from archsim.machines.systolic.design import DATAFLOWS, Systolic
 from archsim.memory import Plain
 from rtl.cases import Draw
 

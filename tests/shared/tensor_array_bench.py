@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from archsim.arithmetic.cases import random_operands
 from archsim.arithmetic.dot_product import INT8_DOT, VOLTA_FP16, VOLTA_FP32, DotProduct
 from archsim.arithmetic.formats import BF16, INT4, FloatFormat, IntegerFormat
-from archsim.designs.tensor_array import TensorArrayDesign, TensorSets
+from archsim.machines.tensorcore.tensor_array import TensorArrayDesign, TensorSets
 from archsim.numbers import IntArray, pack_lanes, unpack_lanes
 from rtl.benches.amaranth_bench import run_amaranth
 from rtl.benches.bench import Bench, Outcome, Stimulus, StreamPort

@@ -1,6 +1,6 @@
 """Random small tensor cores, for the tests that run them as RTL."""
 
-from archsim.designs.tensorcore import ACCUMULATORS, OPERANDS, TensorCore
+from archsim.machines.tensorcore.design import ACCUMULATORS, OPERANDS, TensorCore
 from archsim.memory import Plain
 from rtl.cases import Draw
 

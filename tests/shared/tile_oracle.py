@@ -13,9 +13,9 @@ from math import ceil
 import numpy as np
 from output_rows import completed
 
-from archsim.core import commands as cmd
-from archsim.designs.systolic import Systolic
+from archsim.machines.systolic.design import Systolic
 from archsim.numbers import IntArray
+from archsim.tiled import commands as cmd
 
 NEVER = 1 << 60
 OPERANDS: tuple[str, ...] = ("ifmap", "weight", "bias")

@@ -11,7 +11,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from component_verilog import verilog_of
 
-from archsim.designs.vector_lane import LaneSteps, VectorLaneDesign
+from archsim.machines.vsq.vector_lane import LaneSteps, VectorLaneDesign
 from archsim.numbers import pack_lanes, unpack_lanes
 from rtl.benches.amaranth_bench import run_amaranth
 from rtl.benches.bench import Bench, Outcome, Stimulus, StreamPort

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from archsim.codecs.vector_dot import VectorMac
 from archsim.codecs.vsquant import VectorFormat
-from archsim.designs.vector_lane import VectorLaneDesign
+from archsim.machines.vsq.vector_lane import VectorLaneDesign
 
 _FORMS = st.tuples(st.integers(3, 8), st.booleans(), st.none() | st.integers(3, 10))
 

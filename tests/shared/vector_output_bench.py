@@ -11,8 +11,8 @@ from amaranth.lib.wiring import In, Out
 from component_verilog import verilog_of
 
 from archsim.codecs.vector_output import VectorOutput
-from archsim.core.commands import COMMAND_FIELDS
 from archsim.numbers import IntArray, pack_lanes
+from archsim.tiled.commands import COMMAND_FIELDS
 from archsim.timing import crossings
 from rtl.benches.amaranth_bench import run_amaranth
 from rtl.benches.bench import Bench, Outcome, Stimulus, StreamPort

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from archsim.codecs.vector_dot import VectorMac, scale_product
 from archsim.codecs.vector_operands import VectorOperands
 from archsim.codecs.vsquant import VectorFormat
-from archsim.core.problem import Problem, problem_of
-from archsim.core.vector_values import VectorSummation
+from archsim.layer.problem import Problem, problem_of
+from archsim.machines.vsq.vector_values import VectorSummation
 from archsim.numbers import IntArray, ceil_div, saturate, wrap
 from workloads.layers import Conv2d, MatMul
 

@@ -1,6 +1,6 @@
 """Random small vector MAC cores, for the tests that run them as RTL."""
 
-from archsim.designs.vsq import Vsq
+from archsim.machines.vsq.design import Vsq
 from archsim.memory import Plain
 from rtl.cases import Draw
 

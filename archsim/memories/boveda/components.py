@@ -23,7 +23,7 @@ from archsim.blocks import (
     selectors,
     times,
 )
-from archsim.core.population_count import count_stages
+from archsim.memories.boveda.population_count import count_stages
 from archsim.memories.boveda.store import ROW_ACTIONS
 from archsim.memory import Use
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from archsim.codecs.boveda_kernels import wide
-from archsim.core import commands as cmd
 from archsim.kernels import inlined, kernel
 from archsim.memories.boveda.places import Narrow, Places
 from archsim.numbers import IntArray
+from archsim.tiled import commands as cmd
 
 Shape = tuple[int, int, int]
 """log2 of the lanes of a word, of the lanes of a group, of the words of a unit."""

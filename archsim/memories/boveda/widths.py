@@ -1,6 +1,6 @@
 """Widths of the groups in the words of tiles, measured in the operands as they lie.
 
-The words themselves are those of `archsim.core.layout`; only their widths are wanted here, so
+The words themselves are those of `archsim.layer.layout`; only their widths are wanted here, so
 weights, of which a word takes lanes from as many filters, need not be transposed.
 """
 
@@ -11,17 +11,18 @@ import numpy.typing as npt
 
 from archsim.codecs.boveda_format import Bytes, Values
 from archsim.codecs.boveda_kernels import Form, group_width, measure, wide
-from archsim.core import commands as cmd
-from archsim.core.numerics import IntegerArray
 from archsim.kernels import kernel
 from archsim.memories.boveda.store import Store
 from archsim.numbers import IntArray
+from archsim.tiled import commands as cmd
+from archsim.tiled.commands import columns_of
+from archsim.tiled.numerics import IntegerArray
 
 Tiles = tuple[IntArray, IntArray]
 """A command row of each tile; the first word of each, and one more."""
 
 Operand = tuple[Values, tuple[int, int, int, int, int]]
-"""An operand split as in `archsim.core.layout`, flat, and its shape."""
+"""An operand split as in `archsim.layer.layout`, flat, and its shape."""
 
 Word = tuple[int, Form]
 """Lanes of a word, and how they are stored."""
@@ -201,10 +202,12 @@ def tile_widths(
     """First word of each tile, and one more; widths [words, columns] of all their words.
 
     tiles: a command row of each.  operand: the store's ifmap or weight, split as in
-    `archsim.core.layout`.  moving: weights enter the rows of the array (`layout.weight_words`).
+    `archsim.layer.layout`.  moving: weights enter the rows of the array
+    (`archsim.tiled.tile_words`).
     """
     is_weight, lanes, form = store.name == "weight", store.lanes, store.form
-    words = tiles[:, cmd.WEIGHT_WORDS if is_weight else cmd.IFMAP_WORDS]
+    columns = columns_of(tiles)
+    words = columns.weight_words if is_weight else columns.ifmap_words
     starts = np.zeros(len(tiles) + 1, np.int64)
     np.cumsum(words, out=starts[1:])
     widths = np.empty(int(starts[-1]) * store.columns, np.uint8)

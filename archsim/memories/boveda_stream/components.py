@@ -2,8 +2,8 @@
 
 Every flip-flop and every memory is that of the RTL (`rtl/memories/boveda_stream/`), counted in the
 netlist by a test.  Events: an entry is written and read with its vector, a row of values as
-often as the RTL counts it (`archsim.sparse.stream_actions`); what packs and unpacks works with
-every vector.  Rows that are read ahead beyond the last vector of a pass cost nothing here.
+often as the RTL counts it (`archsim.machines.scnn.stream_actions`); what packs and unpacks works
+with every vector.  Rows that are read ahead beyond the last vector of a pass cost nothing here.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class CompressedScratchpad(wiring.Component):
 
     So in the lanes that are read; the others are anything.
     Two halves, each of `memory.rows` rows and a directory of `memory.depth` words.  A tile's words
-    come in order, from 0 on; it must fit (`archsim.core.operand_fit`).  A word written in cycle
+    come in order, from 0 on; it must fit (`archsim.tiled.operand_fit`).  A word written in cycle
     t can be read with an address of cycle t + 3 on.  Throughput: a read and a write a cycle.
     Never stalls.  Contract: docs/contracts/compressed-memory.md.
 

@@ -7,9 +7,9 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.designs.scnn import Scnn
 from archsim.errors import require
-from archsim.sparse.stream_actions import ROW_ACTIONS
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.stream_actions import ROW_ACTIONS
 from rtl.core.delay import Delay
 from rtl.core.scnn_layouts import vector_layout
 from rtl.core.sram import Sram, address_bits

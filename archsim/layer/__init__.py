@@ -1,0 +1,1 @@
+"""A layer as every machine sees it: its problem, and what it computes, without any machine."""

@@ -1,0 +1,148 @@
+"""What a core computes: exact integer convolutions, fast enough for whole networks.
+
+Products are summed by floating-point matrix multiplication where every partial sum is exact:
+float32 while |sum| < 2^24, float64 while |sum| < 2^53.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from archsim.layer.problem import Problem
+from archsim.numbers import AnyIntArray, IntArray, rescale, saturate, wrap
+
+FloatArray = npt.NDArray[np.floating[Any]]
+
+
+def exact_terms(operand_bits: int, mantissa_bits: int) -> int:
+    """How many products of signed operands a float of that mantissa sums exactly."""
+    return 1 << max(mantissa_bits - 2 * (operand_bits - 1), 0)
+
+
+def _windows(ifmap: FloatArray, problem: Problem) -> FloatArray:
+    """A view [H', W', C] as windows [P, Q, R, S, C]; the padding is already there."""
+    rows, columns, channel = ifmap.strides
+    shape = (
+        problem.out_height,
+        problem.out_width,
+        problem.kernel_height,
+        problem.kernel_width,
+        problem.channels,
+    )
+    strides = (
+        rows * problem.stride_height,
+        columns * problem.stride_width,
+        rows * problem.dilation_height,
+        columns * problem.dilation_width,
+        channel,
+    )
+    return np.lib.stride_tricks.as_strided(ifmap, shape, strides, writeable=False)
+
+
+def margins(problem: Problem) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Zeros (before, behind) that the windows reach into, along rows and columns of the ifmap."""
+    reach_height = (problem.kernel_height - 1) * problem.dilation_height + 1
+    reach_width = (problem.kernel_width - 1) * problem.dilation_width + 1
+    height = (problem.out_height - 1) * problem.stride_height + reach_height
+    width = (problem.out_width - 1) * problem.stride_width + reach_width
+    bottom = max(height - problem.pad_top - problem.height, 0)
+    right = max(width - problem.pad_left - problem.width, 0)
+    return (problem.pad_top, bottom), (problem.pad_left, right)
+
+
+def _padded(ifmap: FloatArray, problem: Problem) -> FloatArray:
+    """[H, W, C] with the zeros that the windows reach into."""
+    rows, columns = margins(problem)
+    return np.pad(ifmap, (rows, columns, (0, 0))) if any(rows + columns) else ifmap
+
+
+def _depthwise(ifmap: FloatArray, weight: FloatArray, problem: Problem) -> FloatArray:
+    """All groups of one channel and one filter at once: [H', W', G] → [P, Q, G]."""
+    total = np.zeros((problem.out_height, problem.out_width, problem.groups), ifmap.dtype)
+    for row in range(problem.kernel_height):
+        for column in range(problem.kernel_width):
+            top, left = row * problem.dilation_height, column * problem.dilation_width
+            bottom = top + (problem.out_height - 1) * problem.stride_height + 1
+            right = left + (problem.out_width - 1) * problem.stride_width + 1
+            part = ifmap[top : bottom : problem.stride_height, left : right : problem.stride_width]
+            total += part * weight[:, 0, row, column, 0]
+    return total
+
+
+def _product(ifmap: FloatArray, weight: FloatArray, problem: Problem, limit: int) -> FloatArray:
+    """One group of one image: [H', W', C] and [K, R, S, C] to [P·Q, K], in exact slices."""
+    pixels = problem.out_height * problem.out_width
+    taps = problem.kernel_height * problem.kernel_width
+    if taps == 1 and problem.stride_height == problem.stride_width == 1:
+        matrix = ifmap[: problem.out_height, : problem.out_width].reshape(pixels, -1)
+    else:
+        matrix = _windows(ifmap, problem).reshape(pixels, -1)
+    kernel = weight.reshape(problem.filters, -1)
+    depth = matrix.shape[1]
+    if depth <= limit:
+        return matrix @ kernel.T
+    total = np.zeros((pixels, problem.filters))
+    for start in range(0, depth, limit):
+        total += matrix[:, start : start + limit] @ kernel[:, start : start + limit].T
+    return total
+
+
+def accumulate(
+    problem: Problem, ifmap: AnyIntArray, weight: AnyIntArray, operand_bits: int
+) -> FloatArray:
+    """Exact sums [images, groups, P, Q, K] as whole numbers in floating point."""
+    single = exact_terms(operand_bits, 24)
+    narrow = single >= 64
+    dtype = np.float32 if narrow else np.float64
+    limit = single if narrow else exact_terms(operand_bits, 53)
+    x, w = ifmap.astype(dtype), weight.astype(dtype)
+    shape = (problem.images, problem.groups, problem.out_height, problem.out_width, problem.filters)
+    exact = problem.channels * problem.kernel_height * problem.kernel_width <= limit
+    out = np.empty(shape, dtype if exact else np.float64)
+    for image in range(problem.images):
+        if problem.channels == problem.filters == 1 and problem.groups > 1:
+            stacked = np.ascontiguousarray(x[image, :, :, :, 0].transpose(1, 2, 0))
+            sums = _depthwise(_padded(stacked, problem), w, problem)
+            out[image, :, :, :, 0] = sums.transpose(2, 0, 1)
+            continue
+        for group in range(problem.groups):
+            padded = _padded(x[image, group], problem)
+            with np.errstate(invalid="ignore"):  # raised by lanes that BLAS pads, never by ours
+                sums = _product(padded, w[group], problem, limit)
+            out[image, group] = sums.reshape(shape[2:])
+    return out
+
+
+def requantize(
+    sums: IntArray,
+    bias: IntArray | int,
+    scaling: tuple[int, int],
+    relu: bool,
+    operand_bits: int,
+) -> IntArray:
+    """The output stage on sums [..., K]: saturate(relu((sums + bias) · multiplier / 2^shift))."""
+    scaled = rescale(sums + bias, *scaling)
+    if relu:
+        scaled = np.maximum(scaled, 0)
+    return saturate(scaled, operand_bits)
+
+
+def compute(
+    problem: Problem,
+    operands: tuple[AnyIntArray, AnyIntArray, IntArray | None],
+    scaling: tuple[int, int],
+    widths: tuple[int, int],
+) -> IntArray:
+    """The ofmap [images, groups, P, Q, K] of split operands (ifmap, weight, bias).
+
+    scaling: multiplier and shift; widths: operand and accumulator bits.
+    """
+    ifmap, weight, bias = operands
+    operand_bits, accumulator_bits = widths
+    sums = accumulate(problem, ifmap, weight, operand_bits).astype(np.int64)
+    offset = 0 if bias is None else bias[None, :, None, None, :]
+    sums = wrap(sums, accumulator_bits)
+    return requantize(sums, offset, scaling, bool(problem.relu), operand_bits)

@@ -1,0 +1,62 @@
+"""What simulation, reports and commands ask of every design, whatever kind of machine it is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from archsim.layer.intake import Intake
+from archsim.machine.option import Option
+from archsim.memory import OffChip
+
+if TYPE_CHECKING:
+    from archsim.machine.model import MachineModel
+    from energy_models.component import Component
+
+
+class Design(ABC):
+    """A frozen value that describes a machine; subclasses are frozen keyword-only dataclasses.
+
+    kind: its name in files; clock_hz: of the machine; off_chip: the memory that feeds it;
+    options: what a user can choose for a run, beside the sizes.
+    """
+
+    kind: ClassVar[str]
+    clock_hz: float
+    off_chip: OffChip
+
+    options: ClassVar[tuple[Option, ...]] = ()
+
+    @abstractmethod
+    def machine_model(self) -> MachineModel:
+        """What the machine does: how it computes a network, what crosses its ports, and when."""
+
+    @property
+    @abstractmethod
+    def intake(self) -> Intake:
+        """What operands it takes."""
+
+    @abstractmethod
+    def word_bits(self, name: str) -> int:
+        """Width of a word of the port "ifmap", "weight", "bias" or "ofmap"; 0 without the port."""
+
+    @property
+    @abstractmethod
+    def macs_per_cycle(self) -> int:
+        """Multiply-accumulates a cycle, all multipliers busy."""
+
+    @property
+    @abstractmethod
+    def size(self) -> str:
+        """The array's size as it stands in names: "16x16"."""
+
+    @property
+    @abstractmethod
+    def summary(self) -> str:
+        """The array in a few words: "16 × 16 PEs, weight-stationary, 8-bit operands"."""
+
+    @cached_property
+    @abstractmethod
+    def components(self) -> tuple[Component, ...]:
+        """The hardware as components, from which energy and area are computed."""

@@ -1,0 +1,392 @@
+"""A layer on a sparse core: what it computes, and its cycles and actions.
+
+timing = layer_timing(SCNN_ISCA17, layer, operands)
+ofmap = layer_values(SCNN_ISCA17, layer, operands)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from archsim.errors import InputError, require
+from archsim.layer import layout
+from archsim.layer.operand_check import check_integers, require_one_scale
+from archsim.layer.problem import problem_of
+from archsim.layer.values import compute
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.dnnsim import dnnsim_passes
+from archsim.machines.scnn.fold import Part, folded, may_move_less, moved_bits
+from archsim.machines.scnn.passes import behind_the_channel
+from archsim.machines.scnn.pooling import check_pool, join_pooled, pooled_values
+from archsim.machines.scnn.stream_actions import row_actions, stored_bits
+from archsim.machines.scnn.strips import Strip, strips_of
+from archsim.machines.scnn.timing import PassTiming, Services, pass_timing
+from archsim.numbers import AnyIntArray, IntArray
+from workloads.layers import Conv2d, MatMul
+from workloads.operands import Operands
+from workloads.pooling import MaxPool
+from workloads.threads import in_threads
+
+Layer = Conv2d | MatMul
+_Tensors = tuple[AnyIntArray, AnyIntArray, IntArray]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LayerPlan:
+    """A layer's passes before they are timed: the strips of each image and conv group; the ofmap in
+    the layer's own shape, pooled where it is, `layer_values`."""
+
+    layer: Layer
+    passes: tuple[tuple[Strip, ...], ...]
+    ofmap: IntArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScnnTiming:
+    """A layer's passes, one after the other: for each image, each conv group, each strip."""
+
+    design: Scnn
+    passes: tuple[PassTiming, ...]
+    strips: int
+    """Of each image and conv group, in the one that has the most."""
+    ofmap: IntArray
+    """`layer_values`, which the output's memories needed."""
+    behind_cycles: int = 0
+    """Behind the last pass, until its ofmap has left the off-chip channel."""
+    free: tuple[PassTiming, ...] | None = None
+    """The passes with ports that never wait, if `passes` wait for the off-chip memory."""
+
+    @property
+    def cycles(self) -> int:
+        """From the first pass's command to the last vector of the last one's ofmap, and its way to
+        the off-chip memory."""
+        return sum(one.cycles for one in self.passes) + self.behind_cycles
+
+    @property
+    def compute_cycles(self) -> int:
+        """From the start of the first group of filters to the last sum that left, of all passes."""
+        return sum(one.compute_cycles for one in self.passes)
+
+    @property
+    def products(self) -> int:
+        """Products of two values that are not zero, with an output that takes them."""
+        return int(self.per_pe("products").sum())
+
+    @property
+    def utilization(self) -> float:
+        """products / (F · I · PEs of the grid · compute cycles)."""
+        return self.products / (self.design.multipliers * self.compute_cycles)
+
+    @property
+    def lanes_idle(self) -> int:
+        """Products that pairs have room for, less those that are sent: fragmentation."""
+        lanes = self.design.weight_lanes * self.design.ifmap_lanes
+        return int(self.per_pe("pairs").sum()) * lanes - self.products
+
+    @property
+    def weight_bits(self) -> int:
+        """Compressed, as broadcast: once for each image and strip."""
+        return sum(one.weight_bits for one in self.passes)
+
+    @property
+    def ifmap_bits(self) -> int:
+        """Compressed, as loaded."""
+        return sum(one.ifmap_bits for one in self.passes)
+
+    @property
+    def ofmap_bits(self) -> int:
+        """Compressed, as it leaves."""
+        return sum(one.ofmap_bits for one in self.passes)
+
+    @property
+    def stored(self) -> dict[str, int]:
+        """Bits that ifmap and ofmap take of memories that compress values, and those that they
+        would take plainly, of all passes; nothing if they do not."""
+        return stored_bits(self.passes)
+
+    def per_pe(self, name: str) -> IntArray:
+        """A figure of `PeFigures` over all passes, [grid rows, grid columns]; 0 where unused."""
+        return per_pe(self.design, self.passes, name)
+
+    @property
+    def actions(self) -> dict[str, int]:
+        """Counted events of all passes: `counted`."""
+        return counted(self.design, self.passes)
+
+
+def per_pe(design: Scnn, passes: Sequence[PassTiming], name: str) -> IntArray:
+    """A figure of `PeFigures` over passes, [grid rows, grid columns]; 0 where unused."""
+    total = np.zeros((design.grid_rows, design.grid_columns), np.int64)
+    for one in passes:
+        shape = one.mapping.rows.pes, one.mapping.columns.pes
+        total[: shape[0], : shape[1]] += getattr(one.pes, name).reshape(shape)
+    return total
+
+
+SUMMED = ("pairs", "products", "conflict", "skip", "ifmap_reads", "halo_sums", "copy_sums",
+          "window_reads")  # fmt: skip
+
+
+def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
+    """Counted events of passes.
+
+    pair: vectors that enter the operand stage.  product: sent to a bank, each an
+    accumulator_update.  conflict_cycle: in which a pair waits for a bank.  weight_write:
+    vectors broadcast.  fifo_write: into FIFOs, one for every used PE.  weight_read: from the FIFOs.
+    iaram_write: vectors loaded; iaram_read: also of an ifmap that has stayed.  oaram_write: vectors
+    as lists of the ofmap grow (`archsim.machines.scnn.lists.ofmap_writes`); oaram_read: of the
+    finished ones, those that leave.  halo_sum: sent to a neighbour.
+    output: that are given out, pooled where the pass is; zeroed: sums that are read, given out and
+    set to 0, where it is not.  copy_sum: sent to a neighbour, and kept; window_read: sums that are
+    read for windows; cleared: sums set to 0 behind the drains of pooled passes.
+    skip: blocks without activations.  The RTL counts each of them.
+    Memories that compress values have more (`archsim.machines.scnn.stream_actions.row_actions`).
+    """
+    totals = {name: int(per_pe(design, passes, name).sum()) for name in SUMMED}
+    maps = [one.mapping for one in passes]
+    return {
+        "pair": totals["pairs"],
+        "product": totals["products"],
+        "accumulator_update": totals["products"],
+        "conflict_cycle": totals["conflict"],
+        "weight_write": sum(len(one.weight_cycles) for one in passes),
+        "fifo_write": sum(len(one.weight_cycles) * one.mapping.used_pes for one in passes),
+        "weight_read": totals["pairs"],
+        "iaram_write": sum(len(one.ifmap_cycles) for one in passes),
+        "iaram_read": totals["ifmap_reads"],
+        "oaram_write": sum(one.oaram_writes for one in passes),
+        "oaram_read": sum(len(one.ofmap_cycles) for one in passes),
+        "halo_sum": totals["halo_sums"],
+        "output": sum(one.outputs for one in maps),
+        "zeroed": sum(one.outputs for one in maps if not one.pooled),
+        "copy_sum": totals["copy_sums"],
+        "window_read": totals["window_reads"],
+        "cleared": sum(
+            one.groups * one.used_pes * design.accumulators for one in maps if one.pooled
+        ),
+        "skip": totals["skip"],
+        **row_actions(passes),
+    }
+
+
+def layer_values(
+    design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
+) -> IntArray:
+    """The ofmap in the layer's own shape, [N, K, U, V] if it is pooled: exact, sums wrap at
+    `accumulator_bits`.
+
+    Raises InputError for operands of other shapes or widths than the layer's and the design's, and
+    for a pooling that the layer cannot have.
+    """
+    problem = problem_of(layer)
+    ofmap = _tensors(design, layer, operands, pool)[2]
+    return join_pooled(layer, problem, ofmap, pool)
+
+
+def layer_passes(
+    design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
+) -> list[tuple[Strip, ...]]:
+    """The strips of each image and conv group, with their mappings and lists.
+
+    Raises InputError as `layer_timing`.
+    """
+    return _passes(design, _as_run(layer, operands), _tensors(design, layer, operands, pool), pool)
+
+
+def _as_run(layer: Layer, operands: Operands) -> Layer:
+    """The layer with biases if there are some."""
+    return replace(layer, bias=operands.bias is not None)
+
+
+def _passes(
+    design: Scnn, layer: Layer, tensors: _Tensors, pool: MaxPool | None = None
+) -> list[tuple[Strip, ...]]:
+    ifmap, weight, ofmap = tensors
+    problem = problem_of(layer)
+    try:
+        return [
+            strips_of(
+                design, problem, (ifmap[image, group], weight[group], ofmap[image, group]), pool
+            )
+            for image in range(problem.images)
+            for group in range(problem.groups)
+        ]
+    except InputError as error:
+        raise InputError(f"{layer.name}: {error}") from None
+
+
+def layer_timing(
+    design: Scnn,
+    layer: Layer,
+    operands: Operands,
+    services: Services | None = None,
+    pool: MaxPool | None = None,
+) -> ScnnTiming:
+    """Cycles, actions and stored bits of a layer.
+
+    services: of the ports, for every pass anew; of the design's off-chip memory by default.
+    pool: behind it.
+    Of a design that `counts_as_dnnsim` that simulator's count, a pass of each image.
+    Raises InputError as `plan_layer`; of such a design as
+    `archsim.machines.scnn.dnnsim.dnnsim_passes`, and for services and a pool, which it has not.
+    """
+    if design.counts_as_dnnsim:
+        require(services is None, "ports have no services where cycles are counted as DNNsim does")
+        require(pool is None, "layers have no pool where cycles are counted as DNNsim does")
+        return _as_dnnsim(design, layer, operands)
+    return planned_timing(design, plan_layer(design, layer, operands, pool), services)
+
+
+def _as_dnnsim(design: Scnn, layer: Layer, operands: Operands) -> ScnnTiming:
+    ofmap = layer_values(design, layer, operands)
+    try:
+        passes = dnnsim_passes(design, layer, operands)
+    except InputError as error:
+        raise InputError(f"{layer.name}: {error}") from None
+    return ScnnTiming(design=design, passes=tuple(passes), strips=1, ofmap=ofmap)
+
+
+def plan_layer(
+    design: Scnn,
+    layer: Layer,
+    operands: Operands,
+    pool: MaxPool | None = None,
+    *,
+    whole: bool = False,
+) -> LayerPlan:
+    """The passes of a layer, which the core pools if there is a `pool`.  A fully connected layer
+    that does not fit is folded (`archsim.machines.scnn.fold`), and one that does if it then moves
+    fewer bits (weights, ifmaps, ofmaps); whole: only the former.
+
+    Raises InputError for operands that do not match, for a dilated kernel, for a pooling that the
+    layer cannot have (a fully connected one none), and where the smallest strip of the layer's
+    plane does not fit the PEs' memories.
+    """
+    problem = problem_of(layer)
+    tensors = _tensors(design, layer, operands, pool)
+    if isinstance(layer, MatMul) and layer.shared_weight:
+        passes = _product(design, layer, operands, tensors, whole=whole)[0]
+    else:
+        passes = _passes(design, _as_run(layer, operands), tensors, pool)
+    ofmap = join_pooled(layer, problem, tensors[2], pool)
+    return LayerPlan(layer=layer, passes=tuple(passes), ofmap=ofmap)
+
+
+def planned_timing(design: Scnn, plan: LayerPlan, services: Services | None = None) -> ScnnTiming:
+    """The timing of planned passes.  services: of the ports, for every pass anew; None: those of
+    the design's off-chip memory."""
+    strips = [strip for some in plan.passes for strip in some]
+    free = _side_by_side(design, strips, services)
+    served = behind_the_channel(design, strips) if services is None else None
+    return ScnnTiming(
+        design=design,
+        passes=served.passes if served else free,
+        strips=max(len(some) for some in plan.passes),
+        ofmap=plan.ofmap,
+        behind_cycles=served.behind_cycles if served else 0,
+        free=free if served else None,
+    )
+
+
+def _side_by_side(
+    design: Scnn, strips: Sequence[Strip], services: Services | None
+) -> tuple[PassTiming, ...]:
+    """Passes that do not know of each other, side by side in threads."""
+
+    def timed(strip: Strip) -> PassTiming:
+        return pass_timing(design, strip.mapping, strip.operands, services)
+
+    return tuple(in_threads(timed, strips))
+
+
+def parts_of(design: Scnn, layer: Layer, operands: Operands) -> tuple[Part, ...]:
+    """The parts in which a fully connected layer is run; none of a layer that is not folded.
+
+    Raises InputError as `plan_layer`.
+    """
+    if not (isinstance(layer, MatMul) and layer.shared_weight):
+        return ()
+    return _product(design, layer, operands, _tensors(design, layer, operands))[1]
+
+
+def _product(
+    design: Scnn, layer: MatMul, operands: Operands, tensors: _Tensors, *, whole: bool = False
+) -> tuple[list[tuple[Strip, ...]], tuple[Part, ...]]:
+    """Passes of a product with one weight, and its parts if it is folded: `plan_layer`."""
+    try:
+        passes = _passes(design, _as_run(layer, operands), tensors)
+    except InputError:
+        return _folded(design, layer, operands, tensors)
+    if whole or not may_move_less(design, layer, operands, passes[0]):
+        return passes, ()
+    try:
+        strips, parts = _folded(design, layer, operands, tensors)
+    except InputError:
+        return passes, ()
+    if moved_bits(design, strips[0]) < moved_bits(design, passes[0]):
+        return strips, parts
+    return passes, ()
+
+
+def _folded(
+    design: Scnn, layer: MatMul, operands: Operands, tensors: _Tensors
+) -> tuple[list[tuple[Strip, ...]], tuple[Part, ...]]:
+    try:
+        parts = folded(design, layer, operands, tensors[2].reshape(layer.m, layer.n))
+    except InputError as error:
+        raise InputError(f"{layer.name}: {error}") from None
+    return [_passes_of_parts(design, parts)], parts
+
+
+def _passes_of_parts(design: Scnn, parts: Sequence[Part]) -> tuple[Strip, ...]:
+    found: list[tuple[Strip, ...]] = []
+    for part in parts:
+        problem = problem_of(part.layer)
+        ifmap = layout.split_ifmap(part.layer, problem, part.operands.ifmap)
+        weight = layout.split_weight(part.layer, problem, part.operands.weight)
+        own = part.ofmap[:, None, None, None]
+        found += _passes(design, _as_run(part.layer, part.operands), (ifmap, weight, own))
+    return tuple(strip for strips in found for strip in strips)
+
+
+def _tensors(
+    design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
+) -> _Tensors:
+    """ifmap [images, groups, H, W, C], weight [groups, K, R, S, C], ofmap [images, groups, P, Q, K]
+    or, pooled, [images, groups, U, V, K]."""
+    check_pool(layer, pool)
+    require(
+        pool is None or design.group_rule != "dnnsim",
+        f"{layer.name}: a pooled layer's groups are as its accumulators hold them: group_rule must "
+        f"be accumulators, not dnnsim",
+    )
+    problem = problem_of(layer)
+    widths = (design.operand_bits, design.accumulator_bits)
+    check_integers(layer, operands, (*widths, design.multiplier_bits))
+    require_one_scale(layer, operands)
+    bias = None
+    if operands.bias is not None:
+        bias = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
+    ifmap = layout.split_ifmap(layer, problem, operands.ifmap)
+    weight = layout.split_weight(layer, problem, operands.weight)
+    scaling = operands.multiplier, operands.shift
+    ofmap = compute(problem, (ifmap, weight, bias), scaling, widths)
+    return ifmap, weight, pooled_values(ofmap, pool)
+
+
+__all__ = [
+    "Layer",
+    "LayerPlan",
+    "ScnnTiming",
+    "counted",
+    "layer_passes",
+    "layer_timing",
+    "layer_values",
+    "parts_of",
+    "per_pe",
+    "plan_layer",
+    "planned_timing",
+]

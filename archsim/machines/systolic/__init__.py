@@ -1,0 +1,1 @@
+"""Systolic arrays: `docs/contracts/systolic.md`, `rtl/systolic.py`."""

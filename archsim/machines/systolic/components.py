@@ -1,0 +1,117 @@
+"""The hardware of a systolic core as components: what energy and area are computed from.
+
+Every flip-flop of the emitted core is here (a test counts them in the netlist: those of control
+to 0.3 % of all, the others exactly), every memory with the shape that it has there.  A memory is
+taken to be read only when an action reads it, as a macro with an enable would be; registers are
+clocked in every cycle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from archsim.blocks import held_registers, moved_registers, registers, selectors
+from archsim.machine import components as every
+from archsim.tiled import components as core
+from energy_models.component import Component
+
+if TYPE_CHECKING:
+    from archsim.machines.systolic.design import Systolic
+
+CONTROL_BITS = {"decoupled": 8352, "coupled": 6203}
+"""Flip-flops of the tile walker, the command queues, sequencers, loaders, counters and the output
+stage's walk, counted in the netlist; a few more or less with the widths of addresses.  Decoupled:
+with a walk of its own for stationary loads (weight- and input-stationary)."""
+
+BLOCK_BITS = 24
+"""More where rows are of pixels: what is left of the filters and pixels of a block."""
+
+
+def systolic_components(design: Systolic) -> tuple[Component, ...]:
+    """Components in the order in which the data flow."""
+    lanes = design.ifmap_lanes, design.weight_lanes
+    delays = 2 if design.dataflow == "output_stationary" else 1
+    return (
+        every.off_chip(),
+        *core.operand_memories(design, lanes, weight_delays=delays),
+        *_array(design),
+        *core.accumulators(design, design.columns),
+        *core.bias_memory(design, design.bias_lanes),
+        *every.requantizers((design.accumulator_bits, design.multiplier_bits), design.columns),
+        *core.packer(design, design.columns),
+        *core.output_queue(design, design.columns),
+        every.control(control_state_bits(design)),
+    )
+
+
+def _triangle(lanes: int) -> int:
+    """Registers of a skew of so many lanes."""
+    return lanes * (lanes - 1) // 2
+
+
+def _skew(name: str, bits: int, lanes: int, action: str) -> tuple[Component, ...]:
+    return moved_registers(name, bits, _triangle(lanes), {action: 1.0})
+
+
+def _array(design: Systolic) -> tuple[Component, ...]:
+    pes = design.rows * design.columns
+    mac = Component(
+        name="array.mac",
+        kind="mac",
+        count=pes,
+        attributes={
+            "operand_bits": design.operand_bits,
+            "accumulator_bits": design.accumulator_bits,
+        },
+        actions={"mac": {"mac": 1.0}},
+    )
+    if design.dataflow == "output_stationary":
+        return (mac, *_accumulating_registers(design))
+    return (mac, *_stationary_registers(design))
+
+
+def _stationary_registers(design: Systolic) -> tuple[Component, ...]:
+    """Of weight- and input-stationary PEs: moving operand and sum, the chain, two held operands."""
+    rows, columns, bits = design.rows, design.columns, design.operand_bits
+    pes = rows * columns
+    chains = rows if design.dataflow == "input_stationary" else columns
+    return (
+        *registers("array.pe", bits + 1, pes, {"array_step": float(pes)}),
+        *registers("array.pe", design.accumulator_bits, pes, {"array_step": float(pes)}),
+        *registers("array.pe", bits + 4, pes, {"stationary_step": float(pes)}),
+        *held_registers("array.pe", bits, 2 * pes, {"stationary_step": float(chains)}),
+        *selectors("array.pe", bits, pes, {"array_step": float(pes)}),
+        *_skew("array.skew", bits + 1, rows, "array_step"),
+        *_skew("array.skew", bits + 2, chains, "stationary_step"),
+        *_skew("array.skew", design.accumulator_bits, columns, "array_step"),
+    )
+
+
+def _accumulating_registers(design: Systolic) -> tuple[Component, ...]:
+    """Of output-stationary PEs: both operands, the sum, the kept sum and the way out."""
+    rows, columns, bits = design.rows, design.columns, design.operand_bits
+    pes, total = rows * columns, design.accumulator_bits
+    step = {"array_step": float(pes)}
+    leaving = {"accumulator_write": columns * (rows + 1) / 2}
+    return (
+        *registers("array.pe", bits + 2, pes, step),
+        *registers("array.pe", bits, pes, step),
+        *registers("array.pe", total, pes, step),
+        *selectors("array.pe", total, pes, step),  # a sum begins anew
+        *held_registers("array.pe", total, pes, {"accumulator_write": float(columns)}),
+        *held_registers("array.pe", total + 2, pes, leaving),
+        *registers("array.skew", bits, rows * rows, {"array_step": float(rows * rows)}),
+        *selectors("array.skew", bits, rows * rows, {"array_step": float(rows * rows)}),
+        *_skew("array.skew", 2, rows, "array_step"),
+        *_skew("array.skew", bits + 1, columns, "array_step"),
+        *_skew("array.skew", total, columns, "accumulator_write"),
+    )
+
+
+def control_state_bits(design: Systolic) -> int:
+    """Flip-flops of control: those of `CONTROL_BITS`, and the tokens beside every row of sums."""
+    decoupled = design.dataflow != "output_stationary"
+    token_bits = 4 + (max(design.depth("accumulator"), 2) - 1).bit_length()
+    travelling = design.result_latency_cycles - (1 if decoupled else 2)
+    blocks = BLOCK_BITS if design.dataflow == "input_stationary" else 0
+    return CONTROL_BITS["decoupled" if decoupled else "coupled"] + blocks + token_bits * travelling

@@ -1,0 +1,1 @@
+"""Tensor cores, with integers or floats: `docs/contracts/tensorcore.md`, `rtl/tensorcore.py`."""

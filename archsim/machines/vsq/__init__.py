@@ -1,0 +1,1 @@
+"""Vector MACs with per-vector scales: `docs/contracts/vsq.md`, `rtl/vsq.py`."""

@@ -1,1 +1,0 @@
-"""Sparse cores: layers mapped to a grid of PEs, their lists, and when everything happens."""

@@ -1,0 +1,162 @@
+"""Components that every core shares: memories, streams, control.
+
+What they are made of: `archsim.blocks`.  The small buffers of an array are memories in the emitted
+core too, and components of the same kind as its large ones, with names that end in `WORDS`: whether
+a memory costs less as registers is the technology's to say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from archsim.blocks import (
+    Components,
+    Events,
+    adders,
+    address_bits,
+    held_registers,
+    moved_registers,
+    registers,
+    selector_tree,
+    selectors,
+    times,
+)
+
+if TYPE_CHECKING:
+    from archsim.tiled.design import CoreDesign
+
+WINDOW_ADDRESS_BITS = 28
+
+SHARED_STATE_BITS = 5332
+"""Flip-flops of the tile walker, of the queues of commands, of a sequencer of the stream, of the
+window's walk, of loaders, credits and counters, but for the addresses, counted in the netlist."""
+
+
+def operand_memories(
+    design: CoreDesign, lanes: tuple[int, int], *, weight_delays: int = 1
+) -> Components:
+    """The scratchpads of the operands, of (ifmap, weight) lanes, and what puts words in order.
+
+    weight_delays: registers between the weight scratchpad and the array.
+    """
+    ifmap, weight = lanes
+    bits, wide = design.word_bits("ifmap") // ifmap, design.word_bits("weight") // weight
+    every_lane: Events = {"ifmap_read": float(ifmap)}
+    every_column: Events = {"weight_read": float(weight)}
+    return (
+        *design.ifmap_memory.components(design.use("ifmap").as_lanes(ifmap)),
+        *_rotation(bits, ifmap),
+        *registers("ifmap.align", bits, ifmap, every_lane),
+        *design.weight_memory.components(design.use("weight").as_lanes(weight)),
+        *registers(
+            "weight.memory", wide, weight_delays * weight, times(every_column, weight_delays)
+        ),
+        *waiting(design, ifmap),
+    )
+
+
+def waiting(design: CoreDesign, ifmap_lanes: int) -> Components:
+    """Registers by which one operand waits for the other."""
+    bits = waiting_bits(design, ifmap_lanes)
+    return registers("ifmap.wait", bits, 1, {"ifmap_read": 1.0}) if bits else ()
+
+
+def waiting_bits(design: CoreDesign, ifmap_lanes: int) -> int:
+    """Flip-flops by which credits and addresses are late where a memory takes longer."""
+    asked = {
+        "ifmap": 1 + WINDOW_ADDRESS_BITS + 2 * ifmap_lanes.bit_length(),
+        "weight": 5,
+    }
+    total = 0
+    for name, bits in asked.items():
+        kind = design.memory(name)
+        total += design.read_wait_cycles(name) * (bits + 1) + kind.write_latency_cycles
+    aligned = (ifmap_lanes - 1).bit_length() + 2 * ifmap_lanes.bit_length()
+    total += (design.ifmap_memory.read_latency_cycles - 1) * aligned
+    return total + design.weight_memory.read_latency_cycles - 1
+
+
+def _rotation(bits: int, lanes: int) -> Components:
+    """The rotator that puts the banks' words in order: log2(lanes) levels."""
+    levels = (lanes - 1).bit_length()
+    return selectors("ifmap.align", bits, lanes * levels, {"ifmap_read": float(lanes * levels)})
+
+
+def accumulator_memory(design: CoreDesign, columns: int) -> Components:
+    """The scratchpad of sums: two halves of a sum a column."""
+    return design.accumulator_memory.macros(
+        "accumulator.memory",
+        (2, columns, design.accumulator_word_bits // columns, design.depth("accumulator")),
+        {"accumulator_read": 1.0},
+        {"accumulator_write": 1.0},
+    )
+
+
+def accumulators(design: CoreDesign, columns: int) -> Components:
+    """Both halves of the accumulators of integers, each with adders of its own."""
+    bits = design.accumulator_word_bits // columns
+    rows_added: Events = {"accumulator_write": float(columns)}
+    return (
+        *accumulator_memory(design, columns),
+        *adders("accumulator.adder", bits, 2 * columns, rows_added),
+        *selectors("accumulator.adder", bits, 2 * columns, rows_added),
+        *selectors("accumulator.memory", bits, columns, {"output_read": float(columns)}),
+    )
+
+
+def bias_memory(design: CoreDesign, lanes: int) -> Components:
+    """Both halves of the bias memory, of so many lanes."""
+    return design.bias_memory.macros(
+        "output_stage.bias",
+        (2, lanes, design.word_bits("bias") // lanes, design.depth("bias")),
+        {"output_read": 1.0},
+        {"bias_write": 1.0},
+    )
+
+
+def packer(design: CoreDesign, units: int) -> Components:
+    """What packs rows into words of so many units: a row and what is begun, turned and merged.
+
+    The places travel beside the rows, from the read of the sums on.
+    """
+    name, bits = "output_stage.packer", design.word_bits("ofmap") // units
+    row: Events = {"output_read": 1.0}
+    place_bits = 3 + address_bits(units)
+    turned = units * ((units - 1).bit_length() + 2)
+    return (
+        *moved_registers(name, place_bits, design.output_latency_cycles - 1, row),
+        *registers(name, address_bits(units), 1, row),
+        *adders(name, address_bits(units) + 1, 2, times(row, 2)),
+        *moved_registers(name, bits, units, row),
+        *selectors(name, bits, turned, times(row, turned)),
+        *held_registers(name, bits, units - 1, times(row, units - 1)),
+    )
+
+
+def output_queue(design: CoreDesign, lanes: int) -> Components:
+    """The words that wait at the ofmap port, of so many lanes."""
+    bits, queued = design.word_bits("ofmap") // lanes, design.output_queue_depth
+    words: Events = {"ofmap_write": float(lanes)}
+    return (
+        *held_registers("output_stage.queue", bits, lanes * queued, words),
+        *selector_tree("output_stage.queue", (bits, queued), lanes, words),
+    )
+
+
+def token_bits(design: CoreDesign) -> int:
+    """What travels beside a row of sums: four flags and the row's address."""
+    return 4 + address_bits(design.depth("accumulator"))
+
+
+def walk_state_bits(design: CoreDesign, ifmap_lanes: int, *, chunk: int) -> int:
+    """Flip-flops of the control of a core with one sequencer, tokens and output stage apart.
+
+    Those of every core, and what grows with the addresses: loaders, weight reader, banks.  chunk:
+    elements of a run that a fold takes; the lower bits of its multiples are 0 if it is even.
+    """
+    depths = [design.depth(name) for name in ("ifmap", "weight", "bias")]
+    loaders = sum(map(address_bits, depths))
+    weights = 2 * design.depth("weight").bit_length() + address_bits(design.depth("weight"))
+    banks = ifmap_lanes + (ifmap_lanes - 1).bit_length() + 4 * ifmap_lanes.bit_length()
+    constant = (chunk & -chunk).bit_length() - 1
+    return SHARED_STATE_BITS + loaders + weights + banks - constant

@@ -1,0 +1,77 @@
+"""What a tile asks of the array: its folds, summed in closed form."""
+
+from __future__ import annotations
+
+from archsim.kernels import inlined, kernel
+from archsim.numbers import IntArray
+from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
+from archsim.tiled import plan as pn
+from archsim.tiled.walk import chunks_of
+
+
+@kernel
+def fold_span(row: IntArray, machine: IntArray) -> tuple[int, int, int, int, int, int]:
+    """What a tile asks of the array: folds, moving words of a fold, and the stationary loads.
+
+    Returns (folds, moving, first, second, last, total): the moving words of a whole fold; the
+    stationary words of the first two folds and of the last; total = Σ max(moving, stationary) over
+    all folds, which is the time from the first fold's start to the end of the last once loads and
+    streams overlap.
+    """
+    rows, columns = machine[mc.ROWS], machine[mc.COLUMNS]
+    chunks = chunks_of(row[cmd.RUN_LENGTH], machine)
+    last = row[cmd.RUN_LENGTH] - (chunks - 1) * rows
+    runs = row[cmd.TAPS] * row[cmd.RUNS]
+    if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY:
+        folds, slots = row[cmd.FILTER_STEPS] * -(-row[cmd.PIXELS] // rows), machine[mc.SLOTS]
+        moving = runs * chunks * (slots if slots > 0 else min(rows, row[cmd.PIXELS]))
+        if slots == 0:
+            steps = row[cmd.FILTER_STEPS] * row[cmd.PIXELS]
+            return folds, moving, 0, 0, 0, steps * runs * chunks
+        return folds, moving, 0, 0, 0, folds * moving
+    if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
+        folds = -(-row[cmd.PIXELS] // columns) * runs * chunks
+        moving = row[cmd.FILTER_STEPS]
+        return folds, moving, columns, columns, columns, folds * max(moving, columns)
+    moving = row[cmd.PIXELS]
+    blocks = row[cmd.FILTER_STEPS] * runs
+    total = blocks * ((chunks - 1) * max(moving, rows) + max(moving, last))
+    first = rows if chunks > 1 else last
+    second = rows if chunks > 2 else last
+    return blocks * chunks, moving, first, second, last, total
+
+
+Span = tuple[int, int, int, int, int, int]
+
+
+@inlined
+def moving_words(span: Span, machine: IntArray) -> int:
+    """Moving words of a tile: cycles in which the array computes."""
+    return span[5] if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY else span[0] * span[1]
+
+
+@inlined
+def stream_folds(
+    span: Span, machine: IntArray, state: IntArray, start: int, stationary: int
+) -> None:
+    """Run a tile's folds, the stream from `start`, the stationary loads from `stationary`."""
+    folds, moving, first, second, last, total = span
+    now = state[pn.SCALARS, pn.STREAM_ENDED]
+    if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY:
+        earlier, ended, loads = now, start + total, start + total
+    elif folds == 1:
+        earlier, ended, loads = now, start + moving, stationary + first
+    else:
+        load = max(stationary + first, now)
+        begin = max(start + moving, load + second)
+        if folds == 2:
+            earlier, ended, loads = start + moving, begin + moving, load + second
+        else:
+            # now a load begins when the fold before it starts: a fold takes the longer of both
+            final = begin + total - max(moving, first) - max(moving, second)
+            before = final - max(moving, last)
+            earlier, ended, loads = before + moving, final + moving, before + last
+    state[pn.SCALARS, pn.EARLIER_ENDED] = earlier
+    state[pn.SCALARS, pn.STREAM_ENDED] = ended
+    state[pn.SCALARS, pn.STATIONARY_ENDED] = loads

@@ -1,0 +1,176 @@
+"""The model of cores that are walked by tiles, whatever their array is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from archsim.errors import InputError
+from archsim.layer.problem import Problem, Tiling
+from archsim.machine.interval import LAYERS, Interval, Track
+from archsim.machine.model import (
+    Answer,
+    MachineModel,
+    MatrixLayer,
+    OperandsOf,
+    Options,
+)
+from archsim.machine.over_time import OverTime
+from archsim.machine.pe_occupancy import Occupancy
+from archsim.numbers import IntArray
+from archsim.ports import Port, Transfers
+from archsim.result import LayerResult
+from archsim.tiled.activity import TRACKS, Activity, layer_activity
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.occupancy import tile_occupancy
+from archsim.tiled.operand_fit import action_bounds
+from archsim.tiled.timeline import binned
+from archsim.tiled.timing import TileRun, check_tiling_names, plan_tiling, time_layer
+from archsim.tiled.trace import Answer as Crossings
+from archsim.tiled.trace import answer
+from workloads.layers import Network
+from workloads.limits import limits
+from workloads.steps import one_step, steps_in
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TileAnswer(Answer):
+    """A layer in a tiling; operands: None where only intervals are wanted."""
+
+    design: CoreDesign
+    layer: MatrixLayer
+    tiling: Tiling
+    operands: Any
+
+    @cached_property
+    def activity(self) -> Activity:
+        """When each unit did what."""
+        return layer_activity(self.design, self.layer, self.tiling)
+
+    @cached_property
+    def _crossings(self) -> Crossings:
+        if self.operands is None:
+            raise InputError(f"{self.layer.name}: words depend on the operands; give some")
+        return answer(self.design, self.layer, self.tiling, self.operands)
+
+    @property
+    def cycles(self) -> int:
+        return self.activity.cycles
+
+    @property
+    def steps(self) -> int:
+        return len(self.activity.tiles)
+
+    @property
+    def transfers(self) -> Mapping[str, Transfers]:
+        return self._crossings.transfers
+
+    @property
+    def earliest(self) -> Mapping[str, IntArray]:
+        return self._crossings.earliest
+
+    @property
+    def actions(self) -> Mapping[str, int]:
+        return self._crossings.actions
+
+    def intervals(self, start_cycle: int = 0) -> Iterator[Interval]:
+        yield Interval(
+            unit=LAYERS,
+            what=self.layer.name,
+            layer=self.layer.name,
+            start_cycle=start_cycle,
+            end_cycle=start_cycle + self.cycles,
+        )
+        yield from replace(self.activity, start_cycle=start_cycle)
+
+    def of_steps(self, numbers: range) -> Iterator[Interval]:
+        return self.activity.of_tiles(numbers)
+
+    def steps_within(self, first_cycle: int, end_cycle: int) -> range:
+        return self.activity.tiles_within(first_cycle, end_cycle)
+
+
+class TileMachine(MachineModel):
+    """Systolic arrays, tensor cores, vector MACs: everything that is a `CoreDesign`."""
+
+    design: CoreDesign
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        return self.design.ports
+
+    @property
+    def tracks(self) -> tuple[Track, ...]:
+        return TRACKS
+
+    def run(self, network: Network, operands: OperandsOf, options: Options) -> TileRun:
+        """Raises `InputError` for tilings of layers that the array does not compute."""
+        tilings = _tilings(options)
+        check_tiling_names(network, tilings)
+        return TileRun(self.design, operands, tilings)
+
+    def answer(self, layer: MatrixLayer, operands: Any, options: Options) -> TileAnswer:
+        """In the tiling given, or the automatic one without regard to the operands."""
+        tiling = plan_tiling(self.design, layer, _tilings(options).get(layer.name))
+        return TileAnswer(design=self.design, layer=layer, tiling=tiling, operands=operands)
+
+    def options_of_step(self, options: Options, layer: MatrixLayer, step: MatrixLayer) -> Options:
+        """The layer's tiling as the step's."""
+        tiling = _tilings(options).get(layer.name)
+        return options if tiling is None else {**options, "tilings": {step.name: tiling}}
+
+    def over_time(self, network: Network, options: Options) -> OverTime:
+        return binned(self.design, network, tilings=_tilings(options))
+
+    def occupancy(self, name: str, layers: Sequence[LayerResult], bins: int) -> Occupancy:
+        """Useful MACs, in the tilings of the result."""
+        return tile_occupancy(name, self.design, layers, bins)
+
+    def most_actions(self, layer: LayerResult) -> Mapping[str, float]:
+        """Rows and entries of compressed memories, which are counted from values."""
+        if all(name in layer.actions for name in self.design.actions):
+            return {}
+        counts = {name: float(count) for name, count in layer.actions.items()}
+        return action_bounds(self.design, counts)
+
+    @classmethod
+    def cycles_of_many(
+        cls, designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer]
+    ) -> IntArray:
+        """One compiled pass over designs, layers, tiles; each layer with its best tiling."""
+        from archsim.tiled.choice import TOO_MANY_TILES, time_many
+
+        cycles = np.zeros((len(designs), len(layers)), np.int64)
+        # cores that see a layer alike go through one pass; most numerics make the same problems
+        alike: dict[tuple[Problem, ...], list[int]] = {}
+        seen: dict[Any, tuple[Problem, ...]] = {}
+        for at, design in enumerate(designs):
+            key = design.numerics.problem_key
+            if key not in seen:
+                seen[key] = tuple(design.numerics.problem(one_step(layer)) for layer in layers)
+            alike.setdefault(seen[key], []).append(at)
+        for problems, rows in alike.items():
+            unique = list(dict.fromkeys(problems))
+            found, _ = time_many(
+                np.stack([problem.vector() for problem in unique]),
+                np.stack([designs[at].machine for at in rows]),
+                limits().tiles,
+            )
+            place = {problem: number for number, problem in enumerate(unique)}
+            once = found[:, [place[problem] for problem in problems]]
+            steps = np.array([steps_in(layer) for layer in layers], np.int64)
+            cycles[rows] = np.where(once < 0, once, once * steps)
+        for at, layer in np.argwhere(cycles == TOO_MANY_TILES):  # found again, to say how many
+            time_layer(designs[int(at)], layers[int(layer)])
+        return cycles
+
+
+def _tilings(options: Options) -> Mapping[str, Tiling]:
+    return options.get("tilings") or {}
+
+
+__all__ = ["TileAnswer", "TileMachine"]

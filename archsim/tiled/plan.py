@@ -1,0 +1,201 @@
+"""The columns of a layer's plan, of the ports' services, and of the state of the scan.
+
+A plan is [tiles, PLAN_COLUMNS]: when each unit of the core did what for each tile
+(`archsim.tiled.schedule`).  `PlanRecord` names its columns; the constants are for kernels.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from archsim.numbers import IntArray
+
+T = TypeVar("T")
+
+PORTS = ("command", "ifmap", "weight", "bias", "ofmap")
+
+
+COMMAND, IFMAP, WEIGHT, BIAS, OFMAP = range(5)
+"""Ports, as rows of the service tables."""
+
+CHANNEL, WORD_TICKS, BURST_WORDS, LATENCY, SERVICE_COLUMNS = range(5)
+"""Services: which channel of the off-chip memory a port's words take, for how many ticks each (0:
+none, a word a cycle), how many arrive at a time, and the cycles from a request to the channel."""
+
+(
+    DISPATCH,  # the walker's command of the tile is taken by the units' queues
+    IFMAP_READY,  # the first cycle in which a word of this tile's load may cross; -1: no load
+    IFMAP_LOADED,  # visible to the walkers
+    WEIGHT_READY,
+    WEIGHT_LOADED,
+    BIAS_READY,
+    BIAS_LOADED,
+    STATIONARY_START,  # first word of the tile's first stationary load
+    POPPED,  # the stream sequencer has taken the command
+    STREAM_START,  # first moving word of the tile's first fold
+    STREAM_END,  # the cycle after its last moving word
+    SUMMED,  # the accumulators are complete, visible to the output stage
+    DRAIN_START,  # the output stage may read its first word
+    DRAIN_END,  # the cycle after its last read
+    FIRST_OUT,  # the first and last ofmap word cross; -1 where the tile completes none
+    LAST_OUT,
+    WRITTEN,  # the cycle after the last of them has left the off-chip channel, or -1
+    WAIT_CONTROL,  # idle cycles of the array before STREAM_START, by what bound them
+    WAIT_IFMAP,
+    WAIT_WEIGHT,
+    WAIT_FILL,
+    WAIT_OUTPUT,
+    BUBBLE,  # idle cycles between the folds of the tile: the stationary load is the longer
+    IFMAP_FIRST,  # the first word of this tile's load crosses; -1: no load
+    WEIGHT_FIRST,
+    BIAS_FIRST,
+    IFMAP_SENT,  # ticks: the channel begins with the piece of a load that goes with this tile
+    WEIGHT_SENT,
+    BIAS_SENT,
+    IFMAP_PIECE,  # words of that piece
+    WEIGHT_PIECE,
+    BIAS_PIECE,
+    PLAN_COLUMNS,
+) = range(33)
+
+DRAIN_QUEUE, IFMAP_QUEUE, WEIGHT_QUEUE, BIAS_QUEUE, STREAM_QUEUE, LOAD_QUEUE = range(6)
+"""Command queues behind the dispatcher; those of the loaders are numbered as their ports."""
+
+POPS = 0  # + queue: when it gave up its entries
+FREE = 6  # + port: when the half of load j is free, at j + 2; OFMAP: of the accumulators
+CROSSINGS = 11  # of the last ofmap words, word w at w modulo the output queue's depth
+SCALARS = 12
+STATE_ROWS = 13
+"""Rows of the state, one array [STATE_ROWS, tiles + SCALAR_COLUMNS] (a record of arrays would
+spend the kernel's time on counting references)."""
+
+CROSSED, IDLE, LOADED, HALVES, FIRST_SLOT, NEXT_TILE, WORDS = 0, 5, 10, 15, 20, 25, 30
+"""Scalars, each + port: cycle of the last crossing; when the unit behind the port is idle again;
+when the operand tile in use was loaded; loads that are complete; the slot with which the load under
+way begins, and its tile; words so far."""
+
+ON_CHANNEL, TICKS, BURST, DELAY = 35, 40, 45, 50  # + port: the services
+ASKED = 55
+"""The cycle in which the memory side asks for all loads: that of the layer's command."""
+ALLOWED, FIRST_ARRIVAL, ARRIVAL = 60, 65, 70
+"""+ port: ticks before which the channel does not begin with the load under way; the cycle in
+which its first burst has come; by how much its words come later than one a cycle from cycle 0
+on."""
+
+CHANNEL_FREE = 75  # + channel: ticks
+PUSHED, POPPED_SO_FAR = 80, 86  # + queue: entries
+STREAM_ENDED, EARLIER_ENDED, STATIONARY_ENDED = 92, 93, 94
+"""Ends of the last fold's stream, of the one before it, of the stationary loads."""
+
+COMPLETE, OUTPUTS = 95, 96  # output tiles whose sums are complete; that are drained
+LIMITS = 97  # + cause: when each condition for a tile's start was met
+SCALAR_COLUMNS = 102
+
+
+class PlanRecord(NamedTuple, Generic[T]):
+    """The columns of a plan, by name and in order.
+
+    T: `int` of one tile, an array [tiles] of all tiles of a layer.
+    """
+
+    dispatch: T
+    ifmap_ready: T
+    ifmap_loaded: T
+    weight_ready: T
+    weight_loaded: T
+    bias_ready: T
+    bias_loaded: T
+    stationary_start: T
+    popped: T
+    stream_start: T
+    stream_end: T
+    summed: T
+    drain_start: T
+    drain_end: T
+    first_out: T
+    last_out: T
+    written: T
+    wait_control: T
+    wait_ifmap: T
+    wait_weight: T
+    wait_fill: T
+    wait_output: T
+    bubble: T
+    ifmap_first: T
+    weight_first: T
+    bias_first: T
+    ifmap_sent: T
+    weight_sent: T
+    bias_sent: T
+    ifmap_piece: T
+    weight_piece: T
+    bias_piece: T
+
+    @property
+    def ready(self) -> tuple[T, T, T]:
+        """Of ifmap, weights and biases, as all that follow: when words may cross; -1: no load."""
+        return self.ifmap_ready, self.weight_ready, self.bias_ready
+
+    @property
+    def loaded(self) -> tuple[T, T, T]:
+        """When they are visible to the walkers."""
+        return self.ifmap_loaded, self.weight_loaded, self.bias_loaded
+
+    @property
+    def first(self) -> tuple[T, T, T]:
+        """When the first word crosses."""
+        return self.ifmap_first, self.weight_first, self.bias_first
+
+    @property
+    def sent(self) -> tuple[T, T, T]:
+        """Ticks at which the channel begins with a piece."""
+        return self.ifmap_sent, self.weight_sent, self.bias_sent
+
+    @property
+    def piece(self) -> tuple[T, T, T]:
+        """Words of that piece."""
+        return self.ifmap_piece, self.weight_piece, self.bias_piece
+
+    @property
+    def waits(self) -> tuple[T, T, T, T, T]:
+        """Idle cycles before the stream: control, ifmap, weight, filling, output."""
+        return (
+            self.wait_control,
+            self.wait_ifmap,
+            self.wait_weight,
+            self.wait_fill,
+            self.wait_output,
+        )
+
+
+class ServiceRecord(NamedTuple):
+    """A row of the service tables."""
+
+    channel: int
+    word_ticks: int
+    burst_words: int
+    latency: int
+
+
+def plan_columns(plan: IntArray) -> PlanRecord[IntArray]:
+    """The columns of a plan, which they share: [tiles] each."""
+    return PlanRecord(*plan.T)
+
+
+def plan_row(plan: IntArray, tile: int) -> PlanRecord[int]:
+    """Of one tile; -1 for the last."""
+    return PlanRecord(*plan[tile].tolist())
+
+
+def service_records(services: IntArray) -> dict[str, ServiceRecord]:
+    """Rows of the service tables, by port."""
+    rows = services.tolist()
+    return {name: ServiceRecord(*row) for name, row in zip(PORTS, rows, strict=True)}
+
+
+def service_table(services: dict[str, ServiceRecord]) -> IntArray:
+    """The inverse; ports that are not given have no channel and no latency."""
+    none = ServiceRecord(channel=0, word_ticks=0, burst_words=0, latency=0)
+    return np.array([services.get(name, none) for name in PORTS], np.int64)

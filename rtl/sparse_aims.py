@@ -1,0 +1,223 @@
+"""Cases of the sparse core, drawn for bins that chance seldom finds."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from archsim.errors import InputError, require
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.words import LayerRun, pass_words, word_counts
+from rtl.coverage.aims import Aim, general_aims
+from rtl.coverage.edge_values import RECIPES, edge_operands
+from rtl.coverage.integer_bins import EDGES
+from rtl.draw import Draw
+from rtl.sparse_bins import FULL, MOST_FULL_VECTORS, SPARSE, TEN
+from rtl.sparse_cases import (
+    ATTEMPTS,
+    random_chain,
+    random_idle,
+    random_layer,
+    random_operands,
+    random_pool,
+    random_sparse_case,
+)
+from rtl.sparse_conformance import SparseCase
+from workloads.errors import WorkloadError
+from workloads.layers import Conv2d, MatMul
+from workloads.operands import synthetic
+from workloads.pooling import MaxPool
+
+SEEDS = 1 << 30
+LAYERS = 10
+
+
+def sparse_aims() -> dict[str, Aim]:
+    """All of the kind's aims."""
+    own = {TEN: _ten, EDGES: _edges, SPARSE: _empty_and_dense, FULL: _full}
+    return {**own, **general_aims(_plain)}
+
+
+def _plain(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
+    return random_sparse_case(draw.whole(0, SEEDS), 0, design, longest_words)
+
+
+def stalled(draw: Draw, design: Scnn, runs: tuple[LayerRun, ...], longest_words: int) -> SparseCase:
+    """The runs one behind the other, with stalls.
+
+    Raises `InputError` for runs that do not fit, and for too many words.
+    """
+    case = SparseCase(design=design, runs=runs, idle={})
+    words = sum(word_counts(case.passes).values())
+    require(words <= longest_words, f"words must be at most {longest_words:,}, not {words:,}")
+    return replace(case, idle=random_idle(draw, case.passes, case.answer()))
+
+
+def _small_run(draw: Draw, design: Scnn, longest_words: int) -> LayerRun:
+    for _ in range(ATTEMPTS):
+        layer = random_layer(draw, design)
+        if isinstance(layer, Conv2d):
+            layer = replace(layer, batch=1)
+        operands = random_operands(draw, design, layer)
+        run = LayerRun(layer=layer, operands=operands, pool=random_pool(draw, layer))
+        try:
+            if sum(word_counts(pass_words(design, (run,))).values()) <= longest_words:
+                return run
+        except InputError:
+            continue
+    raise InputError("no random layer is so small")
+
+
+def _ten(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
+    """Ten layers: a pooled one, whose windows cross PEs, behind a plain one and before one; and
+    chains, whose ofmaps stay where they can."""
+    runs = [_small_run(draw, design, longest_words // 32) for _ in range(2)]
+    runs.append(_pooled(draw, design))
+    runs.append(_small_run(draw, design, longest_words // 32))
+    runs += random_chain(draw, design)
+    runs += _kept(draw, design)
+    while len(runs) < LAYERS:
+        runs.append(_small_run(draw, design, longest_words // 32))
+    return stalled(draw, design, tuple(runs), longest_words)
+
+
+def _pooled(draw: Draw, design: Scnn) -> LayerRun:
+    """A plane over the whole grid, and windows of 3, 2 apart."""
+    layer = Conv2d(
+        name="pooled",
+        channels=draw.whole(1, 2),
+        filters=draw.whole(1, 3),
+        ifmap_height=3 * design.grid_rows + 1,
+        ifmap_width=3 * design.grid_columns + 1,
+        kernel_height=1,
+        kernel_width=1,
+        bias=draw.chance(0.5),
+        relu=draw.chance(0.5),
+    )
+    pool = MaxPool(window=(3, 3), stride=(2, 2), pad=(1, 1), ceil=draw.chance(0.5))
+    return LayerRun(layer=layer, operands=random_operands(draw, design, layer), pool=pool)
+
+
+def _kept(draw: Draw, design: Scnn) -> list[LayerRun]:
+    """Three layers whose ofmaps stay: kernels of 1, planes and channels alike."""
+    layer = Conv2d(
+        name="kept",
+        channels=2,
+        filters=2,
+        ifmap_height=2 * design.grid_rows,
+        ifmap_width=2 * design.grid_columns,
+        kernel_height=1,
+        kernel_width=1,
+        relu=True,
+    )
+    from archsim.machines.scnn.layer import layer_values
+
+    runs: list[LayerRun] = []
+    operands = random_operands(draw, design, layer, (1.0,))
+    for number in range(3):
+        runs.append(LayerRun(layer=layer, operands=operands, keep_ofmap=number < 2))
+        ofmap = layer_values(design, layer, operands).astype(operands.ifmap.dtype)
+        operands = replace(random_operands(draw, design, layer, (0.5,)), ifmap=ofmap)
+    return runs
+
+
+def _edges(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
+    """Layers whose integers lie at ends, one of each recipe."""
+    widths = design.operand_bits, design.accumulator_bits
+    runs: list[LayerRun] = []
+    for recipe in RECIPES:
+        layer = MatMul(
+            name="edges", m=draw.whole(2, 4), n=12, k=draw.whole(3, 6), bias=True,
+            relu=recipe.relu,
+        )  # fmt: skip
+        operands = synthetic(layer, bits=design.operand_bits)
+        runs.append(LayerRun(layer=layer, operands=edge_operands(draw, operands, widths, recipe)))
+    return stalled(draw, design, tuple(runs), longest_words)
+
+
+def _empty_and_dense(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
+    """Nothing but zeros, in the ifmap and in the weights; no zero; and values that lie farther
+    apart than an index says."""
+    together = design.filter_group
+    apart = (1 << design.index_bits) + draw.whole(2, 5)
+    layer = Conv2d(
+        name="densities",
+        channels=draw.whole(1, 2),
+        filters=together,
+        ifmap_height=max(3, 2 * design.grid_rows),
+        ifmap_width=apart * design.grid_columns,
+        kernel_height=draw.whole(2, 3),
+        kernel_width=2,
+        bias=draw.chance(0.5),
+        relu=draw.chance(0.5),
+    )
+    small = replace(layer, ifmap_width=4 * design.grid_columns, filters=2)
+    full = _dense(draw, design, layer)
+    few = _dense(draw, design, small)
+    one_in_many = replace(
+        full, ifmap=_thinned(full.ifmap, apart), weight=_thinned(full.weight, apart)
+    )
+    runs = (
+        LayerRun(layer=layer, operands=one_in_many),
+        LayerRun(layer=small, operands=replace(few, ifmap=np.zeros_like(few.ifmap))),
+        LayerRun(layer=small, operands=few),
+        LayerRun(layer=small, operands=replace(few, weight=np.zeros_like(few.weight))),
+    )
+    return stalled(draw, design, runs, longest_words)
+
+
+def _dense(draw: Draw, design: Scnn, layer: Conv2d):
+    return synthetic(layer, bits=design.operand_bits, seed=draw.whole(0, SEEDS))
+
+
+def _thinned(values: "np.ndarray", apart: int) -> "np.ndarray":
+    """All but the last value of every so many are zero."""
+    kept = np.zeros_like(values)
+    kept.flat[apart - 1 :: apart] = values.flat[apart - 1 :: apart]
+    return kept
+
+
+def _full(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
+    """An IARAM filled to its last vector in every PE; and a plane of several strips."""
+    runs: list[LayerRun] = []
+    if design.iaram_vectors <= MOST_FULL_VECTORS and not design.activation_memory.by_value:
+        runs.append(_filling(draw, design))
+    tall = Conv2d(
+        name="strips",
+        channels=1,
+        filters=1,
+        ifmap_height=4 * design.grid_rows + design.accumulators // 2,
+        ifmap_width=4 * design.grid_columns,
+        kernel_height=2,
+        kernel_width=2,
+    )
+    sparse = synthetic(tall, bits=design.operand_bits, density=0.1, seed=draw.whole(0, SEEDS))
+    runs.append(LayerRun(layer=tall, operands=sparse))
+    return stalled(draw, design, tuple(runs), longest_words)
+
+
+def _filling(draw: Draw, design: Scnn) -> LayerRun:
+    """Of every channel, a vector or a few in each PE; as many channels as fill its memory."""
+    for side in (1, 2, 4):
+        vectors = -(-side * side // design.ifmap_lanes)
+        if design.iaram_vectors % vectors:
+            continue
+        try:
+            layer = Conv2d(
+                name="full",
+                channels=design.iaram_vectors // vectors,
+                filters=1,
+                ifmap_height=side * design.grid_rows,
+                ifmap_width=side * design.grid_columns,
+                kernel_height=1,
+                kernel_width=1,
+            )
+        except WorkloadError:
+            continue
+        return LayerRun(
+            layer=layer,
+            operands=synthetic(layer, bits=design.operand_bits, seed=draw.whole(0, SEEDS)),
+        )
+    raise InputError("no plane fills the IARAMs of the design")
+
+
+__all__ = ["sparse_aims", "stalled"]

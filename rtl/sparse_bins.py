@@ -1,0 +1,270 @@
+"""Bins of the sparse core: lists, queues, halos, passes, and layers in a row."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import numpy as np
+
+from archsim.machines.scnn.answer import SparseAnswer
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.mapping import Mapping
+from archsim.machines.scnn.timing import PassTiming
+from archsim.machines.scnn.words import LayerRun, PassWords
+from rtl.benches.bench import Watch
+from rtl.coverage.aims import ResetCase
+from rtl.coverage.bins import Bin, Seen
+from rtl.coverage.integer_bins import IntegerLayer, integer_bins
+from rtl.sparse_conformance import SparseCase
+
+TEN = "ten layers"
+FULL = "full memories"
+SPARSE = "empty and dense"
+"""Aims (`rtl.sparse_aims`)."""
+MOST_FULL_VECTORS = 4_096
+"""Of an IARAM that a case may fill."""
+
+
+def case_of(seen: Seen) -> SparseCase:
+    """The case behind a reset, or the case."""
+    return cast(SparseCase, seen.case.case if isinstance(seen.case, ResetCase) else seen.case)
+
+
+def _follows(says: Callable[[LayerRun, LayerRun], bool]) -> Callable[[Seen], bool]:
+    def hit(seen: Seen) -> bool:
+        runs = case_of(seen).runs
+        return any(says(*pair) for pair in itertools.pairwise(runs))
+
+    return hit
+
+
+def _passes(says: Callable[[PassWords], bool]) -> Callable[[Seen], bool]:
+    return lambda seen: any(says(one) for one in case_of(seen).passes)
+
+
+def _timings(says: Callable[[PassTiming], bool]) -> Callable[[Seen], bool]:
+    return lambda seen: any(says(one) for one in cast(SparseAnswer, seen.expected).timings)
+
+
+_KINDS: dict[str, Callable[[LayerRun], bool]] = {
+    "bias": lambda run: run.operands.bias is not None,
+    "ReLU": lambda run: run.layer.relu,
+    "pooling": lambda run: run.pool is not None,
+    "an ofmap that stays": lambda run: run.keep_ofmap,
+}
+
+
+def _in_sequence() -> Iterator[Bin]:
+    state = "what a layer leaves in a register or a memory, the next one must not see"
+    for name, of in _KINDS.items():
+        if name != "an ofmap that stays":  # which needs a layer behind it
+            yield Bin(
+                name=f"a layer without {name} behind one with",
+                why=state,
+                hit=_follows(lambda one, two, of=of: of(one) and not of(two)),
+                aim=TEN,
+            )
+            yield Bin(
+                name=f"a layer with {name} behind one without",
+                why=state,
+                hit=_follows(lambda one, two, of=of: of(two) and not of(one)),
+                aim=TEN,
+            )
+        else:
+            yield Bin(
+                name=name,
+                why="the two memories change places",
+                hit=lambda seen, of=of: any(of(run) for run in case_of(seen).runs),
+            )
+    yield Bin(
+        name="two ofmaps that stay, one behind the other",
+        why="the memories change places and back",
+        hit=_follows(lambda one, two: one.keep_ofmap and two.keep_ofmap),
+        aim=TEN,
+    )
+    yield Bin(
+        name="ten layers without a reset",
+        why="halves, pointers and queues go round",
+        hit=lambda seen: seen.case.layers_in_row >= 10,
+        aim=TEN,
+    )
+    yield Bin(
+        name="a command in mid-pass",
+        why="it waits until the pass before is over",
+        hit=_early,
+    )
+
+
+def _early(seen: Seen) -> bool:
+    expected, idle = cast(SparseAnswer, seen.expected), seen.gaps["command"]
+    return bool((np.diff(expected.begins) > idle[1:] + 1).any())
+
+
+def _of_passes(design: Scnn) -> Iterator[Bin]:
+    def of(name: str, why: str, says: Callable[[Mapping], bool], aim: str = "") -> Bin:
+        return Bin(
+            name=name,
+            why=why,
+            hit=_passes(lambda one, says=says: says(one.strip.mapping)),
+            aim=aim,
+        )
+
+    for axis, pes in (("rows", design.grid_rows), ("columns", design.grid_columns)):
+        if pes > 1:
+            yield of(
+                f"{axis}: halos to both sides",
+                "sums to the PE before and behind",
+                lambda one, axis=axis: (
+                    (own := getattr(one, axis)).most_below > 0 and own.most_above > 0
+                ),
+            )
+            yield of(
+                f"{axis}: fewer PEs than the grid has",
+                "the others take no part",
+                lambda one, axis=axis, pes=pes: getattr(one, axis).pes < pes,
+            )
+            yield of(
+                f"{axis}: a last tile that is smaller",
+                "PEs walk as many places, not all with inputs",
+                lambda one, axis=axis: (
+                    (own := getattr(one, axis)).pes > 1
+                    and 0 < len(own.inputs(own.pes - 1)) < own.tile
+                ),
+            )
+        yield of(
+            f"{axis}: phases of a stride",
+            "lists by phase",
+            lambda one, axis=axis: getattr(one, axis).phases > 1,
+        )
+    yield of(
+        "a smaller last group of filters",
+        "addresses by the power of two of the others",
+        lambda one: one.groups > 1 and one.filters % one.group_size > 0,
+    )
+    yield of("three groups of filters", "halves go round", lambda one: one.groups >= 3)
+    yield of("one filter", "the shortest drain", lambda one: one.filters == 1)
+    yield Bin(
+        name="copies for windows to both sides",
+        why="pooling across PEs, corners included",
+        hit=_timings(lambda one: bool(one.pes.copy_sums.any())),
+        aim=TEN,
+    )
+    yield Bin(
+        name="several strips",
+        why="a plane is cut, its windows begin behind the first input",
+        hit=_passes(lambda one: one.strip.rows.start > 0 or one.strip.columns.start > 0),
+        aim=FULL,
+    )
+
+
+def _of_lists(design: Scnn) -> Iterator[Bin]:
+    def ifmap(name: str, why: str, says: Callable[[LayerRun], bool], aim: str = SPARSE) -> Bin:
+        return Bin(
+            name=name,
+            why=why,
+            hit=lambda seen: any(says(run) for run in case_of(seen).runs),
+            aim=aim,
+        )
+
+    yield ifmap("an ifmap of zeros", "lists of nothing", lambda run: not run.operands.ifmap.any())
+    yield ifmap("weights of zeros", "lists of nothing", lambda run: not run.operands.weight.any())
+    yield ifmap(
+        "no zero at all",
+        "the longest lists",
+        lambda run: bool(run.operands.ifmap.all() and run.operands.weight.all()),
+    )
+    longest = (1 << design.index_bits) - 1
+    yield Bin(
+        name="a run of zeros longer than an index",
+        why="placeholders in a list of activations",
+        hit=_passes(lambda one: _placeholder(one, "ifmap", longest)),
+        aim=SPARSE,
+    )
+    yield Bin(
+        name="a run of zero weights longer than an index",
+        why="placeholders in a list of weights",
+        hit=_passes(lambda one: _placeholder(one, "weight", longest)),
+        aim=SPARSE,
+    )
+    yield Bin(
+        name="a block that a PE skips",
+        why="it gives back its weights unread",
+        hit=_timings(lambda one: bool(one.pes.skip.any())),
+    )
+    yield Bin(
+        name="products that wait for banks",
+        why="the arbiter grants the lowest lanes",
+        hit=_timings(lambda one: bool(one.pes.conflict.any())),
+    )
+    if design.activation_memory.by_value is False and design.iaram_vectors <= MOST_FULL_VECTORS:
+        yield Bin(
+            name="the last vector of an IARAM",
+            why="an address one short",
+            hit=_passes(
+                lambda one: (
+                    len(one.words["ifmap"]) == design.iaram_vectors * one.strip.mapping.used_pes
+                )
+            ),
+            aim=FULL,
+        )
+
+
+def _placeholder(one: PassWords, port: str, longest: int) -> bool:
+    """Whether an element of a list is a zero behind as many zeros as an index can say."""
+    words = one.words[port][:, :-1]  # the last lane says that a list ends
+    values, indices = words[:, 0::2], words[:, 1::2]
+    return bool(((values == 0) & (indices == longest)).any())
+
+
+def sparse_watches() -> tuple[Watch, ...]:
+    """Queues of banks, FIFOs of weights, the queue of biases."""
+    return (
+        Watch(name="bank queue", path="*", wires=("occupied", "held")),
+        Watch(name="weight FIFO", path="*", wires=("room", "arrived", "skip")),
+        Watch(name="weight FIFO, both", path="*", wires=("write", "release", "complete")),
+        Watch(name="bias queue", path="*bias*.queue.store", wires=("w_rdy", "r_rdy")),
+    )
+
+
+_INSIDE: tuple[tuple[str, str, str, tuple[int, ...]], ...] = (
+    ("bank queue full", "no place for another product", "bank queue", (1, 3)),
+    ("weight FIFO full", "the broadcast waits", "weight FIFO", (0, 2, 4, 6)),
+    ("weight FIFO empty", "a PE waits for a vector", "weight FIFO", (0, 1, 4, 5)),
+    ("weight FIFO full and skipped", "a whole block is given back at once", "weight FIFO", (6,)),
+    ("weight FIFO written and released at once", "its level stays", "weight FIFO, both", (3, 7)),
+    ("bias queue full", "the port waits", "bias queue", (2,)),
+    ("bias queue empty", "the drain waits", "bias queue", (1,)),
+)
+
+
+def sparse_bins(design: Scnn) -> Iterator[Bin]:
+    """Everything but the ports'."""
+    yield from _in_sequence()
+    yield from _of_passes(design)
+    yield from _of_lists(design)
+
+    def layers(seen: Seen) -> tuple[IntegerLayer, ...]:
+        return tuple(
+            IntegerLayer(
+                layer=run.layer,
+                operands=run.operands,
+                operand_bits=design.operand_bits,
+                accumulator_bits=design.accumulator_bits,
+            )
+            for run in case_of(seen).runs
+        )
+
+    yield from integer_bins(layers, design.operand_bits, design.accumulator_bits)
+    for name, why, watch, values in _INSIDE:
+        if watch == "bank queue" and design.bank_queue == 1:
+            continue  # no queue
+        mask = sum(1 << value for value in values)
+        yield Bin(
+            name=name,
+            why=why,
+            hit=lambda seen, watch=watch, mask=mask: bool(seen.inside.get(watch, 0) & mask),
+            inside=True,
+        )
+
+
+__all__ = ["FULL", "MOST_FULL_VECTORS", "SPARSE", "TEN", "sparse_bins", "sparse_watches"]

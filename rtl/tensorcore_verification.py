@@ -1,0 +1,64 @@
+"""How tensor cores are proved."""
+
+from collections.abc import Iterable
+
+from archsim.arithmetic.formats import FloatFormat
+from archsim.machines.tensorcore.float_numerics import FloatNumerics, FloatOperands
+from archsim.tiled.design import CoreDesign
+from rtl.coverage.aims import Aim
+from rtl.coverage.bins import Bin
+from rtl.coverage.float_bins import drawn_patterns, float_bins
+from rtl.draw import Draw
+from rtl.layer_sequence import SequenceCase
+from rtl.tile_aims import given_case, in_a_row
+from rtl.tile_verification import TileVerification
+from workloads.layers import MatMul
+
+LAYERS = 4
+
+
+class TensorVerification(TileVerification):
+    """Cores that are walked by tiles, of floats or of integers."""
+
+    def value_bins(self, design: CoreDesign) -> Iterable[Bin]:
+        form = design.numerics
+        if not isinstance(form, FloatNumerics):
+            return super().value_bins(design)
+        return float_bins(_formats(form))
+
+    def value_aim(self, design: CoreDesign) -> Aim | None:
+        form = design.numerics
+        return _edges if isinstance(form, FloatNumerics) else super().value_aim(design)
+
+
+def _formats(form: FloatNumerics) -> dict[str, FloatFormat]:
+    path = form.dot.datapath
+    return {"ifmap": path.operand, "weight": path.operand, "bias": path.accumulator,
+            "ofmap": form.output.ofmap}  # fmt: skip
+
+
+def _edges(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
+    """Special patterns: in half of the layers infinities and NaNs too, with and without ReLU."""
+    form = design.numerics
+    assert isinstance(form, FloatNumerics)
+    formats, layers = _formats(form), []
+    for number in range(LAYERS):
+        layer = MatMul(
+            name="specials",
+            m=draw.whole(4, 9),
+            n=draw.whole(9, 12),
+            k=draw.whole(1, 3) if number % 2 else draw.whole(4, 9),
+            bias=True,
+            relu=number >= 2,
+        )
+        shapes = {"ifmap": (1, layer.m, layer.k), "weight": (1, layer.k, layer.n), "bias": layer.n}
+        values = {
+            name: drawn_patterns(draw, formats[name], shape, finite=number % 2 == 0)
+            for name, shape in shapes.items()
+        }
+        operands = FloatOperands(**values, scheme="special patterns")
+        layers.append(given_case(draw, design, layer, operands=operands))
+    return in_a_row(design, layers, longest_words)
+
+
+__all__ = ["TensorVerification"]

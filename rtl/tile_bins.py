@@ -1,0 +1,302 @@
+"""Bins of cores that are walked by tiles, whatever their array is."""
+
+import itertools
+from collections.abc import Callable, Collection, Iterator
+
+import numpy as np
+
+from archsim.layer.problem import Problem
+from archsim.numbers import IntArray
+from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.trace import Answer
+from rtl.benches.bench import Watch
+from rtl.coverage.aims import ResetCase
+from rtl.coverage.bins import Bin, Seen
+from rtl.layer_sequence import SequenceCase
+from rtl.tile_conformance import TileCase
+
+TEN = "ten layers"
+EARLY = "early commands"
+LARGE = "large tiles"
+FAR = "far windows"
+FULL = "full memories"
+"""Aims (`rtl.tile_aims`)."""
+
+MOST_FULL_WORDS = 4_096
+"""Of a memory that a case may fill."""
+
+Part = tuple[TileCase, Answer]
+
+
+def parts(seen: Seen) -> tuple[Part, ...]:
+    """The layers of a case, each with what the model says of it."""
+    case = seen.case.case if isinstance(seen.case, ResetCase) else seen.case
+    if isinstance(case, SequenceCase):
+        return tuple(zip(case.layers, case.answers, strict=True))
+    assert isinstance(case, TileCase) and isinstance(seen.expected, Answer)
+    return ((case, seen.expected),)
+
+
+def _tiles(says: Callable[[IntArray], IntArray]) -> Callable[[Seen], bool]:
+    """Whether some tile of a case is as `says` finds in the command matrix."""
+    return lambda seen: any(bool(says(answer.tiles).any()) for _, answer in parts(seen))
+
+
+def _cases(says: Callable[[TileCase], bool]) -> Callable[[Seen], bool]:
+    return lambda seen: any(says(case) for case, _ in parts(seen))
+
+
+def _follows(says: Callable[[TileCase, TileCase], bool]) -> Callable[[Seen], bool]:
+    """Whether of two layers, one behind the other, the pair is as `says`."""
+
+    def hit(seen: Seen) -> bool:
+        cases = [case for case, _ in parts(seen)]
+        return any(says(*pair) for pair in itertools.pairwise(cases))
+
+    return hit
+
+
+def _problem(case: TileCase) -> Problem:
+    return case.design.numerics.problem(case.layer)
+
+
+def _in_sequence() -> Iterator[Bin]:
+    state = "what a layer leaves in a register or a memory, the next one must not see"
+    for name, of in (
+        ("bias", lambda case: case.layer.bias),
+        ("ReLU", lambda case: case.layer.relu),
+    ):
+        yield Bin(
+            name=f"a layer without {name} behind one with",
+            why=state,
+            hit=_follows(lambda one, two, of=of: of(one) and not of(two)),
+            aim=TEN,
+        )
+        yield Bin(
+            name=f"a layer with {name} behind one without",
+            why=state,
+            hit=_follows(lambda one, two, of=of: of(two) and not of(one)),
+            aim=TEN,
+        )
+    yield Bin(
+        name="a layer of another order of tiles behind",
+        why=state,
+        hit=_follows(lambda one, two: one.tiling.order != two.tiling.order),
+        aim=TEN,
+    )
+    yield Bin(
+        name="ten layers without a reset",
+        why="pointers and halves go round",
+        hit=lambda seen: seen.case.layers_in_row >= 10,
+        aim=TEN,
+    )
+    yield Bin(
+        name="a command in mid-layer",
+        why="the walker holds it back until the layer before has its tiles",
+        hit=lambda seen: not seen.case.timed,
+        aim=EARLY,
+    )
+
+
+def _of_tiles(columns: int) -> Iterator[Bin]:
+    def tile(name: str, why: str, says: Callable[[IntArray], IntArray], aim: str = "") -> Bin:
+        return Bin(name=name, why=why, hit=_tiles(says), aim=aim)
+
+    yield tile("sums over several tiles", "partial sums stay", lambda t: t[:, cmd.FIRST_K] == 0)
+    yield tile("an ifmap tile kept", "it is not loaded again", lambda t: t[:, cmd.LOAD_IFMAP] == 0)
+    yield tile("a weight tile kept", "it is not loaded again", lambda t: t[:, cmd.LOAD_WEIGHT] == 0)
+    yield tile(
+        "several images in a tile",
+        "the window's third counter",
+        lambda t: t[:, cmd.TILE_IMAGES] > 1,
+    )
+    yield tile(
+        "padding above and beside",
+        "windows that begin before the ifmap are masked",
+        lambda t: (t[:, cmd.ROW_START] < 0) & (t[:, cmd.ELEMENT_START] < 0),
+    )
+    yield tile("several taps", "the walk over kernel rows", lambda t: t[:, cmd.TAPS] > 1)
+    yield tile("several runs", "dilated columns", lambda t: t[:, cmd.RUNS] > 1)
+    if columns > 1:
+        yield tile(
+            "a last step of fewer lanes",
+            "rows that are not whole words are packed",
+            lambda t: (t[:, cmd.STEP_LANES] < columns) & (t[:, cmd.FILTER_STEPS] > 1),
+        )
+    counters = "counters past their narrower powers of two"
+    yield tile("a kernel above 7 rows", counters, lambda t: t[:, cmd.TAPS] > 7, FAR)
+    yield tile("a tile above 31 rows", counters, lambda t: t[:, cmd.PIXEL_ROWS] > 31, LARGE)
+    yield tile("a tile above 31 columns", counters, lambda t: t[:, cmd.PIXEL_COLUMNS] > 31, LARGE)
+    for name, column in (
+        ("ifmap", cmd.IFMAP_WORDS),
+        ("weight", cmd.WEIGHT_WORDS),
+        ("output", cmd.OUTPUT_ROWS),
+    ):
+        yield tile(
+            f"a tile above 255 {name} {'rows' if name == 'output' else 'words'}",
+            counters,
+            lambda t, column=column: t[:, column] > 255,
+            LARGE,
+        )
+    yield tile("a run above 63 elements", counters, lambda t: t[:, cmd.RUN_LENGTH] > 63, LARGE)
+    yield tile("more than 15 filter steps", counters, lambda t: t[:, cmd.FILTER_STEPS] > 15, LARGE)
+
+
+def _of_layers() -> Iterator[Bin]:
+    def layer(name: str, why: str, says: Callable[[TileCase], bool], aim: str = "") -> Bin:
+        return Bin(name=name, why=why, hit=_cases(says), aim=aim)
+
+    for order in ("filters_outer", "pixels_outer"):
+        yield Bin(
+            name=f"{order.replace('_', ' ')}, several tiles of channels, filters and pixels",
+            why="all loops of the tile walk turn, in this order",
+            hit=lambda seen, order=order: any(
+                case.tiling.order == order
+                and all(np.ptp(answer.tiles[:, axis]) > 0 for axis in _AXES)
+                for case, answer in parts(seen)
+            ),
+            aim=TEN,
+        )
+    yield layer(
+        "groups side by side, the last block not full",
+        "empty groups leave as zeros",
+        lambda case: case.tiling.groups > 1 and _problem(case).groups % case.tiling.groups > 0,
+    )
+    yield layer(
+        "strides and dilation of both axes",
+        "products of the tile walk that are else 1",
+        lambda case: (
+            (p := _problem(case)).dilation_height > 1
+            and p.dilation_width > 1
+            and p.stride_height > 1
+            and p.stride_width > 1
+        ),
+        FAR,
+    )
+    yield layer(
+        "a window wholly before the ifmap",
+        "no row of it is read",
+        lambda case: _outside(_problem(case), before=True),
+        FAR,
+    )
+    yield layer(
+        "a window wholly behind the ifmap",
+        "no row of it is read",
+        lambda case: _outside(_problem(case), before=False),
+        FAR,
+    )
+    yield layer(
+        "a single output",
+        "the first word is the last",
+        lambda case: (p := _problem(case)).images * p.groups * p.filters * p.out_height
+        * p.out_width == 1,
+        TEN,
+    )  # fmt: skip
+
+
+_AXES = (cmd.TILE_CHANNEL, cmd.TILE_FILTER, cmd.TILE_COLUMN)
+
+
+def _outside(problem: Problem, *, before: bool) -> bool:
+    """Whether the first (last) row of windows has no row of the ifmap."""
+    if before:
+        return problem.pad_top >= (problem.kernel_height - 1) * problem.dilation_height + 1
+    last = (problem.out_height - 1) * problem.stride_height - problem.pad_top
+    return last >= problem.height
+
+
+def _of_memories(design: CoreDesign, filled: Collection[str]) -> Iterator[Bin]:
+    for name, column in (
+        ("ifmap", cmd.IFMAP_WORDS),
+        ("weight", cmd.WEIGHT_WORDS),
+        ("bias", cmd.BIAS_WORDS),
+        ("accumulator", cmd.OUTPUT_ROWS),
+    ):
+        depth = design.depth(name)
+        if name in filled:
+            yield Bin(
+                name=f"the last word of the {name} memory",
+                why="an address one short, a depth one less",
+                hit=_tiles(lambda t, column=column, depth=depth: t[:, column] == depth),
+                aim=FULL,
+            )
+
+
+QUEUES = ("ifmap", "weight", "bias", "load", "stream", "output")
+"""Of the dispatcher."""
+
+
+def _queues(decoupled: bool) -> dict[str, str]:
+    named = {
+        f"{name} command queue": f"dispatcher.{name}_queue"
+        for name in QUEUES
+        if decoupled or name != "load"
+    }
+    return {**named, "ofmap queue": "output_stage.queue"}
+
+
+def tile_watches(*, decoupled: bool) -> tuple[Watch, ...]:
+    """Queues, and credits for tiles and accumulators."""
+    queues = [
+        Watch(name=name, path=f"{path}.store", wires=("w_rdy", "r_rdy"))
+        for name, path in _queues(decoupled).items()
+    ]
+    both = [
+        Watch(name=f"{name}, both", path=f"{path}.store", wires=("w_en", "r_rdy", "r_en"))
+        for name, path in _queues(decoupled).items()
+    ]
+    credits = [Watch(name=name, path=path, wires=("available",)) for name, path in _CREDITS.items()]
+    return (*queues, *both, *credits)
+
+
+_CREDITS = {
+    "ifmap tiles": "ifmap_tiles",
+    "weight tiles": "weight_tiles",
+    "accumulators": "free_accumulators",
+}
+
+
+def _inside(*, decoupled: bool) -> Iterator[Bin]:
+    def bit(name: str, what: str, why: str, watch: str, values: tuple[int, ...]) -> Bin:
+        mask = sum(1 << value for value in values)
+        return Bin(
+            name=f"{name} {what}",
+            why=why,
+            hit=lambda seen: bool(seen.inside.get(watch, 0) & mask),
+            inside=True,
+        )
+
+    for name in _queues(decoupled):
+        yield bit(name, "full", "a place more or less shows when none is left", name, (0, 2))
+        yield bit(name, "empty", "its reader waits", name, (0, 1))
+        yield bit(name, "filled and emptied at once", "its level stays", f"{name}, both", (7,))
+    for name in _CREDITS:
+        yield bit(name, "run out", "a unit waits for a credit", name, (0,))
+
+
+def tile_bins(design: CoreDesign, filled: Collection[str], *, decoupled: bool) -> Iterator[Bin]:
+    """Sequences, tiles, layers, memories, and what goes on inside the core.
+
+    filled: memories that a case can fill (`rtl.tile_aims.full_layer`).  decoupled: stationary
+    operands have a walk, and a queue, of their own.
+    """
+    yield from _in_sequence()
+    yield from _of_tiles(int(design.machine[mc.COLUMNS]))
+    yield from _of_layers()
+    yield from _of_memories(design, filled)
+    yield from _inside(decoupled=decoupled)
+
+
+__all__ = [
+    "EARLY",
+    "FAR",
+    "FULL",
+    "LARGE",
+    "MOST_FULL_WORDS",
+    "TEN",
+    "parts",
+    "tile_bins",
+    "tile_watches",
+]

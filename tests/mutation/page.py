@@ -1,0 +1,129 @@
+"""`docs/proof.md`: what share of faults is caught, by design and unit, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.mutation.campaign import Found
+from tests.mutation.equivalent import reason_of
+from tests.mutation.sources import ROOT
+
+PAGE = ROOT / "docs" / "proof.md"
+COUNTED = ("caught", "caught by tests", "survived", "hung")
+HEAD = """\
+# How strong the proof is
+
+"Model and RTL are equal" is said by `archsim verify`. How much does it notice? Faults are put into
+the sources mechanically, one at a time: a constant one more or less, an operator exchanged, the
+arms of a `Mux` exchanged, a condition negated or dropped, a register one bit narrower, dropped or
+kept over a reset, a queue one place deeper. The cases of `archsim verify DESIGN --cases 60` are
+then run on each faulty design, in Verilog, as a user would run them.
+
+The sample is drawn line by line, from a fixed seed. A fault counts if hardware can be made with it
+and it changes what that hardware does: those that leave every letter of the Verilog as it was, that
+the solver shows to be without effect (by induction, from any state), or that have a reason in
+`tests/mutation/equivalent.toml`, are listed apart. "Out of reach" are those that only layers too
+large for a case would show, of millions of tiles or words. "By tests": the ones that `verify` lets
+through, but the fast tests of the unit or of its kind of design do not. A fault with which nothing
+moves any more counts as caught only if `verify` itself ends, in bounded time, with a difference.
+
+```console
+$ python -m tests.mutation systolic --sample 300    # goes on where it was ended
+$ python -m tests.mutation systolic --again         # those not caught, with the cases of today
+$ python -m tests.mutation systolic tests          # survivors, on the tests of their units
+$ python -m tests.mutation all page                # writes this page
+```
+"""
+
+
+def sorted_out(tried: Sequence[Found]) -> dict[str, list[Found]]:
+    """By outcome; survivors with a reason are "equivalent", or "out of reach"."""
+    parts: dict[str, list[Found]] = {}
+    for found in tried:
+        outcome = str(found.outcome)
+        reason = reason_of(found.mutant, found.text)
+        if outcome in ("survived", "hung") and reason:
+            outcome = "out of reach" if reason.reach else "equivalent"
+        parts.setdefault(outcome, []).append(found)
+    return parts
+
+
+def page(by_kind: dict[str, list[Found]]) -> str:
+    """The whole page."""
+    parts = {kind: sorted_out(tried) for kind, tried in by_kind.items()}
+    text = [HEAD, "## Faults in the RTL\n", _summary(parts)]
+    for kind, part in parts.items():
+        text += [f"## {kind}\n", _units(part), _survivors(part), _equivalents(part)]
+    return "\n".join(one for one in text if one)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "–"
+
+
+def _counts(part: dict[str, list[Found]], unit: str = "") -> list[int]:
+    """Caught by verify, by tests, of how many."""
+
+    def count(outcome: str) -> int:
+        return sum(not unit or one.mutant.module == unit for one in part.get(outcome, []))
+
+    return [count("caught"), count("caught by tests"), sum(count(one) for one in COUNTED)]
+
+
+def _summary(parts: dict[str, dict[str, list[Found]]]) -> str:
+    lines = [
+        "| design kind | faults that count | caught by `verify` | or by the unit's tests "
+        "| no effect: same Verilog, shown, with a reason | out of reach | cannot be made |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for kind, part in parts.items():
+        verify, tests, whole = _counts(part)
+        none = ", ".join(str(len(part.get(one, []))) for one in ("same", "equal", "equivalent"))
+        lines.append(
+            f"| {kind} | {whole} | {verify} ({_share(verify, whole)}) "
+            f"| {verify + tests} ({_share(verify + tests, whole)}) | {none} "
+            f"| {len(part.get('out of reach', []))} | {len(part.get('stillborn', []))} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _units(part: dict[str, list[Found]]) -> str:
+    units = sorted({one.mutant.module for name in COUNTED for one in part.get(name, [])})
+    lines = ["| unit | faults | caught by `verify` | by tests |", "|---|---|---|---|"]
+    for unit in units:
+        verify, tests, whole = _counts(part, unit)
+        lines.append(f"| `{unit}` | {whole} | {verify} | {tests} |")
+    return "\n".join(lines) + "\n"
+
+
+def _place(found: Found) -> str:
+    mutant = found.mutant
+    change = mutant.change.replace("|", "\\|")
+    line = found.text.replace("|", "\\|")
+    return f"| `{mutant.module}` {mutant.line} | `{line}` | {mutant.operator}: `{change}` |"
+
+
+def _survivors(part: dict[str, list[Found]]) -> str:
+    left = [one for name in ("survived", "hung") for one in part.get(name, [])]
+    if not left:
+        return ""
+    head = ["Not caught by `verify`, and not known to be without effect:\n",
+            "| where | line | change | by tests |", "|---|---|---|---|"]  # fmt: skip
+    tests = part.get("caught by tests", [])
+    rows = [f"{_place(one)} {'hangs' if one.outcome == 'hung' else 'no'} |" for one in left]
+    rows += [f"{_place(one)} {one.seen} |" for one in tests]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def _equivalents(part: dict[str, list[Found]]) -> str:
+    found = [*part.get("equivalent", []), *part.get("out of reach", [])]
+    if not found:
+        return ""
+    head = ["Without effect, or out of reach, for the reason given:\n",
+            "| where | line | change | reason |", "|---|---|---|---|"]  # fmt: skip
+    return "\n".join([*head, *(f"{_place(one)} {_why(one)} |" for one in found)]) + "\n"
+
+
+def _why(found: Found) -> str:
+    reason = reason_of(found.mutant, found.text)
+    return reason.reason if reason else ""

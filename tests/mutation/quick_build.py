@@ -1,0 +1,74 @@
+"""Verilog into a simulator in a second: for one that runs a few cases, once.
+
+`rtl.benches.verilated_build` makes fast simulators and keeps them.  Here the C++ of a core and of
+its bench is one text, compiled without optimisation against headers that are compiled before.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from rtl.benches.verilated_build import (
+    _COMPILE,
+    _LINK,
+    _OPTIONS,
+    Library,
+    _read_header,
+    streams_and_probes,
+)
+from rtl.benches.wrapper import wrapper_text
+from rtl.toolchain import run_tool, verilator_environment, verilator_path
+
+_HEADERS = ("algorithm", "cstdint", "cstring", "memory", "stdexcept", "string", "vector")
+_SWITCHES = "COVERAGE SC TIMING TRACE TRACE_FST TRACE_VCD"
+_DEFINES = ["-DVERILATOR=1", *(f"-DVM_{name}=0" for name in _SWITCHES.split())]
+
+
+class QuickBuilder:
+    """Builds simulators; what all of them share is compiled when it is made, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        include = verilator_path().parents[1] / "include"
+        if not include.is_dir():
+            include = Path(run_tool([str(verilator_path()), "--getenv", "VERILATOR_ROOT"]).strip())
+            include /= "include"
+        self.compile = [
+            "g++", "-O0", "-w", *_COMPILE.split(), *_DEFINES, f"-I{include}",
+            f"-I{include / 'vltstd'}", f"-I{folder}",
+        ]  # fmt: skip
+        text = [*(f"#include <{name}>" for name in _HEADERS), '#include "verilated.h"']
+        (folder / "all.h").write_text("\n".join(text) + "\n")
+        self._run([*self.compile, "-x", "c++-header", "all.h", "-o", "all.h.gch"], folder)
+        self.objects: list[str] = []
+        for name in ("verilated", "verilated_threads"):
+            made = str(folder / f"{name}.o")
+            source = str(include / f"{name}.cpp")
+            self._run([*self.compile, "-O1", "-c", source, "-o", made], folder)
+            self.objects.append(made)
+
+    def _run(self, command: list[str], folder: Path) -> None:
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+    def build(
+        self, work: Path, verilog: str, top: str, *, trace: str = "", wires: Sequence[str] = ()
+    ) -> Library:
+        """As `rtl.benches.verilated_build.build_library`, in an empty folder, nothing watched."""
+        assert not (trace or wires)
+        (work / "core.v").write_text(verilog)
+        command = [str(verilator_path()), *_OPTIONS, "--top-module", top, "core.v"]
+        run_tool(command, cwd=work, env=verilator_environment())
+        ports = _read_header((work / "obj" / "Vtop.h").read_text())
+        streams, probes = streams_and_probes(ports)
+        members = {name: port.member for name, port in ports.items()}
+        parts = ['#include "all.h"\n']
+        parts += [f'#include "{file}"\n' for file in sorted((work / "obj").glob("*.cpp"))]
+        parts.append(wrapper_text(streams, probes, members))
+        (work / "one.cpp").write_text("".join(parts))
+        self._run([*self.compile, "-Iobj", "-c", "one.cpp", "-o", "one.o"], work)
+        made = work / "core.so"
+        linked = ["g++", *_LINK.split(), "-o", str(made), "one.o", *self.objects, "-pthread"]
+        self._run(linked, work)
+        return Library(path=made, ports=streams, probes=probes)

@@ -1,0 +1,141 @@
+"""What a trial is made of: the Verilog of a fault, proofs that it does nothing, what is kept."""
+
+from __future__ import annotations
+
+import multiprocessing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.machines.systolic.design import Systolic
+from tests.mutation.campaign import Found, campaign, follow_edits, keep, known, sample
+from tests.mutation.emission import Emission
+from tests.mutation.equality import shown_equal
+from tests.mutation.equivalent import equivalents, of_no_fault
+from tests.mutation.operators import Mutant, mutants
+from tests.mutation.page import PAGE, page, sorted_out
+from tests.mutation.sources import column_of, line_of, mutants_of, source_of
+from tests.mutation.subjects import FOUND, SUBJECTS
+from tests.mutation.trial import Outcome, RtlTrials, put_in
+
+
+class Sum(wiring.Component):
+    """r ← a + b, o = r + c with a counter c, written down in different ways."""
+
+    def __init__(self, way: str) -> None:
+        self.way = way
+        super().__init__({"a": In(4), "b": In(4), "o": Out(5)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        a: Any = self.a  # pyright: ignore[reportAttributeAccessIssue]
+        b: Any = self.b  # pyright: ignore[reportAttributeAccessIssue]
+        held = Signal(5, init=self.way == "other init")
+        count = Signal(4, reset_less=self.way == "kept over a reset")
+        ways = {"carries": (a ^ b) + ((a & b) << 1), "or": a | b}
+        m.d.sync += [held.eq(ways.get(self.way, a + b)), count.eq(count + 1)]
+        m.d.comb += self.o.eq(held + count)  # pyright: ignore[reportAttributeAccessIssue]
+        return m
+
+
+@pytest.mark.parametrize(
+    ("way", "equal"),
+    [("", True), ("carries", True), ("or", False), ("other init", False),
+     ("kept over a reset", False)],
+)  # fmt: skip
+def test_the_solver_shows_what_is_equal_and_nothing_else(way: str, equal: bool) -> None:
+    before, after = (
+        {"sum": rtlil.convert(Sum(one), name="sum", emit_src=False)} for one in ("", way)
+    )
+    assert shown_equal("sum", before, after) is equal
+
+
+def emitted_both_ways(mutant: Mutant, sound: Emission, answer: Any) -> None:
+    put_in(mutant, ("rtl",))
+    faulty = sound.with_fault(mutant)
+    whole = Emission(sound.design)
+    answer.send((faulty is not None, faulty and sound.texts | faulty.changed == whole.texts))
+
+
+@pytest.mark.parametrize(
+    ("module", "operator"),
+    [("rtl.core.loader", "assignment dropped"), ("rtl.core.machine", "arithmetic")],
+)
+def test_a_faulty_module_is_made_as_the_whole_design_would(module: str, operator: str) -> None:
+    """Of a module that is placed in others, and of the core itself."""
+    sound = Emission(Systolic(rows=1, columns=1))
+    made = [one for one in mutants_of(sound.lines) if one.module == module]
+    mutant = next(one for one in made if one.operator == operator)
+    here, there = multiprocessing.Pipe(duplex=False)
+    child = multiprocessing.get_context("fork").Process(
+        target=emitted_both_ways, args=(mutant, sound, there)
+    )
+    child.start()
+    there.close()
+    assert here.recv() == (True, True)
+    child.join()
+
+
+def test_every_equivalent_is_a_fault_that_the_sources_still_have() -> None:
+    modules = {one.module for one in equivalents() if one.module} | {"rtl.core.sequencer"}
+    made: list[Mutant] = []
+    for module in modules:
+        text = source_of(module).read_text(encoding="utf-8")
+        made += mutants(module, text, frozenset(range(1, text.count("\n") + 2)))
+    assert of_no_fault(made) == []
+    assert all(len(one.reason.split()) >= 5 for one in equivalents())
+
+
+def found_of(mutant: Mutant, outcome: Outcome) -> Found:
+    text, column = line_of(mutant), column_of(mutant)
+    return Found(mutant=mutant, outcome=outcome, seen="", seconds=1, text=text, column=column)
+
+
+def test_of_a_fault_the_last_word_counts_and_lines_are_followed(tmp_path: Path) -> None:
+    module = "rtl.core.credits"
+    text = source_of(module).read_text(encoding="utf-8")
+    made = mutants(module, text, frozenset(range(1, 99)))
+    file = tmp_path / "known.jsonl"
+    outcomes: tuple[Outcome, ...] = ("survived", "caught")
+    for outcome in outcomes:
+        for mutant in made:
+            keep(file, found_of(mutant, outcome))
+    first = made[0]
+    assert set(known(file)) == set(made)
+    assert known(file)[first].outcome == "caught"
+    assert line_of(first)[column_of(first) :].startswith(first.before.splitlines()[0])
+    follow_edits(file, made)
+    assert list(known(file)) == made
+    stale = tmp_path / "stale.jsonl"
+    for mutant in made:  # as if two lines had been put in at the top of the file, elsewhere
+        moved = replace(mutant, module="rtl.other.credits", line=mutant.line - 2,
+                        begin=mutant.begin - 9, end=mutant.end - 9)  # fmt: skip
+        keep(stale, replace(found_of(mutant, "caught"), mutant=moved))
+    gone = replace(found_of(first, "caught"), text="is not there", mutant=replace(first, begin=0))
+    keep(stale, gone)
+    follow_edits(stale, made)
+    assert list(known(stale)) == made
+
+
+def test_the_page_says_what_is_known() -> None:
+    found = {kind: list(known(FOUND / f"{kind}-rtl.jsonl").values()) for kind in SUBJECTS}
+    assert PAGE.read_text(encoding="utf-8") == page(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", SUBJECTS)
+def test_a_fresh_sample_of_faults_is_caught(kind: str, tmp_path: Path) -> None:
+    """Of 20 faults that were not chosen with an eye on the cases."""
+    trials = RtlTrials(SUBJECTS[kind])
+    order = sample(trials.mutants(), seed=7)
+    file = tmp_path / "known.jsonl"
+    list(campaign(order, trials.run, file, wanted=20, processes=1, seconds=600))
+    parts = sorted_out(list(known(file).values()))
+    missed = [*parts.get("survived", []), *parts.get("hung", [])]
+    assert len(parts["caught"]) >= 0.7 * (len(parts["caught"]) + len(missed)), missed

@@ -1,0 +1,52 @@
+"""A fault that `verify` lets through, against the fast tests of its unit and kind of design."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import asdict
+
+from tests.mutation.operators import Mutant
+from tests.mutation.sources import ROOT
+from tests.mutation.trial import MUTANT_VARIABLE, Outcome
+
+FOLDER = ROOT / "tests" / "rtl"
+
+
+def files_of(module: str, kind: str) -> list[str]:
+    """Test files that name the unit's module, shortest first, then the kind's own."""
+    named = [
+        path for path in FOLDER.glob("test_*.py")
+        if f"{module} import" in (text := path.read_text(encoding="utf-8"))
+        or f"from {module.rpartition('.')[0]} import {module.rpartition('.')[2]}" in text
+    ]  # fmt: skip
+    named.sort(key=lambda path: path.stat().st_size)
+    own = FOLDER / f"test_{kind}.py"
+    return [str(path.relative_to(ROOT)) for path in dict.fromkeys([*named, own])]
+
+
+def try_tests(mutant: Mutant, kind: str, seconds: float) -> tuple[Outcome, str]:
+    """What becomes of a survivor: "caught by tests" with the test that fails, or what it was."""
+    files = files_of(mutant.module, kind)
+    command = [
+        sys.executable, "-m", "pytest", "-p", "tests.mutation.plugin", "-p", "no:cacheprovider",
+        "-x", "-q", "-m", "not slow", "--no-header", *files,
+    ]  # fmt: skip
+    environment = os.environ | {MUTANT_VARIABLE: json.dumps(asdict(mutant))}
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    try:
+        said, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return "survived", f"tests took longer than {seconds:.0f} s"
+    if process.returncode == 0:
+        return "survived", f"passes {', '.join(files)}"
+    failed = [line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))]
+    return "caught by tests", failed[0].split(" - ")[0].partition(" ")[2] if failed else "pytest"
