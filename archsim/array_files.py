@@ -6,7 +6,6 @@ sizes are compared with the limits (`workloads.limits`) and with the file before
 
 from __future__ import annotations
 
-import os
 import zipfile
 from math import prod
 from pathlib import Path
@@ -63,13 +62,15 @@ class _Opened:
 
     def __enter__(self) -> IO[bytes]:
         try:
+            if not S_ISREG(self._path.stat().st_mode):  # before it is opened: a pipe would wait
+                raise InputError(f"{self._path} must be a file on a disk, not a device or a pipe")
             self._file = self._path.open("rb")
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise InputError(f"{self._path} cannot be read: {reason or error}") from error
-        if not S_ISREG(os.fstat(self._file.fileno()).st_mode):
-            self._file.close()
-            raise InputError(f"{self._path} must be a file on a disk, not a device or a pipe")
+        except OSError as error:
+            raise InputError(f"{self._path} cannot be read: {error.strerror or error}") from error
+        except ValueError as error:  # a NUL in the path; InputError is one of these too
+            if type(error) is not ValueError:
+                raise
+            raise InputError(f"{self._path} cannot be read: {error}") from error
         return self._file
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:

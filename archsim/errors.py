@@ -25,8 +25,12 @@ def shorten(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-class InputError(ValueError):
-    """Bad input.  The command line prints it as one line and exits with 2."""
+class UserError(Exception):
+    """The command line prints it as one line and exits with 2: a user can do something about it."""
+
+
+class InputError(UserError, ValueError):
+    """Bad input."""
 
 
 @contextmanager

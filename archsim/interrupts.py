@@ -36,10 +36,18 @@ class Ended(BaseException):
 
 
 class _Asked:
-    """The signal that was sent, and how many steps hold it back."""
+    """The signal that was sent."""
 
     number: int | None = None
-    holds = 0
+
+
+class _Holds(threading.local):
+    """How many steps of a thread hold it back."""
+
+    count = 0
+
+
+_holds = _Holds()
 
 
 def _ask(number: int, _frame: FrameType | None) -> None:
@@ -53,7 +61,7 @@ def _ask(number: int, _frame: FrameType | None) -> None:
 
 def _tell(*_: object) -> None:
     """Raise `Ended`, unless that is held back, or what it ends is being cleaned up already."""
-    if _Asked.number is not None and not _Asked.holds and not _ending():
+    if _Asked.number is not None and not _holds.count and not _ending():
         raise Ended(_Asked.number)
 
 
@@ -100,9 +108,31 @@ def ending_by_signals() -> Generator[None]:
 @contextmanager
 def held() -> Generator[None]:
     """Nothing ends the few steps in here, which belong together; a signal is heard behind them."""
-    _Asked.holds += 1
+    _holds.count += 1
     try:
         yield
     finally:
-        _Asked.holds -= 1
+        _holds.count -= 1
     _tell()
+
+
+@contextmanager
+def heard() -> Generator[None]:
+    """Within `held`, steps that may take their time and may be ended.
+
+    So that what is made before them is known, and cleared up behind them, whatever comes between:
+
+        with held():
+            made = make()
+            try:
+                with heard():
+                    fill(made)
+            finally:
+                clear_up(made)
+    """
+    _holds.count -= 1
+    try:
+        _tell()
+        yield
+    finally:
+        _holds.count += 1

@@ -19,12 +19,17 @@ def _origin_notes(result: NetworkResult) -> list[str]:
     matrix = [layer for layer in result.layers if layer.operands != "none"]
     own = [layer for layer in matrix if layer.weight_origin == "file"]
     drawn = [layer for layer in matrix if layer.ifmap_origin == "drawn"]
-    if not own or not drawn:
+    if not drawn:
         return []
-    return [
-        f"of {len(matrix)} layers, {len(own)} have weights of the file; activations of "
-        f"{len(drawn)} are drawn, as no input is given"
-    ]
+    matters = "; cycles depend on them" if result.timed_by_values else ""
+    if own:
+        return [
+            f"of {len(matrix)} layers, {len(own)} have weights of the file; activations of "
+            f"{len(drawn)} are drawn, as no input is given{matters}"
+        ]
+    if not matters:
+        return []
+    return [f"operands of {len(drawn)} layers are drawn, as none are given{matters}"]
 
 
 def _file_notes(result: NetworkResult) -> list[str]:

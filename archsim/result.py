@@ -187,6 +187,8 @@ class NetworkResult:
     skipped: tuple[str, ...] = ()
     seed: int | None = None
     version: str = ""
+    timed_by_values: bool = False
+    """Whether cycles depend on the operands' values."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", frozen(self.design))
@@ -268,6 +270,7 @@ class NetworkResult:
             "network_source": self.network_source,
             "skipped": list(self.skipped),
             "seed": self.seed,
+            "timed_by_values": self.timed_by_values,
             "cycles": self.cycles,
             "serial_cycles": self.serial_cycles,
             "seconds": self.seconds,

@@ -78,6 +78,7 @@ def simulate(
         skipped=network.skipped,
         seed=seed,
         version=VERSION,
+        timed_by_values=model.timed_by_values,
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tomllib
 from collections.abc import Callable
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +23,11 @@ Refusal = Callable[[str], Exception]
 def read_text(path: Path, refuse: Refusal, *, what: str, most: int = TEXT_BYTES) -> str:
     """The text of a file of at most `most` bytes, whatever it is: /dev/zero ends there too.
 
-    what: the file should be, for messages: "a TOML file".
+    what: the file should be, for messages: "a TOML file".  A pipe is read as well, if anything
+    writes to it: one of a name to which nothing does would be waited for without end.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(most + 1)
+        data = _read(path, most + 1, refuse)
         if len(data) > most:
             raise refuse(f"{path} must be at most {most:,} bytes")
         return data.decode("utf-8")
@@ -37,6 +39,18 @@ def read_text(path: Path, refuse: Refusal, *, what: str, most: int = TEXT_BYTES)
         if type(error) is not ValueError:
             raise
         raise refuse(f"{path} cannot be read: {error}") from error
+
+
+def _read(path: Path, most: int, refuse: Refusal) -> bytes:
+    if not path.is_fifo():
+        with path.open("rb") as file:
+            return file.read(most)
+    with FileIO(os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as pipe:
+        first = pipe.read(1)  # None where somebody will write, but has not yet
+        if first == b"":
+            raise refuse(f"{path} is a pipe to which nothing is written")
+        os.set_blocking(pipe.fileno(), True)
+        return (first or b"") + BufferedReader(pipe).read(most)
 
 
 def parse_toml(text: str, where: str, refuse: Refusal) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """`archsim fpga`: place a design on an FPGA: resources and clock."""
 
 import json
-import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +9,7 @@ import typer
 
 from archsim.cli.options import AsJson, Force, Settings
 from archsim.cli.output import progress_bar
-from archsim.files import require_new
+from archsim.files import new_folder
 from archsim.machine.registry import load_design, with_settings
 from fpga import tables
 from fpga.devices import Target
@@ -19,10 +19,9 @@ from fpga.place import place
 from fpga.report import FpgaReport
 from fpga.units import TOP, boveda_units
 from rtl.emit import emit
-from rtl.toolchain import ToolchainError
+from workloads.names import printable
 
 BOVEDA = "boveda"
-FAILED = 2
 
 
 def fpga(  # noqa: PLR0913
@@ -73,28 +72,25 @@ def fpga(  # noqa: PLR0913
       archsim fpga boveda --family ice40 --set group=8
     """
     target = Target(family=family, device=device, clock_hz=clock_mhz * 1e6, seed=seed)
-    if output is not None:
-        require_new(output, folder=True)
-    try:
-        nextpnr_version(family)
-        with progress_bar("emitting", quiet=as_json) as bar:
-            found: list[FpgaReport] = []
-            for name, unit in units(design, settings or [], target).items():
-                found.append(
-                    place(
-                        unit,
-                        target=target,
-                        name=name,
-                        logs=None if output is None else output / name,
-                        use_cache=cache,
-                        progress=lambda phase, name=name: bar.update(
-                            bar.task_ids[0], description=f"{name}: {phase}"
-                        ),
-                    )
+    nextpnr_version(family)
+    with (
+        nullcontext() if output is None else new_folder(output) as logs,
+        progress_bar("emitting", quiet=as_json) as bar,
+    ):
+        found: list[FpgaReport] = []
+        for name, unit in units(design, settings or [], target).items():
+            found.append(
+                place(
+                    unit,
+                    target=target,
+                    name=name,
+                    logs=None if logs is None else logs / name,
+                    use_cache=cache,
+                    progress=lambda phase, name=name: bar.update(
+                        bar.task_ids[0], description=f"{name}: {phase}"
+                    ),
                 )
-    except ToolchainError as error:
-        print(f"archsim: {' '.join(str(error).split())}", file=sys.stderr)
-        raise typer.Exit(FAILED) from error
+            )
     if as_json:
         print(json.dumps([report.record() for report in found], indent=2))
     else:
@@ -107,7 +103,7 @@ def units(design: str, settings: list[str], target: Target) -> dict[str, str]:
         return boveda_units(settings)
     chosen = with_settings(load_design(design), settings)
     check_design(chosen, target.chip)
-    return {Path(design).stem: emit(chosen, top=TOP).verilog}
+    return {printable(Path(design).stem): emit(chosen, top=TOP).verilog}
 
 
 def register(app: typer.Typer) -> None:

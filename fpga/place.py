@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,7 +13,7 @@ from typing import Any
 from amaranth.lib import wiring
 
 from archsim.errors import InputError
-from archsim.files import new_folder, require_new
+from archsim.files import new_folder, require_new, scratch_folder
 from archsim.version import VERSION
 from fpga.cells import Cells, cells_of
 from fpga.devices import Target
@@ -62,14 +61,14 @@ def place(
     require("pyosys")
     nextpnr_version(target.family)
     if logs is not None:
-        require_new(logs, folder=True)
+        require_new(logs, folder=True, names=LOGS)
     verilog = unit if isinstance(unit, str) else unit_verilog(unit)
     work = _Work(verilog, target, progress)
-    with tempfile.TemporaryDirectory(prefix="archsim-fpga-") as folder:
+    with scratch_folder("archsim-fpga") as folder:
         if use_cache:
             found = kept(work.key, work.write)
         else:
-            found = Path(folder)
+            found = folder
             work.write(found)
         if logs is not None:
             with new_folder(logs) as kept_logs:
@@ -88,8 +87,8 @@ def resources(unit: wiring.Component | str, *, target: Target | None = None) -> 
     work = _Work(verilog, target or Target(), lambda phase: None)
 
     def write(folder: Path) -> None:
-        with tempfile.TemporaryDirectory(prefix="archsim-fpga-") as name:
-            _, cells, _ = work.map_unit(Path(name))
+        with scratch_folder("archsim-fpga") as name:
+            _, cells, _ = work.map_unit(name)
         (folder / "cells.json").write_text(json.dumps(cells.record()), encoding="utf-8")
 
     chip = work.target.chip.name
@@ -126,8 +125,7 @@ class _Work:
 
     def write(self, folder: Path) -> None:
         """Place and route; write fpga.json and `LOGS` into `folder`."""
-        with tempfile.TemporaryDirectory(prefix="archsim-fpga-") as name:
-            work = Path(name)
+        with scratch_folder("archsim-fpga") as work:
             report = self._report(work)
             (work / "fpga.json").write_text(report.to_json(), encoding="utf-8")
             for file in (*LOGS, "fpga.json"):

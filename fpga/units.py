@@ -7,15 +7,13 @@ from typing import Any
 
 # The stubs leave rtlil out.
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
-from amaranth.back.verilog import (
-    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
-)
 from amaranth.lib import wiring
 
 from archsim.errors import InputError, nearest
 from rtl.boveda import Compressor, Decompressor
 from rtl.core.boveda_width import check_format
 from rtl.hierarchy import sharing
+from rtl.to_verilog import rtlil_to_verilog
 
 __all__ = ["BOVEDA", "TOP", "boveda_units", "unit_verilog"]
 

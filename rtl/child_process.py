@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from archsim.interrupts import held
+from archsim.interrupts import heard, held
 
 __all__ = ["child", "end_children"]
 
@@ -31,32 +31,35 @@ def child(
     It has a process group of its own, so that Ctrl-C is heard by us alone, who then end all of the
     group: a make, its compilers, and theirs.
     """
-    process: subprocess.Popen[str] | None = None
-    try:
-        with held():
-            process = subprocess.Popen(
-                command,
-                cwd=cwd,
-                env=env,
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=subprocess.STDOUT,
-                encoding="utf-8",
-                errors="replace",
-                process_group=0,
-            )
-            _running.add(process)
-        yield process
-    except BaseException:
-        if process is not None:
+    with held():
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            process_group=0,
+        )
+        _running.add(process)
+        try:
+            with heard():
+                yield process
+                _wait(process)
+        except BaseException:
             _end(process)
-        raise
-    finally:
-        if process is not None:
-            if process.stdout is not None:
-                process.stdout.close()
-            process.wait()
+            _wait(process)
+            raise
+        finally:
             _running.discard(process)
+
+
+def _wait(process: subprocess.Popen[str]) -> None:
+    if process.stdout is not None:
+        process.stdout.close()
+    process.wait()
 
 
 def end_children() -> None:

@@ -5,13 +5,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth._toolchain.yosys import YosysError
-
 # The stubs leave rtlil out.
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
-from amaranth.back.verilog import (
-    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
-)
 
 from archsim.errors import InputError
 from archsim.machine.design import Design
@@ -20,6 +15,7 @@ from archsim.ports import Port
 from archsim.version import VERSION
 from rtl.hierarchy import Library, sharing
 from rtl.registry import core_of
+from rtl.to_verilog import rtlil_to_verilog
 from rtl.verilog_names import is_identifier
 
 
@@ -89,17 +85,6 @@ def readable(text: str, library: Library) -> str:
     return _MODULE.sub(heading, _SETTLE.sub("settle ", _NOISE.sub("", text)))
 
 
-def _verilog(text: str) -> str:
-    """Verilog of RTLIL.  Raises `InputError` where yosys cannot even start: on a full disk."""
-    try:
-        return rtlil_to_verilog(text)
-    except YosysError as error:
-        last = str(error).strip().rpartition("\n")[2]
-        if "WasmtimeError" not in last:
-            raise
-        raise InputError(f"yosys, which writes the Verilog, cannot run: {last}") from error
-
-
 def emit(design: Design, *, top: str = "top") -> Emitted:
     """Verilog of a design's core: the hierarchy of the design, each repeated module once.
 
@@ -115,7 +100,7 @@ def emit(design: Design, *, top: str = "top") -> Emitted:
     if top in library.texts or top in library.sources:
         raise InputError(f"top must not be the name of another module of the design, {top!r}")
     header = HEADER.format(design=design_name(design), version=VERSION)
-    body = readable(_verilog("\n".join([text, *library.texts.values()])), library)
+    body = readable(rtlil_to_verilog("\n".join([text, *library.texts.values()])), library)
     manifest = {
         "archsim": VERSION,
         "top": top,

@@ -5,9 +5,7 @@ Yosys (as pyosys) makes one netlist of it and its SAT solver answers; nothing el
 """
 
 import re
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 # The stubs leave rtlil out.
@@ -15,6 +13,7 @@ from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 from amaranth.lib import wiring
 
 from archsim.errors import require
+from archsim.files import scratch_folder
 from rtl.toolchain import ToolchainError, run_yosys
 
 __all__ = ["Verdict", "prove_always", "prove_combinational", "prove_for_cycles"]
@@ -86,8 +85,8 @@ def _solve(proof: wiring.Component, options: str) -> Literal["proved", "refuted"
     def watch(line: str) -> None:
         answers.extend(answer for said, answer in _ANSWERS.items() if said in line)
 
-    with tempfile.TemporaryDirectory(prefix="archsim-formal-") as folder:
-        Path(folder, "top.il").write_text(text, encoding="utf-8")
+    with scratch_folder("archsim-formal") as folder:
+        (folder / "top.il").write_text(text, encoding="utf-8")
         passes = [
             "read_rtlil top.il",
             "chformal -lower",
@@ -96,7 +95,7 @@ def _solve(proof: wiring.Component, options: str) -> Literal["proved", "refuted"
             "opt -full",
             f"sat -set-assumes -prove-asserts {reset} {options} top",
         ]
-        run_yosys(passes, Path(folder), watch)
+        run_yosys(passes, folder, watch)
     if len(answers) != 1:
         raise ToolchainError(f"yosys sat gave {len(answers)} answers")
     return answers[0]

@@ -12,11 +12,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
+from archsim.errors import UserError
+from archsim.files import scratch_folder
 from rtl.child_process import child
 
 __all__ = [
@@ -65,7 +66,7 @@ for command in sys.argv[1:]:
 """
 
 
-class ToolchainError(RuntimeError):
+class ToolchainError(UserError, RuntimeError):
     """A tool is missing or has failed. The message names it and says what to do."""
 
 
@@ -159,11 +160,11 @@ def lint(
 
     One string each, "UNOPTFLAT: top.v:12:3: …"; an empty list means that the text is clean.
     """
-    with tempfile.TemporaryDirectory(prefix="archsim-lint-") as folder:
-        Path(folder, f"{top}.v").write_text(verilog.rstrip() + "\n")
+    with scratch_folder("archsim-lint") as folder:
+        (folder / f"{top}.v").write_text(verilog.rstrip() + "\n")
         command = [str(verilator_path()), "--lint-only", "-Wall", "-Wno-fatal"]
         command += ["--top-module", top, f"{top}.v"]
-        done = _capture(command, cwd=Path(folder), env=verilator_environment())
+        done = _capture(command, cwd=folder, env=verilator_environment())
     found = dict.fromkeys(
         f"{kind or 'ERROR'}: {message}"
         for kind, message in re.findall(
@@ -188,10 +189,10 @@ def yosys_check(verilog: str, top: str = "top") -> list[str]:
         if _YOSYS_FINDING.match(line):
             found[line.strip()] = None
 
-    with tempfile.TemporaryDirectory(prefix="archsim-yosys-") as folder:
-        Path(folder, "top.v").write_text(verilog)
+    with scratch_folder("archsim-yosys") as folder:
+        (folder / "top.v").write_text(verilog)
         passes = ["read_verilog top.v", f"hierarchy -check -top {top}", "proc", "check -assert"]
-        code, tail = _yosys(passes, Path(folder), watch)
+        code, tail = _yosys(passes, folder, watch)
     if code != 0 and not found:
         raise ToolchainError(_yosys_failure(code, tail))
     return list(found)

@@ -15,6 +15,7 @@ from workloads.errors import WorkloadError, unknown_name
 from workloads.language.network import decode, prefill
 from workloads.language.shipped import language_model, language_models
 from workloads.layers import Network
+from workloads.names import printable
 from workloads.packaged import packaged, packaged_names
 from workloads.requests import requested
 
@@ -80,7 +81,7 @@ def network_named(text: str) -> Network:
     if path.suffix == ".tflite":
         from workloads.tflite_model import read_tflite
 
-        return replace(import_onnx(read_tflite(path, name=path.stem)), source=str(path))
+        return replace(import_onnx(read_tflite(path, name=path.stem)), source=printable(str(path)))
     return import_onnx(packaged(name).model(), name=name) if known else import_onnx(path)
 
 

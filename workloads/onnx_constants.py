@@ -29,6 +29,10 @@ MOVES = ("Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", 
 KEPT_ELEMENTS = 1 << 16
 """Constants up to this size are kept once they are known."""
 
+PASSING_ELEMENTS = 1 << 22
+"""Of all constants that are kept of one run beside that which was asked for: others may begin with
+them, so that a chain of thousands, each of which a layer reads, is not run from its start again."""
+
 
 class Constants:
     """Of one shape-inferred model."""
@@ -117,21 +121,43 @@ class Constants:
     def remade(self, tensor: str, given: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """A tensor made from constants and what is given in place of others; WorkloadError where
         ONNX Runtime cannot."""
-        helper = onnx_package().helper
         nodes, stored = self._needed(tensor, given)
         check_run(self._graph, nodes)
-        graph = helper.make_graph(
-            nodes, "constants", [], [helper.make_empty_tensor_value_info(tensor)], stored
-        )
-        model = helper.make_model(
-            graph, opset_imports=self._model.opset_import, ir_version=self._model.ir_version
-        )
+        passing = [] if given else self._passing(nodes, tensor)
+        if passing:
+            try:
+                found = self._run(nodes, stored, [tensor, *passing])
+            except WorkloadError:  # some types can be computed and not be had
+                pass
+            else:
+                self._known.update(zip(passing, found[1:], strict=True))
+                return found[0]
         try:
-            return np.asarray(run_session(model, [tensor], {})[0])
+            return self._run(nodes, stored, [tensor])[0]
         except WorkloadError as error:
             raise WorkloadError(
                 f"{self._graph.where}: the constant {tensor!r} must be computable: {error}"
             ) from error
+
+    def _passing(self, nodes: list[onnx.NodeProto], but: str) -> list[str]:
+        """Small constants that a run of nodes computes too: all, or some all along the way."""
+        names = [name for node in nodes for name in node.output if name and name != but]
+        counts = {name: self._graph.element_count(name) for name in names}
+        small = [name for name, count in counts.items() if count and count <= KEPT_ELEMENTS]
+        total = sum(counts[name] or 0 for name in small)
+        return small[:: max(1, -(-total // PASSING_ELEMENTS))]
+
+    def _run(
+        self, nodes: list[onnx.NodeProto], stored: list[onnx.TensorProto], wanted: list[str]
+    ) -> list[NDArray[Any]]:
+        helper = onnx_package().helper
+        outputs = [helper.make_empty_tensor_value_info(name) for name in wanted]
+        model = helper.make_model(
+            helper.make_graph(nodes, "constants", [], outputs, stored),
+            opset_imports=self._model.opset_import,
+            ir_version=self._model.ir_version,
+        )
+        return [np.asarray(one) for one in run_session(model, wanted, {})]
 
     def _needed(
         self, tensor: str, given: Mapping[str, NDArray[Any]]
@@ -145,6 +171,9 @@ class Constants:
             name = wanted.pop()
             node = self.maker(name)
             if name in given:
+                continue
+            if not given and name in self._known:
+                stored.append(helper.from_array(self._known[name], name))
                 continue
             if name in self._stored:
                 stored.append(self._stored[name])

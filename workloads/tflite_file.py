@@ -65,6 +65,8 @@ class TfliteFile:
             "tflite", install="tflite", purpose="reading a TFLite model"
         )
         self._where = str(file)
+        if not file.is_file():
+            raise WorkloadError(f"{file}: no such file; a TFLite model (.tflite) is needed")
         try:
             check_limit("file_mib", file.stat().st_size >> 20, f"{file}: MiB")
             data = file.read_bytes()

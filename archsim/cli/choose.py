@@ -14,6 +14,7 @@ from archsim.layer.intake import Drawing, Intake
 from archsim.simulate import Source
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.named import has_shapes_only, network_names, shapes_named
+from workloads.names import printable
 from workloads.onnx_model import dims_of_inputs, load_model
 from workloads.onnx_operands import ModelOperands, Request
 from workloads.operands import Operands
@@ -197,7 +198,7 @@ def _of_file(name: str, options: WorkloadOptions) -> Workload:
         dims = {**dims_of_inputs(load_model(model), feeds()), **dims}
     network = import_onnx(model, dims=dims, skip_unsupported=options.skip_unsupported)
     if model is not path:
-        network = replace(network, source=str(path))
+        network = replace(network, source=printable(str(path)))
     return Workload(network=network, model=model, feeds=feeds, options=options)
 
 

@@ -13,6 +13,7 @@ from archsim.cli.choose import Workload, WorkloadOptions, load_workload
 from archsim.compression import StoredTensor, drawn, has_relu, tensors_of
 from archsim.errors import InputError, nearest, require
 from workloads.layers import Conv2d, MatMul
+from workloads.names import printable
 from workloads.onnx_operands import ModelOperands, Request
 from workloads.operands import Operands, synthetic
 from workloads.quantize import SCHEME, quantize_symmetric
@@ -30,7 +31,7 @@ class Source:
 
 def array_source(path: Path, bits: int, aligned_axes: int | None) -> Source:
     """The array of an .npy file, channels last; real numbers are quantised to `bits`."""
-    values = load_npy(path)
+    values, name = load_npy(path), printable(path.name)
     says = "integers as they are"
     if values.dtype.kind == "f":
         require(values.size > 0, f"{path} must hold values, not the shape {values.shape}")
@@ -41,14 +42,14 @@ def array_source(path: Path, bits: int, aligned_axes: int | None) -> Source:
         f"{path} must hold integers or real numbers, not {values.dtype}",
     )
     tensor = StoredTensor(
-        layer=path.name,
+        layer=name,
         kind="activations",
         values=values,
         aligned_axes=max(values.ndim - 1, 0) if aligned_axes is None else aligned_axes,
         signed=bool((values < 0).any()),
         origin="real",
     )
-    return Source(name=path.name, tensors=iter([tensor]), layers=1, says=says)
+    return Source(name=name, tensors=iter([tensor]), layers=1, says=says)
 
 
 def network_source(name: str, bits: int, options: WorkloadOptions, wanted: Sequence[str]) -> Source:

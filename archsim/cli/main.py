@@ -35,10 +35,10 @@ def _fail(message: str) -> NoReturn:
     sys.exit(BAD_INPUT)
 
 
-def _of_input(error: Exception) -> bool:
-    """Whether the input was bad.  What the error is of is imported by whoever raised it."""
+def _is_told(error: Exception) -> bool:
+    """Whether a line says it all.  What the error is of is imported by whoever raised it."""
     kinds = (
-        ("archsim.errors", "InputError"),
+        ("archsim.errors", "UserError"),
         ("workloads.errors", "WorkloadError"),
         ("energy_models.errors", "EnergyError"),
     )
@@ -49,7 +49,10 @@ def _of_input(error: Exception) -> bool:
 def _warn_in_a_line(message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
     """Warnings of ours are for the user, others for programmers: those are left out."""
     if category.__module__.partition(".")[0] in OURS:
-        print(f"archsim: warning: {message}", file=sys.stderr)
+        from workloads.names import printable
+
+        line = printable(" ".join(str(message).split()), LONGEST_MESSAGE)
+        print(f"archsim: warning: {line}", file=sys.stderr)
 
 
 def main() -> None:
@@ -87,7 +90,7 @@ def _reported() -> None:
         _discard_output()
         _fail(f"{error.filename or 'the output'}: {error.strerror}")
     except Exception as error:
-        if not _of_input(error):
+        if not _is_told(error):
             raise
         _fail(str(error))
 

@@ -17,6 +17,11 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from workloads.names import printable
+
+LONGEST_LINE = 2000
+"""Characters of a line that names somebody's files."""
+
 PIPE_COLUMNS = 10_000
 """No table is so wide: in a pipe or a file nothing is wrapped or cut off."""
 
@@ -38,9 +43,19 @@ class _Rate(ProgressColumn):
         return Text(", ".join(parts))
 
 
+def shown(text: str) -> str:
+    """A line with names in it that may be of anything, such as files', as it can be printed."""
+    return printable(text, LONGEST_LINE)
+
+
+def say(text: str) -> None:
+    """A line for people, on stderr."""
+    print(shown(text), file=sys.stderr)
+
+
 def phase(bar: Progress, what: str) -> None:
     """Another part of the work begins, of a length that is not known yet."""
-    bar.reset(bar.task_ids[0], description=what)
+    bar.reset(bar.task_ids[0], description=shown(what))
     bar.tasks[0].total = None  # to rich's own methods None says: as it was
 
 
@@ -58,7 +73,7 @@ def progress_bar(description: str, *, quiet: bool = False) -> Generator[Progress
         disable=quiet or not console.is_terminal,
         transient=True,
     ) as progress:
-        progress.add_task(description, total=None)
+        progress.add_task(shown(description), total=None)
         yield progress
 
 

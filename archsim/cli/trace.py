@@ -29,7 +29,7 @@ from archsim.cli.options import (
     SkipUnsupported,
     WorkloadName,
 )
-from archsim.cli.output import announce_compilation, output_console, progress_bar
+from archsim.cli.output import announce_compilation, output_console, progress_bar, shown
 from archsim.cli.traced_run import TracedRun
 from archsim.errors import InputError, nearest, require
 from archsim.files import require_new
@@ -163,7 +163,7 @@ def _print(summary: dict[str, Any], steps_are: str) -> None:
         if kind in summary:
             file = summary[kind]
             size = file["bytes"] / 1e6
-            console.print(f"{file['file']}: {file[count]:,} {count}, {size:,.1f} MB", markup=False)
+            console.print(f"{shown(file['file'])}: {file[count]:,} {count}, {size:,.1f} MB")
 
 
 def register(app: typer.Typer) -> None:

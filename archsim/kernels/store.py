@@ -15,6 +15,8 @@ import time
 import warnings
 from pathlib import Path
 
+from archsim.interrupts import held
+
 CACHE_VARIABLE = "ARCHSIM_CACHE_DIR"
 """Environment variable that puts all caches elsewhere than in the user's cache folder."""
 
@@ -66,14 +68,15 @@ def write(name: str, key: str, content: bytes) -> None:
     folder = kernel_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=folder)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(_MARK + hashlib.sha256(content).digest() + content)
-            Path(temporary).replace(folder / f"{name}-{key}.o")
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with held():
+            descriptor, temporary = tempfile.mkstemp(prefix=f".{name}-", dir=folder)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(_MARK + hashlib.sha256(content).digest() + content)
+                Path(temporary).replace(folder / f"{name}-{key}.o")
+            except BaseException:
+                Path(temporary).unlink(missing_ok=True)
+                raise
         _sweep(folder, name)
     except OSError as error:
         _warn(folder, error)

@@ -13,6 +13,7 @@ from archsim.schema.words import (
     or_null,
     record,
     text,
+    yes_or_no,
 )
 
 VERSION_FIELD = "schema_version"
@@ -205,6 +206,10 @@ RESULT = document(
             "layers": array("In the order of the network", LAYER),
         },
         {
+            "timed_by_values": yes_or_no(
+                "whether cycles depend on the operands' values, which `weight_origin` and "
+                "`ifmap_origin` of each layer may say to be drawn"
+            ),
             "technology": or_null(TECHNOLOGY),
             "energy": or_null(ENERGY),
             "area": or_null(AREA),

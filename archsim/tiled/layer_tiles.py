@@ -20,7 +20,7 @@ def layer_tiles(name: str, problem: Problem, tiling: Tiling, machine: IntArray) 
     count = block.groups
     for along in tile_counts(*vectors):
         count *= int(along)
-    require_within("tiles", **{f"{name}: tiles": count})
+    require_within("tiles", **{f"{name}: tiles, each of which is timed by itself,": count})
     tiles = walk(*vectors, machine)
     check_commands(name, tiles)
     return tiles

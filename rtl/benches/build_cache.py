@@ -7,12 +7,12 @@ build the same, the slower throws its work away.
 
 import hashlib
 import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
+
+from archsim.files import scratch_folder
 
 __all__ = ["CACHE_VARIABLE", "build_once", "cache_folder", "cache_key"]
 
@@ -45,14 +45,11 @@ def build_once(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     if place.is_dir():
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f".{key[:8]}-", dir=place.parent))
-    try:
+    with scratch_folder(f".{key[:8]}", place.parent) as work:
         build(work)
         try:
             work.rename(place)
         except OSError:
             if not place.is_dir():
                 raise
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     return place

@@ -1,9 +1,9 @@
 """Run a bench on emitted Verilog with cocotb on Verilator: the run that others can repeat."""
 
 import pickle
-import tempfile
 from pathlib import Path
 
+from archsim.files import scratch_folder
 from archsim.wave_clock import WaveClock
 from rtl.benches.bench import Bench, Outcome, ProtocolError
 from rtl.benches.cocotb_build import WAVE_OPTIONS, build_simulator, run_simulator
@@ -48,8 +48,7 @@ def run_cocotb(
     suffix = wave.suffix if wave is not None else ""
     assert suffix in WAVE_OPTIONS
     place = build_simulator(verilog, top, wave=suffix, unit=clock.unit if waves else "ps")
-    with tempfile.TemporaryDirectory(prefix="archsim-cocotb-") as name:
-        folder = Path(name)
+    with scratch_folder("archsim-cocotb") as folder:
         question, answer = folder / "bench.pickle", folder / "answer.pickle"
         question.write_bytes(pickle.dumps((bench, clock)))
         environment = {BENCH_FILE: str(question), ANSWER_FILE: str(answer)}

@@ -7,13 +7,13 @@ Not a bench: nothing is driven but what you write. `sim.io["i__valid"] = 1`, `si
 import importlib
 import os
 import shutil
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from archsim.files import scratch_folder
 from rtl.benches.build_cache import build_once, cache_key
 from rtl.toolchain import require, verilator_environment, verilator_version
 
@@ -49,7 +49,7 @@ def open_with_pyverilator(verilog: str, top: str = "top") -> Any:
     place = build_once("pyverilator", key, build)
     # A library's state is its process's: opened twice, the second model would abort. So each call
     # opens a copy, which may be unlinked as soon as it is loaded.
-    with tempfile.TemporaryDirectory(prefix="archsim-poke-") as folder:
+    with scratch_folder("archsim-poke") as folder:
         copy = shutil.copy(place / f"V{top}", folder)
         return library.PyVerilator(str(copy))
 

@@ -1,19 +1,14 @@
 """`archsim characterize`: measure a cell library, for prices of logic."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from archsim.cli.options import Force
-from archsim.cli.output import progress_bar
+from archsim.cli.output import progress_bar, say
 from archsim.errors import require
 from archsim.files import require_new, write_new
-from energy_models.errors import EnergyError
-from rtl.toolchain import ToolchainError
-
-FAILED = 2
 
 
 def characterize_library(
@@ -52,24 +47,20 @@ def characterize_library(
     require(output.suffix == ".toml", f"{output} must end in .toml")
     require(node_nm is None or node_nm > 0, f"--node-nm must be positive, not {node_nm}")
     require_new(output)
-    try:
-        library = read_library(liberty or DEFAULT_LIBRARY)
-        with progress_bar("mapping blocks") as bar:
-            measured = characterize(
-                library,
-                name=name or output.stem,
-                library_source=source or str(library.path),
-                node_nm=node_nm,
-                progress=lambda phase, done, total: bar.update(
-                    bar.task_ids[0], description=phase, completed=done, total=total
-                ),
-            )
-    except (EnergyError, ToolchainError) as error:
-        print(f"archsim: {' '.join(str(error).split())}", file=sys.stderr)
-        raise typer.Exit(FAILED) from error
+    library = read_library(liberty or DEFAULT_LIBRARY)
+    with progress_bar("mapping blocks") as bar:
+        measured = characterize(
+            library,
+            name=name or output.stem,
+            library_source=source or str(library.path),
+            node_nm=node_nm,
+            progress=lambda phase, done, total: bar.update(
+                bar.task_ids[0], description=phase, completed=done, total=total
+            ),
+        )
     write_new({output: measured.to_toml()})
     count = sum(len(points) for points in measured.points.values())
-    typer.echo(f"{output}: {count} blocks measured with {library.name}", err=True)
+    say(f"{output}: {count} blocks measured with {library.name}")
 
 
 def register(app: typer.Typer) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from archsim.cli.options import DesignName, Force, Settings
-from archsim.cli.output import progress_bar
+from archsim.cli.output import progress_bar, say
 from archsim.errors import require
 from archsim.files import require_new, write_new
 from archsim.machine.registry import load_design, with_settings
@@ -47,7 +47,7 @@ def emit_design(
         emitted = emit(chosen, top=top)
     write_new({output: emitted.verilog, manifest: emitted.manifest_json() + "\n"})
     lines = emitted.verilog.count("\n")
-    typer.echo(f"{output}: {lines:,} lines of Verilog; {manifest}: parameters and ports", err=True)
+    say(f"{output}: {lines:,} lines of Verilog; {manifest}: parameters and ports")
 
 
 def register(app: typer.Typer) -> None:

@@ -1,21 +1,19 @@
 """`archsim synth`: map a design to standard cells: area and clock."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from archsim.cli.options import AsJson, DesignName, Force, Settings
-from archsim.cli.output import output_console, progress_bar
+from archsim.cli.output import output_console, progress_bar, say
 from archsim.errors import require
 from archsim.files import new_folder, require_new
 from archsim.machine.registry import load_design, with_settings
-from energy_models.errors import EnergyError
 from rtl.synthesis.result import Synthesis, Target
-from rtl.toolchain import ToolchainError
 
-FAILED = 2
+FILES = ("synthesis.json", "netlist.v", "area.csv")
+"""In the folder that is asked for."""
 
 
 def synth(  # noqa: PLR0913
@@ -55,19 +53,15 @@ def synth(  # noqa: PLR0913
 
     require(depth >= 0, f"--depth must not be negative, not {depth}")
     if output is not None:
-        require_new(output, folder=True)
+        require_new(output, folder=True, names=FILES)
     chosen = with_settings(load_design(design), settings or [])
-    try:
-        with progress_bar("starting", quiet=as_json) as bar:
+    with progress_bar("starting", quiet=as_json) as bar:
 
-            def show(phase: str, done: int, total: int | None) -> None:
-                bar.update(bar.task_ids[0], description=phase, completed=done, total=total)
+        def show(phase: str, done: int, total: int | None) -> None:
+            bar.update(bar.task_ids[0], description=phase, completed=done, total=total)
 
-            places = {} if liberty is None else {"library": liberty}
-            outcome = synthesize(chosen, **places, target=target, use_cache=cache, progress=show)
-    except (EnergyError, ToolchainError) as error:
-        print(f"archsim: {' '.join(str(error).split())}", file=sys.stderr)
-        raise typer.Exit(FAILED) from error
+        places = {} if liberty is None else {"library": liberty}
+        outcome = synthesize(chosen, **places, target=target, use_cache=cache, progress=show)
     if output is not None:
         save(outcome.synthesis, outcome.netlist, output)
     if as_json:
@@ -79,10 +73,10 @@ def synth(  # noqa: PLR0913
 def save(synthesis: Synthesis, netlist: str, folder: Path) -> None:
     """Write the result, the netlist and the hierarchy as a table into a new folder."""
     with new_folder(folder) as work:
-        (work / "synthesis.json").write_text(synthesis.to_json() + "\n", encoding="utf-8")
-        (work / "netlist.v").write_text(netlist, encoding="utf-8")
-        (work / "area.csv").write_text(synthesis.to_csv(), encoding="utf-8")
-    typer.echo(f"{folder}: synthesis.json, netlist.v, area.csv", err=True)
+        texts = (synthesis.to_json() + "\n", netlist, synthesis.to_csv())
+        for name, text in zip(FILES, texts, strict=True):
+            (work / name).write_text(text, encoding="utf-8")
+    say(f"{folder}: {', '.join(FILES)}")
 
 
 def report(synthesis: Synthesis, depth: int) -> None:

@@ -2,21 +2,19 @@
 
 import json
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from archsim.cli.options import DesignName, Force, Settings
+from archsim.cli.output import shown
 from archsim.errors import InputError, require, require_seed, require_within
 from archsim.files import require_new, write_new
 from archsim.machine.registry import load_design, with_settings
 from rtl.cli.verdicts import Request, Simulator, verified
-from rtl.toolchain import ToolchainError
 
 DIFFERENT = 1
-NO_TOOL = 2
 
 WaveFormat = Literal["fst", "vcd"]
 
@@ -92,23 +90,19 @@ def verify(  # noqa: PLR0913
         require_new(coverage)
     command = ["archsim", "verify", design, *(f"--set={setting}" for setting in settings or [])]
     repeat = f"{shlex.join(command)} --simulator {simulator} --seed {seed}"
-    try:
-        request = Request(
-            design=chosen,
-            simulator=simulator,
-            seed=seed,
-            cases=cases,
-            only=only,
-            aim=aim,
-            smaller=_steps(smaller),
-            repeat=repeat,
-            waves=waves,
-            wave_format=wave_format,
-        )
-        summary, reached = verified(request, quiet=as_json)
-    except ToolchainError as error:
-        print(f"archsim: {error}", file=sys.stderr)
-        raise typer.Exit(NO_TOOL) from error
+    request = Request(
+        design=chosen,
+        simulator=simulator,
+        seed=seed,
+        cases=cases,
+        only=only,
+        aim=aim,
+        smaller=_steps(smaller),
+        repeat=repeat,
+        waves=waves,
+        wave_format=wave_format,
+    )
+    summary, reached = verified(request, quiet=as_json)
     if waves is not None:
         summary["waves"] = [str(waves / name) for name in (f"rtl.{wave_format}", "model.vcd")]
     if coverage is not None:
@@ -118,7 +112,7 @@ def verify(  # noqa: PLR0913
         print(json.dumps(summary, indent=2))
     else:
         if waves is not None:
-            print(f"waves: {', '.join(summary['waves'])}")
+            print(shown(f"waves: {', '.join(summary['waves'])}"))
         for difference in summary["differences"]:
             print(f"differs: {json.dumps(difference)}")
         if "smallest" in summary:

@@ -6,11 +6,10 @@ compared with the model like any other.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+from archsim.files import scratch_folder
 from rtl.benches.cocotb_bench import run_cocotb
 from rtl.conformance import Case, Verdict, bench_of, judge
 from rtl.emit import emit
@@ -37,8 +36,8 @@ def rtl_activity(case: Case) -> RtlActivity:
     Raises `ToolchainError` if Verilator or what it needs is missing.
     """
     expected = case.answer()
-    with tempfile.TemporaryDirectory(prefix="archsim-saif-") as folder:
-        path = Path(folder, "activity.saif")
+    with scratch_folder("archsim-saif") as folder:
+        path = folder / "activity.saif"
         bench = bench_of(case, expected)
         outcome = run_cocotb(emit(case.design, top="top").verilog, "top", bench, saif=path)
         found = read_saif(path).per_cycle(outcome.cycles)

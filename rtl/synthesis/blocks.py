@@ -9,14 +9,12 @@ from dataclasses import dataclass
 
 # The stubs leave rtlil out.
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
-from amaranth.back.verilog import (
-    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
-)
 from amaranth.hdl import Module, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.one_hot import chosen
+from rtl.to_verilog import rtlil_to_verilog
 
 __all__ = ["BLOCKS", "Block", "grid", "module_name", "verilog"]
 

@@ -7,13 +7,12 @@ energy is the toggles of every net times what a toggle costs (`rtl.synthesis.gat
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from archsim.files import scratch_folder
 from energy_models.component import KINDS
 from energy_models.errors import EnergyError
 from energy_models.measured import LOGIC_KINDS, Coefficients, Point
@@ -94,11 +93,11 @@ def _measured_blocks(
 ) -> dict[str, tuple[Point, ...]]:
     """The points of every size of the kinds' blocks."""
     blocks = [(kind, sizes) for kind in kinds for sizes in BLOCKS[kind].sizes]
-    with tempfile.TemporaryDirectory(prefix="archsim-characterize-") as folder:
+    with scratch_folder("archsim-characterize") as folder:
         mapped = map_to_cells(
             verilog(blocks),
             library,
-            Path(folder),
+            folder,
             split=False,
             progress=lambda done, total: progress("mapping blocks", done, total),
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +26,15 @@ __all__ = [
     "CellLibrary",
     "Pin",
     "Storage",
+    "library_text",
     "read_library",
 ]
 
 DEFAULT_LIBRARY = Path("/usr/share/qflow/tech/osu018/osu018_stdcells.lib")
 """The 180 nm library which Debian packages: `apt-get install qflow-tech-osu018`."""
+
+MOST_BYTES = 256 << 20
+"""Of a library's text, unpacked: public ones have below 60 MB."""
 
 _NODES_NM = {"osu018": 180.0, "osu035": 350.0, "osu050": 500.0, "sky130": 130.0}
 """Technology node by how a library's name begins; Liberty itself does not state it."""
@@ -133,10 +138,10 @@ def read_library(path: Path = DEFAULT_LIBRARY, *, slew_ns: float = 0.1) -> CellL
     from liberty.parser import parse_liberty
     from liberty.tokenized import ParserError
 
-    text = _text(path)
+    text = library_text(path)
     try:
         group = parse_liberty(text)
-    except (ParserError, ValueError, IndexError) as error:
+    except (ParserError, ValueError, IndexError, RecursionError) as error:
         reason = " ".join(str(error).split())[:120]
         raise EnergyError(f"{path} is not a Liberty library: {reason}") from None
     where = f"{path} is not a Liberty library"
@@ -160,7 +165,7 @@ def read_library(path: Path = DEFAULT_LIBRARY, *, slew_ns: float = 0.1) -> CellL
     )
 
 
-def _text(path: Path) -> str:
+def library_text(path: Path) -> str:
     """A Liberty file's text, unpacked. Raises `EnergyError` if it cannot be had."""
     hint = ""
     if str(path).startswith("/usr/share/qflow/tech/"):
@@ -169,9 +174,13 @@ def _text(path: Path) -> str:
     if not path.is_file():
         raise EnergyError(f"no Liberty library at {path}{hint}")
     try:
-        data = path.read_bytes()
-        return (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+            file.seek(0)
+            data = (gzip.GzipFile(fileobj=file) if packed else file).read(MOST_BYTES + 1)
+        require(len(data) <= MOST_BYTES, f"{path} must be at most {MOST_BYTES:,} bytes, unpacked")
+        return data.decode()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise EnergyError(f"{path} is not a Liberty library: {error}") from None
 
 

@@ -11,13 +11,13 @@ an SRAM model, `energy_models.sram`).
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from archsim.errors import InputError
+from archsim.files import scratch_folder
 from archsim.machine.design import Design
 from archsim.machine.registry import design_name
 from rtl.conformance import Case, Verdict, bench_of, judge
@@ -243,8 +243,7 @@ def _module_power(instance: Instance, toggles: Any, clock: int) -> ModulePower:
 
 def netlist_modules(netlist: str) -> Mapping[str, Any]:
     """Structural Verilog as the modules of Yosys' JSON."""
-    with tempfile.TemporaryDirectory(prefix="archsim-power-") as place:
-        folder = Path(place)
+    with scratch_folder("archsim-power") as folder:
         (folder / "netlist.v").write_text(netlist, encoding="utf-8")
         run_yosys(["read_verilog netlist.v", "write_json netlist.json"], folder)
         return json.loads((folder / "netlist.json").read_text(encoding="utf-8"))["modules"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from archsim.errors import InputError
+from archsim.files import scratch_folder
 from archsim.machine.design import Design
 from archsim.machine.registry import design_name, design_record
 from archsim.version import VERSION
@@ -68,9 +68,9 @@ def synthesize(
     work = _Work(design, verilog, cells, roles, progress)
     if use_cache:
         return _read(kept(work.key, work.write))
-    with tempfile.TemporaryDirectory(prefix="archsim-synth-") as folder:
-        work.write(Path(folder))
-        return _read(Path(folder))
+    with scratch_folder("archsim-synth") as folder:
+        work.write(folder)
+        return _read(folder)
 
 
 def _read(folder: Path) -> Outcome:
@@ -114,8 +114,8 @@ class _Work:
 
     def write(self, folder: Path) -> None:
         """Synthesise; write synthesis.json and netlist.v.gz into `folder`."""
-        with tempfile.TemporaryDirectory(prefix="archsim-synth-") as name:
-            synthesis, netlist = self._synthesize(Path(name))
+        with scratch_folder("archsim-synth") as name:
+            synthesis, netlist = self._synthesize(name)
         (folder / "synthesis.json").write_text(synthesis.to_json(), encoding="utf-8")
         (folder / "netlist.v.gz").write_bytes(gzip.compress(netlist.encode(), mtime=0))
 

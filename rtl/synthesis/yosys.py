@@ -7,7 +7,6 @@ multipliers as Booth trees, which are the smallest and the fastest to map.
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import Any
 
 from energy_models.errors import EnergyError
 from rtl.child_process import end_children
-from rtl.synthesis.liberty import CellLibrary
+from rtl.synthesis.liberty import CellLibrary, library_text
 from rtl.toolchain import run_yosys
 from workloads.threads import in_threads
 
@@ -86,7 +85,7 @@ def map_to_cells(
     yosys fails.
     """
     (folder / "design.v").write_text(verilog, encoding="utf-8")
-    (folder / "library.lib").write_bytes(_plain_text(library.path))
+    (folder / "library.lib").write_text(library_text(library.path), encoding="utf-8")
     names = ("whole", "split") if split else ("whole",)
     meter = _Meter(names, progress)
 
@@ -167,8 +166,3 @@ def _read(path: Path, library: CellLibrary) -> dict[str, Any]:
                     f"{cell['type']}, which its library {library.name} has no cell for"
                 )
     return netlist
-
-
-def _plain_text(path: Path) -> bytes:
-    data = path.read_bytes()
-    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data

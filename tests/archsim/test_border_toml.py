@@ -150,7 +150,9 @@ def test_the_command_raises_limits(archsim: Call, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("workloads.limits._limits", Limits(tiles=3))
     words = ("run", "edge-16", "alexnet", "--timing-only", "--json")
     said = refused(archsim(*words))
-    assert said.startswith("conv1: tiles must be at most 3, not ")
+    assert said.startswith(
+        "conv1: tiles, each of which is timed by itself, must be at most 3, not "
+    )
     assert "(--limit tiles=NUMBER before the command raises it)" in said
     assert archsim("--limit", "tiles=100000", *words).code == 0
     assert refused(archsim("--limit", "tile=5", *words)).startswith("no limit of --limit is named")

@@ -62,6 +62,15 @@ def test_a_folder_with_other_things_in_it_is_kept(archsim: Call, tmp_path: Path)
     assert [one.name for one in tmp_path.iterdir()] == ["mine"]
 
 
+def test_that_is_said_before_the_work_where_the_files_are_known(
+    archsim: Call, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    said = archsim("synth", "edge-16", "-o", "mine", "--liberty", "absent.lib", "--force")
+    assert said.err.startswith("archsim: mine holds thesis.tex")
+
+
 def test_a_file_is_no_folder(archsim: Call, tmp_path: Path) -> None:
     (tmp_path / "one").touch()
     (tmp_path / "two.html").mkdir()

@@ -64,6 +64,17 @@ def test_operands_are_asked_for() -> None:
         simulate(SCNN_ISCA17, NETWORK)
 
 
+def test_what_is_drawn_is_said_where_cycles_depend_on_it(archsim: Call) -> None:
+    words = ("alexnet", "--timing-only", "--density", "0.1")
+    out = good(archsim("run", "scnn", *words))
+    assert "operands of 8 layers are drawn, as none are given; cycles depend on them" in out
+    record = json.loads(good(archsim("run", "scnn", *words, "--json")))
+    drawn = [one for one in record["layers"] if one["ifmap_origin"] == "drawn"]
+    assert (record["timed_by_values"], len(drawn)) == (True, 8)
+    assert "depend on them" not in good(archsim("run", "edge-16", *words))
+    assert not json.loads(good(archsim("run", "edge-16", *words, "--json")))["timed_by_values"]
+
+
 def test_drawn_operands_fit_the_accumulators() -> None:
     """16-bit multipliers, but products of 16 bits would not fit 24: values have 8."""
     assert SCNN_ISCA17.intake.source_bits == 8

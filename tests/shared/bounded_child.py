@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -72,9 +73,20 @@ class BoundedChild:
     def __exit__(self, *_: object) -> None:
         self._child.communicate()
 
-    def archsim(self, *words: object, cwd: Path, **limits: int | None) -> Ended:
-        """`archsim WORDS` in a folder; limits: other ones than the context's."""
-        return self._ask({"words": [str(word) for word in words]}, cwd, limits)
+    def archsim(
+        self,
+        *words: object,
+        cwd: Path,
+        environment: Mapping[str, str] | None = None,
+        stdout: str | None = None,
+        **limits: int | None,
+    ) -> Ended:
+        """`archsim WORDS` in a folder; limits: other ones than the context's.
+
+        environment: variables that are set beside ours; stdout: a file that it goes to.
+        """
+        asked = {"environment": dict(environment or {}), "stdout": stdout}
+        return self._ask({"words": [str(word) for word in words], **asked}, cwd, limits)
 
     def python(self, code: str, *, cwd: Path, **limits: int | None) -> Ended:
         """Python code, whose bad input is told as the command line tells it."""
@@ -158,6 +170,9 @@ def _run(asked: dict[str, Any]) -> None:
     code = 1
     try:
         os.chdir(asked["cwd"])
+        os.environ.update(asked.get("environment", {}))
+        if asked.get("stdout"):
+            os.dup2(os.open(asked["stdout"], os.O_WRONLY), 1)
         _bound(asked)
         sys.argv = ["archsim", *asked.get("words", ())]
         if "code" in asked:

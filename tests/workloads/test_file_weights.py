@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from workloads.errors import WorkloadError
+from workloads.onnx_graph import Graph
 from workloads.onnx_import import import_onnx
 from workloads.onnx_operands import ModelOperands, Request
 from workloads.onnx_runtime import capture
@@ -457,3 +458,37 @@ def test_activations_need_an_input_or_a_seed() -> None:
     source = ModelOperands(model_of(SOURCES["initializer"]()), None, Request())
     with pytest.raises(WorkloadError, match="need an input, or must be drawn"):
         source(source.layers[0])
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_a_long_chain_of_constants_is_run_once(backwards, monkeypatch) -> None:
+    """Each of them is read; of what one run made, others begin with."""
+    from workloads import onnx_constants
+
+    count, ran = 60, 0
+    nodes = [
+        helper.make_node("Neg", [f"w{at - 1}" if at else "c"], [f"w{at}"]) for at in range(count)
+    ]
+    reads = [
+        helper.make_node("MatMul", [f"t{at}" if at else "x", f"w{at}"], [f"t{at + 1}"])
+        for at in range(count)
+    ]
+    value, kind = helper.make_tensor_value_info, TensorProto.FLOAT
+    start = np.arange(4, dtype=np.float32).reshape(2, 2)
+    graph = helper.make_graph(
+        [*nodes, *reads], "g", [value("x", kind, [1, 2])], [value(f"t{count}", kind, None)],
+        [numpy_helper.from_array(start, "c")],
+    )  # fmt: skip
+    inferred = onnx.shape_inference.infer_shapes(helper.make_model(graph))
+    constants = onnx_constants.Constants(inferred, Graph(inferred, "here"))
+    plain = onnx_constants.run_session
+
+    def counted(model, outputs, inputs):
+        nonlocal ran
+        ran += len(model.graph.node)
+        return plain(model, outputs, inputs)
+
+    monkeypatch.setattr(onnx_constants, "run_session", counted)
+    for at in reversed(range(count)) if backwards else range(count):
+        assert np.array_equal(constants.value(f"w{at}"), start * (-1) ** (at + 1))
+    assert ran == count

@@ -10,6 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from workloads.errors import WorkloadError
+from workloads.layers import VectorWork
+from workloads.onnx_import import import_onnx
 from workloads.pooling import MaxPool, max_pool
 
 pairs = st.tuples(st.integers(1, 4), st.integers(1, 4))
@@ -100,3 +102,40 @@ def test_a_window_larger_than_the_plane_is_refused() -> None:
     assert str(raised.value) == (
         "max pooling: the window must be at most the padded plane's 2 columns, not 3"
     )
+
+
+POOLS: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
+    ("MaxPool", (1, 3, 10), {"kernel_shape": [3], "strides": [2]}),
+    ("MaxPool", (2, 3, 10), {"kernel_shape": [3], "dilations": [2], "strides": [2]}),
+    ("MaxPool", (1, 3, 10), {"kernel_shape": [3], "strides": [2], "ceil_mode": 1}),
+    ("MaxPool", (1, 3, 10), {"kernel_shape": [3], "strides": [2], "auto_pad": "SAME_UPPER"}),
+    ("AveragePool", (1, 2, 9), {"kernel_shape": [4], "pads": [2, 1]}),
+    ("AveragePool", (2, 3, 6, 7, 8),
+     {"kernel_shape": [2, 3, 2], "strides": [2, 1, 2], "pads": [0, 1, 0, 0, 1, 0]}),
+    ("MaxPool", (1, 2, 5, 6, 7), {"kernel_shape": [1, 3, 3], "strides": [1, 2, 3]}),
+    ("GlobalAveragePool", (2, 3, 10), {}),
+    ("GlobalMaxPool", (1, 3, 4, 5, 6), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("operator", "shape", "attributes"), POOLS)
+def test_pools_of_a_file_along_one_and_three_axes(
+    operator: str, shape: tuple[int, ...], attributes: dict[str, Any]
+) -> None:
+    """An operation for each element of a window and output; the outputs are ONNX Runtime's."""
+    onnx = pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    value, kind = onnx.helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    node = onnx.helper.make_node(operator, ["x"], ["y"], name="p", **attributes)
+    graph = onnx.helper.make_graph([node], "g", [value("x", kind, shape)], [value("y", kind, None)])
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    (layer,) = import_onnx(model).layers
+    assert isinstance(layer, VectorWork)
+    session = runtime.InferenceSession(model.SerializeToString())
+    (found,) = session.run(None, {"x": np.ones(shape, np.float32)})
+    whole = int(np.prod(shape[2:]))
+    window = int(np.prod(attributes.get("kernel_shape", [whole])))
+    assert (layer.name, layer.operator) == ("p", operator)
+    assert (layer.input_elements, layer.output_elements) == (int(np.prod(shape)), found.size)
+    assert layer.operations == found.size * window

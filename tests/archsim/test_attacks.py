@@ -1,0 +1,99 @@
+"""The command line attacked (`attacks`): one line or an answer, within memory and time."""
+
+from __future__ import annotations
+
+import io
+import random
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from attacks import Attack, attacks, of_files, of_places, of_surroundings, of_values, prepare, start
+from bounded_child import BoundedChild
+from hostile_models import conv
+
+SEED = 20261126
+MEMORY_MIB, SECONDS = 1536, 20
+FEW = 25
+
+
+def good_files(child: BoundedChild, folder: Path) -> dict[str, bytes]:
+    """By suffix."""
+
+    def shown(*words: str) -> bytes:
+        ended = child.archsim(*words, cwd=folder)
+        assert ended.code == 0, ended
+        return ended.out.encode()
+
+    npy, npz = io.BytesIO(), io.BytesIO()
+    np.save(npy, np.ones((4, 8, 8), np.int8))
+    np.savez_compressed(npz, x=np.ones((1, 4, 8, 8), np.float32))
+    return {
+        "toml": shown("show", "edge-16"),
+        "json": shown("run", "edge-16", "alexnet", "--timing-only", "--json"),
+        "onnx": conv().SerializeToString(),
+        "npy": npy.getvalue(),
+        "npz": npz.getvalue(),
+        "lib": b"library (x) { cell (a) { area : 1; pin (y) { direction : output; } } }",
+        "tflite": b"\x1c\0\0\0TFL3" + bytes(200),
+    }
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir())
+
+
+def bad_ends(todo: Mapping[str, Attack], folder: Path) -> dict[str, str]:
+    """Attacks that end otherwise than in an answer or in a line, or leave something, and how."""
+    found: dict[str, str] = {}
+    with BoundedChild(memory_mib=MEMORY_MIB, seconds=SECONDS) as child:
+        good = good_files(child, folder)
+        prepare(folder / "files", good)
+        there = names(folder / "files")
+        for name, attack in todo.items():
+            here = folder / "here"
+            start(here, good)
+            before = names(here)
+            ended = child.archsim(
+                *attack.words, cwd=here, environment=attack.environment, stdout=attack.stdout
+            )
+            after = names(here)
+            if ended.fault:
+                found[name] = f"{ended.fault}: {ended.err[-300:]}"
+            elif ended.code == 2 and before != after:
+                found[name] = f"leaves {set(after).symmetric_difference(before)}"
+            elif any(one.startswith(".archsim") for one in after):
+                found[name] = f"leaves {after}"
+            shutil.rmtree(here)
+        assert names(folder) == ["files"]
+        assert names(folder / "files") == there
+    return found
+
+
+def sample(parts: Iterator[tuple[str, Attack]]) -> dict[str, Attack]:
+    return dict(random.Random(SEED).sample(list(parts), FEW))
+
+
+PARTS = {
+    "values": lambda: of_values(3),
+    "files": of_files,
+    "places": of_places,
+    "surroundings": of_surroundings,
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_some_attacks(part: str, tmp_path: Path) -> None:
+    assert bad_ends(sample(PARTS[part]()), tmp_path) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
+def test_all_attacks(part: str, tmp_path: Path) -> None:
+    assert bad_ends(dict(PARTS[part]()), tmp_path) == {}
+
+
+def test_there_are_hundreds() -> None:
+    assert len(attacks(3)) > 1500
