@@ -178,7 +178,7 @@ def _large(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
     planes = [
         Conv2d(
             name="plane",
-            channels=_channels(design, design.ifmap_lanes),
+            channels=_channels(design, design.data_ports[0].lanes),
             filters=1,
             ifmap_height=height,
             ifmap_width=width,
