@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.codecs.boveda import BovedaFormat, Footprint, footprint
-from archsim.codecs.reference_codecs import CODECS
+from archsim.codecs.known import codecs
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
 from workloads.operands import Operands, synthetic
 from workloads.threads import in_threads
@@ -139,14 +139,15 @@ def measure(tensor: StoredTensor, form: BovedaFormat) -> TensorBits:
     """
     values, axes = tensor.values, tensor.aligned_axes
     own = footprint(values, replace(form, signed=tensor.signed), aligned_axes=axes)
-    names = [name for name in CODECS if name != "boveda"]
+    known = codecs()
+    names = [name for name in known if name != "boveda"]
 
     def count(name: str) -> int:
         given = values, form.container_bits, tensor.signed, axes, form.group
-        return CODECS[name].bits(*given)
+        return known[name].bits(*given)
 
     bits = dict(zip(names, in_threads(count, names), strict=True))
-    counted = {name: own.total_bits if name == "boveda" else bits[name] for name in CODECS}
+    counted = {name: own.total_bits if name == "boveda" else bits[name] for name in known}
     return TensorBits(
         layer=tensor.layer,
         kind=tensor.kind,
@@ -183,7 +184,7 @@ def total(tensors: Sequence[TensorBits]) -> Total:
     own = tensors[0].boveda
     for tensor in tensors[1:]:
         own += tensor.boveda
-    bits = {name: sum(tensor.bits[name] for tensor in tensors) for name in CODECS}
+    bits = {name: sum(tensor.bits[name] for tensor in tensors) for name in tensors[0].bits}
     return Total(values=own.values, bits=bits, boveda=own)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archsim.errors import InputError
+from archsim.price_sources import use_installed
 from archsim.result import LayerResult, NetworkResult
 from energy_models.errors import EnergyError
 from energy_models.pricing import FloatArray, Price, PriceList, price
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from archsim.machine.design import Design
+
+use_installed()
 
 DEFAULT_TECHNOLOGY = "45nm"
 

@@ -1,7 +1,19 @@
 """What installed packages add: entry points, found alike for ours and for other people's.
 
-A broken one (it cannot be imported, is not what its group wants, or takes a name that is taken) is
-left out with a warning that names the package and the entry.  It never stops what does not need it.
+A broken one (it cannot be imported, is not what its group wants, takes a name that is taken, or its
+package requires another version of archsim) is left out with a warning that names the package and
+the entry.  It never stops what does not need it.
+
+| group | an entry is called | and names |
+|---|---|---|
+| `archsim.designs` | as the design | a design (`archsim.machine.design.Design`) |
+| `archsim.rtl` | as the kind of design | its component (`rtl.registry`) |
+| `archsim.memories` | `<access>.<kind>` | a kind of memory (`archsim.memory.kinds`) |
+| `archsim.memory_rtl` | likewise | its hardware (`rtl.core.memory`) |
+| `archsim.codecs` | as the codec | a `Codec` (`archsim.codecs.known`) |
+| `archsim.price_sources` | as the source's prefix | what opens it (`archsim.price_sources`) |
+| `archsim.importers` | as the files end, without the dot | what reads one (`archsim.importers`) |
+| `archsim.commands` | as the verb | what adds it to the command line (`archsim.cli.verbs`) |
 """
 
 from __future__ import annotations
@@ -9,10 +21,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from typing import Any
 
 from archsim.errors import InputError
+from archsim.version import VERSION
 
 OURS = "archsim"
 """The package whose entries come first where a name is given twice."""
@@ -38,6 +51,14 @@ def _named(found: Iterable[EntryPoint]) -> dict[str, EntryPoint]:
     return kept
 
 
+def others(group: str, ours: Iterable[str]) -> dict[str, EntryPoint]:
+    """The entries of a group of which we have some that are no entries; `ours`: their names."""
+    found = dict(plugins(group))
+    for name in set(ours) & set(found):
+        leave_out(found.pop(name), f"the name is taken by package {OURS}")
+    return found
+
+
 def package_of(entry: EntryPoint) -> str:
     """The name of the package that has the entry."""
     return entry.dist.name if entry.dist is not None else entry.module.partition(".")[0]
@@ -50,6 +71,17 @@ def leave_out(entry: EntryPoint, why: str) -> None:
 
 Check = Callable[[Any], str]
 """Says of what an entry names why it does not belong in its group; nothing if it does."""
+
+
+def lacking(found: object, answers: Iterable[str]) -> str:
+    """Why something does not belong: it has not all these attributes."""
+    missing = sorted(name for name in answers if not hasattr(found, name))
+    return f"it lacks {', '.join(missing)}" if missing else ""
+
+
+def no_call(found: object) -> str:
+    """Why something does not belong: it cannot be called."""
+    return "" if callable(found) else f"it must be callable, not {type(found).__name__}"
 
 
 def loaded(entry: EntryPoint, check: Check = lambda _: "") -> Any:
@@ -66,6 +98,8 @@ def needed(entry: EntryPoint, check: Check = lambda _: "") -> Any:
 
     What an entry of our own raises is raised as it is: then archsim is broken, not a plug-in.
     """
+    if unfit := _made_for_others(entry.dist):
+        raise InputError(_line(entry, unfit))
     try:
         found = entry.load()
         why = check(found)
@@ -78,6 +112,25 @@ def needed(entry: EntryPoint, check: Check = lambda _: "") -> Any:
     return found
 
 
+def _made_for_others(package: Distribution | None) -> str:
+    """Why a package is not for this version of archsim; "" where it is, or says nothing."""
+    if package is None or package.name == OURS:
+        return ""
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
+    for text in package.requires or ():
+        try:
+            wanted = Requirement(text)
+        except InvalidRequirement:
+            continue
+        ours = canonicalize_name(wanted.name) == OURS
+        applies = wanted.marker is None or wanted.marker.evaluate({"extra": ""})
+        if ours and applies and not wanted.specifier.contains(VERSION, prereleases=True):
+            return f"its package requires {OURS} {wanted.specifier}, and this is {VERSION}"
+    return ""
+
+
 def _said(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
@@ -86,4 +139,14 @@ def _line(entry: EntryPoint, why: str) -> str:
     return f"{entry.name} ({entry.group}) of package {package_of(entry)} cannot be used: {why}"
 
 
-__all__ = ["PluginWarning", "leave_out", "loaded", "needed", "package_of", "plugins"]
+__all__ = [
+    "PluginWarning",
+    "lacking",
+    "leave_out",
+    "loaded",
+    "needed",
+    "no_call",
+    "others",
+    "package_of",
+    "plugins",
+]

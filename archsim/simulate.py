@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from archsim.errors import InputError, enough_memory, require, require_within
-from archsim.layer.problem import Tiling
+from archsim.importers import any_network
 from archsim.machine.design import Design
 from archsim.machine.model import MachineModel
 from archsim.machine.registry import design_name, design_record, load_design
@@ -17,7 +17,6 @@ from archsim.numbers import IntArray
 from archsim.result import LayerResult, NetworkResult
 from archsim.version import VERSION
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
-from workloads.named import network_named
 
 Progress = Callable[[int, int, str], None]
 """Called with layers done, layers in all, and the name of the layer just done."""
@@ -26,15 +25,14 @@ Source = Callable[["Conv2d | MatMul"], Any]
 """Gives the operands of a layer: `workloads.operands.Operands`, or the design's own."""
 
 
-def simulate(  # noqa: PLR0913
+def simulate(
     design: Design | str,
     network: Network | str,
     *,
     operands: Source | Mapping[str, Any] | None = None,
-    tilings: Mapping[str, Tiling] | None = None,
-    chain: bool = False,
     seed: int | None = None,
     progress: Progress | None = None,
+    **options: Any,
 ) -> NetworkResult:
     """Simulate every layer.
 
@@ -43,10 +41,10 @@ def simulate(  # noqa: PLR0913
     operands: None for timing only; else a mapping or function from a layer to its `Operands`
     (`workloads.operands`), or to what the design's numerics makes of them, and every
     `LayerResult.ofmap` holds the layer's output, [N, K, P, Q] or [b, M, N].
-    tilings: by layer name, where the automatic one is not wanted; of cores that are walked by
-    tiles.
-    chain: of a sparse machine, ofmaps stay for the next layer where they can, and are pooled in
-    the PEs where the network says so (`archsim.machines.scnn.simulation`).
+    options: what the design's kind declares (`archsim.machine.option`, `archsim show` prints them).
+    Of cores that are walked by tiles `tilings`, by layer name, where the automatic one is not
+    wanted; of a sparse machine `chain`: ofmaps stay for the next layer where they can, and are
+    pooled in the PEs where the network says so (`archsim.machines.scnn.simulation`).
     Raises `InputError` for what the machine cannot do (`archsim.machine.model`): a layer that fits
     in no tiling, an option that it does not have; for operands that are not of the layer's shapes
     or do not fit the design's widths, and for unknown names; `WorkloadError` for an unknown
@@ -61,7 +59,7 @@ def simulate(  # noqa: PLR0913
     def values(layer: Conv2d | MatMul) -> Any:
         return None if operands is None else operands_of(operands, layer)
 
-    run = model.run(network, values, model.taken({"tilings": tilings, "chain": chain}))
+    run = model.run(network, values, model.taken(options))
     for layer in network.layers:
         if isinstance(layer, VectorWork):
             results.append(_vector(design, layer, inside=layer.name in run.inside))
@@ -96,7 +94,7 @@ def _networked(network: Network | str) -> Network:
     given: Any = network
     if not isinstance(given, (Network, str)):
         raise InputError(f"a network, or the name of one, is wanted, not {given!r}")
-    return network_named(given) if isinstance(given, str) else given
+    return any_network(given) if isinstance(given, str) else given
 
 
 def _vector(design: Design, layer: VectorWork, *, inside: bool) -> LayerResult:

@@ -121,4 +121,5 @@ class Waves:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        if kind is None:  # a wave that was broken off in the middle of a layer has no end
+            self.close()

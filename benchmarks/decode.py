@@ -9,10 +9,9 @@ port, whichever is slower.
 
 from __future__ import annotations
 
-from archsim.tiled.core_design import CoreDesign
-from archsim.machine.registry import load_design, with_settings
-
 from archsim import simulate
+from archsim.machine.registry import load_design, with_settings
+from archsim.tiled.design import CoreDesign
 from workloads.layers import Network
 from workloads.named import network_named
 

@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Protocol
 
 from energy_models.errors import EnergyError, nearest
 from energy_models.estimator import Estimator
 
 ABSENT = "none:"
 
-PREFIXES = ("table", "synthesis", "cacti", "dram")
+PREFIXES = {
+    "table": "a published table",
+    "synthesis": "coefficients measured by synthesis",
+    "cacti": "SRAMs of CACTI, interpolated",
+    "dram": "energy of a bit at an off-chip interface",
+}
+"""What a source may begin with, and what it is then."""
+
+
+class Others(Protocol):
+    """Sources of other packages."""
+
+    @property
+    def prefixes(self) -> tuple[str, ...]:
+        """By which technologies name them; none of `PREFIXES`."""
+        ...
+
+    def open(self, prefix: str, name: str, folder: Path) -> Estimator:
+        """The estimator of "prefix:name" in a technology of that folder.  Raises `EnergyError`."""
+        ...
+
+
+_others: list[Others] = []
+
+
+def take_others(others: Others) -> None:
+    """Let technologies name the sources of other packages too, from now on."""
+    _others[:] = [others]
+
+
+def _prefixes() -> Iterator[str]:
+    yield from PREFIXES
+    for others in _others:
+        yield from others.prefixes
 
 
 def open_source(spec: str, folder: Path) -> Estimator:
@@ -20,11 +55,14 @@ def open_source(spec: str, folder: Path) -> Estimator:
     Raises `EnergyError` for an unknown prefix, name or file.
     """
     prefix, colon, name = spec.partition(":")
-    if not colon or prefix not in PREFIXES:
+    known = list(_prefixes())
+    if not colon or prefix not in known:
         raise EnergyError(
-            f"no source {spec!r}: it must begin with {', '.join(f'{one}:' for one in PREFIXES)} "
-            f"or {ABSENT}; {nearest(prefix, PREFIXES)}"
+            f"no source {spec!r}: it must begin with {', '.join(f'{one}:' for one in known)} "
+            f"or {ABSENT}; {nearest(prefix, known)}"
         )
+    if prefix not in PREFIXES:
+        return _others[0].open(prefix, name, folder)
     if name.endswith(".toml"):
         return _open(prefix, folder / name)
     return _shipped(prefix, name)

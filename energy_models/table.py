@@ -96,10 +96,14 @@ def load_table(name_or_path: str | Path) -> Table:
             raise EnergyError(f"no table {name_or_path!r}; {nearest(name_or_path, known)}")
         name_or_path = FOLDER / f"{name_or_path}.toml"
     path = Path(name_or_path)
-    return _read_table(load_toml(path, EnergyError), str(path))
+    return read_table(load_toml(path, EnergyError), str(path))
 
 
-def _read_table(record: Mapping[str, object], place: str) -> Table:
+def read_table(record: Mapping[str, object], place: str) -> Table:
+    """A table from plain data, as a file has it; `place` says in messages what it is of.
+
+    Raises `EnergyError`.
+    """
     for name in record:
         require_known(name, FIELDS, f"{place}: no field {name!r}")
     for name in REQUIRED_FIELDS:

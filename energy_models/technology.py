@@ -10,6 +10,8 @@ action of one ("register.clock"), or "default", to a source:
 "dram:INTERFACE"  energy per bit of an off-chip interface
 "none: REASON"    nobody has said: it is left out, and the reason is shown
 
+Installed packages may add others (`archsim.price_sources`).
+
 A source of another node or voltage is scaled (`energy_models.scaling`), and says so.
 
 A memory ("sram") is priced by its source, or as registers (`energy_models.register_file`) by the

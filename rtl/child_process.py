@@ -10,10 +10,12 @@ from typing import IO
 
 from archsim.interrupts import held
 
-__all__ = ["child"]
+__all__ = ["child", "end_children"]
 
 GRACE_SECONDS = 2.0
 """To remove temporary files in, as compilers do."""
+
+_running: set[subprocess.Popen[str]] = set()
 
 
 @contextmanager
@@ -43,6 +45,7 @@ def child(
                 errors="replace",
                 process_group=0,
             )
+            _running.add(process)
         yield process
     except BaseException:
         if process is not None:
@@ -53,6 +56,13 @@ def child(
             if process.stdout is not None:
                 process.stdout.close()
             process.wait()
+            _running.discard(process)
+
+
+def end_children() -> None:
+    """End what runs, for the threads that wait for it: no signal is heard there."""
+    for process in list(_running):
+        _end(process)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

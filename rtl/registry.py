@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 
 from archsim.errors import InputError, require_within
 from archsim.machine.design import Design
-from archsim.plugins import needed, plugins
+from archsim.plugins import needed, no_call, plugins
 from rtl.verification import Verification
 
 
@@ -18,7 +18,7 @@ def _kind(design: Design) -> Any:
     cores = plugins("archsim.rtl")
     if design.kind not in cores:
         raise InputError(f"no RTL for designs of kind {design.kind!r}; known: {', '.join(cores)}")
-    return needed(cores[design.kind])
+    return needed(cores[design.kind], no_call)
 
 
 def core_of(design: Design) -> wiring.Component:

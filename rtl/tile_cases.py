@@ -9,8 +9,9 @@ from archsim.errors import InputError
 from archsim.layer.intake import Drawing
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import AnyIntArray, ceil_div
-from archsim.tiled import machine_vector as mc
-from archsim.tiled.design import CoreDesign
+from archsim.tiled.commands import columns_of
+from archsim.tiled.design import OPERANDS, CoreDesign
+from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.timing import plan_tiling
 from archsim.tiled.trace import PORTS
 from archsim.tiled.walk import walk_layer
@@ -110,7 +111,7 @@ def random_tiling(
             return plan_tiling(design, layer, None, taken)
         except InputError:
             return None
-    together = int(design.machine[mc.OUTPUT_VECTOR])
+    together = machine_record(design.machine).output_vector
     for attempt in range(ATTEMPTS):
         if problem.groups > 1 and draw.chance(0.6):
             tiling = _blocks(draw, problem)
@@ -166,15 +167,12 @@ def random_services(draw: Draw, counts: dict[str, int], columns: int) -> tuple[S
 
 def port_counts(design: CoreDesign, problem: Problem, tiling: Tiling) -> dict[str, int]:
     """Words that cross each port."""
-    from archsim.tiled import commands as cmd
-
-    tiles = walk_layer(problem, tiling, design.machine)
+    tiles = columns_of(walk_layer(problem, tiling, design.machine))
+    loaded = zip(OPERANDS, tiles.words, tiles.loads, strict=True)
     return {
         "command": 1,
-        "ifmap": int((tiles[:, cmd.IFMAP_WORDS] * tiles[:, cmd.LOAD_IFMAP]).sum()),
-        "weight": int((tiles[:, cmd.WEIGHT_WORDS] * tiles[:, cmd.LOAD_WEIGHT]).sum()),
-        "bias": int(tiles[:, cmd.BIAS_WORDS].sum()),
-        "ofmap": int(tiles[:, cmd.OUTPUT_WORDS].sum()),
+        **{name: int((words * loads).sum()) for name, words, loads in loaded},
+        "ofmap": int(tiles.output_words.sum()),
     }
 
 
@@ -218,7 +216,7 @@ def random_tile_case(seed: int, number: int, design: CoreDesign, longest_words: 
             layer=layer,
             tiling=tiling,
             operands=operands,
-            services=random_services(draw, counts, int(design.machine[mc.COLUMNS])),
+            services=random_services(draw, counts, machine_record(design.machine).columns),
             label=f"seed {seed} case {number}",
         )
     raise InputError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from workloads.errors import WorkloadError
@@ -27,6 +27,9 @@ LINEAR_ALGEBRA = (
     "OMP_NUM_THREADS",
 )
 """What libraries of linear algebra read when NumPy is imported."""
+
+AGAIN_SECONDS = 0.2
+"""A job that had not begun what is to be stopped has by then."""
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -71,18 +74,32 @@ def set_threads(count: int | None = None) -> None:
 
 
 def in_threads(
-    work: Callable[[Given], Made], given: Iterable[Given], most: int = MOST
+    work: Callable[[Given], Made],
+    given: Iterable[Given],
+    most: int = MOST,
+    *,
+    stop: Callable[[], object] = lambda: None,
 ) -> list[Made]:
     """`work` of each, in order; by as many threads as the process may take, and at most `most`.
 
-    For work that lets other threads run: kernels, NumPy's larger operations, processes.
+    For work that lets other threads run: kernels, NumPy's larger operations, processes.  If one
+    fails, or this call is interrupted, the others that run are waited for, and those that do not
+    yet never do.  stop: makes those that run end, called until they have.
     """
     jobs = list(given)
     workers = min(threads(), most, len(jobs))
     if workers <= 1:
         return [work(one) for one in jobs]
     with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(work, jobs))
+        begun = [pool.submit(work, one) for one in jobs]
+        try:
+            return [one.result() for one in begun]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            while left := [one for one in begun if not one.done()]:
+                stop()
+                wait(left, AGAIN_SECONDS)
+            raise
 
 
 def _checked(text: str, what: str) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from archsim.array_files import load_npz
 from archsim.errors import InputError, nearest, require, require_seed
+from archsim.importers import file_endings, is_network_file, read_file
 from archsim.layer.intake import Drawing, Intake
 from archsim.simulate import Source
 from workloads.layers import Conv2d, MatMul, Network
@@ -19,7 +20,6 @@ from workloads.operands import Operands
 from workloads.packaged import packaged, packaged_names
 from workloads.requests import requested
 from workloads.sparse import prune_convolutions
-from workloads.tflite_model import read_tflite
 
 if TYPE_CHECKING:
     import onnx
@@ -168,20 +168,29 @@ def load_workload(name: str, options: WorkloadOptions) -> Workload:
         dims, skip = options.dim_values, options.skip_unsupported
         network = import_onnx(model, name=name, dims=dims, skip_unsupported=skip)
         return Workload(network=network, model=model, feeds=entry.input, options=options)
+    return _of_file(name, options)
+
+
+def _of_file(name: str, options: WorkloadOptions) -> Workload:
+    """The network of a file in any format that is known."""
+    from workloads.onnx_import import import_onnx
+
     base, settings = requested(name)
     path = Path(name)
-    if Path(base).suffix not in (".onnx", ".tflite") and not path.exists():
-        raise InputError(
-            f"no workload {base!r}; {nearest(base, network_names())} (or give an ONNX or TFLite "
-            "file, or a language model's config.json)"
-        )
+    if not is_network_file(base) and not path.exists():
+        files = f"(or give a file: {', '.join(file_endings())})"
+        raise InputError(f"no workload {base!r}; {nearest(base, network_names())} {files}")
     require(
         not settings or path.exists(),
         f"{base}: only built-in networks and language models take {', '.join(settings)}; files "
         "take --dim",
     )
     _refuse_batch(name, options)
-    model = read_tflite(path, name=path.stem) if path.suffix == ".tflite" else path
+    model = read_file(path)
+    if isinstance(model, Network):
+        require(not options.dims, f"--dim is for ONNX files; {name} has all its sizes")
+        require(options.input_file is None, f"--input is for ONNX files; {name} has shapes only")
+        return Workload(network=model, options=options)
     feeds = _file_feeds(options.input_file) if options.input_file else None
     dims = options.dim_values
     if feeds is not None:

@@ -27,18 +27,24 @@ from archsim.cli.options import (
 )
 from archsim.cli.output import output_console, progress_bar
 from archsim.codecs.boveda import BovedaFormat
-from archsim.codecs.reference_codecs import CODECS
+from archsim.codecs.known import codecs
 from archsim.compression import TensorBits, Total, measure, totals
 from archsim.errors import require
 
 STORES = "what it stores"
 
-LAYER_COLUMNS = ("shape", "values", *CODECS)
-LAYER_RANKS = ("boveda", "values", "raw", "shape", *(name for name in CODECS if name != "boveda"))
-"""The same, and from the most to the least wanted."""
-
 TAIL_SHARE = 0.1
 """Of Boveda's bits; above it the output says where tails are."""
+
+
+def layer_columns() -> tuple[str, ...]:
+    """Headings of a line for each tensor."""
+    return ("shape", "values", *codecs())
+
+
+def layer_ranks() -> list[str]:
+    """The same, from the most to the least wanted."""
+    return list(dict.fromkeys(("boveda", "values", "raw", *layer_columns())))
 
 
 def codec_columns(found: dict[str, Total]) -> list[str]:
@@ -66,7 +72,7 @@ def codec_table(title: str, found: dict[str, Total], columns: Sequence[str]) -> 
     shown = [name for name in codec_columns(found) if name in columns]
     for name in shown:
         table.add_column(name, justify="left" if name == STORES else "right", no_wrap=True)
-    for name, codec in CODECS.items():
+    for name, codec in codecs().items():
         cells = {STORES: f"{codec.title} ({codec.source})" if codec.source else codec.title}
         for kind, one in found.items():
             cells[f"{kind}\nbits/value"] = f"{one.bits_per_value(name):.3f}"
@@ -81,7 +87,7 @@ def layer_table(tensors: Sequence[TensorBits], columns: Sequence[str], console: 
     table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
     names_column(table, "layer", console)
     table.add_column("tensor", no_wrap=True)
-    shown = [name for name in LAYER_COLUMNS if name in columns]
+    shown = [name for name in layer_columns() if name in columns]
     for name in shown:
         table.add_column(name, justify="left" if name == "shape" else "right", no_wrap=True)
     for one in tensors:
@@ -123,10 +129,9 @@ def _print(
     console: Console = output_console(wide=wide)
     found = totals(tensors)
     if layers:
-        ranked = list(dict.fromkeys(LAYER_RANKS))
-        kept = fitting(lambda some: layer_table(tensors, some, console), ranked, console)
+        kept = fitting(lambda some: layer_table(tensors, some, console), layer_ranks(), console)
         console.print(layer_table(tensors, kept, console), markup=False)
-        for line in left_out(LAYER_COLUMNS, kept, "a pipe and --json"):
+        for line in left_out(layer_columns(), kept, "a pipe and --json"):
             console.print(line, markup=False)
     extras = ", codes of no width" if form.zero_width else ""
     title = (
@@ -243,7 +248,7 @@ def _record(source: Source, form: BovedaFormat, tensors: list[TensorBits]) -> di
         "zero_width": form.zero_width,
         "tensors_are": source.says,
         "codecs": {
-            name: {"title": codec.title, "source": codec.source} for name, codec in CODECS.items()
+            name: {"title": codec.title, "source": codec.source} for name, codec in codecs().items()
         },
         "totals": {kind: one.record() for kind, one in totals(tensors).items()},
         "tensors": [one.record() for one in tensors],

@@ -1,16 +1,21 @@
-"""`archsim list`: list designs, workloads, technologies."""
+"""`archsim list`: list designs, workloads, technologies, and what else packages add."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint
+from inspect import cleandoc
 from typing import Annotated, Any, Literal
 
 import typer
 
 from archsim.cli.options import Wide
+from archsim.plugins import OURS, loaded, no_call, package_of
 
 HEADINGS = {
     "name": "name",
+    "access": "for",
     "kind": "kind",
     "array": "array",
     "clock_mhz": "MHz",
@@ -22,6 +27,7 @@ HEADINGS = {
     "unit": "unit",
     "title": "title",
     "source": "source",
+    "package": "package",
 }
 SENTENCES = ("array", "title", "source")
 """They go on in the next line; all others stand in one."""
@@ -80,20 +86,94 @@ def _technologies() -> list[dict[str, Any]]:
     return [technology.record() for technology in shipped_technologies()]
 
 
+def _memories() -> list[dict[str, Any]]:
+    from archsim.memory.kinds import kinds, package_of_kind
+    from archsim.memory.seam import PROTOCOLS
+
+    return [
+        {
+            "name": name,
+            "access": access,
+            "title": first_line(kind),
+            "package": package_of_kind(access, name),
+        }
+        for access in sorted(PROTOCOLS)
+        for name, kind in kinds(access).items()
+    ]
+
+
+def _codecs() -> list[dict[str, Any]]:
+    from archsim.codecs.known import codecs, package_of_codec
+
+    return [
+        {
+            "name": name,
+            "title": codec.title,
+            "source": codec.source,
+            "package": package_of_codec(name),
+        }
+        for name, codec in codecs().items()
+    ]
+
+
+def _sources() -> list[dict[str, Any]]:
+    from archsim.price_sources import price_sources
+    from energy_models.sources import PREFIXES
+
+    ours = [{"name": name, "title": says, "package": OURS} for name, says in PREFIXES.items()]
+    return [*ours, *_of_packages(price_sources())]
+
+
+def _importers() -> list[dict[str, Any]]:
+    from archsim import importers
+
+    ours = [{"name": name, "title": says, "package": OURS} for name, says in importers.OURS.items()]
+    return [*ours, *_of_packages(importers.importers())]
+
+
+def _of_packages(entries: Mapping[str, EntryPoint]) -> list[dict[str, Any]]:
+    """What other packages add, as far as it is not broken."""
+    return [
+        {"name": name, "title": first_line(found), "package": package_of(entry)}
+        for name, entry in entries.items()
+        if (found := loaded(entry, no_call)) is not None
+    ]
+
+
+def first_line(thing: Any) -> str:
+    """Of what it says of itself."""
+    return cleandoc(thing.__doc__ or "").partition("\n")[0].rstrip(".")
+
+
+LISTS = {
+    "designs": _designs,
+    "workloads": _workloads,
+    "technologies": _technologies,
+    "memories": _memories,
+    "codecs": _codecs,
+    "sources": _sources,
+    "importers": _importers,
+}
+
+
 def list_things(
     what: Annotated[
-        Literal["designs", "workloads", "technologies"] | None,
-        typer.Argument(
-            metavar="[designs|workloads|technologies]", help="What to list; without it, all."
-        ),
+        Literal[
+            "designs", "workloads", "technologies", "memories", "codecs", "sources", "importers"
+        ]
+        | None,
+        typer.Argument(metavar=f"[{'|'.join(LISTS)}]", help="What to list; without it, all."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     wide: Wide = False,
 ) -> None:
-    """List the registered designs, the workloads that `run` knows, or what actions may cost."""
-    listed = {"designs": _designs, "workloads": _workloads, "technologies": _technologies}
-    chosen = [what] if what else list(listed)
-    found = {name: listed[name]() for name in chosen}
+    """List the registered designs, the workloads that `run` knows, or what actions may cost.
+
+    Also kinds of memory, codecs, sources of prices and formats of network files, those that
+    installed packages add among them.
+    """
+    chosen = [what] if what else list(LISTS)
+    found = {name: LISTS[name]() for name in chosen}
     if as_json:
         print(json.dumps(found[what] if what else found, indent=2))
         return

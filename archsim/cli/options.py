@@ -16,7 +16,8 @@ DesignName = Annotated[
 WorkloadName = Annotated[
     str,
     typer.Argument(
-        metavar="WORKLOAD", help="A built-in network, a packaged one, or an ONNX or TFLite file."
+        metavar="WORKLOAD",
+        help="A built-in network, a packaged one, or a file (`archsim list importers`).",
     ),
 ]
 
@@ -78,15 +79,6 @@ SkipUnsupported = Annotated[
     bool,
     typer.Option(
         "--skip-unsupported", help="Record unsupported operators instead of refusing them."
-    ),
-]
-
-TilingFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE.toml",
-        help="Tilings of some layers: [conv1] pixel_rows, pixel_columns, filters, channels, and "
-        "order, images and groups (side by side) where they are not pixels_outer, 1 and 1.",
     ),
 ]
 

@@ -40,7 +40,8 @@ class _Rate(ProgressColumn):
 
 def phase(bar: Progress, what: str) -> None:
     """Another part of the work begins, of a length that is not known yet."""
-    bar.reset(bar.task_ids[0], description=what, total=None)
+    bar.reset(bar.task_ids[0], description=what)
+    bar.tasks[0].total = None  # to rich's own methods None says: as it was
 
 
 @contextmanager

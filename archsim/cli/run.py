@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from archsim.cli.choose import WorkloadOptions, load_workload
 from archsim.cli.costs import Costs
 from archsim.cli.layers import print_result
+from archsim.cli.machine_options import TakesMachineOptions, machine_options
 from archsim.cli.options import (
     AsJson,
     Batch,
@@ -28,48 +28,21 @@ from archsim.cli.options import (
     Seed,
     Settings,
     SkipUnsupported,
-    TilingFile,
     Wide,
     WorkloadName,
 )
 from archsim.cli.output import announce_compilation, output_console, phase, progress_bar
 from archsim.energy import DEFAULT_TECHNOLOGY, EnergyAccount
-from archsim.errors import InputError, nearest, require
+from archsim.errors import require
 from archsim.files import require_new
-from archsim.layer.problem import Tiling
-from archsim.machine.model import MachineModel
+from archsim.machine.model import MachineModel, Options
 from archsim.machine.registry import load_design, with_settings
 from archsim.result import NetworkResult
 from archsim.simulate import simulate
-from energy_models.reading import load_toml
 from workloads.layers import Network
 
 if TYPE_CHECKING:
     from archsim.machine.over_time import OverTime
-
-
-def load_tilings(path: Path | None) -> dict[str, Tiling]:
-    """Tilings by layer name from a TOML file of tables."""
-    if path is None:
-        return {}
-    tables = load_toml(path, InputError)
-    return {layer: _tiling(f"{path}: [{layer}]", table) for layer, table in tables.items()}
-
-
-def _tiling(where: str, table: Any) -> Tiling:
-    names = [entry.name for entry in fields(Tiling)]
-    needed = [entry.name for entry in fields(Tiling) if entry.default is MISSING]
-    if not isinstance(table, dict):
-        raise InputError(f"{where} must be a table of {', '.join(names)}")
-    given = cast("dict[str, Any]", table)
-    for name in given:
-        require(name in names, f"{where} has no {name!r}; {nearest(name, names)}")
-    for name in needed:
-        require(name in given, f"{where}: {name} is missing")
-    try:
-        return Tiling(**given)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
 
 
 def save(result: NetworkResult, energy: EnergyAccount | None, folder: Path) -> None:
@@ -84,6 +57,7 @@ def save(result: NetworkResult, energy: EnergyAccount | None, folder: Path) -> N
 
 
 def run(  # noqa: PLR0913
+    context: typer.Context,
     design: DesignName,
     workload: WorkloadName,
     settings: Settings = None,
@@ -102,15 +76,6 @@ def run(  # noqa: PLR0913
     dim: Dimensions = None,
     batch: Batch = None,
     skip_unsupported: SkipUnsupported = False,
-    tiling: TilingFile = None,
-    chain: Annotated[
-        bool,
-        typer.Option(
-            "--chain",
-            help="Ofmaps stay in a sparse machine for the next layer where they can, and are "
-            "pooled there.",
-        ),
-    ] = False,
     technology: Annotated[
         str | None,
         typer.Option(
@@ -181,7 +146,7 @@ def run(  # noqa: PLR0913
         seed=seed,
         input_file=input_file,
     )
-    tilings = load_tilings(tiling)
+    chosen_options = machine_options(context, chosen)
     announce_compilation()
     with progress_bar(f"reading {workload}", quiet=as_json) as bar:
         work = load_workload(workload, options)
@@ -191,12 +156,11 @@ def run(  # noqa: PLR0913
             chosen,
             work.network,
             operands=values,
-            chain=chain,
-            tilings=tilings,
             seed=seed,
             progress=lambda done, total, _: bar.update(
                 bar.task_ids[0], completed=done, total=total
             ),
+            **chosen_options,
         )
         if timing_only:
             result = result.without_values()
@@ -213,7 +177,7 @@ def run(  # noqa: PLR0913
                 result,
                 report,
                 account=energy,
-                activity=_over_time(model, work.network, tilings, result),
+                activity=_over_time(model, work.network, chosen_options, result),
                 why_no_energy=why_not,
                 command_line=shlex.join(["archsim", *sys.argv[1:]]),
             )
@@ -225,7 +189,7 @@ def run(  # noqa: PLR0913
 
 
 def _over_time(
-    model: MachineModel, network: Network, tilings: dict[str, Tiling], result: NetworkResult
+    model: MachineModel, network: Network, options: Options, result: NetworkResult
 ) -> OverTime | None:
     """Where the cycles went over time; None where nothing took any, or nothing tells.
 
@@ -234,9 +198,9 @@ def _over_time(
     chosen_for_values = any(layer.stored for layer in result.layers)
     if not result.cycles or chosen_for_values:
         return None
-    return model.over_time(network, model.taken({"tilings": tilings}))
+    return model.over_time(network, options)
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("run")(run)
+    app.command("run", cls=TakesMachineOptions)(run)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from inspect import cleandoc
+from textwrap import wrap
 from typing import Annotated
 
 import typer
 
 from archsim.cli.options import Wide
 from archsim.errors import InputError, nearest, require
+from archsim.machine.option import Option
 
 
 def show(
     design: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="A registered design, a TOML file, a technology, or a workload."
+            metavar="NAME",
+            help="A registered design, a TOML file, a kind of design, a technology, or a workload.",
         ),
     ],
     settings: Annotated[
@@ -25,7 +30,9 @@ def show(
 ) -> None:
     """Print a design or a technology as TOML, complete, ready to edit and to give back.
 
-    Of a workload, its layers with their shapes.
+    Behind a design, as comments, the options of its machine for `archsim run` and `archsim trace`;
+    of a kind of design, what it is and which designs are of it; of a workload, its layers with
+    their shapes.
     """
     from energy_models.technology import technologies, technology_toml
 
@@ -35,19 +42,49 @@ def show(
         return
     from archsim.machine.registry import design_toml, load_design, registered_names, with_settings
 
-    if design not in registered_names() and not design.endswith(".toml"):
+    if design in registered_names() or design.endswith(".toml"):
+        found = with_settings(load_design(design), settings or [])
+        print(design_toml(found), end="")
+        _print_options(found.options)
+    elif not _show_kind(design, settings):
         _show_workload(design, settings, wide=wide)
-        return
-    print(design_toml(with_settings(load_design(design), settings or [])), end="")
+
+
+def _print_options(options: Sequence[Option]) -> None:
+    """As comments, so that what is printed is a design's file."""
+    if options:
+        print("\n# options of `archsim run` and `archsim trace`:")
+    for option in options:
+        head = f"#   {option.usage}  "
+        for line in wrap(option.help, 100 - len(head)):
+            print(f"{head}{line}")
+            head = "#" + " " * (len(head) - 1)
+
+
+def _show_kind(name: str, settings: list[str] | None) -> bool:
+    """What the designs of a kind have in common; False where nothing is of it."""
+    from archsim.machine.registry import registered
+
+    alike = {one: design for one, design in registered().items() if design.kind == name}
+    if not alike:
+        return False
+    require(not settings, f"--set changes designs, and {name} is a kind: {', '.join(alike)}")
+    first = next(iter(alike.values()))
+    said = cleandoc(type(first).__doc__ or "").replace("`", "")
+    print("\n".join(f"# {line}".rstrip() for line in said.splitlines()))
+    print(f"# designs of this kind: {', '.join(alike)}")
+    _print_options(first.options)
+    return True
 
 
 def _show_workload(name: str, settings: list[str] | None, *, wide: bool) -> None:
     """Its layers.  Raises `InputError` for a name that is of nothing that could be shown."""
+    from archsim.importers import any_network, is_network_file
     from archsim.machine.registry import registered_names
     from energy_models.technology import technologies
-    from workloads.named import is_network, network_named, network_names
+    from workloads.named import is_network, network_names
 
-    if not is_network(name):
+    if not is_network(name) and not is_network_file(name):
         known = [*registered_names(), *technologies(), *network_names()]
         raise InputError(
             f"nothing is called {name!r}; {nearest(name, known)} (archsim list has all names)"
@@ -55,7 +92,7 @@ def _show_workload(name: str, settings: list[str] | None, *, wide: bool) -> None
     require(not settings, f"--set changes designs, and {name} is a workload")
     from archsim.cli.show_network import print_network
 
-    print_network(network_named(name), wide=wide)
+    print_network(any_network(name), wide=wide)
 
 
 def register(app: typer.Typer) -> None:

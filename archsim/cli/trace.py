@@ -12,6 +12,7 @@ from rich import box
 from rich.table import Table
 
 from archsim.cli.choose import WorkloadOptions, load_workload
+from archsim.cli.machine_options import TakesMachineOptions, machine_options
 from archsim.cli.options import (
     AsJson,
     Batch,
@@ -26,11 +27,9 @@ from archsim.cli.options import (
     Seed,
     Settings,
     SkipUnsupported,
-    TilingFile,
     WorkloadName,
 )
 from archsim.cli.output import announce_compilation, output_console, progress_bar
-from archsim.cli.run import load_tilings
 from archsim.cli.traced_run import TracedRun
 from archsim.errors import InputError, nearest, require
 from archsim.files import require_new
@@ -39,6 +38,7 @@ from workloads.layers import Network
 
 
 def trace(  # noqa: PLR0913
+    context: typer.Context,
     design: DesignName,
     workload: WorkloadName,
     layer: Annotated[
@@ -65,7 +65,6 @@ def trace(  # noqa: PLR0913
     dim: Dimensions = None,
     batch: Batch = None,
     skip_unsupported: SkipUnsupported = False,
-    tiling: TilingFile = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -86,6 +85,7 @@ def trace(  # noqa: PLR0913
     _check_outputs(perfetto, vcd)
     require(lanes or vcd is not None, "--no-lanes is of --vcd; give both")
     chosen = with_settings(load_design(design), settings or [])
+    run_options = machine_options(context, chosen)
     options = WorkloadOptions(
         dims=tuple(dim or ()),
         batch=batch,
@@ -101,7 +101,6 @@ def trace(  # noqa: PLR0913
     with progress_bar(f"reading {workload}", quiet=as_json):
         work = load_workload(workload, options)
     model = chosen.machine_model()
-    run_options = model.taken({"tilings": load_tilings(tiling)})
     wanted = model.timed_by_values or vcd is not None
     run = TracedRun(
         model=model,
@@ -169,4 +168,4 @@ def _print(summary: dict[str, Any], steps_are: str) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("trace")(trace)
+    app.command("trace", cls=TakesMachineOptions)(trace)

@@ -11,7 +11,6 @@ from rich.progress import Progress
 
 from archsim.chrome_trace import write_chrome_trace
 from archsim.files import new_file
-from archsim.layer.problem import Tiling
 from archsim.machine.interval import LAYERS, Interval, Track
 from archsim.machine.model import Answer, MachineModel, MatrixLayer, Options
 from archsim.machine.registry import design_name
@@ -71,14 +70,10 @@ class TracedRun:
         layers = self.network.matrix_layers
         for done, layer in enumerate(layers, 1):
             values = self._values(layer)
-            given: Mapping[str, Tiling] = self.options.get("tilings") or {}
-            tiling = given.get(layer.name)
             for number in range(steps_in(layer)):
                 step = one_step(layer, number)
                 part = None if values is None else step_operands(layer, values, number)
-                options: Options = self.options
-                if tiling is not None:
-                    options = {**options, "tilings": {step.name: tiling}}
+                options = self.model.options_of_step(self.options, layer, step)
                 yield step, self.model.answer(step, part, options)
             bar.update(bar.task_ids[0], completed=done, total=len(layers))
 

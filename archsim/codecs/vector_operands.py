@@ -30,7 +30,13 @@ from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, Origin, operand_shapes
 from workloads.quantize import MAX_SHIFT, check_bits, requantize_parameters
 
-__all__ = ["MULTIPLIER_BITS", "VectorOperands", "check_vector_operands", "vector_operands"]
+__all__ = [
+    "MULTIPLIER_BITS",
+    "VectorOperands",
+    "check_vector_operands",
+    "storage",
+    "vector_operands",
+]
 
 MULTIPLIER_BITS = 16
 """Bits of an unsigned multiplier."""
@@ -264,7 +270,7 @@ def _in_slices(
     channel, cut = axes
     size = x.shape[cut]
     step = max(1, _SLICE * size // x.size)
-    values = np.empty(x.shape, _storage(form.largest))
+    values = np.empty(x.shape, storage(form.largest))
     scales: Integers | None = None
     if form.vector is not None:
         vectors = ceil_div(x.shape[channel], form.vector)
@@ -308,7 +314,8 @@ def _bias(operands: Operands, step: Floats, sum_bits: int) -> IntArray:
     return saturate(np.clip(np.rint(units), -reach, reach).astype(np.int64), sum_bits)
 
 
-def _storage(largest: int) -> type[np.int8] | type[np.int16] | type[np.int32]:
+def storage(largest: int) -> type[np.int8] | type[np.int16] | type[np.int32]:
+    """The narrowest type of magnitudes up to `largest`."""
     return np.int8 if largest < 1 << 7 else np.int16 if largest < 1 << 15 else np.int32
 
 

@@ -71,6 +71,18 @@ class Lists:
         """[lists]: whether a list has no element."""
         return self.positions[self.starts[:-1], 0] == NOWHERE
 
+    def writes(self, places: AnyIntArray) -> int:
+        """Vectors that are written by what makes all lists value by value, of so many places
+        [lists]: each as soon as it is full, and the last with its flag, though it were full.
+
+        Until a value comes behind them, placeholders are written that the list does not keep.
+        """
+        first = self.starts[:-1]
+        stored = np.add.reduceat((self.positions != NOWHERE).sum(axis=1), first)
+        last = np.maximum.reduceat(self.positions.max(axis=1), first)
+        behind = (places - 1 - last) >> self.index_bits
+        return int(((stored + behind) // self.lanes + 1).sum())
+
     def bits(self, value_bits: int) -> int:
         """Stored: vectors · (lanes · (value_bits + index_bits) + 1)."""
         return self.vectors * (self.lanes * (value_bits + self.index_bits) + 1)

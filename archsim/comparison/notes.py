@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from archsim.comparison.changes import changes_in
 from archsim.saved import SavedResult
+
+_MISSING = re.compile(r"(?P<what>.+?) of .+? \((?P<kind>\w+)\): (?P<why>.*)")
 
 LABELS = string.ascii_uppercase
 """Names of the results in a comparison; the first is the baseline."""
@@ -75,7 +78,7 @@ def _notes_on_costs(results: Sequence[SavedResult]) -> Iterator[str]:
     units = {one.energy.unit for one in results if one.energy}
     if len(units) > 1:
         yield f"energies are in {' and in '.join(sorted(units))}: they have no ratio"
-    if len({frozenset(one.energy.missing) for one in results if one.energy}) > 1:
+    if len({_kinds_missing(one.energy.missing) for one in results if one.energy}) > 1:
         yield f"the energies and areas leave out different things: {_each(results, _missing)}"
     found = {
         "energies": [one.energy is not None for one in results],
@@ -109,7 +112,28 @@ def _technology(one: SavedResult) -> str:
 
 
 def _missing(one: SavedResult) -> str:
-    return f"({'; '.join(one.energy.missing) or 'nothing'})" if one.energy else "(none)"
+    if one.energy is None:
+        return "(none)"
+    said = [
+        f"{what} of {', '.join(sorted(kinds))}: {why}" if kinds else what
+        for (what, why), kinds in sorted(_kinds_missing(one.energy.missing), key=str)
+    ]
+    return f"({'; '.join(said) or 'nothing'})"
+
+
+def _kinds_missing(
+    missing: Sequence[str],
+) -> frozenset[tuple[tuple[str, str], frozenset[str]]]:
+    """What is left out, and why, of which kinds of components: designs name theirs differently.
+
+    missing: as `EnergyAccount.missing` says it; what is not said so stands without kinds.
+    """
+    found: dict[tuple[str, str], set[str]] = {}
+    for text in missing:
+        parts = _MISSING.fullmatch(text)
+        key = (parts["what"], parts["why"]) if parts else (text, "")
+        found.setdefault(key, set()).update([parts["kind"]] if parts else [])
+    return frozenset((key, frozenset(kinds)) for key, kinds in found.items())
 
 
 def _seed(one: SavedResult) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 from archsim.layer.operand_check import check_integers, require_one_scale
 from workloads.layers import Conv2d, MatMul
@@ -30,6 +30,10 @@ class Intake(Protocol):
     @property
     def whole_files(self) -> bool:
         """Whether `take` accepts a quantised file's integers with their zero points and scales."""
+        ...
+
+    def narrowed(self, bits: int) -> Intake | None:
+        """The same, of operands of so many bits; None where operands are made others anyway."""
         ...
 
     def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
@@ -64,6 +68,10 @@ class IntegerIntake:
     def source_bits(self) -> int:
         """Operands are taken as they come."""
         return self.operand_bits
+
+    def narrowed(self, bits: int) -> Self:
+        """With operands of `bits`, from 2 to `operand_bits`."""
+        return replace(self, operand_bits=bits)
 
     def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
         """Operands of `source_bits` drawn from a seed."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from archsim.layer.intake import Intake
+from archsim.machine.option import Option
 from archsim.memory import OffChip
 
 if TYPE_CHECKING:
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
 class Design(ABC):
     """A frozen value that describes a machine; subclasses are frozen keyword-only dataclasses.
 
-    kind: its name in files; clock_hz: of the machine; off_chip: the memory that feeds it.
+    kind: its name in files; clock_hz: of the machine; off_chip: the memory that feeds it;
+    options: what a user can choose for a run, beside the sizes.
     """
 
     kind: ClassVar[str]
     clock_hz: float
     off_chip: OffChip
+
+    options: ClassVar[tuple[Option, ...]] = ()
 
     @abstractmethod
     def machine_model(self) -> MachineModel:

@@ -9,7 +9,7 @@ answers what the machine of these sizes does, and nobody asks a design for its c
 | what crosses the ports of a layer, and which unit did what, when | `MachineModel.answer` |
 | which ports, which units | `ports`, `tracks` |
 | how busy was every PE | `MachineModel.occupancy` |
-| what can a user choose beside the design's sizes | `options` |
+| what can a user choose beside the design's sizes | `Design.options` |
 | what of a layer was not counted, for want of operands | `most_actions` |
 
 `archsim.tiled.model` and `archsim.machines.scnn.model` are the two that are built in.
@@ -22,14 +22,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from archsim.errors import InputError, require
+from archsim.errors import InputError
 from archsim.machine.design import Design
 from archsim.machine.interval import Interval, Track
+from archsim.machine.option import Option, Options
+from archsim.machine.options import taken
 from archsim.numbers import IntArray
 from archsim.ports import Port, Transfers
 from archsim.result import LayerResult
@@ -43,20 +44,6 @@ MatrixLayer = Conv2d | MatMul
 
 OperandsOf = Callable[[MatrixLayer], Any]
 """Of a layer, as the design's `intake` takes them; None where there are none."""
-
-Options = Mapping[str, Any]
-"""What a user chose, by the name of the option; only options that the machine declares."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Option:
-    """Something that a user can choose of a machine, beside its sizes.
-
-    name: as an argument of `archsim.simulate`.  says: what it is, in few words.
-    """
-
-    name: str
-    says: str
 
 
 class NetworkRun(Protocol):
@@ -131,8 +118,6 @@ class MachineModel(ABC):
 
     design: Any
 
-    options: ClassVar[tuple[Option, ...]] = ()
-    """What a user can choose."""
     timed_by_values: ClassVar[bool] = False
     """Whether cycles depend on operands, so that there is no run without them."""
     steps_are: ClassVar[str] = "tiles"
@@ -191,19 +176,20 @@ class MachineModel(ABC):
                     continue
         return found
 
+    def options_of_step(self, options: Options, layer: MatrixLayer, step: MatrixLayer) -> Options:
+        """What was chosen of a layer, as options of one of its steps (`workloads.steps`).
+
+        Those that are told by a layer's name are to be told by the step's.
+        """
+        return options
+
     def taken(self, given: Options) -> Options:
         """The options that were chosen.
 
         given: by name; those that are None, False or empty were not chosen.
         Raises `InputError` for one that the machine does not have.
         """
-        chosen = {name: value for name, value in given.items() if value}
-        known = {option.name: option.says for option in self.options}
-        for name in chosen:
-            listed = ", ".join(f"{one} ({says})" for one, says in known.items())
-            has = f"they have: {listed}" if listed else "they have none"
-            require(name in known, f"{self.design.kind} machines have no option {name}; {has}")
-        return chosen
+        return taken(self.design, given)
 
 
 def _no_operands(layer: MatrixLayer) -> None:

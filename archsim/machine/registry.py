@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from archsim.errors import InputError, nearest, require
 from archsim.machine.design import Design
+from archsim.machine.option import Option
 from archsim.memory.kinds import access_of, change_kind, memory_from_record, memory_record
 from archsim.memory.seam import Access
 from archsim.plugins import PluginWarning, loaded, needed, plugins
@@ -44,8 +45,11 @@ def _why_no_design(found: Any) -> str:
     """What is wrong with what an entry names; its model is made, so that no method is missing."""
     if not isinstance(found, Design):
         return f"it must be a design, not {type(found).__name__}"
-    if not _is_ours(found):
+    if not is_ours(found):
         found.machine_model()
+    options: Any = found.options
+    if not (isinstance(options, tuple) and all(isinstance(one, Option) for one in options)):  # pyright: ignore[reportUnknownVariableType]
+        return f"its options must be a tuple of Option, not {options!r}"
     return ""
 
 
@@ -73,7 +77,7 @@ def registered() -> dict[str, Design]:
 def _kinds() -> dict[str, type[Design]]:
     """Classes by kind; of two kinds with one name ours, or the first, and a warning."""
     found: dict[str, type[Design]] = {}
-    for name, one in sorted(registered().items(), key=lambda item: not _is_ours(item[1])):
+    for name, one in sorted(registered().items(), key=lambda item: not is_ours(item[1])):
         known = found.setdefault(one.kind, type(one))
         if known is not type(one):
             why = f"designs of kind {one.kind!r} are those of {known.__module__}"
@@ -81,7 +85,8 @@ def _kinds() -> dict[str, type[Design]]:
     return found
 
 
-def _is_ours(design: Design) -> bool:
+def is_ours(design: Design) -> bool:
+    """Whether its kind comes with archsim."""
     return type(design).__module__.startswith("archsim.")
 
 
@@ -243,6 +248,7 @@ __all__ = [
     "design_name",
     "design_record",
     "design_toml",
+    "is_ours",
     "load_design",
     "registered",
     "with_settings",

@@ -2,8 +2,9 @@
 
 A kind that protects, measures or slows what another one keeps is a subclass, and changes what its
 users see of it: words, latencies, hardware.  A kind that changes what lies in the cells, as faults
-do, changes `stored` and `read_back`.  Either may stand around any other, several deep; the RTL of
-such a kind is placed around that of the inner one (`rtl.memories.seam`).
+do, changes `stored` or `read_back`; it is then not `exact`, unless it says so.  Either may stand
+around any other, several deep; the RTL of such a kind is placed around that of the inner one
+(`rtl.core.memory`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,13 @@ class Around:
     inner: Scratchpad = field(default_factory=lambda: kibibytes(64))
 
     access: ClassVar[Access] = "scratchpad"
+
+    @property
+    def exact(self) -> bool:
+        """Where the inner one is, and neither `stored` nor `read_back` is another one's."""
+        own = type(self)
+        plainly = own.stored is Around.stored and own.read_back is Around.read_back
+        return plainly and self.inner.exact
 
     @property
     def capacity_bytes(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from archsim.errors import InputError, nearest
 from archsim.memory.seam import PROTOCOLS, Access
-from archsim.plugins import leave_out, loaded, plugins
+from archsim.plugins import leave_out, loaded, package_of, plugins
 from archsim.records import build, check_keys, check_table
 
 GROUP = "archsim.memories"
@@ -79,6 +79,11 @@ def kinds(access: Access) -> dict[str, type[Any]]:
     """All kinds for a way of access, those that cannot be had left out."""
     found = {name: _kind(access, name) for name in _entries()[access]}
     return {name: one for name, one in found.items() if one is not None}
+
+
+def package_of_kind(access: Access, name: str) -> str:
+    """Which package a kind is from."""
+    return package_of(_entries()[access][name])
 
 
 def access_of(entry: Field[Any]) -> Access | None:
@@ -169,4 +174,5 @@ __all__ = [
     "kinds",
     "memory_from_record",
     "memory_record",
+    "package_of_kind",
 ]

@@ -23,6 +23,11 @@ class _Sram:
 
     kind: ClassVar[str] = "plain"
 
+    @property
+    def exact(self) -> bool:
+        """Always."""
+        return True
+
     def macros(
         self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events
     ) -> Components:

@@ -34,7 +34,8 @@ class Use:
     name: of the memory, "ifmap"; its actions and components begin with it.  field: of the design
     that says its kind.  lane_bits, lane_signed: of the lanes of a word.  by_lane: every lane is
     read at a row of its own.  as_is: why words must lie there as they are, "" where a kind may
-    store them in another form; machine: with it, of whom that is said.
+    store them in another form; machine: with it, of whom that is said.  half: of a scratchpad,
+    in which of the two the words lie.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Use:
     by_lane: bool = False
     as_is: str = ""
     machine: str = ""
+    half: int = 0
 
     @property
     def lanes(self) -> int:
@@ -104,6 +106,12 @@ class Memory(Protocol):
 
     kind: ClassVar[str]
     access: ClassVar[Access]
+
+    @property
+    def exact(self) -> bool:
+        """Whether `read_back` of what `stored` answers is always what was stored: then no user
+        asks for either."""
+        ...
 
     def macros(
         self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from archsim.layer.problem import Tiling
-from archsim.tiled import plan as pn
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.plan import PlanRecord, plan_row
 from archsim.tiled.schedule import schedule
 from archsim.tiled.timing import plan_tiling, time_layer
 from archsim.tiled.traffic import services_of
@@ -66,14 +66,14 @@ def attribute_layer(
     tiles = walk_layer(design.numerics.problem(layer), tiling, design.machine)
     plan = schedule(tiles, design.machine, services_of(design.machine), NO_GAPS)
     timed = time_layer(design, layer, tiling)
-    waits = {cause: int(plan[:, cause].sum()) for cause in range(pn.WAIT_CONTROL, pn.BUBBLE + 1)}
+    waits = PlanRecord(*plan.sum(axis=0).tolist())
     return Attribution(
         active=timed.where["computing"],
-        weight_stall=waits[pn.WAIT_WEIGHT],
-        weight_shift=waits[pn.WAIT_FILL] + waits[pn.BUBBLE],
-        ifmap_stall=waits[pn.WAIT_IFMAP],
-        drain=timed.cycles - int(plan[-1, pn.STREAM_END]),
-        other=waits[pn.WAIT_CONTROL] + waits[pn.WAIT_OUTPUT],
+        weight_stall=waits.wait_weight,
+        weight_shift=waits.wait_fill + waits.bubble,
+        ifmap_stall=waits.wait_ifmap,
+        drain=timed.cycles - plan_row(plan, -1).stream_end,
+        other=waits.wait_control + waits.wait_output,
         macs=layer.macs,
         folds=timed.folds,
         weight_bytes=timed.bytes_moved["weight"],

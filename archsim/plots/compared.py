@@ -24,6 +24,7 @@ NOTEBOOK = Layout()
 
 _WIDTH, _INCHES_PER_BAR, _THICK = 8.0, 0.5, 0.62
 _ROOM_FOR_TEXT, _ROOM_IN_PANEL = 1.5, 1.9
+_PAD_INCHES = 0.12
 """The axis of values, over the longest bar: behind each bar stands its figure."""
 _LETTERS_OF_A_LINE, _LONGEST_LABEL = 26, 48
 _PANEL_INCHES, _LEGEND_INCHES = 5.2, 0.6
@@ -97,6 +98,7 @@ class ComparisonPlots:
         for ax in axes[:, 1:].ravel():
             ax.set_yticklabels([])
         figure.suptitle(plain(shortened(self._title, 120)))
+        figure.get_layout_engine().set(h_pad=_PAD_INCHES)
         return figure
 
     @property

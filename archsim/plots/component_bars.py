@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 8.0
 _INCHES_PER_BAR, _INCHES_PER_BAR_NARROW = 0.3, 0.44
-_ROOM_FOR_TEXT = 1.4
-"""The axis of values, over the longest bar: behind each bar stands its figure."""
+_LETTER_INCHES, _LEGEND_INCHES = 0.09, 1.5
+"""About how wide a letter of ten points and the legend are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,12 +157,21 @@ class ComponentBars:
                 value = unit.text(row.parts.get(part, 0.0), digits=5)
                 note(bar, f"{row.name}: {part} {value}")
             base += lengths
-        longest = max((row.total for row in rows), default=0.0) / unit.size or 1.0
-        ax.set_xlim(0, longest * (1.0 if self.layout.narrow else _ROOM_FOR_TEXT))
+        ax.set_xlim(0, self._right_end(ax, rows) / unit.size or 1.0)
         ax.set_ylim(max(len(rows), 1) - 0.5, -0.7)
         separate_thousands(ax.xaxis)
         self._name(ax, rows, unit)
         legend(ax)
+
+    def _right_end(self, ax: Any, rows: Sequence[Row]) -> float:
+        """Where the axis of values ends, in the base unit: behind each bar its figure has room."""
+        if self.layout.narrow or not rows:
+            return max((row.total for row in rows), default=0.0)
+        letter = _LETTER_INCHES * float(ax.yaxis.label.get_fontsize()) / 10
+        names = letter * max(len(row.name) for row in rows)
+        inches = max(ax.figure.get_figwidth() - names - _LEGEND_INCHES, 3.0)
+        rooms = [max(inches - letter * (len(row.text) + 1), inches / 3) for row in rows]
+        return max(row.total * inches / room for row, room in zip(rows, rooms, strict=True))
 
     def _name(self, ax: Any, rows: Sequence[Row], unit: Unit) -> None:
         """Names and figures: beside the bars, or in a narrow layout above them."""

@@ -6,6 +6,9 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, VERMILION, PURPLE = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
 """Okabe and Ito, "Color Universal Design" (2008): colour-blind readers tell the eight apart."""
 
+GREY = "#8a8f98"
+"""What stands beside causes and is none of them."""
+
 CAUSE_COLOURS = {
     "computing": GREEN,
     "filling": SKY,
@@ -19,7 +22,7 @@ CAUSE_COLOURS = {
     "memory": BLUE,
 }
 """Sparse machines have conflicts and barriers, others filling and waits for the output."""
-PORT_COLOURS = {"ifmap": VERMILION, "weight": ORANGE, "bias": BLACK, "ofmap": BLUE}
+PORT_COLOURS = {"ifmap": VERMILION, "weight": ORANGE, "bias": GREY, "ofmap": BLUE}
 GROUP_COLOURS = {
     "DRAM": BLUE,
     "memories": SKY,

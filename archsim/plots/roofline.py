@@ -170,9 +170,11 @@ class RooflinePlot:
         drawn.set_ylabel(f"{shown.products} per cycle")
         self._roofs(drawn, design, shown)
         self._points(drawn, shown)
-        self._name_largest(drawn, [point.layer for point in shown.points])
         _plain_decades(drawn)
         legend(drawn)
+        if ax is None:
+            drawn.figure.draw_without_rendering()  # the axes get narrower, and then have less room
+        self._name_largest(drawn, [point.layer for point in shown.points])
         return drawn
 
     def _title(self, shown: Roofline) -> str:

@@ -27,6 +27,7 @@ LIGHT = {
     "blue": palette.BLUE,
     "vermilion": palette.VERMILION,
     "purple": palette.PURPLE,
+    "grey": palette.GREY,
 }
 """On paper and on a light screen; the palette's yellow is a shade darker, to be seen on white."""
 
@@ -46,6 +47,7 @@ DARK = {
     "blue": "#2f86c9",
     "vermilion": "#e2702a",
     "purple": palette.PURPLE,
+    "grey": palette.GREY,
 }
 """On a dark screen: the palette's darkest colours are lightened, black becomes nearly white."""
 
@@ -60,6 +62,7 @@ VARIABLES = {
     palette.BLUE: "blue",
     palette.VERMILION: "vermilion",
     palette.PURPLE: "purple",
+    palette.GREY: "grey",
 }
 """A colour of the figures → the page's variable."""
 

@@ -18,8 +18,13 @@ from collections.abc import Mapping
 
 from archsim.memory.tile_store import TileStore
 from archsim.numbers import IntArray
-from archsim.tiled import commands as cmd
-from archsim.tiled import machine_vector as mc
+from archsim.tiled.commands import TileCommand, columns_of
+from archsim.tiled.machine_vector import (
+    INPUT_STATIONARY,
+    WEIGHT_STATIONARY,
+    MachineRecord,
+    machine_record,
+)
 
 ACTIONS = (
     "ifmap_write",
@@ -35,22 +40,14 @@ ACTIONS = (
     "ofmap_write",
 )
 
-_LOADED = {
-    "ifmap": (cmd.IFMAP_WORDS, cmd.LOAD_IFMAP),
-    "weight": (cmd.WEIGHT_WORDS, cmd.LOAD_WEIGHT),
-}
-"""Words of a tile of an operand, and whether it is loaded."""
 
-
-def _folds(tiles: IntArray, machine: IntArray) -> dict[str, IntArray]:
+def _folds(tiles: TileCommand[IntArray], machine: MachineRecord) -> dict[str, IntArray]:
     """Per tile: reads of the operands, moving and stationary words, rows of sums."""
-    rows, columns = int(machine[mc.ROWS]), int(machine[mc.COLUMNS])
-    slots = int(machine[mc.SLOTS])
-    pixels, steps = tiles[:, cmd.PIXELS], tiles[:, cmd.FILTER_STEPS]
-    length = tiles[:, cmd.RUN_LENGTH]
-    runs = tiles[:, cmd.TAPS] * tiles[:, cmd.RUNS]
-    folds = runs * -(-length // int(machine[mc.CHUNK]))
-    if machine[mc.DATAFLOW] == mc.WEIGHT_STATIONARY:
+    rows, columns, slots = machine.rows, machine.columns, machine.slots
+    pixels, steps, length = tiles.pixels, tiles.filter_steps, tiles.run_length
+    runs = tiles.taps * tiles.runs
+    folds = runs * -(-length // machine.chunk)
+    if machine.dataflow == WEIGHT_STATIONARY:
         moving = folds * steps * pixels
         return {
             "ifmap_read": moving,
@@ -60,7 +57,7 @@ def _folds(tiles: IntArray, machine: IntArray) -> dict[str, IntArray]:
             "sums": moving,
             "fresh": steps * pixels,
         }
-    if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
+    if machine.dataflow == INPUT_STATIONARY:
         blocks = -(-pixels // columns)
         moving = folds * blocks * steps
         return {
@@ -82,10 +79,10 @@ def _folds(tiles: IntArray, machine: IntArray) -> dict[str, IntArray]:
     }
 
 
-def _loaded(tiles: IntArray, operand: str) -> IntArray:
-    """Per tile: words that are loaded of "ifmap" or "weight"."""
-    words, load = _LOADED[operand]
-    return tiles[:, words] * tiles[:, load]
+def _loaded(tiles: TileCommand[IntArray]) -> dict[str, IntArray]:
+    """Per tile: words that are loaded of each operand."""
+    each = zip(("ifmap", "weight", "bias"), tiles.words, tiles.loads, strict=True)
+    return {operand: words * load for operand, words, load in each}
 
 
 def count_store_writes(tiles: IntArray, stores: Mapping[str, TileStore]) -> dict[str, int]:
@@ -93,10 +90,11 @@ def count_store_writes(tiles: IntArray, stores: Mapping[str, TileStore]) -> dict
 
     stores: by operand (`CoreDesign.stores`).
     """
+    loaded = _loaded(columns_of(tiles))
     return {
         f"{operand}_{action}": count
         for operand, store in stores.items()
-        for action, count in store.count_writes(_loaded(tiles, operand)).items()
+        for action, count in store.count_writes(loaded[operand]).items()
     }
 
 
@@ -107,21 +105,19 @@ def count_actions(
 
     machine, stores: of the design (`CoreDesign`).
     """
-    work = _folds(tiles, machine)
-    outputs = tiles[:, cmd.OUTPUT_ROWS] * tiles[:, cmd.LAST_K]
-    first = tiles[:, cmd.FIRST_K]
+    columns = columns_of(tiles)
+    work = _folds(columns, machine_record(machine))
+    outputs = columns.output_rows * columns.last_k
     counts = {
-        "ifmap_write": _loaded(tiles, "ifmap"),
-        "weight_write": _loaded(tiles, "weight"),
-        "bias_write": tiles[:, cmd.BIAS_WORDS],
+        **{f"{operand}_write": words for operand, words in _loaded(columns).items()},
         "ifmap_read": work["ifmap_read"],
         "weight_read": work["weight_read"],
-        "accumulator_read": work["sums"] - work["fresh"] * first + outputs,
+        "accumulator_read": work["sums"] - work["fresh"] * columns.first_k + outputs,
         "accumulator_write": work["sums"],
         "array_step": work["array_step"],
         "stationary_step": work["stationary_step"],
         "output_read": outputs,
-        "ofmap_write": tiles[:, cmd.OUTPUT_WORDS],
+        "ofmap_write": columns.output_words,
     }
     plain = {name: int(counts[name].sum()) for name in ACTIONS}
     return plain | count_store_writes(tiles, stores)

@@ -37,12 +37,18 @@ from archsim.machine.interval import (
 )
 from archsim.memory.ticks import TICK_BITS
 from archsim.numbers import IntArray
-from archsim.tiled import commands as cmd
-from archsim.tiled import machine_vector as mc
-from archsim.tiled import plan as pn
+from archsim.tiled.commands import TileCommand
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.gaps import NO_GAPS
 from archsim.tiled.layer_tiles import layer_tiles
+from archsim.tiled.machine_vector import machine_record
+from archsim.tiled.plan import (
+    PlanRecord,
+    plan_columns,
+    plan_row,
+    service_records,
+    service_table,
+)
 from archsim.tiled.schedule import schedule
 from archsim.tiled.timing import check_tiling_names, plan_tiling
 from archsim.tiled.traffic import services_of
@@ -50,7 +56,7 @@ from workloads.layers import Conv2d, MatMul, Network
 from workloads.steps import one_step, steps_in
 
 WAITS = ("control", "wait_ifmap", "wait_weight", "filling", "wait_output")
-"""The causes of the plan's columns WAIT_CONTROL to WAIT_OUTPUT, in the order of those columns."""
+"""The causes of the waits of a plan, in the order of `PlanRecord.waits`."""
 
 TRACKS = (
     Track(unit=LAYERS),
@@ -68,25 +74,25 @@ def _span(start: int, size: int) -> range:
     return range(start, start + size)
 
 
-def _tile(number: int, row: list[int], blocks: tuple[int, int]) -> Tile:
+def _tile(number: int, row: TileCommand[int], blocks: tuple[int, int]) -> Tile:
     """The part of the layer that a tile's command row names.
 
     blocks: the layer's groups, and how many lie side by side.
     """
-    columns, (groups, together) = row[cmd.PIXEL_COLUMNS], blocks
-    first = row[cmd.TILE_GROUP] * together
+    groups, together = blocks
+    first = row.tile_group * together
     last = min(first + together, groups)
-    filters = row[cmd.TILE_FILTERS] // together
-    window = row[cmd.TAPS] * row[cmd.RUNS] * row[cmd.RUN_LENGTH] // together
+    filters = row.tile_filters // together
+    window = row.taps * row.runs * row.run_length // together
     return Tile(
         number=number,
         groups=range(first, last),
-        images=_span(row[cmd.TILE_IMAGE], row[cmd.TILE_IMAGES]),
-        pixel_rows=_span(row[cmd.TILE_ROW], row[cmd.PIXEL_ROWS]),
-        pixel_columns=_span(row[cmd.TILE_COLUMN], columns),
-        filters=_span(row[cmd.TILE_FILTER], filters),
-        channels=_span(row[cmd.TILE_CHANNEL], row[cmd.TILE_CHANNELS] // together),
-        macs=(last - first) * row[cmd.PIXELS] * filters * window,
+        images=_span(row.tile_image, row.tile_images),
+        pixel_rows=_span(row.tile_row, row.pixel_rows),
+        pixel_columns=_span(row.tile_column, row.pixel_columns),
+        filters=_span(row.tile_filter, filters),
+        channels=_span(row.tile_channel, row.tile_channels // together),
+        macs=(last - first) * row.pixels * filters * window,
     )
 
 
@@ -109,36 +115,36 @@ class Activity:
     @property
     def cycles(self) -> int:
         """From the layer's command to its last ofmap word, written off-chip."""
-        return int(self.plan[-1, pn.WRITTEN])
+        return plan_row(self.plan, -1).written
 
     def plan_without_memory(self) -> IntArray:
         """The plan if every port moved a word a cycle (`LayerResult.where` compares with it)."""
-        services = np.zeros((pn.OFMAP + 1, pn.SERVICE_COLUMNS), np.int64)
-        return schedule(self.tiles, self.machine, services, NO_GAPS)
+        return schedule(self.tiles, self.machine, service_table({}), NO_GAPS)
 
     def __iter__(self) -> Iterator[Interval]:
         return self.of_tiles(range(len(self.tiles)))
 
     def of_tiles(self, numbers: range) -> Iterator[Interval]:
         """The intervals of some tiles, one behind the other; the draining is the last one's."""
-        before = self.plan[: numbers.start]
-        ended = int(before[-1, pn.STREAM_END]) if len(before) else 0
-        written = int(before[:, pn.WRITTEN].max(initial=0))
-        ticks = int(services_of(self.machine)[pn.OFMAP, pn.WORD_TICKS])
+        before = plan_columns(self.plan[: numbers.start])
+        ended = int(before.stream_end[-1]) if numbers.start else 0
+        written = int(before.written.max(initial=0))
+        ticks = service_records(services_of(self.machine))["ofmap"].word_ticks
         for number in numbers:
-            command, times = self.tiles[number].tolist(), self.plan[number].tolist()
+            command = TileCommand(*self.tiles[number].tolist())
+            times = plan_row(self.plan, number)
             tile = _tile(number, command, self.blocks)
             yield from self._loads(tile, command, times)
             yield from self._waits(tile, ended, times)
-            ended = times[pn.STREAM_END]
+            ended = times.stream_end
             yield self._interval(
-                ARRAY, "stream", (times[pn.STREAM_START], ended), tile, bubbles=times[pn.BUBBLE]
+                ARRAY, "stream", (times.stream_start, ended), tile, bubbles=times.bubble
             )
-            if command[cmd.LAST_K]:
+            if command.last_k:
                 yield from self._drain(tile, command, times)
-            if ticks and command[cmd.OUTPUT_WORDS]:
-                cycles = -(-command[cmd.OUTPUT_WORDS] * ticks >> TICK_BITS)
-                through = max(times[pn.WRITTEN] - cycles, written), times[pn.WRITTEN]
+            if ticks and command.output_words:
+                cycles = -(-command.output_words * ticks >> TICK_BITS)
+                through = max(times.written - cycles, written), times.written
                 if through[0] < through[1]:
                     yield self._interval(WRITES, "write", through, tile)
                 written = max(written, through[1])
@@ -147,9 +153,10 @@ class Activity:
 
     def tiles_within(self, first_cycle: int, end_cycle: int) -> range:
         """The tiles of which something happens from one cycle of the layer to before another."""
-        loads = self.plan[:, [pn.IFMAP_READY, pn.WEIGHT_READY, pn.BIAS_READY, pn.STREAM_START]]
+        plan = plan_columns(self.plan)
+        loads = np.stack([*plan.ready, plan.stream_start], axis=1)
         starts = np.where(loads < 0, self.cycles, loads).min(axis=1)
-        ends = self.plan[:, [pn.STREAM_END, pn.WRITTEN, pn.DRAIN_END]].max(axis=1)
+        ends = np.stack([plan.stream_end, plan.written, plan.drain_end]).max(axis=0)
         # the latest end until a tile, and the first start from a tile on
         latest = np.maximum.accumulate(ends)
         earliest = np.minimum.accumulate(starts[::-1])[::-1]
@@ -177,27 +184,31 @@ class Activity:
             bubble_cycles=bubbles,
         )
 
-    def _loads(self, tile: Tile, command: list[int], times: list[int]) -> Iterator[Interval]:
-        for at, unit in enumerate(LOADERS):
-            first = times[pn.IFMAP_FIRST + at]
-            ready, loaded = times[pn.IFMAP_READY + 2 * at], times[pn.IFMAP_LOADED + 2 * at]
+    def _loads(
+        self, tile: Tile, command: TileCommand[int], times: PlanRecord[int]
+    ) -> Iterator[Interval]:
+        word_bytes = machine_record(self.machine).word_bytes
+        loads = zip(times.first, times.ready, times.loaded, strict=True)
+        for at, (unit, (first, ready, loaded)) in enumerate(zip(LOADERS, loads, strict=True)):
             if ready < 0:
                 continue
             if first > ready:
                 yield self._interval(unit, "request", (ready, first), tile)
-            moved = command[cmd.IFMAP_WORDS + at] * int(self.machine[mc.IFMAP_WORD_BYTES + at])
+            moved = command.words[at] * word_bytes[at]
             yield self._interval(unit, "load", (first, loaded), tile, moved=moved)
 
-    def _waits(self, tile: Tile, ended: int, times: list[int]) -> Iterator[Interval]:
-        for column, cause in enumerate(WAITS, pn.WAIT_CONTROL):
-            if times[column]:
-                yield self._interval(ARRAY_WAITS, cause, (ended, ended + times[column]), tile)
-            ended += times[column]
+    def _waits(self, tile: Tile, ended: int, times: PlanRecord[int]) -> Iterator[Interval]:
+        for cycles, cause in zip(times.waits, WAITS, strict=True):
+            if cycles:
+                yield self._interval(ARRAY_WAITS, cause, (ended, ended + cycles), tile)
+            ended += cycles
 
-    def _drain(self, tile: Tile, command: list[int], times: list[int]) -> Iterator[Interval]:
-        moved = command[cmd.OUTPUT_WORDS] * int(self.machine[mc.OFMAP_WORD_BYTES])
-        read = times[pn.DRAIN_START], times[pn.DRAIN_END]
-        left = times[pn.FIRST_OUT], times[pn.LAST_OUT] + 1
+    def _drain(
+        self, tile: Tile, command: TileCommand[int], times: PlanRecord[int]
+    ) -> Iterator[Interval]:
+        moved = command.output_words * machine_record(self.machine).ofmap_word_bytes
+        read = times.drain_start, times.drain_end
+        left = times.first_out, times.last_out + 1
         yield self._interval(OUTPUT_STAGE, "drain", read, tile)
         if moved:
             yield self._interval(OFMAP_PORT, "leave", left, tile, moved=moved)

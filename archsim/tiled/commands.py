@@ -1,15 +1,20 @@
 """The tile command: what the core's tile walker tells its units, once for every tile of a layer.
 
-The constants are the columns of a command matrix [tiles, fields] and, in the same order, the
-fields of the walker's stream, first field in the lowest bits.  Units: elements for
+`COMMAND_FIELDS` are the fields of the walker's stream, first field in the lowest bits, and the
+columns of a command matrix [tiles, fields].  `TileCommand` names them; the constants are for
+kernels.  Units: elements for
 steps along the ifmap, words for counts named so, pixels are output pixels.
 """
 
 from __future__ import annotations
 
+from typing import Generic, NamedTuple, TypeVar
+
 from archsim.errors import InputError
 from archsim.numbers import IntArray
 from archsim.ports import CommandField
+
+T = TypeVar("T")
 
 COMMAND_FIELDS = (
     CommandField("load_ifmap", 1),  # this tile begins with a new ifmap tile
@@ -108,6 +113,82 @@ pixel row and column, filter, channel; its numbers of images, filters and channe
 and column of its ifmap regions; the units of an ofmap word that tiles before have begun, and the
 words that leave with its outputs (`archsim.tiled.packing`).  The memory side packs operands by
 them; they cross no port."""
+
+
+class TileCommand(NamedTuple, Generic[T]):
+    """The columns of a command matrix [tiles, WALK_COLUMNS], by name and in order.
+
+    T: `int` of one tile, an array [tiles] of all tiles of a layer.
+    """
+
+    load_ifmap: T
+    free_ifmap: T
+    load_weight: T
+    free_weight: T
+    first_k: T
+    last_k: T
+    has_bias: T
+    relu: T
+    ifmap_words: T
+    weight_words: T
+    bias_words: T
+    output_rows: T
+    pixels: T
+    pixel_rows: T
+    pixel_columns: T
+    column_step: T
+    row_step: T
+    row_stride: T
+    pitch: T
+    height: T
+    image_step: T
+    element_start: T
+    row_start: T
+    address_start: T
+    taps: T
+    tap_rows: T
+    tap_step: T
+    runs: T
+    run_step: T
+    run_length: T
+    filter_steps: T
+    step_lanes: T
+    ends_layer: T
+    multiplier: T
+    shift: T
+    tile_group: T
+    tile_image: T
+    tile_row: T
+    tile_column: T
+    tile_filter: T
+    tile_channel: T
+    tile_images: T
+    tile_filters: T
+    tile_channels: T
+    ifmap_row: T
+    ifmap_column: T
+    begun_units: T
+    output_words: T
+
+    @property
+    def loads(self) -> tuple[T, T, T]:
+        """Whether the tile loads ifmap, weights and biases."""
+        return self.load_ifmap, self.load_weight, self.has_bias
+
+    @property
+    def words(self) -> tuple[T, T, T]:
+        """Words of ifmap, weights and biases that are loaded, if they are."""
+        return self.ifmap_words, self.weight_words, self.bias_words
+
+
+def columns_of(tiles: IntArray) -> TileCommand[IntArray]:
+    """The columns of a command matrix, which they share: [tiles] each."""
+    return TileCommand(*tiles.T)
+
+
+def commands_of(tiles: IntArray) -> list[TileCommand[int]]:
+    """The rows of a command matrix."""
+    return [TileCommand(*row) for row in tiles.tolist()]
 
 
 def check_commands(name: str, tiles: IntArray) -> None:

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from archsim.errors import InputError, require, require_clock, require_positive
 from archsim.machine.design import Design
 from archsim.memory import Bank, OffChip, PlainBank, Scratchpad, Use
@@ -27,19 +25,14 @@ from archsim.tiled.actions import ACTIONS
 from archsim.tiled.layer_command import LAYER_FIELDS
 from archsim.tiled.numerics import Numerics
 from archsim.tiled.pe_array import PeArray
+from archsim.tiled.tiling_file import TILINGS
 from energy_models.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from archsim.machine.model import MachineModel
 
-_DEPTHS = (mc.IFMAP_DEPTH, mc.WEIGHT_DEPTH, mc.ACCUMULATOR_DEPTH, mc.BIAS_DEPTH)
-_WORD_BYTES = (
-    mc.IFMAP_WORD_BYTES,
-    mc.WEIGHT_WORD_BYTES,
-    mc.BIAS_WORD_BYTES,
-    mc.OFMAP_WORD_BYTES,
-)
 
+OPERANDS = ("ifmap", "weight", "bias")
 
 SUMS = "its rows of sums are added to, and grow where they lie"
 """Why words of sums must be stored as they are."""
@@ -61,6 +54,8 @@ class CoreDesign(Design):
     bias_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
     off_chip: OffChip = field(default_factory=OffChip)
     clock_hz: float = 500e6
+
+    options = (TILINGS,)
 
     operands_as_is: ClassVar[str] = ""
     """Why words of operands must be stored as they are; empty where each lane is one value."""
@@ -98,6 +93,7 @@ class CoreDesign(Design):
             f"the cycle behind its last sum, not in {sums.read_latency_cycles} and "
             f"{sums.write_latency_cycles}",
         )
+        require(sums.exact, f"accumulator_memory must be exact, not {sums.kind}: {SUMS}")
 
     def _check_kind(self, name: str, memory: Bank) -> None:
         """Whether a memory can hold the words."""
@@ -136,6 +132,15 @@ class CoreDesign(Design):
             "weight": self.weight_memory,
             "accumulator": self.accumulator_memory,
         }[name]
+
+    def bank(self, name: str) -> Bank:
+        """The memory of "ifmap", "weight", "accumulator" or "bias"."""
+        return self.bias_memory if name == "bias" else self.memory(name)
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether operands are read as they were written."""
+        return all(self.bank(name).exact for name in OPERANDS)
 
     @cached_property
     def stores(self) -> dict[str, TileStore]:
@@ -228,36 +233,35 @@ class CoreDesign(Design):
     def machine(self) -> IntArray:
         """The design as the timing kernels read it (`archsim.tiled.machine_vector`)."""
         memory = self.off_chip
-        depths = zip(_DEPTHS, ("ifmap", "weight", "accumulator", "bias"), strict=True)
-        sizes = zip(_WORD_BYTES, ("ifmap", "weight", "bias", "ofmap"), strict=True)
-        given = {
+        record = mc.MachineRecord(
             **self.array_columns,
-            **{column: self.sure_depth(name) for column, name in depths},
-            **{column: -(-self.word_bits(name) // 8) for column, name in sizes},
-            mc.IFMAP_WRITE_LATENCY: self.ifmap_memory.write_latency_cycles,
-            mc.WEIGHT_WRITE_LATENCY: self.weight_memory.write_latency_cycles,
-            mc.BIAS_WRITE_LATENCY: 0,
-            mc.IFMAP_READ_WAIT: self.read_wait_cycles("ifmap"),
-            mc.WEIGHT_READ_WAIT: self.read_wait_cycles("weight"),
-            mc.RESULT_LATENCY: self.result_latency_cycles,
-            mc.OUTPUT_LATENCY: self.output_latency_cycles,
-            mc.OUTPUT_QUEUE: self.output_queue_depth,
-            mc.COMMAND_QUEUE: self.command_queue_depth,
-            mc.TILE_INTERVAL: self.tile_interval_cycles,
-            mc.OFFCHIP_RATE: round(memory.bytes_per_cycle * 1024),
-            mc.OFFCHIP_WEIGHT_RATE: round((memory.weight_bytes_per_cycle or 0) * 1024),
-            mc.OFFCHIP_LATENCY: memory.latency_cycles,
-            mc.OFFCHIP_BURST_BYTES: memory.burst_bytes,
-            mc.OFFCHIP_SHARED: int(memory.shared),
-        }
-        vector = np.array([given[column] for column in range(mc.MACHINE_COLUMNS)], np.int64)
-        vector.flags.writeable = False
-        return vector
+            **{f"{name}_depth": self.sure_depth(name) for name in (*OPERANDS, "accumulator")},
+            **{
+                f"{name}_word_bytes": -(-self.word_bits(name) // 8) for name in (*OPERANDS, "ofmap")
+            },
+            ifmap_write_latency=self.ifmap_memory.write_latency_cycles,
+            weight_write_latency=self.weight_memory.write_latency_cycles,
+            bias_write_latency=0,
+            ifmap_read_wait=self.read_wait_cycles("ifmap"),
+            weight_read_wait=self.read_wait_cycles("weight"),
+            result_latency=self.result_latency_cycles,
+            output_latency=self.output_latency_cycles,
+            output_queue=self.output_queue_depth,
+            command_queue=self.command_queue_depth,
+            tile_interval=self.tile_interval_cycles,
+            offchip_rate=round(memory.bytes_per_cycle * 1024),
+            offchip_weight_rate=round((memory.weight_bytes_per_cycle or 0) * 1024),
+            offchip_latency=memory.latency_cycles,
+            offchip_burst_bytes=memory.burst_bytes,
+            offchip_shared=int(memory.shared),
+        )
+        return record.vector()
 
     @property
     @abstractmethod
-    def array_columns(self) -> Mapping[int, int]:
-        """The array's columns of `machine`: from ROWS to IFMAP_LANES, and OUTPUT_VECTOR."""
+    def array_columns(self) -> Mapping[str, int]:
+        """The array's fields of `MachineRecord`: from `rows` to `ifmap_lanes`, and those of its
+        outputs."""
 
     @cached_property
     @abstractmethod
@@ -280,4 +284,4 @@ class CoreDesign(Design):
         """Pixels, filters and channels of the product that fills the array once."""
 
 
-__all__ = ["CoreDesign", "kibibytes"]
+__all__ = ["OPERANDS", "CoreDesign", "kibibytes"]

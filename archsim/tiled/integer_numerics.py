@@ -5,7 +5,7 @@ Of a quantised file's integers, with zero points and a scale a filter, the ofmap
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,15 +17,15 @@ from archsim.layer.intake import IntegerIntake
 from archsim.layer.problem import Problem, Tiling, problem_of
 from archsim.layer.values import compute
 from archsim.numbers import AnyIntArray, IntArray
-from archsim.tiled import commands as cmd
 from archsim.tiled import tile_words
+from archsim.tiled.commands import TileCommand
 from archsim.tiled.file_numerics import FileOfmap, core_operands, file_ofmap
-from archsim.tiled.numerics import TiledLayer
+from archsim.tiled.numerics import Blocks, Outputs
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 
 Stored = tuple[AnyIntArray, AnyIntArray]
-Bias = IntArray | None
+Split = tuple[AnyIntArray, AnyIntArray, IntArray | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,107 +72,79 @@ class IntegerNumerics(IntegerIntake):
             layout.split_weight(layer, problem, operands.weight),
         )
 
-    def _bias(self, layer: Conv2d | MatMul, problem: Problem, bias: AnyIntArray | None) -> Bias:
-        return None if bias is None else layout.split_bias(layer, problem, bias.astype(np.int64))
+    def split(
+        self, layer: Conv2d | MatMul, operands: Operands, stored: Stored | None = None
+    ) -> Split:
+        """Ifmap, weights and biases."""
+        bias = operands.bias
+        if bias is not None:
+            bias = layout.split_bias(layer, self.problem(layer), bias.astype(np.int64))
+        return (*(stored or self.stored(layer, operands)), bias)
 
-    def _compute(
-        self, problem: Problem, split: tuple[AnyIntArray, AnyIntArray, Bias], operands: Operands
-    ) -> IntArray:
+    def outputs(
+        self, problem: Problem, tiling: Tiling, split: Split, operands: Operands
+    ) -> Outputs:
+        """The integers that the core computes; sums wrap, so the tiling does not matter."""
         widths = (self.operand_bits, self.accumulator_bits)
-        return compute(problem, split, self.scaling(operands), widths)
+        return (compute(problem, split, self.scaling(operands), widths),)
 
-    def ofmap(
-        self,
-        layer: Conv2d | MatMul,
-        tiling: Tiling,
-        operands: Operands,
-        stored: Stored | None = None,
-    ) -> npt.NDArray[np.integer[Any]]:
-        """The integers that the core computes; sums wrap, so the tiling does not matter.
+    def joined(self, layer: Conv2d | MatMul, outputs: Outputs) -> npt.NDArray[np.integer[Any]]:
+        """The integers."""
+        return layout.join_ofmap(layer, self.problem(layer), outputs[0])
 
-        Of a quantised file's operands those that the file makes (`archsim.tiled.file_numerics`).
-        """
-        if operands.file is not None:
-            return self.as_file(layer, operands).ofmap
-        problem = self.problem(layer)
-        bias = self._bias(layer, problem, operands.bias)
-        split = (*(stored or self.stored(layer, operands)), bias)
-        return layout.join_ofmap(layer, problem, self._compute(problem, split, operands))
-
-    def as_file(self, layer: Conv2d | MatMul, operands: Operands) -> FileOfmap:
+    def as_file(self, layer: Conv2d | MatMul, operands: Operands) -> FileOfmap | None:
         """What a quantised file's operands make, and where the core's rounding differs."""
+        if operands.file is None:
+            return None
         return file_ofmap(layer, self.problem(layer), operands, self.operand_bits)
 
-    def words(self, tiled: TiledLayer, operands: Operands) -> dict[str, IntArray]:
-        """The words of the four ports of data.
+    def in_words(self, layer: Conv2d | MatMul, operands: Operands) -> Operands:
+        """Of a quantised file's operands, zero points are in the bias, and the ofmap is what the
+        core makes of them.  Raises InputError where it lacks what the file's ofmap needs."""
+        return core_operands(layer, operands)
 
-        Of a quantised file's operands, zero points are in the bias, and the ofmap is what the core
-        makes of them.  Raises InputError where it lacks what the file's ofmap needs.
-        """
-        operands = core_operands(tiled.layer, operands)
-        problem = tiled.problem
-        stored, given = (
-            self.stored(tiled.layer, operands),
-            self._bias(tiled.layer, problem, operands.bias),
+    @property
+    def word_lanes(self) -> tile_words.WordLanes:
+        """Lanes of the ports."""
+        return tile_words.WordLanes(
+            ifmap=self.ifmap_lanes,
+            weight=self.weight_lanes,
+            bias=self.bias_lanes,
+            moving=self.columns_are_pixels,
         )
-        ifmap, weight = stored[0].astype(np.int64), stored[1].astype(np.int64)
-        bias = np.zeros((problem.groups, problem.filters), np.int64) if given is None else given
-        ofmap = self._compute(problem, (*stored, given), operands)
-        whole = layout.side_by_side(ofmap, tiled.tiling.groups, (1, 4))
-        lanes = self.ifmap_lanes, self.weight_lanes, self.bias_lanes
-        return {
-            **operand_words(tiled, (ifmap, weight, bias), lanes, moving=self.columns_are_pixels),
-            "ofmap": output_words(tiled.tiles, whole, self.columns, moving=self.columns_are_pixels),
-        }
+
+    def blocks(self, split: Split, groups: int) -> Blocks:
+        """A lane an element."""
+        return blocks_of_lanes(split, groups)
+
+    def split_of(self, blocks: Blocks) -> Split:
+        """Without the axis of lanes."""
+        return blocks.ifmap[..., 0], blocks.weight[..., 0], blocks.bias[..., 0]
+
+    def output_words(self, tiles: Sequence[TileCommand[int]], outputs: Outputs) -> IntArray:
+        """Rows of sums, one behind the other."""
+        moving = self.columns_are_pixels
+        return rows_in_words(tiles, outputs[0], self.columns, moving=moving)
 
 
-def output_words(
-    tiles: IntArray, ofmap: IntArray, columns: int, *, moving: bool = False
+def blocks_of_lanes(split: Split, groups: int) -> Blocks:
+    """Operands split by groups in blocks, a lane of a word an element; biases 0 without any."""
+    ifmap, weight, bias = split
+    given = np.zeros(weight.shape[:2], np.int64) if bias is None else bias
+    return Blocks(
+        ifmap=layout.side_by_side(ifmap.astype(np.int64), groups, (1, 4))[..., None],
+        weight=layout.block_diagonal(weight.astype(np.int64), groups)[..., None],
+        bias=layout.side_by_side(given, groups, (0, 1))[..., None],
+    )
+
+
+def rows_in_words(
+    tiles: Sequence[TileCommand[int]], ofmap: IntArray, columns: int, *, moving: bool = False
 ) -> IntArray:
-    """The words of the ofmap, split as in `layout`: [words, columns].
+    """The words of the ofmap, in blocks of groups: [words, columns].
 
     moving: a row of sums holds pixels of a filter, not filters of a pixel.
     """
-    parts = (tile_words.ofmap_part(row, ofmap) for row in tiles[tiles[:, cmd.LAST_K] == 1])
+    parts = (tile_words.ofmap_part(tile, ofmap) for tile in tiles if tile.last_k)
     streams = [tile_words.as_rows(part.T if moving else part, columns) for part in parts]
     return tile_words.packed(streams, columns)
-
-
-def operand_words(
-    tiled: TiledLayer,
-    operands: tuple[IntArray, IntArray, IntArray],
-    lanes: tuple[int, int, int],
-    *,
-    moving: bool = False,
-) -> dict[str, IntArray]:
-    """The words of ifmap, weight and bias, split as in `layout`, for words of so many lanes each.
-
-    moving: weights enter the rows of the array (`tile_words.weight_words`).
-    """
-    tiles, groups = tiled.tiles, tiled.tiling.groups
-    ifmap = layout.side_by_side(operands[0], groups, (1, 4))
-    weight = layout.block_diagonal(operands[1], groups)
-    bias = layout.side_by_side(operands[2], groups, (0, 1))
-    return {
-        "ifmap": stack(
-            tiles[tiles[:, cmd.LOAD_IFMAP] == 1],
-            lambda row: tile_words.ifmap_words(row, ifmap, lanes[0]),
-            lanes[0],
-        ),
-        "weight": stack(
-            tiles[tiles[:, cmd.LOAD_WEIGHT] == 1],
-            lambda row: tile_words.weight_words(row, weight, lanes[1], moving=moving),
-            lanes[1],
-        ),
-        "bias": stack(
-            tiles[tiles[:, cmd.HAS_BIAS] == 1],
-            lambda row: tile_words.bias_words(row, bias, lanes[2]),
-            lanes[2],
-        ),
-    }
-
-
-def stack(rows: IntArray, words: Callable[[IntArray], IntArray], lanes: int) -> IntArray:
-    """The words of the given tiles, one behind the other."""
-    parts = [words(row) for row in rows]
-    return np.concatenate(parts) if parts else np.zeros((0, lanes), np.int64)

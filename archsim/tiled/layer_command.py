@@ -78,7 +78,7 @@ def _paired(name: str, values: dict[str, int]) -> dict[str, int]:
     return {f"{name}_{which}": value for which, value in values.items()}
 
 
-def _pixel_fields(problem: Problem, tiling: Tiling, machine: IntArray) -> dict[str, int]:
+def _pixel_fields(problem: Problem, tiling: Tiling, machine: mc.MachineRecord) -> dict[str, int]:
     images = _sizes(problem.images, tiling.images)
     rows = _sizes(problem.out_height, tiling.pixel_rows)
     columns = _sizes(problem.out_width, tiling.pixel_columns)
@@ -99,7 +99,7 @@ def _pixel_fields(problem: Problem, tiling: Tiling, machine: IntArray) -> dict[s
         "row_advance": rows["full"] * problem.stride_height,
         "column_advance": columns["full"] * problem.stride_width,
     }
-    block = int(machine[mc.COLUMNS]) if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY else 1
+    block = machine.columns if machine.dataflow == mc.INPUT_STATIONARY else 1
     for sizes in PIXEL_SIZES:
         image, row, column = sizes.split("_")
         pixels = images[image] * rows[row] * columns[column]
@@ -108,14 +108,14 @@ def _pixel_fields(problem: Problem, tiling: Tiling, machine: IntArray) -> dict[s
     return fields
 
 
-def _channel_fields(problem: Problem, tiling: Tiling, machine: IntArray) -> dict[str, int]:
+def _channel_fields(problem: Problem, tiling: Tiling, machine: mc.MachineRecord) -> dict[str, int]:
     channels = _sizes(problem.channels, tiling.channels)
     dilated = problem.dilation_width > 1
     runs = problem.kernel_width if dilated else 1
     lengths = {k: n if dilated else n * problem.kernel_width for k, n in channels.items()}
     folds = problem.kernel_height * runs
-    moving = machine[mc.DATAFLOW] == mc.INPUT_STATIONARY
-    chunk = int(machine[mc.CHUNK])
+    moving = machine.dataflow == mc.INPUT_STATIONARY
+    chunk = machine.chunk
     words = {k: folds * (ceil_div(n, chunk) if moving else n) for k, n in lengths.items()}
     return {
         **_paired("channels", channels),
@@ -134,8 +134,9 @@ def describe(
 
     Raises `InputError` if a number does not fit its field.
     """
-    moving = machine[mc.DATAFLOW] == mc.INPUT_STATIONARY
-    unit = 1 if moving else int(machine[mc.COLUMNS])
+    record = mc.machine_record(machine)
+    moving = record.dataflow == mc.INPUT_STATIONARY
+    unit = 1 if moving else record.columns
     filters = _sizes(problem.filters, tiling.filters)
     fields: dict[str, Any] = {
         "groups": problem.groups,
@@ -149,8 +150,8 @@ def describe(
         "row_window": -problem.pad_top,
         "width": problem.width,
         "column_window": -problem.pad_left,
-        **_pixel_fields(problem, tiling, machine),
-        **_channel_fields(problem, tiling, machine),
+        **_pixel_fields(problem, tiling, record),
+        **_channel_fields(problem, tiling, record),
         **_paired("filter_steps", {k: ceil_div(n, unit) for k, n in filters.items()}),
         **_paired("step_lanes", {k: (n - 1) % unit + 1 for k, n in filters.items()}),
         "row_stride": problem.stride_height,

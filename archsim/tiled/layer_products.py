@@ -8,20 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from archsim.numbers import IntArray
-from archsim.tiled import commands as cmd
-from archsim.tiled import plan as pn
+from archsim.tiled.commands import TileCommand, columns_of
+from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.pe_array import PeArray
+from archsim.tiled.plan import plan_columns, plan_row
 from archsim.tiled.tile_products import TileProducts
-
-_SHAPE = (
-    cmd.PIXELS,
-    cmd.TAPS,
-    cmd.RUNS,
-    cmd.RUN_LENGTH,
-    cmd.TILE_FILTERS,
-    cmd.TILE_CHANNELS,
-)
-"""What of a tile's command its products depend on, beside its groups and a vector's last part."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,11 +42,12 @@ class LayerProducts:
         the PE does it a fixed number of cycles later, in row r and column c of a systolic array
         r + c cycles more.
         """
-        ended = int(np.searchsorted(self.plan[:, pn.STREAM_END], cycle, side="right"))
+        ended = int(np.searchsorted(plan_columns(self.plan).stream_end, cycle, side="right"))
         found = self._whole(ended)
         if ended == len(self.tiles):
             return found
-        start, end = self.plan[ended, [pn.STREAM_START, pn.STREAM_END]].tolist()
+        times = plan_row(self.plan, ended)
+        start, end = times.stream_start, times.stream_end
         if cycle <= start:
             return found
         shapes, of_tile = self._shapes
@@ -74,20 +66,22 @@ class LayerProducts:
     @cached_property
     def _shapes(self) -> tuple[list[TileProducts], IntArray]:
         """The tiles' different shapes, and which of them every tile has."""
-        present = np.minimum(
-            self.groups - self.tiles[:, cmd.TILE_GROUP] * self.together, self.together
-        )
+        tiles = columns_of(self.tiles)
+        present = np.minimum(self.groups - tiles.tile_group * self.together, self.together)
         left = np.zeros_like(present)
         if self.pes.vector > 1:
-            before = self.tiles[:, cmd.TILE_CHANNEL] * self.pes.vector
+            before = tiles.tile_channel * self.pes.vector
             left = self.channels - before * (self.together == 1)
-        keys = np.column_stack([self.tiles[:, _SHAPE], present, left])
+        # what of a tile's command its products depend on
+        sizes = tiles.pixels, tiles.taps, tiles.runs, tiles.run_length
+        parts = tiles.tile_filters, tiles.tile_channels
+        keys = np.column_stack([*sizes, *parts, present, left])
         _, first, of_tile = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         shapes = [
             TileProducts(
-                machine=self.machine,
+                machine=machine_record(self.machine),
                 pes=self.pes,
-                row=tuple(self.tiles[at].tolist()),
+                row=TileCommand(*self.tiles[at].tolist()),
                 groups=int(present[at]),
                 together=self.together,
                 left=int(left[at]),

@@ -1,8 +1,16 @@
 """The columns of a machine vector: what of a design decides its timing, as numbers.
 
 A design answers with such a vector (`CoreDesign.machine`), so that one compiled kernel runs over
-many designs.
+many designs.  `MachineRecord` names its columns; the constants are for kernels.
 """
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from archsim.numbers import IntArray
 
 WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
 
@@ -43,3 +51,58 @@ WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
     OFFCHIP_SHARED,
     MACHINE_COLUMNS,
 ) = range(35)
+
+
+class MachineRecord(NamedTuple):
+    """A machine vector by the names of its columns, in order."""
+
+    rows: int
+    columns: int
+    chunk: int
+    slots: int
+    skew: int
+    dataflow: int
+    ifmap_lanes: int
+    ifmap_depth: int
+    weight_depth: int
+    accumulator_depth: int
+    bias_depth: int
+    ifmap_write_latency: int
+    weight_write_latency: int
+    bias_write_latency: int
+    ifmap_read_wait: int
+    weight_read_wait: int
+    result_latency: int
+    output_latency: int
+    output_queue: int
+    output_vector: int
+    output_value_units: int
+    output_scale_units: int
+    output_word_units: int
+    command_queue: int
+    tile_interval: int
+    ifmap_word_bytes: int
+    weight_word_bytes: int
+    bias_word_bytes: int
+    ofmap_word_bytes: int
+    offchip_rate: int
+    offchip_weight_rate: int
+    offchip_latency: int
+    offchip_burst_bytes: int
+    offchip_shared: int
+
+    @property
+    def word_bytes(self) -> tuple[int, int, int]:
+        """Of words of ifmap, weight and bias."""
+        return self.ifmap_word_bytes, self.weight_word_bytes, self.bias_word_bytes
+
+    def vector(self) -> IntArray:
+        """For kernels; it cannot be written."""
+        vector = np.array(self, np.int64)
+        vector.flags.writeable = False
+        return vector
+
+
+def machine_record(vector: IntArray) -> MachineRecord:
+    """The inverse of `MachineRecord.vector`."""
+    return MachineRecord(*vector.tolist())

@@ -17,7 +17,6 @@ from archsim.machine.model import (
     MachineModel,
     MatrixLayer,
     OperandsOf,
-    Option,
     Options,
 )
 from archsim.machine.over_time import OverTime
@@ -36,8 +35,6 @@ from archsim.tiled.trace import answer
 from workloads.layers import Network
 from workloads.limits import limits
 from workloads.steps import one_step, steps_in
-
-TILINGS = Option(name="tilings", says="how layers are cut, by name")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,7 +98,6 @@ class TileMachine(MachineModel):
     """Systolic arrays, tensor cores, vector MACs: everything that is a `CoreDesign`."""
 
     design: CoreDesign
-    options = (TILINGS,)
 
     @property
     def ports(self) -> tuple[Port, ...]:
@@ -121,6 +117,11 @@ class TileMachine(MachineModel):
         """In the tiling given, or the automatic one without regard to the operands."""
         tiling = plan_tiling(self.design, layer, _tilings(options).get(layer.name))
         return TileAnswer(design=self.design, layer=layer, tiling=tiling, operands=operands)
+
+    def options_of_step(self, options: Options, layer: MatrixLayer, step: MatrixLayer) -> Options:
+        """The layer's tiling as the step's."""
+        tiling = _tilings(options).get(layer.name)
+        return options if tiling is None else {**options, "tilings": {step.name: tiling}}
 
     def over_time(self, network: Network, options: Options) -> OverTime:
         return binned(self.design, network, tilings=_tilings(options))
@@ -172,4 +173,4 @@ def _tilings(options: Options) -> Mapping[str, Tiling]:
     return options.get("tilings") or {}
 
 
-__all__ = ["TILINGS", "TileAnswer", "TileMachine"]
+__all__ = ["TileAnswer", "TileMachine"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,35 @@ import numpy.typing as npt
 from archsim.layer.intake import Intake
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray
+from archsim.tiled.commands import TileCommand
+from archsim.tiled.tile_words import WordLanes
 from workloads.layers import Conv2d, MatMul
 
+if TYPE_CHECKING:
+    from archsim.tiled.file_numerics import FileOfmap
+
 IntegerArray = npt.NDArray[np.integer[Any]]
+
+Outputs = tuple[IntArray, ...]
+"""[images, groups, P, Q, n] each: the values n = K, and what the format has beside them."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blocks:
+    """Operands in blocks of groups, int64, an element with the E lanes of a word that it takes.
+
+    ifmap [images, blocks, H, W, C, E], weight [blocks, K, R, S, C, E], bias [blocks, K, E]; E is
+    each operand's own.  A block's channels and filters are those of all its groups
+    (`Problem.side_by_side`).
+    """
+
+    ifmap: IntArray
+    weight: IntArray
+    bias: IntArray
+
+    def of(self, name: str) -> IntArray:
+        """Of "ifmap", "weight" or "bias"."""
+        return {"ifmap": self.ifmap, "weight": self.weight, "bias": self.bias}[name]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,10 +79,6 @@ class Numerics(Intake, Protocol):
         """
         ...
 
-    def words(self, tiled: TiledLayer, operands: Any) -> dict[str, IntArray]:
-        """The payload of every port of data, in order: [words, lanes] each."""
-        ...
-
     def stored(self, layer: Conv2d | MatMul, operands: Any) -> tuple[IntegerArray, IntegerArray]:
         """Ifmap and weights as the scratchpads hold them, split as `archsim.layer.layout` says.
 
@@ -64,15 +86,45 @@ class Numerics(Intake, Protocol):
         """
         ...
 
-    def ofmap(
-        self,
-        layer: Conv2d | MatMul,
-        tiling: Tiling,
-        operands: Any,
-        stored: Any = None,
-    ) -> Any:
-        """What the core computes for a layer: an array [N, K, P, Q] or [b, M, N].
+    def as_file(self, layer: Conv2d | MatMul, operands: Any) -> FileOfmap | None:
+        """What a quantised file's operands make; None of others."""
+        ...
+
+    def in_words(self, layer: Conv2d | MatMul, operands: Any) -> Any:
+        """The operands of which words can be made.  Raises `InputError` where none can."""
+        ...
+
+    def split(self, layer: Conv2d | MatMul, operands: Any, stored: Any = None) -> Any:
+        """Operands split by groups, as `outputs` takes them.
 
         stored: what `stored` answered, where it has been asked already.
         """
+        ...
+
+    def outputs(self, problem: Problem, tiling: Tiling, split: Any, operands: Any) -> Outputs:
+        """What the core computes of split operands of a problem, its memories being exact.
+
+        operands: for what belongs to the whole layer, as its shift.
+        """
+        ...
+
+    def joined(self, layer: Conv2d | MatMul, outputs: Outputs) -> Any:
+        """Outputs as the layer's ofmap: [N, K, P, Q] or [b, M, N]."""
+        ...
+
+    @property
+    def word_lanes(self) -> WordLanes:
+        """How words are cut of operands."""
+        ...
+
+    def blocks(self, split: Any, groups: int) -> Blocks:
+        """Split operands as words are cut of them, so many groups side by side."""
+        ...
+
+    def split_of(self, blocks: Blocks) -> Any:
+        """The inverse of `blocks` for operands of which each block is a group."""
+        ...
+
+    def output_words(self, tiles: Sequence[TileCommand[int]], outputs: Outputs) -> IntArray:
+        """The words of the ofmap of a layer's tiles, of outputs in blocks: [words, lanes]."""
         ...

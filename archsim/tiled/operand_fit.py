@@ -15,15 +15,15 @@ from archsim.layer import layout
 from archsim.layer.problem import Problem, Tiling
 from archsim.memory.tile_store import StoredOperand, WalkedOperand
 from archsim.numbers import IntArray
-from archsim.tiled import machine_vector as mc
 from archsim.tiled.choice import find_tiling
 from archsim.tiled.design import CoreDesign
+from archsim.tiled.machine_vector import INPUT_STATIONARY, machine_record
 from archsim.tiled.numerics import IntegerArray
 from archsim.tiled.tiling import check_tiling, why_nothing_fits
 from archsim.tiled.walk import operand_tiles, walk
 from workloads.layers import Conv2d, MatMul
 
-_DEPTHS = {"ifmap": mc.IFMAP_DEPTH, "weight": mc.WEIGHT_DEPTH}
+OPERANDS = ("ifmap", "weight")
 
 
 def stored_tiles(
@@ -40,10 +40,10 @@ def stored_tiles(
         layout.block_diagonal(arrays[1], groups),
     )
     tiles = walk(*vectors, design.machine)
-    moving = bool(design.machine[mc.DATAFLOW] == mc.INPUT_STATIONARY)
+    moving = machine_record(design.machine).dataflow == INPUT_STATIONARY
     found: dict[str, StoredOperand] = {}
     for name, (tile_of, first), operand in zip(
-        _DEPTHS, operand_tiles(*vectors), arrays, strict=True
+        OPERANDS, operand_tiles(*vectors), arrays, strict=True
     ):
         if name in design.stores:
             walked = WalkedOperand(
@@ -111,10 +111,10 @@ def fit_tiling(
 
 def _machine(design: CoreDesign, words: dict[str, int]) -> IntArray:
     """The machine vector of memories of so many words, else of all they can address."""
-    machine = design.machine.copy()
-    for name, store in design.stores.items():
-        machine[_DEPTHS[name]] = words.get(name, store.depth)
-    return machine
+    depths = {
+        f"{name}_depth": words.get(name, store.depth) for name, store in design.stores.items()
+    }
+    return machine_record(design.machine)._replace(**depths).vector()
 
 
 def value_actions(design: CoreDesign, found: Mapping[str, StoredOperand]) -> dict[str, int]:

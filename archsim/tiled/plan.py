@@ -1,8 +1,21 @@
 """The columns of a layer's plan, of the ports' services, and of the state of the scan.
 
 A plan is [tiles, PLAN_COLUMNS]: when each unit of the core did what for each tile
-(`archsim.tiled.schedule`).
+(`archsim.tiled.schedule`).  `PlanRecord` names its columns; the constants are for kernels.
 """
+
+from __future__ import annotations
+
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from archsim.numbers import IntArray
+
+T = TypeVar("T")
+
+PORTS = ("command", "ifmap", "weight", "bias", "ofmap")
+
 
 COMMAND, IFMAP, WEIGHT, BIAS, OFMAP = range(5)
 """Ports, as rows of the service tables."""
@@ -79,3 +92,110 @@ STREAM_ENDED, EARLIER_ENDED, STATIONARY_ENDED = 92, 93, 94
 COMPLETE, OUTPUTS = 95, 96  # output tiles whose sums are complete; that are drained
 LIMITS = 97  # + cause: when each condition for a tile's start was met
 SCALAR_COLUMNS = 102
+
+
+class PlanRecord(NamedTuple, Generic[T]):
+    """The columns of a plan, by name and in order.
+
+    T: `int` of one tile, an array [tiles] of all tiles of a layer.
+    """
+
+    dispatch: T
+    ifmap_ready: T
+    ifmap_loaded: T
+    weight_ready: T
+    weight_loaded: T
+    bias_ready: T
+    bias_loaded: T
+    stationary_start: T
+    popped: T
+    stream_start: T
+    stream_end: T
+    summed: T
+    drain_start: T
+    drain_end: T
+    first_out: T
+    last_out: T
+    written: T
+    wait_control: T
+    wait_ifmap: T
+    wait_weight: T
+    wait_fill: T
+    wait_output: T
+    bubble: T
+    ifmap_first: T
+    weight_first: T
+    bias_first: T
+    ifmap_sent: T
+    weight_sent: T
+    bias_sent: T
+    ifmap_piece: T
+    weight_piece: T
+    bias_piece: T
+
+    @property
+    def ready(self) -> tuple[T, T, T]:
+        """Of ifmap, weights and biases, as all that follow: when words may cross; -1: no load."""
+        return self.ifmap_ready, self.weight_ready, self.bias_ready
+
+    @property
+    def loaded(self) -> tuple[T, T, T]:
+        """When they are visible to the walkers."""
+        return self.ifmap_loaded, self.weight_loaded, self.bias_loaded
+
+    @property
+    def first(self) -> tuple[T, T, T]:
+        """When the first word crosses."""
+        return self.ifmap_first, self.weight_first, self.bias_first
+
+    @property
+    def sent(self) -> tuple[T, T, T]:
+        """Ticks at which the channel begins with a piece."""
+        return self.ifmap_sent, self.weight_sent, self.bias_sent
+
+    @property
+    def piece(self) -> tuple[T, T, T]:
+        """Words of that piece."""
+        return self.ifmap_piece, self.weight_piece, self.bias_piece
+
+    @property
+    def waits(self) -> tuple[T, T, T, T, T]:
+        """Idle cycles before the stream: control, ifmap, weight, filling, output."""
+        return (
+            self.wait_control,
+            self.wait_ifmap,
+            self.wait_weight,
+            self.wait_fill,
+            self.wait_output,
+        )
+
+
+class ServiceRecord(NamedTuple):
+    """A row of the service tables."""
+
+    channel: int
+    word_ticks: int
+    burst_words: int
+    latency: int
+
+
+def plan_columns(plan: IntArray) -> PlanRecord[IntArray]:
+    """The columns of a plan, which they share: [tiles] each."""
+    return PlanRecord(*plan.T)
+
+
+def plan_row(plan: IntArray, tile: int) -> PlanRecord[int]:
+    """Of one tile; -1 for the last."""
+    return PlanRecord(*plan[tile].tolist())
+
+
+def service_records(services: IntArray) -> dict[str, ServiceRecord]:
+    """Rows of the service tables, by port."""
+    rows = services.tolist()
+    return {name: ServiceRecord(*row) for name, row in zip(PORTS, rows, strict=True)}
+
+
+def service_table(services: dict[str, ServiceRecord]) -> IntArray:
+    """The inverse; ports that are not given have no channel and no latency."""
+    none = ServiceRecord(channel=0, word_ticks=0, burst_words=0, latency=0)
+    return np.array([services.get(name, none) for name in PORTS], np.int64)

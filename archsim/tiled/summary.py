@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from archsim.kernels import kernel
@@ -33,6 +35,27 @@ from archsim.tiled.traffic import port_bytes, services_of
     OFMAP_BYTES,
     SUMMARY_COLUMNS,
 ) = range(17)
+
+
+class LayerSummary(NamedTuple):
+    """The columns of a summary, by name and in order."""
+
+    cycles: int
+    serial: int
+    computing: int
+    filling: int
+    draining: int
+    wait_weight: int
+    wait_ifmap: int
+    wait_output: int
+    control: int
+    memory: int
+    tiles: int
+    folds: int
+    ifmap_bytes: int
+    weight_bytes: int
+    bias_bytes: int
+    ofmap_bytes: int
 
 
 @kernel

@@ -18,8 +18,8 @@ from functools import cached_property
 import numpy as np
 
 from archsim.numbers import IntArray, ceil_div
-from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
+from archsim.tiled.commands import TileCommand
 from archsim.tiled.pe_array import PeArray, Products
 
 
@@ -43,14 +43,14 @@ def _block(number: int, size: int, whole: int) -> range:
 class TileProducts:
     """The products of tiles of one shape.
 
-    machine, pes: of the design.  row [WALK_COLUMNS]: the command of such a tile.  groups: those of
+    machine, pes: of the design.  row: the command of such a tile.  groups: those of
     the layer that are in it; together: for how many there is room side by side.  left: a group's
     channels from the tile's first on, where an element is a vector of several.
     """
 
-    machine: IntArray
+    machine: mc.MachineRecord
     pes: PeArray
-    row: tuple[int, ...]
+    row: TileCommand[int]
     groups: int
     together: int
     left: int
@@ -73,17 +73,17 @@ class TileProducts:
         """When each turn starts, and how many slots it has: [turns] each."""
         count = self._filter_blocks * self._pixel_blocks * self._runs * self._chunks
         if self._dataflow == mc.OUTPUT_STATIONARY:
-            slots = np.full(count, int(self.machine[mc.SLOTS]))
-            if not self.machine[mc.SLOTS]:
+            slots = np.full(count, self.machine.slots)
+            if not self.machine.slots:
                 sizes = [len(self._pixel_block(at)) for at in range(self._pixel_blocks)]
                 each = np.repeat(sizes, self._runs * self._chunks)
                 slots = np.tile(each, self._filter_blocks)
             return np.cumsum(slots) - slots, slots
         moving = len(self._pixels)
-        loads = np.full(self._chunks, int(self.machine[mc.ROWS]))
+        loads = np.full(self._chunks, self.machine.rows)
         loads[-1] = len(self._chunk(self._chunks - 1))
         if self._dataflow == mc.INPUT_STATIONARY:
-            moving, loads = len(self._filters), np.full(self._chunks, int(self.machine[mc.COLUMNS]))
+            moving, loads = len(self._filters), np.full(self._chunks, self.machine.columns)
         # from the second on, a turn takes the longer of its words and the next load
         apart = np.tile(np.maximum(moving, loads), count // self._chunks)
         starts = cycles - moving - (apart[::-1].cumsum()[::-1] - apart)
@@ -97,7 +97,7 @@ class TileProducts:
         elements = self._elements
         earlier = range(filter_block * self._filter_step)
         beside = range(pixel_block * self._pixel_step)
-        before = range(chunk * int(self.machine[mc.CHUNK]))
+        before = range(chunk * self.machine.chunk)
         return (
             self._runs * self._box(self._pixels, earlier, elements)
             + self._runs * self._box(beside, here, elements)
@@ -114,10 +114,10 @@ class TileProducts:
             return self._box(pixels, filters, elements, slots)
         if self._dataflow == mc.INPUT_STATIONARY:
             filters = filters[:slots]
-        elif self._dataflow == mc.WEIGHT_STATIONARY or not self.machine[mc.SLOTS]:
+        elif self._dataflow == mc.WEIGHT_STATIONARY or not self.machine.slots:
             pixels = pixels[:slots]
         else:  # a short chunk stands in the last slots
-            empty = int(self.machine[mc.SLOTS]) - len(elements)
+            empty = self.machine.slots - len(elements)
             elements = elements[: max(0, slots - empty)]
         return self._box(pixels, filters, elements)
 
@@ -133,18 +133,18 @@ class TileProducts:
         return self.pes.products(part, slots)
 
     def _by_group(self, filters: range, places: int) -> IntArray:
-        each = self.row[cmd.TILE_FILTERS] // self.together
+        each = self.row.tile_filters // self.together
         found = [_places(_within(filters, at * each, each), places) for at in range(self.groups)]
         return np.stack(found)
 
     def _element_places(self, elements: range) -> IntArray:
         """[groups, places]; an element of a run is a kernel column's channel of a group."""
-        channels, chunk = self.row[cmd.TILE_CHANNELS], int(self.machine[mc.CHUNK])
+        channels, chunk = self.row.tile_channels, self.machine.chunk
         if self.together == 1 and self.pes.vector == 1:
             return _places(elements, chunk)[None]
         each, vector = channels // self.together, self.pes.vector
         found = np.zeros((self.groups, chunk * vector), np.int64)
-        for column in range(0, self.row[cmd.RUN_LENGTH], channels):
+        for column in range(0, self.row.run_length, channels):
             for group in range(self.groups):
                 first = column + group * each
                 own = _within(elements, first, each)
@@ -168,7 +168,7 @@ class TileProducts:
 
     @property
     def _dataflow(self) -> int:
-        return int(self.machine[mc.DATAFLOW])
+        return self.machine.dataflow
 
     @property
     def _all_pixels(self) -> bool:
@@ -181,30 +181,30 @@ class TileProducts:
 
     @property
     def _pixels(self) -> range:
-        return range(self.row[cmd.PIXELS])
+        return range(self.row.pixels)
 
     @property
     def _filters(self) -> range:
-        return range(self.row[cmd.TILE_FILTERS])
+        return range(self.row.tile_filters)
 
     @property
     def _elements(self) -> range:
-        return range(self.row[cmd.RUN_LENGTH])
+        return range(self.row.run_length)
 
     @property
     def _runs(self) -> int:
-        return self.row[cmd.TAPS] * self.row[cmd.RUNS]
+        return self.row.taps * self.row.runs
 
     @property
     def _pixel_step(self) -> int:
         if self._all_pixels:
             return len(self._pixels)
         output = self._dataflow == mc.OUTPUT_STATIONARY
-        return int(self.machine[mc.ROWS if output else mc.COLUMNS])
+        return self.machine.rows if output else self.machine.columns
 
     @property
     def _filter_step(self) -> int:
-        return len(self._filters) if self._all_filters else int(self.machine[mc.COLUMNS])
+        return len(self._filters) if self._all_filters else self.machine.columns
 
     @property
     def _pixel_blocks(self) -> int:
@@ -216,7 +216,7 @@ class TileProducts:
 
     @property
     def _chunks(self) -> int:
-        return ceil_div(len(self._elements), int(self.machine[mc.CHUNK]))
+        return ceil_div(len(self._elements), self.machine.chunk)
 
     def _pixel_block(self, number: int) -> range:
         return _block(number, self._pixel_step, len(self._pixels))
@@ -225,4 +225,4 @@ class TileProducts:
         return _block(number, self._filter_step, len(self._filters))
 
     def _chunk(self, number: int) -> range:
-        return _block(number, int(self.machine[mc.CHUNK]), len(self._elements))
+        return _block(number, self.machine.chunk, len(self._elements))

@@ -125,17 +125,32 @@ def _balance(problem: IntArray, machine: IntArray, tiling: IntArray) -> None:
     for axis in range(2):
         size = problem[pb.OUT_HEIGHT + axis]
         tiling[axis] = _ceil(size, _ceil(size, tiling[axis]))
-    block = 1
-    if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY:
-        block = machine[mc.ROWS]
-    elif machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
-        block = machine[mc.COLUMNS]
+    block = _pixel_block(machine)
     whole = _ceil(tiling[pb.T_COLUMNS], block) * block
     if tiling[pb.T_ROWS] == 1 and whole < problem[pb.OUT_WIDTH]:
         before = tiling[pb.T_COLUMNS]
         tiling[pb.T_COLUMNS] = whole
         if not pixels_fit(problem, machine, tiling):
             tiling[pb.T_COLUMNS] = before
+
+
+@kernel
+def _pixel_block(machine: IntArray) -> int:
+    """Pixels that lie side by side on the array."""
+    if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY:
+        return machine[mc.ROWS]
+    return machine[mc.COLUMNS] if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY else 1
+
+
+@kernel
+def _whole_blocks(problem: IntArray, machine: IntArray, tiling: IntArray) -> int:
+    """Pixel columns of the next smaller tile of whole blocks, 0 if tiles of it have no fewer."""
+    block, columns = _pixel_block(machine), tiling[pb.T_COLUMNS]
+    less, width = columns // block * block, problem[pb.OUT_WIDTH]
+    if tiling[pb.T_ROWS] > 1 or less == 0 or less == columns:
+        return 0
+    now = width // columns * _ceil(columns, block) + _ceil(width % columns, block)
+    return less if _ceil(width, block) < now else 0
 
 
 @kernel
@@ -245,6 +260,11 @@ def _offer_pixels(
         return count
     for _ in range(SPLITS):
         count = _offer(found, count, problem, machine, tiling, row)
+        fewer, columns = _whole_blocks(problem, machine, tiling), tiling[pb.T_COLUMNS]
+        if fewer > 0:
+            tiling[pb.T_COLUMNS] = fewer
+            count = _offer(found, count, problem, machine, tiling, row)
+            tiling[pb.T_COLUMNS] = columns
         axis = 0 if tiling[pb.T_ROWS] > 1 else 1
         if tiling[axis] == 1:
             break
@@ -383,7 +403,7 @@ def best_of(found: IntArray) -> int:
 
 def check_tiling(name: str, problem: Problem, machine: IntArray, tiling: Tiling) -> None:
     """Raise `InputError` if a tiling does not fit, naming the scratchpad that is too small."""
-    together = int(machine[mc.OUTPUT_VECTOR])
+    together = mc.machine_record(machine).output_vector
     problem = checked_block(name, problem, together, tiling)
     vector = problem.vector()
     if tiling.filters < problem.filters and tiling.filters % together:

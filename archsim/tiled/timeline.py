@@ -16,9 +16,9 @@ from archsim.layer.problem import Tiling
 from archsim.machine.interval import LAYERS, Interval
 from archsim.machine.over_time import FloatArray, OverTime
 from archsim.numbers import IntArray
-from archsim.tiled import plan as pn
 from archsim.tiled.activity import WAITS, Activity, activities
 from archsim.tiled.design import CoreDesign
+from archsim.tiled.plan import plan_columns, plan_row
 from archsim.tiled.timing import TileRun, check_tiling_names
 from workloads.layers import Network
 
@@ -78,7 +78,8 @@ def _spent_until(activity: Activity) -> Callable[[FloatArray], FloatArray]:
     idle, anyway = _idle(plan), _idle(ideal)
     explained = _as_late_as_possible(anyway.sum(axis=1), idle.sum(axis=1))
     memory = idle.sum(axis=1) - explained
-    times = _interleaved(plan[:, pn.STREAM_START], plan[:, pn.STREAM_END])
+    columns = plan_columns(plan)
+    times = _interleaved(columns.stream_start, columns.stream_end)
     times = np.concatenate([[0], times, [activity.cycles]])
     idle_then = _sums(idle.ravel())[:-1]  # nothing follows within the last, the draining
     memory_ends = _sums(_interleaved(memory, explained))
@@ -100,9 +101,10 @@ def _spent_until(activity: Activity) -> Callable[[FloatArray], FloatArray]:
 
 def _idle(plan: IntArray) -> IntArray:
     """The array's idle cycles before and within each stream, then the draining: [tiles + 1, 2]."""
-    before = plan[:, pn.STREAM_START] - np.append(0, plan[:-1, pn.STREAM_END])
-    draining = plan[-1, pn.WRITTEN] - plan[-1, pn.STREAM_END]
-    return np.stack([np.append(before, draining), np.append(plan[:, pn.BUBBLE], 0)], axis=1)
+    columns, last = plan_columns(plan), plan_row(plan, -1)
+    before = columns.stream_start - np.append(0, columns.stream_end[:-1])
+    draining = last.written - last.stream_end
+    return np.stack([np.append(before, draining), np.append(columns.bubble, 0)], axis=1)
 
 
 def _as_late_as_possible(due: IntArray, room: IntArray) -> IntArray:
@@ -121,8 +123,9 @@ def _causes_in_order(plan: IntArray) -> tuple[IntArray, dict[str, IntArray]]:
 
     [parts + 1] each: idle cycles until the end of a part, and how many of these are of a cause.
     """
-    waits = plan[:, pn.WAIT_CONTROL : pn.BUBBLE + 1]
-    draining = plan[-1, pn.WRITTEN] - plan[-1, pn.STREAM_END]
+    columns, last = plan_columns(plan), plan_row(plan, -1)
+    waits = np.stack([*columns.waits, columns.bubble], axis=1)
+    draining = last.written - last.stream_end
     parts = np.append(waits.ravel(), draining)
     names = np.append(np.tile([*WAITS, "filling"], len(plan)), "draining")
     return _sums(parts), {

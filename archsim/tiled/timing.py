@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from archsim.causes import CAUSES, TILE_CAUSES
+from archsim.causes import CAUSES
 from archsim.errors import InputError, nearest
 from archsim.layer.problem import Problem, Tiling
 from archsim.machine.model import OperandsOf
@@ -18,9 +18,8 @@ from archsim.machine.stepped import check_steps, joined, repeated
 from archsim.result import TRAFFIC, Actions, LayerResult
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.file_numerics import FileOfmap
-from archsim.tiled.integer_numerics import IntegerNumerics
+from archsim.tiled.layer_values import file_ofmap_of, layer_ofmap
 from workloads.layers import Conv2d, MatMul, Network
-from workloads.operands import Operands
 from workloads.steps import each_step, one_step, steps_in
 
 if TYPE_CHECKING:
@@ -103,10 +102,10 @@ def _on_core(
     assert timed.tiling is not None
     tiling = timed.tiling
     timed = timed.with_operands(taken)
-    if isinstance(taken, Operands) and taken.file is not None:
-        assert isinstance(design.numerics, IntegerNumerics)
-        return _as_file(timed, design.numerics.as_file(layer, taken))
-    return replace(timed, ofmap=design.numerics.ofmap(layer, tiling, taken, stored))
+    of_file = file_ofmap_of(design, layer, taken)
+    if of_file is not None:
+        return _as_file(timed, of_file)
+    return replace(timed, ofmap=layer_ofmap(design, layer, tiling, taken, stored))
 
 
 def _as_file(timed: LayerResult, found: FileOfmap) -> LayerResult:
@@ -200,28 +199,25 @@ def time_layer(
 
 def _time_tiles(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) -> LayerResult:
     """A layer in a tiling that is known to fit."""
-    from archsim.tiled import summary
     from archsim.tiled.actions import count_actions
     from archsim.tiled.layer_tiles import layer_tiles
+    from archsim.tiled.summary import LayerSummary, time_tiles
 
     problem = design.numerics.problem(layer)
     tiles = layer_tiles(layer.name, problem, tiling, design.machine)
-    figures = summary.time_tiles(tiles, design.machine).tolist()
+    figures = LayerSummary(*time_tiles(tiles, design.machine).tolist())
     return LayerResult(
         name=layer.name,
         kind="matmul" if isinstance(layer, MatMul) else "conv2d",
         macs=layer.macs,
         macs_per_cycle=design.macs_per_cycle,
-        cycles=figures[summary.CYCLES],
-        serial_cycles=figures[summary.SERIAL],
-        where=dict.fromkeys(CAUSES, 0)
-        | dict(zip(TILE_CAUSES, figures[summary.COMPUTING : summary.MEMORY + 1], strict=True)),
-        bytes_moved=dict(
-            zip(TRAFFIC, figures[summary.IFMAP_BYTES : summary.OFMAP_BYTES + 1], strict=True)
-        ),
+        cycles=figures.cycles,
+        serial_cycles=figures.serial,
+        where={name: getattr(figures, name, 0) for name in CAUSES},
+        bytes_moved={name: getattr(figures, f"{name}_bytes") for name in TRAFFIC},
         actions=Actions(count_actions(tiles, design.machine, design.stores)),
-        tiles=figures[summary.TILES],
-        folds=figures[summary.FOLDS],
+        tiles=figures.tiles,
+        folds=figures.folds,
         tiling=tiling,
     )
 
@@ -235,7 +231,7 @@ def layer_output(
     """What the core computes for a layer: [N, K, P, Q] or [b, M, N] (`LayerResult.ofmap`)."""
     numerics = design.numerics
     taken = numerics.take(layer, operands)
-    return numerics.ofmap(layer, plan_tiling(design, layer, tiling, taken), taken)
+    return layer_ofmap(design, layer, plan_tiling(design, layer, tiling, taken), taken)
 
 
 __all__ = ["TileRun", "check_tiling_names", "layer_output", "plan_tiling", "time_layer"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,21 +12,27 @@ from archsim.layer.problem import Problem, Tiling
 from archsim.memory.ticks import TICK_BITS
 from archsim.numbers import IntArray
 from archsim.ports import Transfers
-from archsim.tiled import commands as cmd
-from archsim.tiled import plan as pn
 from archsim.tiled.actions import count_actions
-from archsim.tiled.design import CoreDesign
+from archsim.tiled.commands import columns_of
+from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.gaps import NO_GAPS, join_gaps, ofmap_ready
 from archsim.tiled.layer_command import describe
+from archsim.tiled.layer_values import layer_words
 from archsim.tiled.numerics import TiledLayer
 from archsim.tiled.operand_fit import layer_actions
+from archsim.tiled.plan import (
+    PORTS,
+    ServiceRecord,
+    plan_columns,
+    plan_row,
+    service_records,
+    service_table,
+)
 from archsim.tiled.schedule import schedule
 from archsim.tiled.traffic import services_of
 from archsim.tiled.walk import walk_layer
 from archsim.timing import Service, crossings
 from workloads.layers import Conv2d, MatMul
-
-PORTS = ("command", "ifmap", "weight", "bias", "ofmap")
 
 
 def command_words(
@@ -36,29 +43,31 @@ def command_words(
     return np.array([list(fields.values())], np.int64)
 
 
-def _taken(tiles: IntArray, plan: IntArray, latencies: IntArray) -> dict[str, IntArray]:
+def _taken(tiles: IntArray, plan: IntArray, latencies: Mapping[str, int]) -> dict[str, IntArray]:
     """The cycle from which the core takes each word that a port brings in, and later by the port's
     latency: [words]."""
     found: dict[str, IntArray] = {}
-    for at, flag in enumerate((cmd.LOAD_IFMAP, cmd.LOAD_WEIGHT, cmd.HAS_BIAS)):
-        chosen = tiles[:, flag] == 1
-        starts = plan[chosen, pn.IFMAP_READY + 2 * at] + latencies[pn.IFMAP + at]
-        found[PORTS[pn.IFMAP + at]] = np.repeat(starts, tiles[chosen, cmd.IFMAP_WORDS + at])
+    columns = columns_of(tiles)
+    each = zip(columns.loads, columns.words, plan_columns(plan).ready, strict=True)
+    for name, (loads, words, ready) in zip(OPERANDS, each, strict=True):
+        chosen = loads == 1
+        found[name] = np.repeat(ready[chosen] + latencies[name], words[chosen])
     return found
 
 
 def arrivals(plan: IntArray, services: IntArray) -> dict[str, IntArray]:
     """The cycle from which each word that a port brings in is offered, by the channel: [words]."""
     found: dict[str, IntArray] = {}
-    for at, service in enumerate(services[pn.IFMAP : pn.OFMAP]):
-        pieces = plan[plan[:, pn.IFMAP_PIECE + at] > 0]
-        words = pieces[:, pn.IFMAP_PIECE + at]
+    columns, served = plan_columns(plan), service_records(services)
+    for name, piece, sent in zip(OPERANDS, columns.piece, columns.sent, strict=True):
+        chosen, service = piece > 0, served[name]
+        words = piece[chosen]
         index = np.arange(int(words.sum())) - np.repeat(np.cumsum(words) - words, words)
-        burst = int(service[pn.BURST_WORDS])
+        burst = service.burst_words
         behind = np.minimum((index // burst + 1) * burst, np.repeat(words, words))
-        start = np.repeat(pieces[:, pn.IFMAP_SENT + at], words)
-        ticks = start + behind * service[pn.WORD_TICKS]
-        found[PORTS[pn.IFMAP + at]] = -(-ticks >> TICK_BITS)
+        start = np.repeat(sent[chosen], words)
+        ticks = start + behind * service.word_ticks
+        found[name] = -(-ticks >> TICK_BITS)
     return found
 
 
@@ -95,7 +104,7 @@ class Answer:
     @property
     def cycles(self) -> int:
         """From the first command to the last ofmap word, and its way to the off-chip memory."""
-        return int(self.plan[-1, pn.WRITTEN])
+        return plan_row(self.plan, -1).written
 
 
 def answer(
@@ -118,8 +127,8 @@ def answer(
         "command": command_words(
             layer.name, problem, tiling, design.machine, numerics.scaling(taken)
         ),
-        **numerics.words(
-            TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles), taken
+        **layer_words(
+            design, TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles), taken
         ),
     }
     plan, earliest, ready, finish = _planned(design, tiles, words, services)
@@ -145,18 +154,25 @@ def _planned(
         regular = services_of(design.machine)
         plan = schedule(tiles, design.machine, regular, NO_GAPS)
         offered = arrivals(plan, regular)
-        taken = _taken(tiles, plan, np.zeros(len(PORTS), np.int64))
+        taken = _taken(tiles, plan, dict.fromkeys(PORTS, 0))
         ready = {name: np.maximum(offered[name], taken[name]) for name in taken}
         return plan, offered, ready | _leaving(tiles, plan, design.machine, NO_GAPS), {}
     finish = {
         name: service.finish_times(len(words[name]))
         for name, service in zip(PORTS, services, strict=True)
     }
-    vectors = np.zeros((len(PORTS), pn.SERVICE_COLUMNS), np.int64)
-    vectors[:, pn.LATENCY] = [service.latency_cycles for service in services]
+    latencies = {
+        name: service.latency_cycles for name, service in zip(PORTS, services, strict=True)
+    }
+    vectors = service_table(
+        {
+            name: ServiceRecord(channel=0, word_ticks=0, burst_words=0, latency=latency)
+            for name, latency in latencies.items()
+        }
+    )
     gaps = join_gaps(list(finish.values()))
     plan = schedule(tiles, design.machine, vectors, gaps)
-    taken = _taken(tiles, plan, vectors[:, pn.LATENCY])
+    taken = _taken(tiles, plan, latencies)
     ready = taken | _leaving(tiles, plan, design.machine, gaps)
     return plan, taken if vectors.any() else {}, ready, finish
 

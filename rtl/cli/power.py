@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from archsim.cli.options import AsJson, DesignName, Settings
 from archsim.cli.output import output_console, progress_bar
 from archsim.errors import InputError, nearest, require
-from archsim.layer.intake import Drawing, IntegerIntake
+from archsim.layer.intake import Drawing
 from archsim.machine.design import Design
 from archsim.machine.registry import load_design, with_settings
 from energy_models.errors import EnergyError
@@ -107,15 +106,17 @@ def _operands(
     workload, name = place
     intake = design.intake
     if range_bits is not None:
-        if not isinstance(intake, IntegerIntake):
+        widest = intake.source_bits
+        narrow = intake.narrowed(max(2, min(range_bits, widest)))
+        if narrow is None:
             raise InputError(
                 f"--range-bits is for cores that take integers as they are, not a {design.kind}"
             )
         require(
-            2 <= range_bits <= intake.source_bits,
-            f"--range-bits must be from 2 to the design's {intake.source_bits}, not {range_bits}",
+            2 <= range_bits <= widest,
+            f"--range-bits must be from 2 to the design's {widest}, not {range_bits}",
         )
-        intake = replace(intake, operand_bits=range_bits)
+        intake = narrow
     options = WorkloadOptions(density=density, seed=seed, as_words=True)
     if workload is None:
         require(name is None, "--layer is of a network; name the network too")

@@ -22,11 +22,12 @@ class Credits(wiring.Component):
     def __init__(self, *, initial: int, limit: int) -> None:
         self.initial = initial
         self.limit = limit
+        self.count = Signal(range(limit + 1), init=initial)
         super().__init__({"give": In(1), "take": In(1), "available": Out(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        count = Signal(range(self.limit + 1), init=self.initial)
+        count = self.count
         with m.If(self.give & ~self.take):
             m.d.sync += count.eq(count + 1)
         with m.Elif(self.take & ~self.give):

@@ -52,6 +52,7 @@ class Loader(wiring.Component):
         m = Module()
         free_halves = place(m, "free_halves", Credits, initial=2, limit=2)
         left = Signal(self.words_bits)
+        self.free_halves, self.left = free_halves, left
         m.d.comb += [
             free_halves.give.eq(self.free),
             free_halves.take.eq(self.loaded),

@@ -12,13 +12,20 @@ from amaranth.lib import wiring
 
 from archsim.errors import InputError
 from archsim.memory import Memory, PlainBank
-from archsim.plugins import loaded, plugins
+from archsim.plugins import lacking, needed, plugins
 from rtl.core.sram import Sram
 from rtl.hierarchy import place
 
 GROUP = "archsim.memory_rtl"
 
 PLAIN_BANK = PlainBank()
+
+ANSWERS = {
+    "scratchpad": ("unit", "events"),
+    "stream": ("unit", "port", "events"),
+    "bank": ("bank",),
+}
+"""What the hardware of a kind has, by way of access."""
 
 Placed = tuple[type[wiring.Component], dict[str, Any]]
 """A component, and its parameters, which can be compared and hashed."""
@@ -78,14 +85,14 @@ class StreamRtl(Protocol):
 
 
 def rtl_of(memory: Memory) -> Any:
-    """The hardware of a memory's kind; `InputError` where there is none."""
+    """The hardware of a memory's kind; `InputError` where there is none, or a broken one."""
     name = f"{memory.access}.{memory.kind}"
     known = plugins(GROUP)
-    found = loaded(known[name]) if name in known else None
-    if found is None:
+    if name not in known:
         alike = ", ".join(one for one in known if one.startswith(f"{memory.access}."))
         raise InputError(f"no RTL is known for the memory {name}; known: {alike}")
-    return found(memory)
+    answers = ANSWERS[memory.access]
+    return needed(known[name], lambda found: lacking(found, answers))(memory)
 
 
 def scratchpad(m: Module, name: str, memory: Memory, words: Words, *, by_lane: bool = False) -> Any:

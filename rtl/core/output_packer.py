@@ -135,6 +135,7 @@ class OutputPacker(wiring.Component):
         m.d.sync += [row.eq(self.row), at.eq(self.place)]
         turn = place(m, "turn", RotateUp, units=self.units, unit_bits=self.unit_bits)
         begun = Signal((self.units - 1) * self.unit_bits, reset_less=True)  # less than a word
+        self.begun = begun
         m.d.comb += [turn.i.eq(row), turn.by.eq(at.position), self.write.eq(at.complete)]
         for unit in range(self.units):
             new = Mux(at.flush, 0, turn.o.word_select(unit, self.unit_bits))

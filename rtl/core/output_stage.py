@@ -22,8 +22,9 @@ MULTIPLIER_BITS = 16
 class Requantize(wiring.Component):
     """o = saturate(relu(⌊(sum · multiplier + 2^(shift−1)) / 2^shift⌋)); shift 0 rounds nothing.
 
-    sum = acc + bias.  Latency: 2 registers (sum, product), o combinational behind them; the
-    parameters are taken with acc and travel along.  Throughput: one a cycle.  Never stalls.
+    sum = acc + bias.  Latency: 2 registers (sum, product), o combinational behind them; multiplier
+    is taken a cycle behind acc and bias, shift and relu two.  Throughput: one a cycle.  Never
+    stalls.
     """
 
     acc: Signal

@@ -72,6 +72,7 @@ class Arbiter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         fresh, left = Signal(init=1), Signal(self.products)
+        self.fresh, self.left = fresh, left
         counts, waiting, granted = (
             Signal(self.products, name=name) for name in ("counts", "waiting", "granted")
         )

@@ -76,13 +76,14 @@ class AccumulatorBank(wiring.Component):
     Members
     -------
     number: of the bank; i: all products; drain: the other port; read_data: of the drain's
-    read_address, a cycle later; occupied, with Q > 1: of the queue.
+    read_address, a cycle later; adding: a sum is written; occupied, with Q > 1: of the queue.
     """
 
     number: Signal
     i: data.View
     drain: data.View
     read_data: Signal
+    adding: Signal
     occupied: Signal
 
     def __init__(self, *, design: Scnn) -> None:
@@ -95,6 +96,7 @@ class AccumulatorBank(wiring.Component):
                 "i": In(products_layout(design)),
                 "drain": In(drain_layout(design)),
                 "read_data": Out(design.accumulator_bits),
+                "adding": Out(1),
                 **queue,
             }
         )
@@ -106,9 +108,9 @@ class AccumulatorBank(wiring.Component):
         first = self._first(m)
         target = Signal.like(first.entry, reset_less=True)
         addend = Signal(bits, reset_less=True)
-        adding, half, shown = Signal(), Signal(), Signal()
+        half, shown = Signal(), Signal()
         m.d.sync += [
-            adding.eq(first.valid),
+            self.adding.eq(first.valid),
             half.eq(first.half),
             addend.eq(first.value),
             target.eq(first.entry),
@@ -127,7 +129,7 @@ class AccumulatorBank(wiring.Component):
                 store.write_address.eq(drain.write_address[self.low :]),
                 store.write_data.eq(Mux(drain.clear | drain.erase, 0, drain.write_data)),
             ]
-            with m.If(adding & (half == number)):
+            with m.If(self.adding & (half == number)):
                 m.d.comb += [
                     store.write.eq(1),
                     store.write_address.eq(target),
@@ -182,13 +184,14 @@ class AccumulatorBanks(wiring.Component):
     i: of the operand stage; drain: the port of halo and output, with `reads` in all cycles in which
     it has its half (i does not use that half then); `clear` writes 0 to the entry of write_address
     in all banks of both halves, `erase` of its half; read_data: of the drain's read_address, a
-    cycle later; occupied, with Q > 1: bit n of a bank is 1 if a product at i must go to a place
-    behind n.
+    cycle later; updates: of which banks a sum is written; occupied, with Q > 1: bit n of a bank is
+    1 if a product at i must go to a place behind n.
     """
 
     i: data.View
     drain: data.View
     read_data: Signal
+    updates: Signal
     occupied: data.View
 
     def __init__(self, *, design: Scnn) -> None:
@@ -198,6 +201,7 @@ class AccumulatorBanks(wiring.Component):
                 "i": In(operands_layout(design)),
                 "drain": In(drain_layout(design)),
                 "read_data": Out(design.accumulator_bits),
+                "updates": Out(design.banks),
                 **({"occupied": Out(occupied_layout(design))} if design.bank_queue > 1 else {}),
             }
         )
@@ -212,6 +216,7 @@ class AccumulatorBanks(wiring.Component):
         for number in range(self.design.banks):
             bank = place(m, f"bank_{number}", AccumulatorBank, design=self.design)
             m.d.comb += [bank.number.eq(number), bank.i.eq(products), bank.drain.eq(self.drain)]
+            m.d.comb += self.updates[number].eq(bank.adding)
             reads.append(bank.read_data)
             if self.design.bank_queue > 1:
                 m.d.comb += self.occupied[number].eq(bank.occupied)

@@ -39,7 +39,7 @@ class HaloPort(wiring.Component):
     accumulators; link: to all neighbours; from_<side>: of the neighbour there; valid_o, sum: an own
     output, or a place of its window; gives: it is the window's last place; blank: a place of an
     ifmap without an output; count_halo, count_copy: a sum is sent; count_window: one is read for a
-    window.
+    window; count_zeroed: one is given out and written 0.
     """
 
     layer: data.View
@@ -56,6 +56,7 @@ class HaloPort(wiring.Component):
     count_halo: Signal
     count_copy: Signal
     count_window: Signal
+    count_zeroed: Signal
 
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
@@ -74,7 +75,14 @@ class HaloPort(wiring.Component):
                 "sum": Out(design.accumulator_bits),
                 **{
                     name: Out(1)
-                    for name in ("gives", "blank", "count_halo", "count_copy", "count_window")
+                    for name in (
+                        "gives",
+                        "blank",
+                        "count_halo",
+                        "count_copy",
+                        "count_window",
+                        "count_zeroed",
+                    )
                 },
             }
         )
@@ -115,6 +123,7 @@ class HaloPort(wiring.Component):
             self.count_halo.eq(self.link.valid & ~stays),
             self.count_copy.eq(self.link.valid & stays),
             self.count_window.eq(self.valid_o & stays),
+            self.count_zeroed.eq(self.valid_o & ~stays),
         ]
         return m
 

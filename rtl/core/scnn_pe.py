@@ -42,6 +42,14 @@ def events_layout(design: Scnn) -> data.StructLayout:
             "copy_sum": 1,
             "window_read": 1,
             "product": products.bit_length(),
+            "fifo_write": 1,
+            "weight_read": 1,
+            "accumulator_update": design.banks.bit_length(),
+            "iaram_write": 1,
+            "oaram_write": 1,
+            "output": 1,
+            "zeroed": 1,
+            "cleared": design.banks.bit_length(),
             **row_fields(design),
         }
     )
@@ -59,7 +67,8 @@ class ScnnPe(wiring.Component):
     before has ended and its weights are here.  A block without activations takes one cycle, when
     all its weights are here.  After the group's last block the PE waits for `go`.
     Meanwhile the other half of the accumulators is drained: `HaloPort`, requantise (2 cycles),
-    `WindowMaximum`, `Compressor`; and cleared, in a pooled layer.  Vectors of both ends are in
+    `WindowMaximum`, `Compressor`, which rests in a PE that gives no outputs out; and cleared, in a
+    pooled layer.  Vectors of both ends are in
     memories of the kind that the design says (`rtl.core.memory.StreamRtl`).  Latencies:
     `docs/contracts/scnn.md`.
 
@@ -150,6 +159,8 @@ class ScnnPe(wiring.Component):
             activations.clear.eq(self.start),
             activations.write.eq(self.ifmap_write),
             activations.i.eq(self.ifmap),
+            self.events.fifo_write.eq(fifo.write),
+            self.events.iaram_write.eq(self.memories.ifmap.write),
         ]
         if self.design.activation_memory.stepped:
             m.d.comb += [
@@ -179,6 +190,7 @@ class ScnnPe(wiring.Component):
             group_ends.eq(block_ends & (left == 1)),
             self.done.eq(~running),
             fifo.step.eq(ended),
+            self.events.weight_read.eq(fifo.step),
             fifo.again.eq(fifo.word.last & ~activations.o.last),
             fifo.release.eq(activations.o.last),
             fifo.skip.eq(skip),
@@ -211,6 +223,7 @@ class ScnnPe(wiring.Component):
             banks.i.addresses.eq(arbiter.addresses),
             banks.i.half.eq(half),
             self.events.product.eq(sum(arbiter.selected)),
+            self.events.accumulator_update.eq(sum(banks.updates)),
         ]
         if self.design.bank_queue > 1:
             m.d.comb += arbiter.occupied.eq(banks.occupied)
@@ -228,8 +241,9 @@ class ScnnPe(wiring.Component):
         maximum = place(m, "maximum", WindowMaximum, design=design)
         line = place(m, "output_delay", Delay, bits=5, cycles=REQUANTIZE_CYCLES)
         wiring.connect(m, compress.store, self.memories.ofmap)
-        ends, first, blank = Signal(), Signal(), Signal()
-        m.d.sync += [ends.eq(self.step.ends), first.eq(self.step.first)]
+        ends, first, blank, owns = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += owns.eq((self.row.give_count != 0) & (self.column.give_count != 0))
+        m.d.sync += [ends.eq(self.step.ends & owns), first.eq(self.step.first)]
         for side in SIDES:
             m.d.comb += getattr(halo, f"from_{side}").eq(getattr(self, f"from_{side}"))
         m.d.comb += [
@@ -243,12 +257,15 @@ class ScnnPe(wiring.Component):
             self.events.halo_sum.eq(halo.count_halo),
             self.events.copy_sum.eq(halo.count_copy),
             self.events.window_read.eq(halo.count_window),
+            self.events.output.eq(halo.gives),
+            self.events.zeroed.eq(halo.count_zeroed),
+            self.events.oaram_write.eq(self.memories.ofmap.write),
             requantize.acc.eq(halo.sum),
             requantize.bias.eq(self.bias),
             requantize.multiplier.eq(self.layer.multiplier),
             requantize.shift.eq(self.layer.shift),
             requantize.relu.eq(self.layer.relu),
-            line.i.eq(Cat(halo.gives | halo.blank, ends, halo.blank, first, halo.valid_o)),
+            line.i.eq(Cat((halo.gives | halo.blank) & owns, ends, halo.blank, first, halo.valid_o)),
             Cat(compress.valid, compress.ends, blank, maximum.first, maximum.counts).eq(line.o),
             maximum.value.eq(requantize.o),
             compress.value.eq(Mux(blank, 0, maximum.o)),
@@ -261,10 +278,15 @@ class ScnnPe(wiring.Component):
     def _clear(self, m: Module) -> None:
         """An entry of all banks: after a reset of both halves, behind a drain of its half."""
         banks, clear = self.banks, self.clear
-        with m.If(clear.valid | self.step.clears):
+        erased = Signal()
+        m.d.comb += [
+            erased.eq(self.step.clears & self.enable),
+            self.events.cleared.eq(Mux(erased, self.design.banks, 0)),
+        ]
+        with m.If(clear.valid | erased):
             low = (self.design.banks - 1).bit_length()
             m.d.comb += [
                 banks.drain.clear.eq(clear.valid),
-                banks.drain.erase.eq(self.step.clears),
+                banks.drain.erase.eq(erased),
                 banks.drain.write_address.eq(clear.entry << low),
             ]

@@ -27,16 +27,18 @@ class PlainScratchpad(wiring.Component):
     read_address: Signal
     read_data: Signal
 
-    def __init__(self, *, bits: int, depth: int) -> None:
+    def __init__(self, *, bits: int, depth: int, bank: type[wiring.Component] = Sram) -> None:
+        """bank: what each half is, with the ports of an `Sram`."""
         self.bits = bits
         self.depth = depth
+        self.bank = bank
         super().__init__(halves_ports(bits=bits, depth=depth))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         outputs: list[Signal] = []
         for half in range(2):
-            store = place(m, f"half_{half}", Sram, bits=self.bits, depth=self.depth)
+            store = place(m, f"half_{half}", self.bank, bits=self.bits, depth=self.depth)
             m.d.comb += [
                 store.write.eq(self.write & (self.write_half == half)),
                 store.write_address.eq(self.write_address),
@@ -63,13 +65,15 @@ class PlainBankRtl:
 
 
 class PlainScratchpadRtl(PlainBankRtl):
-    """Two SRAMs."""
+    """Two banks, which are SRAMs unless a subclass says otherwise in `bank`."""
 
     whole_words = False
 
     def unit(self, words: Words, *, by_lane: bool) -> Placed:
         """`PlainScratchpad`, whichever lanes are read."""
-        return PlainScratchpad, {"bits": words.lanes * words.bits, "depth": words.depth}
+        sizes = {"bits": words.lanes * words.bits, "depth": words.depth}
+        bank, _ = self.bank(**sizes, transparent=False)
+        return PlainScratchpad, {**sizes, **({} if bank is Sram else {"bank": bank})}
 
     def events(self, words: Words, *, by_lane: bool) -> dict[str, Any]:
         """Nothing beside words read and written."""

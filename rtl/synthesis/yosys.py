@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from energy_models.errors import EnergyError
+from rtl.child_process import end_children
 from rtl.synthesis.liberty import CellLibrary
 from rtl.toolchain import run_yosys
 from workloads.threads import in_threads
@@ -92,7 +93,7 @@ def map_to_cells(
     def run(name: str) -> None:
         run_yosys(_passes(name, library, top), folder, meter.watcher(name))
 
-    in_threads(run, names)
+    in_threads(run, names, stop=end_children)
     return Mapped(**{name: _read(folder / f"{name}.json", library) for name in names})
 
 

@@ -14,6 +14,7 @@ from archsim.layer import problem as pb
 from archsim.layer.problem import Tiling
 from archsim.machine.registry import load_design
 from archsim.machines.systolic.design import CLOUD_128, DATAFLOWS, EDGE_16, Systolic
+from archsim.machines.tensorcore.design import VOLTA
 from archsim.memory import OffChip
 from archsim.numbers import IntArray
 from archsim.simulate import simulate
@@ -175,6 +176,17 @@ def test_a_fully_connected_layer_reads_its_weights_once(dataflow: Any) -> None:
     assert many.tiling is not None and many.tiling.images == 35
     assert many.bytes_moved["weight"] <= one.bytes_moved["weight"] * 1.01
     assert many.cycles < 6 * one.cycles
+
+
+@pytest.mark.parametrize("k, n", [(3072, 768), (768, 3072)])
+@pytest.mark.parametrize("rows", [384, 197])
+def test_rows_of_a_batch_take_no_more_cycles_than_alone(rows: int, k: int, n: int) -> None:
+    """BERT's and ViT's products, whose batch is more rows: tiles of whole blocks of pixels."""
+    alone = time_layer(VOLTA, MatMul(name="a", m=rows, n=n, k=k, bias=True))
+    for batch in (2, 3, 8, 16):
+        result = time_layer(VOLTA, MatMul(name="a", m=batch * rows, n=n, k=k, bias=True))
+        assert result.cycles <= batch * alone.cycles, batch
+        assert 16 * result.total_bytes <= 17 * batch * alone.total_bytes, batch
 
 
 def test_the_tiling_of_several_images_does_not_change_values() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from archsim import EDGE_16, InputError, NetworkResult, Systolic, simulate
 from archsim.comparison import ResultComparison, compare_results, ratio
 from archsim.comparison.changes import changes_in
-from archsim.energy import EnergyAccount
+from archsim.energy import EnergyAccount, account
 from archsim.saved import SavedResult, parse_result
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
@@ -313,6 +313,19 @@ def test_what_energies_leave_out_is_said(base: NetworkResult, account_at: Accoun
     assert compare_results([whole, partial]).notes == (
         "the energies and areas leave out different things: A (nothing), B (leakage of x: unknown)",
     )
+
+
+def test_what_is_left_out_is_said_by_kind() -> None:
+    """Components of other names, in designs of one technology, are nothing to speak of."""
+    results = [simulate(name, small()) for name in ("edge-16", "tpu-v1", "vsq-16")]
+    saved = [priced(one, account(one, "45nm")) for one in results]
+    assert saved[0].energy and saved[1].energy
+    fewer = replace(saved[1].energy, missing=saved[0].energy.missing[::-1])
+    assert not [note for note in compare_results([saved[0], replace(saved[1], energy=fewer)]).notes
+                if "leave out" in note]  # fmt: skip
+    (note,) = (one for one in compare_results([saved[0], saved[2]]).notes if "leave out" in one)
+    kinds = "leakage of adder, control, mac, multiplier, mux, register, shifter: Horowitz"
+    assert f"A ({kinds}" in note and note.count("Horowitz") == 2
 
 
 # As data

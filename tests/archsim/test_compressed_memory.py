@@ -26,6 +26,7 @@ from archsim.tiled import plan as pn
 from archsim.tiled.choice import find_tiling
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.numerics import TiledLayer
 from archsim.tiled.operand_fit import fit_tiling, stored_tiles
 from archsim.tiled.schedule import schedule
 from archsim.tiled.timing import plan_tiling, time_layer
@@ -154,7 +155,6 @@ def test_every_tile_fits_and_no_word_is_forgotten(dataflow: Any) -> None:
     sure = find_tiling(problem, design.machine)
     tiling, found = fit_tiling("c", design, problem, numerics.stored(CONV, operands), sure)
     tiles = walk(problem.vector(), tiling.vector(), design.machine)
-    from archsim.tiled.numerics import TiledLayer
 
     words = numerics.words(
         TiledLayer(layer=CONV, problem=problem, tiling=tiling, tiles=tiles), operands

@@ -14,7 +14,8 @@ from pathlib import Path
 import interrupted_calls
 import pytest
 
-from rtl.child_process import child
+from rtl.child_process import child, end_children
+from workloads.threads import in_threads
 
 LINE = "archsim: interrupted; nothing was left half written\n"
 START = [sys.executable, "-P", "-c", "from archsim.cli.main import main; main()"]
@@ -169,6 +170,34 @@ def test_what_a_tool_started_ends_with_it(tmp_path: Path) -> None:
         raise KeyboardInterrupt
     assert len(started) >= 3
     assert_gone(started)
+
+
+@linux
+def test_what_threads_wait_for_ends_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal is heard by the main thread alone; what has not begun by then never does."""
+    monkeypatch.setattr("workloads.threads._threads", 2)
+    begun: list[int] = []
+
+    def work(_: int) -> None:
+        with child(["sleep", "600"], cwd=tmp_path) as process:
+            begun.append(process.pid)
+            if len(begun) == 2:
+                signal.setitimer(signal.ITIMER_REAL, 0.2)
+            process.wait()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            in_threads(work, range(5), stop=end_children)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert len(begun) == 2
+    assert_gone(begun)
 
 
 def assert_gone(processes: Iterable[int]) -> None:

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from archsim.machine.registry import load_design, with_settings
 from command_line import Call
 
 from archsim import simulate
+from archsim.machine.registry import load_design, with_settings
 from workloads.named import network_named
 
 

@@ -82,6 +82,7 @@ def test_small_traffic_is_in_bytes() -> None:
 def test_colours_are_one_for_each_and_different() -> None:
     assert set(CAUSE_COLOURS) == set(CAUSES)
     assert set(PORT_COLOURS) == set(TRAFFIC)
+    assert PORT_COLOURS["bias"] not in CAUSE_COLOURS.values()  # beside causes in the Gantt chart
     for elsewhere in (("conflict", "barrier"), ("filling", "wait_output")):
         together = [CAUSE_COLOURS[name] for name in CAUSES if name not in elsewhere]
         assert len(set(together)) == len(together)

@@ -1,4 +1,4 @@
-"""A third kind of machine from a package of its own, and packages that are broken."""
+"""A third kind of machine from a package of its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import Call, good, refused
-from plugin_packages import EXAMPLE, archsim_with, example_entries, installed
+from plugin_packages import EXAMPLE, archsim_with, example_site
 
 from archsim.layer.intake import Drawing
 from archsim.machines.systolic.design import EDGE_16
@@ -20,46 +20,11 @@ from workloads.layers import Conv2d, MatMul, Network
 
 NETWORK = ("googlenet", "--layer", "classifier")
 
-BROKEN = {
-    "archsim.designs": {
-        "gone": "nowhere.design:X",
-        "edge-16": "other.design:X",
-        "text": "json:loads",
-        "half": "half_machine:HALF",
-        "leaves": "leaves:X",
-    },
-    "archsim.commands": {
-        "broken": "nowhere.cli:register",
-        "odd": "json:JSONDecoder",
-        "run": "nowhere.cli:register",
-    },
-    "archsim.rtl": {"systolic": "nowhere.rtl:Core"},
-}
-
-HALF = """
-from archsim.machine.model import MachineModel
-from dot_unit.design import DotUnit
-
-class HalfModel(MachineModel):
-    def run(self, network, operands, options): ...
-
-class Half(DotUnit):
-    kind = "half"
-
-    def machine_model(self):
-        return HalfModel(self)
-
-class Twin(DotUnit):
-    kind = "systolic"
-
-HALF, TWIN = Half(), Twin()
-"""
-
 
 @pytest.fixture
 def third(tmp_path: Path) -> Call:
     """The command line with the example package installed."""
-    return archsim_with(installed(tmp_path / "site", "dot-unit", example_entries()), cwd=tmp_path)
+    return archsim_with(example_site(tmp_path / "site"), cwd=tmp_path)
 
 
 def test_a_third_kind_of_machine_is_listed_and_shown(third: Call, tmp_path: Path) -> None:
@@ -105,63 +70,10 @@ def test_it_is_traced(third: Call, tmp_path: Path) -> None:
 
 def test_options_of_others_are_refused(third: Call) -> None:
     said = refused(third("run", "dot-8", "alexnet", "--timing-only", "--chain"))
-    assert said == "dot-unit machines have no option chain; they have none"
-
-
-def test_a_kind_keeps_its_class(tmp_path: Path) -> None:
-    site = installed(tmp_path, "twin", {"archsim.designs": {"twin": "half_machine:TWIN"}})
-    (site / "half_machine.py").write_text(HALF)
-    said = archsim_with(site, cwd=tmp_path)("show", "edge-16", "--set", "rows=4")
-    assert "rows = 4" in said.out
-    assert said.err == (
-        "archsim: warning: twin of half_machine: designs of kind 'systolic' are those of "
-        "archsim.machines.systolic.design\n"
+    assert said == (
+        "dot-unit machines have no option --chain, which scnn machines have; "
+        "they have: --parts (into how many sums a dot product is cut)"
     )
-
-
-def test_broken_packages_are_named_and_left_out(tmp_path: Path) -> None:
-    site = installed(tmp_path / "site", "bad", BROKEN)
-    (site / "half_machine.py").write_text(HALF)
-    (site / "leaves.py").write_text("raise SystemExit(3)")
-    archsim = archsim_with(site, cwd=tmp_path)
-    said = archsim("list", "designs", "--json")
-    assert said.code == 0
-    assert {"edge-16", "scnn"} <= {one["name"] for one in json.loads(said.out)}
-    taken = "the name is taken by archsim"
-    half = "TypeError: Can't instantiate abstract class HalfModel with abstract methods"
-    for line, (group, name, why) in zip(
-        said.err.splitlines(),
-        (
-            ("commands", "run", f"{taken}.cli.run:register of package archsim"),
-            ("designs", "edge-16", f"{taken}.machines.systolic.design:EDGE_16 of package archsim"),
-            ("designs", "gone", "ModuleNotFoundError: No module named 'nowhere'"),
-            ("designs", "half", f"{half} answer, ports, tracks"),
-            ("designs", "leaves", "SystemExit: 3"),
-            ("designs", "text", "it must be a design, not function"),
-        ),
-        strict=True,
-    ):
-        where = f"archsim: warning: {name} (archsim.{group}) of package bad"
-        assert line == f"{where} cannot be used: {why}"
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (("show", "gone"), "gone (archsim.designs) of package bad cannot be used: ModuleNot"),
-        (("broken",), "the Python module nowhere is missing; install it with: pip install nowhere"),
-        (("odd",), "odd (archsim.commands) of package bad cannot be used: TypeError: "),
-    ],
-)
-def test_who_asks_for_a_broken_one_is_told(
-    tmp_path: Path, words: tuple[str, ...], why: str
-) -> None:
-    archsim = archsim_with(installed(tmp_path, "bad", BROKEN), cwd=tmp_path)
-    said = archsim(*words)
-    assert (said.code, said.out) == (2, "")
-    assert said.err.splitlines()[-1].startswith(f"archsim: {why}")
-    listed = archsim("--help")
-    assert (listed.code, "Not available: odd" in listed.out) == (0, True)
 
 
 def convolved(layer: Conv2d, ifmap: IntArray, weight: IntArray) -> IntArray:
@@ -193,7 +105,7 @@ def test_a_design_of_a_notebook_runs_without_being_installed(
 ) -> None:
     """Its model is asked, not a table of kinds; one that times no designs at once is asked each."""
     monkeypatch.syspath_prepend(str(EXAMPLE))
-    dot: Any = import_module("dot_unit.design")
+    dot: Any = import_module("own_parts.dot_unit.design")
     designs = [dot.DotUnit(lanes=lanes) for lanes in (1, 4, 7)]
     network = Network(name="two", layers=LAYERS, source="here")
     intake = designs[0].intake

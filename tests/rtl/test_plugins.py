@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Call, good, refused
-from plugin_packages import archsim_with, example_entries, installed
+from plugin_packages import EXAMPLE, archsim_with, example_entries, example_site, installed
 
 SMALL = ("dot-8", "--set", "lanes=2")
 
@@ -15,7 +15,7 @@ SMALL = ("dot-8", "--set", "lanes=2")
 @pytest.fixture
 def third(tmp_path: Path) -> Call:
     """The command line with the example package installed."""
-    return archsim_with(installed(tmp_path / "site", "dot-unit", example_entries()), cwd=tmp_path)
+    return archsim_with(example_site(tmp_path / "site"), cwd=tmp_path)
 
 
 def test_it_is_proved_and_emitted(third: Call, tmp_path: Path) -> None:
@@ -30,10 +30,30 @@ def test_it_is_proved_and_emitted(third: Call, tmp_path: Path) -> None:
 
 def test_without_its_hardware_it_is_refused(tmp_path: Path) -> None:
     entries = {"archsim.designs": example_entries()["archsim.designs"]}
-    archsim = archsim_with(installed(tmp_path, "dot-unit", entries), cwd=tmp_path)
+    site = installed(tmp_path, "own-parts", entries)
+    archsim = archsim_with(site, EXAMPLE, cwd=tmp_path)
     assert refused(archsim("verify", "dot-8")) == (
         "no RTL for designs of kind 'dot-unit'; known: scnn, systolic, tensorcore, vsq"
     )
+
+
+REGISTERS = (
+    "ifmap_memory.kind=registers", "ifmap_memory.capacity_bytes=96",
+    "weight_memory.kind=registers", "weight_memory.capacity_bytes=96",
+    "accumulator_memory.kind=registers", "accumulator_memory.capacity_bytes=512",
+    "rows=3", "columns=2",
+)  # fmt: skip
+
+
+def test_its_memory_is_proved_in_a_machine_of_ours(third: Call, tmp_path: Path) -> None:
+    settings = [word for one in REGISTERS for word in ("--set", one)]
+    words = ("verify", "edge-16", *settings, "--simulator", "amaranth", "--cases", "3", "--json")
+    verdict = json.loads(good(third(*words)))
+    assert (verdict["cases"], verdict["differences"]) == (3, [])
+    assert third("emit", "edge-16", *settings, "-o", "core.v").code == 0
+    text = (tmp_path / "core.v").read_text()
+    assert "word_1" in text
+    assert text.count("sram #(") == 1 + text.count("\nmodule sram #(")  # only of the biases
 
 
 @pytest.mark.slow

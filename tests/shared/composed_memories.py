@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Mux
 from amaranth.lib import wiring
 
 from archsim import plugins
@@ -92,6 +92,85 @@ class Stuck(Around):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Flip(Around):
+    """A bit of one row of an SRAM comes out as the other one.
+
+    sram: of the inner kind (`Cells`).  row, bit: where; column: of a compressed one's group
+    columns.  every_lane: that bit of every lane.  half: in which half; −1: in both.
+    """
+
+    kind: ClassVar[str] = "flip"
+
+    sram: str = "words"
+    row: int = 0
+    bit: int = 0
+    column: int = 0
+    half: int = 0
+    every_lane: bool = False
+
+    def stored(self, use: Use, words: IntArray) -> Cells:
+        cells = {name: bits.copy() for name, bits in super().stored(use, words).items()}
+        bits = cells[self.sram][self.column] if self.sram != "words" else cells[self.sram]
+        if self.half in (use.half, -1) and self.row < len(bits):
+            lanes = range(0, use.word_bits, use.lane_bits[0]) if self.every_lane else (0,)
+            bits[self.row, [lane + self.bit for lane in lanes]] ^= 1
+        return cells
+
+
+class FlipScratchpad(wiring.Component):
+    """The inner one, written with the fault."""
+
+    write_data: Any
+
+    def __init__(self, *, unit: Any, parameters: Any, row: int, mask: int, half: int) -> None:
+        self.unit, self.parameters = unit, dict(parameters)
+        self.row, self.mask, self.half = row, mask, half
+        inner = unit(**self.parameters)
+        inner._MustUse__silence = True  # made for its ports only
+        super().__init__(inner.signature)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        inner: Any = place(m, "inner", self.unit, **self.parameters)
+        own: Any = self
+        here = own.write_address == self.row
+        if self.half >= 0:
+            here &= own.write_half == self.half
+        for name, member in self.signature.members.items():
+            mine, other = getattr(self, name), getattr(inner, name)
+            if name == "write_data":
+                m.d.comb += other.eq(mine ^ Mux(here, self.mask, 0))
+            else:
+                m.d.comb += mine.eq(other) if member.flow == wiring.Out else other.eq(mine)
+        return m
+
+
+class FlipRtl:
+    """`FlipScratchpad` around what the inner kind places, of words as they are."""
+
+    def __init__(self, memory: Flip) -> None:
+        self.memory, self.inner = memory, rtl_of(memory.inner)
+        self.whole_words = self.inner.whole_words
+
+    def unit(self, words: Words, *, by_lane: bool) -> Placed:
+        unit, parameters = self.inner.unit(words, by_lane=by_lane)
+        memory, lanes = self.memory, range(words.lanes if self.memory.every_lane else 1)
+        return FlipScratchpad, {
+            "unit": unit,
+            "parameters": tuple(sorted(parameters.items())),
+            "row": memory.row,
+            "mask": sum(1 << (lane * words.bits + memory.bit) for lane in lanes),
+            "half": memory.half,
+        }
+
+    def events(self, words: Words, *, by_lane: bool) -> dict[str, Any]:
+        return self.inner.events(words, by_lane=by_lane)
+
+    def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
+        return self.inner.bank(bits=bits, depth=depth, transparent=transparent)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Voted(Around):
     """Every word three times, side by side; the majority of its bits counts."""
 
@@ -123,8 +202,10 @@ ENTRIES = """
 scratchpad.late = composed_memories:Late
 scratchpad.stuck = composed_memories:Stuck
 scratchpad.voted = composed_memories:Voted
+scratchpad.flip = composed_memories:Flip
 [archsim.memory_rtl]
 scratchpad.late = composed_memories:LateRtl
+scratchpad.flip = composed_memories:FlipRtl
 """
 
 

@@ -10,6 +10,7 @@ from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.design import CoreDesign
+from archsim.tiled.layer_values import layer_words
 from archsim.tiled.numerics import TiledLayer
 from archsim.tiled.walk import walk_layer
 
@@ -20,7 +21,7 @@ def plain_row_actions(design: CoreDesign, layer: Any, tiling: Any, operands: Any
     problem, taken = numerics.problem(layer), numerics.take(layer, operands)
     tiles = walk_layer(problem, tiling, design.machine)
     tiled = TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles)
-    words = numerics.words(tiled, taken)
+    words = layer_words(design, tiled, taken)
     found: dict[str, int] = {}
     for name in design.stores:
         port = next(one for one in design.data_ports if one.name == name)

@@ -32,6 +32,9 @@ SETTLED = 4
 FIGURES = ("busy", "wait", "skip", "barrier", "drain", "conflict", "pairs", "products", "outside",
            "ifmap_reads", "halo_sums", "copy_sums", "window_reads")  # fmt: skip
 
+EVENTS = ("fifo_writes", "outputs", "zeroed", "cleared")
+"""Counted in all PEs together."""
+
 
 class Oracle(Copies, Outputs):
     """Steps one image and conv group: ifmap [H, W, C], weight [K, R, S, C], bias [K].
@@ -209,6 +212,7 @@ class Oracle(Copies, Outputs):
             crossed.append(self.cycle)
             for pe in self.pes:
                 pe.fifo.append((self.vectors[n], self.cycle))
+                pe.figures["fifo_writes"] += 1
 
     def step_pe(self, number: int, pe: Pe) -> None:
         if self.cycle < self.started[0]:
@@ -341,6 +345,7 @@ class Oracle(Copies, Outputs):
         if self.pooled:
             for pe in self.pes:
                 pe.sums[group % 2].clear()
+                pe.figures["cleared"] += self.design.banks * self.design.bank_entries
             for entry in range(self.design.bank_entries):
                 self.left = self.design.bank_entries - 1 - entry
                 yield
@@ -391,6 +396,7 @@ class Oracle(Copies, Outputs):
             "ifmap_bits": len(self.ifmap_cycles) * (design.ifmap_lanes * bits + 1),
             "ofmap_bits": len(left) * (design.ifmap_lanes * bits + 1),
             "pes": {name: [pe.figures[name] for pe in self.pes] for name in FIGURES},
+            "events": {name: sum(pe.figures[name] for pe in self.pes) for name in EVENTS},
             "ofmap": ofmap,
             "ifmap_words": loads,
             "weight_words": words(self.vectors),

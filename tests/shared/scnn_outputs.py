@@ -57,6 +57,29 @@ class Outputs:
             for k in range(self.problem.filters if pe.outputs else 0)
         ]  # fmt: skip
 
+    def list_writes(self) -> int:
+        """Vectors that are written until all lists are there, places without an output as zeros."""
+        found = 0
+        for pe in self.pes:
+            width = len(self.columns.given(pe.column))
+            for values in pe.outputs.values():
+                rows = [values[at : at + width] for at in range(0, len(values), width)]
+                if self.keep_ofmap:
+                    pitch = self.pitch(self.columns.give)
+                    rows += [[]] * (self.rows.give - len(rows))
+                    rows = [row + [0] * (pitch - len(row)) for row in rows]
+                found += self.writes_of([value for row in rows for value in row])
+        return found
+
+    def writes_of(self, values: list[int]) -> int:
+        """Of a list: a vector whenever its lanes are full, and the last when the list ends."""
+        elements = zeros = 0
+        for value in values:
+            element = value != 0 or zeros == (1 << self.design.index_bits) - 1
+            elements += element
+            zeros = 0 if element else zeros + 1
+        return elements // self.design.ifmap_lanes + 1
+
     def list_cycles(self) -> int:
         """Of a filter's output."""
         taps = self.rows.taps * self.columns.taps
@@ -68,6 +91,8 @@ class Outputs:
             u, v = pe.row * self.rows.give + row, pe.column * self.columns.give + column
             if u not in self.rows.given(pe.row) or v not in self.columns.given(pe.column):
                 continue
+            pe.figures["outputs"] += 1
+            pe.figures["zeroed"] += not self.pooled
             sums = pe.sums[group % 2]
             if self.pooled:
                 values = [

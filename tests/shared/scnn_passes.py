@@ -119,9 +119,13 @@ class OracleAnswer:
 COUNTED = {
     "pair": "pairs", "product": "products", "conflict_cycle": "conflict", "skip": "skip",
     "iaram_read": "ifmap_reads", "halo_sum": "halo_sums", "copy_sum": "copy_sums",
-    "window_read": "window_reads",
+    "window_read": "window_reads", "weight_read": "pairs", "accumulator_update": "products",
 }  # fmt: skip
 """Counters of the core, and the oracle's figures."""
+
+EVENTS = {
+    "fifo_write": "fifo_writes", "output": "outputs", "zeroed": "zeroed", "cleared": "cleared",
+}  # fmt: skip
 
 
 def oracle_answer(case: SparseCase) -> OracleAnswer:
@@ -129,7 +133,7 @@ def oracle_answer(case: SparseCase) -> OracleAnswer:
     design, begin, taken = case.design, case.design.bank_entries, 0
     parts: dict[str, list[list[IntArray]]] = {port: [] for port in PORTS}
     stayed: list[list[Vector]] = []
-    figures = dict.fromkeys(COUNTED, 0)
+    figures = dict.fromkeys((*COUNTED, *EVENTS, "oaram_write"), 0)
     at: dict[str, int] = dict.fromkeys(PORTS, 0)
     for one in case.passes:
         own = dict[str, IntArray]()
@@ -161,10 +165,15 @@ def oracle_answer(case: SparseCase) -> OracleAnswer:
             parts[port].append([cycles, rows[port], earliest, own[port]])
         for name, figure in COUNTED.items():
             figures[name] += sum(found["pes"][figure])
+        for name, figure in EVENTS.items():
+            figures[name] += found["events"][figure]
+        figures["oaram_write"] += oracle.list_writes()
         begin += found["cycles"]
     joined = {port: [np.concatenate(some) for some in zip(*parts[port], strict=True)]
               for port in PORTS}  # fmt: skip
-    counts = {"weight_write": at["weight"], "oaram_read": at["ofmap"]}
+    counts = {
+        "weight_write": at["weight"], "oaram_read": at["ofmap"], "iaram_write": at["ifmap"],
+    }  # fmt: skip
     return OracleAnswer(
         transfers={
             port: Transfers(cycle=some[0], payload=some[1]) for port, some in joined.items()

@@ -6,6 +6,8 @@ Times are ticks of 1/65,536 cycle.  `memory` [MEMORY_COLUMNS] is the state, from
 
 from __future__ import annotations
 
+import numpy as np
+
 from archsim.kernels import inlined
 from archsim.memory.ticks import TICK_BITS, whole_cycles
 from archsim.numbers import IntArray
@@ -34,6 +36,29 @@ the ticks at which it is free."""
     FIRST_OUT,  # the cycle in which its first one crossed; the others, one behind the other
     MEMORY_COLUMNS,
 ) = range(16, 31)
+
+_PORTS = ("channel", "word_ticks", "burst_words", "channel_free")
+_SCALARS = (
+    "allowed",
+    "served",
+    "spread",
+    "weights",
+    "lists",
+    "group_lists",
+    "sent_lists",
+    "sent_weights",
+    "ahead",
+    "next_words",
+    "next_sent",
+    "leaving",
+    "left",
+    "first_out",
+)
+STATE = np.dtype(
+    [*((name, np.int64, (4,)) for name in _PORTS), *((name, np.int64) for name in _SCALARS)]
+)
+"""The state by the names of its places: `memory.view(STATE)[0]["lists"]`; of the first four, one
+for each port, or channel."""
 
 
 @inlined

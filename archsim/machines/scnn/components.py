@@ -45,7 +45,7 @@ WIDEST_MUX = 16
 AXIS_BITS, LAYER_BITS = 111, 344
 """Of a command: of each PE row and PE column, and of the layer."""
 
-CORE_STATE_BITS = 780
+CORE_STATE_BITS = 1164
 """Flip-flops of control outside the PEs that no size changes: counters of events, walks over lists,
 groups, drain and windows, the decoder's walk, taken biases, which memory is the IARAM; counted in
 the netlist."""

@@ -23,6 +23,7 @@ from archsim.errors import (
 )
 from archsim.layer.intake import IntegerIntake
 from archsim.machine.design import Design
+from archsim.machine.option import Option
 from archsim.memory import Bank, OffChip, PlainBank, PlainStream, StreamMemory, StreamUse, Use
 
 if TYPE_CHECKING:
@@ -41,8 +42,17 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "sparsity": ("both", "weights", "activations"),
 }
 
+CHAIN = Option(
+    name="chain",
+    says="ofmaps stay for the next layer where they can",
+    more="and are pooled in the PEs where the network says so",
+)
+
 UNLIMITED = OffChip()
 PLAIN = PlainStream()
+LISTS = "a value that is read otherwise would change lists, and with them cycles"
+"""Why memories must give back what was written."""
+
 PLAIN_BANK = PlainBank()
 
 MOST_BANKS = 1 << 15
@@ -114,6 +124,7 @@ class Scnn(Design):
     off_chip: OffChip = UNLIMITED
 
     kind: ClassVar[str] = "scnn"
+    options = (CHAIN,)
 
     def __post_init__(self) -> None:
         sizes = (
@@ -150,6 +161,9 @@ class Scnn(Design):
                 f"not {getattr(self, name)} bytes",
             )
         self.activation_memory.check_vector(self.ifmap_lanes, self.operand_bits)
+        for name in ("activation", "weight", "accumulator"):
+            kind = getattr(self, f"{name}_memory")
+            require(kind.exact, f"{name}_memory must be exact, not {kind.kind}: {LISTS}")
         for memory in ("weight", "accumulator"):
             use = self.use(memory)
             try:

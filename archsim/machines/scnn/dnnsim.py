@@ -94,20 +94,20 @@ def _pass(mapping: Mapping, spent: IntArray, figures: IntArray, halos: IntArray)
     """One image, from cycles of its groups, figures of its PEs and halos behind its groups."""
     drained = np.cumsum(spent + halos)
     starts, ends = drained - halos - spent, drained - halos
-    columns = figures.T
+    counts = kernel.PeCounts(*figures.T)
     zeros, nothing = np.zeros(mapping.used_pes, np.int64), np.zeros(0, np.int64)
-    busy = columns[kernel.BUSY].copy()
+    busy = counts.busy.copy()
     pes = PeFigures(
         busy=busy,
         wait=zeros,
         skip=zeros,
         barrier=int(spent.sum()) - busy,
         drain=np.full(mapping.used_pes, int(halos.sum()), np.int64),
-        conflict=columns[kernel.CONFLICT].copy(),
-        pairs=columns[kernel.PAIRS].copy(),
-        products=columns[kernel.PRODUCTS].copy(),
-        outside=columns[kernel.MULTIPLIED] - columns[kernel.PRODUCTS],
-        ifmap_reads=columns[kernel.VECTORS].copy(),
+        conflict=counts.conflict.copy(),
+        pairs=counts.pairs.copy(),
+        products=counts.products.copy(),
+        outside=counts.multiplied - counts.products,
+        ifmap_reads=counts.vectors.copy(),
         halo_sums=zeros,
         copy_sums=zeros,
         window_reads=zeros,

@@ -8,7 +8,7 @@ Pairs of vectors that make no product take one cycle, and are counted without be
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,18 @@ FIGURES = 6
 """Figures of a PE: its cycles; those of them that products wait for a bank; pairs of vectors;
 products with an output; products; vectors of activations that meet taps, for each group of
 filters."""
+
+
+class PeCounts(NamedTuple):
+    """Those figures by name and in order: [PEs] each."""
+
+    busy: IntArray
+    conflict: IntArray
+    pairs: IntArray
+    products: IntArray
+    multiplied: IntArray
+    vectors: IntArray
+
 
 Places = tuple[PlaceArray, PlaceArray]
 """Row and column of each element of lists that follow one another."""

@@ -9,6 +9,8 @@ depends on where a product goes.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -38,6 +40,23 @@ Plane = tuple[BankArray, int, int]
 ) = range(2)
 
 (BUSY, WAIT, BARRIER, SKIPS, PRODUCTS) = range(5)
+
+
+class PeCounts(NamedTuple):
+    """The figures of PEs [PEs, 5] that a scan adds to, by name and in order: [PEs] each."""
+
+    busy: IntArray
+    wait: IntArray
+    barrier: IntArray
+    skips: IntArray
+    products: IntArray
+
+
+class ScanScalars(NamedTuple):
+    """The scalars of a scan, by name and in order."""
+
+    crossed: int
+    count: int
 
 
 @inlined

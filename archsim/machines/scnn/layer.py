@@ -136,12 +136,13 @@ def counted(design: Scnn, passes: Sequence[PassTiming]) -> dict[str, int]:
     pair: vectors that enter the operand stage.  product: sent to a bank, each an
     accumulator_update.  conflict_cycle: in which a pair waits for a bank.  weight_write:
     vectors broadcast.  fifo_write: into FIFOs, one for every used PE.  weight_read: from the FIFOs.
-    iaram_write: vectors loaded; oaram_write: of the ofmap; oaram_read: of them, those that leave;
-    iaram_read: vectors, also of an ifmap that has stayed.  halo_sum: sent to a neighbour.
+    iaram_write: vectors loaded; iaram_read: also of an ifmap that has stayed.  oaram_write: vectors
+    as lists of the ofmap grow (`archsim.machines.scnn.lists.ofmap_writes`); oaram_read: of the
+    finished ones, those that leave.  halo_sum: sent to a neighbour.
     output: that are given out, pooled where the pass is; zeroed: sums that are read, given out and
     set to 0, where it is not.  copy_sum: sent to a neighbour, and kept; window_read: sums that are
     read for windows; cleared: sums set to 0 behind the drains of pooled passes.
-    skip: blocks without activations.
+    skip: blocks without activations.  The RTL counts each of them.
     Memories that compress values have more (`archsim.machines.scnn.stream_actions.row_actions`).
     """
     totals = {name: int(per_pe(design, passes, name).sum()) for name in SUMMED}

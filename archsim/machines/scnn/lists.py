@@ -103,6 +103,17 @@ def ofmap_lists(design: Scnn, mapping: Mapping, ofmap: AnyIntArray) -> Lists:
     )
 
 
+def ofmap_writes(mapping: Mapping, lists: Lists) -> int:
+    """Vectors that are written to the OARAMs: those of the ofmap's lists, and what is written again
+    or taken back as a list grows (`Lists.writes`)."""
+    if mapping.keep_ofmap:
+        places = np.array(mapping.rows.give * mapping.output_pitch)
+    else:
+        (_, heights), (_, widths) = _given(mapping.rows), _given(mapping.columns)
+        places = np.repeat(np.outer(heights, widths).ravel(), mapping.filters)
+    return lists.writes(places)
+
+
 def _given(axis: Axis) -> tuple[IntArray, IntArray]:
     """First output and number of outputs of each PE that gives some out."""
     given = [axis.given(pe) for pe in range(axis.givers)]

@@ -14,7 +14,6 @@ from archsim.machine.model import (
     MachineModel,
     MatrixLayer,
     OperandsOf,
-    Option,
     Options,
 )
 from archsim.machine.pe_occupancy import Lines, Occupancy
@@ -27,8 +26,6 @@ from archsim.numbers import IntArray
 from archsim.ports import Port, Transfers
 from archsim.result import LayerResult
 from workloads.layers import Network
-
-CHAIN = Option(name="chain", says="ofmaps stay for the next layer")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -65,7 +62,6 @@ class SparseMachine(MachineModel):
     """SCNN, and what counts as another simulator does."""
 
     design: Scnn
-    options = (CHAIN,)
     timed_by_values = True
     steps_are = "passes"
 
@@ -108,4 +104,4 @@ def sparse_occupancy(name: str, layers: Sequence[LayerResult]) -> Occupancy:
     )
 
 
-__all__ = ["CHAIN", "SparseLayer", "SparseMachine"]
+__all__ = ["SparseLayer", "SparseMachine"]

@@ -30,17 +30,18 @@ def waits(memory: OffChip) -> bool:
 def _memory_of(design: Scnn) -> IntArray:
     """The channels of a design's ports, as `archsim.tiled.traffic.services_of` has them."""
     off_chip, memory = design.off_chip, np.zeros(ch.MEMORY_COLUMNS, np.int64)
+    state = memory.view(ch.STATE)[0]
     for port, name in enumerate(PORTS):
         apart = off_chip.weight_bytes_per_cycle if name == "weight" else None
         rate = off_chip.bytes_per_cycle if apart is None else apart
         alone = apart is not None or not off_chip.shared
         bits = design.word_bits(name)
-        memory[ch.CHANNEL + port] = port if alone else 0
+        state["channel"][port] = port if alone else 0
         if rate:
-            memory[ch.WORD_TICKS + port] = -(-bits * 128 * TICK // round(rate * 1024))
-        memory[ch.BURST_WORDS + port] = max(1, 8 * off_chip.burst_bytes // bits)
-    memory[ch.ALLOWED] = off_chip.latency_cycles << TICK_BITS
-    memory[ch.SERVED] = 1
+            state["word_ticks"][port] = -(-bits * 128 * TICK // round(rate * 1024))
+        state["burst_words"][port] = max(1, 8 * off_chip.burst_bytes // bits)
+    state["allowed"] = off_chip.latency_cycles << TICK_BITS
+    state["served"] = 1
     return memory
 
 
@@ -67,7 +68,8 @@ class LayerChannel:
     def __init__(self, design: Scnn, passes: Sequence[Traffic], *, spread: bool) -> None:
         self._passes = passes
         self._memory = _memory_of(design)
-        self._memory[ch.SPREAD] = spread
+        self._state = self._memory.view(ch.STATE)[0]
+        self._state["spread"] = spread
         self._landed = np.full(2 * design.weight_fifo_vectors, LONG_AGO, np.int64)
         self._next = self._send(ch.IFMAP, passes[0].ifmap)
         self._number = -1
@@ -81,9 +83,10 @@ class LayerChannel:
         here, behind = self._passes[self._number], self._passes[self._number + 1 :][:1]
         self.ifmap = self._next
         self._next = np.zeros(behind[0].ifmap if behind else 0, np.int64)
-        self._memory[[ch.LISTS, ch.GROUP_LISTS]] = here.lists, here.group_lists
-        self._memory[[ch.SENT_LISTS, ch.SENT_WEIGHTS, ch.NEXT_SENT]] = 0
-        self._memory[[ch.AHEAD, ch.NEXT_WORDS]] = -1, len(self._next)
+        state = self._state
+        state["lists"], state["group_lists"] = here.lists, here.group_lists
+        state["sent_lists"] = state["sent_weights"] = state["next_sent"] = 0
+        state["ahead"], state["next_words"] = -1, len(self._next)
 
     @property
     def state(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -93,37 +96,38 @@ class LayerChannel:
     def biases(self, words: int, crossed: int | None) -> IntArray:
         """The cycles from which a group's biases are offered.  crossed: in which the last one of
         the group before crossed; None for the first group of a pass."""
-        if self._memory[ch.SENT_LISTS]:  # of the first group alone they go ahead
-            ch.go_ahead(self._memory, int(self._memory[ch.SENT_LISTS]))
+        sent = int(self._state["sent_lists"])
+        if sent:  # of the first group alone they go ahead
+            ch.go_ahead(self._memory, sent)
         before = self._bias_crossed if crossed is None else crossed
         return self._send(ch.BIAS, words, before + 1)
 
     def end(self, cycles: int, leaving: IntArray, biases: IntArray) -> None:
         """The pass has taken so many cycles, in the last of which its ofmap has crossed; leaving,
         biases: the cycles in which words crossed."""
-        memory = self._memory
-        ch.go_ahead(memory, int(memory[ch.LISTS]))
-        if memory[ch.NEXT_SENT] < len(self._next):
+        memory, state = self._memory, self._state
+        ch.go_ahead(memory, int(state["lists"]))
+        if state["next_sent"] < len(self._next):
             self._next = self._send(ch.IFMAP, len(self._next), 0)
-        memory[[ch.LEAVING, ch.LEFT]] = len(leaving), 0
-        memory[ch.FIRST_OUT] = leaving[0] if len(leaving) else 0
+        state["leaving"], state["left"] = len(leaving), 0
+        state["first_out"] = leaving[0] if len(leaving) else 0
         if self._number + 1 == len(self._passes):
             left = int(ch.leave(memory, len(leaving))) if len(leaving) else 0
             self.written = max(cycles, int(whole_cycles(left)))
-        memory[ch.CHANNEL_FREE : ch.CHANNEL_FREE + len(PORTS)] -= cycles << TICK_BITS
-        memory[ch.ALLOWED] -= cycles << TICK_BITS
-        memory[ch.FIRST_OUT] -= cycles
+        state["channel_free"] -= cycles << TICK_BITS
+        state["allowed"] -= cycles << TICK_BITS
+        state["first_out"] -= cycles
         self._landed -= cycles
         self._bias_crossed = (int(biases[-1]) if len(biases) else LONG_AGO) - cycles
         self._next = self._next - cycles
 
     def _send(self, port: int, words: int, cycle: int = LONG_AGO) -> IntArray:
         """As `channel.send`, of all words of a load, from a cycle on."""
-        earliest = max(int(self._memory[ch.ALLOWED]), cycle << TICK_BITS)
+        earliest = max(int(self._state["allowed"]), cycle << TICK_BITS)
         start = int(begin_on(self._memory, port, earliest, words))
-        burst = int(self._memory[ch.BURST_WORDS + port])
+        burst = int(self._state["burst_words"][port])
         behind = np.minimum(words, (np.arange(words, dtype=np.int64) // burst + 1) * burst)
-        return -(-(start + behind * self._memory[ch.WORD_TICKS + port]) >> TICK_BITS)
+        return -(-(start + behind * self._state["word_ticks"][port]) >> TICK_BITS)
 
 
 __all__ = ["LayerChannel", "Traffic", "waits"]

@@ -22,7 +22,7 @@ from archsim.machines.scnn.addresses import (
 from archsim.machines.scnn.biases import BiasPort
 from archsim.machines.scnn.channel import MEMORY_COLUMNS
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.lists import weight_lists
+from archsim.machines.scnn.lists import ofmap_writes, weight_lists
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.served import LayerChannel
 from archsim.memory.seam import StreamContent
@@ -99,7 +99,8 @@ class PassTiming:
     By group of filters [groups]: starts S, ends B (the last PE), drain_starts DS, drained.
     pe_ends [groups, PEs]: E.  ifmap_cycles, weight_cycles, ofmap_cycles, bias_cycles: in which each
     word crosses its port; none do of an ifmap or ofmap that stays.  weight_bits, ifmap_bits,
-    ofmap_bits: that cross.  oaram_writes: vectors of the ofmap.  written: the first cycle in which
+    ofmap_bits: that cross.  oaram_writes: vectors written there
+    (`ofmap_writes`).  written: the first cycle in which
     the last of them can be read.  offered: by port, when each word that it brings in has come from
     the off-chip channel; nothing if there is none.
     """
@@ -180,7 +181,9 @@ class _Pass:
         weights = weight_operand(self._mapping, lists)
         self._ends[:] = start
         cycles = np.zeros(lists.vectors, np.int64)
-        intervals = self._intervals.words(int(self._scalars[kernels.COUNT]), lists.vectors)
+        intervals = self._intervals.words(
+            kernels.ScanScalars(*self._scalars.tolist()).count, lists.vectors
+        )
         offers = np.zeros(lists.vectors, np.int64)
         kernels.run_group(
             (weights.arrays, (intervals, offers), cycles),
@@ -199,21 +202,21 @@ class _Pass:
 
     def figures(self, barrier: IntArray, drain: int) -> PeFigures:
         """After the last group; `barrier`: cycles of every PE at the ends of groups."""
-        mapping, columns = self._mapping, self._figures.T
+        mapping, counts = self._mapping, kernels.PeCounts(*self._figures.T)
         halo, copies, reads = (
             np.array([sums(pe) * mapping.filters for pe in range(mapping.used_pes)], np.int64)
             for sums in (mapping.halo_sums, mapping.copy_sums, mapping.window_reads)
         )
         return PeFigures(
-            busy=columns[kernels.BUSY].copy(),
-            wait=columns[kernels.WAIT].copy(),
-            skip=columns[kernels.SKIPS].copy(),
-            barrier=columns[kernels.BARRIER] + barrier,
+            busy=counts.busy.copy(),
+            wait=counts.wait.copy(),
+            skip=counts.skips.copy(),
+            barrier=counts.barrier + barrier,
             drain=np.full(mapping.used_pes, drain, np.int64),
-            conflict=columns[kernels.BUSY] - self.pairs,
+            conflict=counts.busy - self.pairs,
             pairs=self.pairs,
-            products=columns[kernels.PRODUCTS].copy(),
-            outside=self.multiplied - columns[kernels.PRODUCTS],
+            products=counts.products.copy(),
+            outside=self.multiplied - counts.products,
             ifmap_reads=self._vectors.sum(axis=1) * mapping.groups,
             halo_sums=halo,
             copy_sums=copies,
@@ -271,7 +274,7 @@ def pass_timing(
         weight_bits=run.weight_bits,
         ifmap_bits=0 if mapping.ifmap_kept else operands.ifmap.bits(design.operand_bits),
         ofmap_bits=0 if mapping.keep_ofmap else operands.ofmap.bits(design.operand_bits),
-        oaram_writes=operands.ofmap.vectors,
+        oaram_writes=ofmap_writes(mapping, operands.ofmap),
         written=written,
         stored=_stored(design, mapping, operands),
         offered={

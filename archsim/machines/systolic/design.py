@@ -14,7 +14,6 @@ from archsim.errors import require, require_positive, require_within
 from archsim.memory import OffChip, Plain
 from archsim.numbers import bit_ceil
 from archsim.ports import Port
-from archsim.tiled import machine_vector as mc
 from archsim.tiled.design import CoreDesign, kibibytes
 from archsim.tiled.integer_numerics import IntegerNumerics
 from archsim.tiled.pe_array import Index, PeArray
@@ -159,22 +158,22 @@ class Systolic(CoreDesign):
         return 8
 
     @property
-    def array_columns(self) -> dict[int, int]:
+    def array_columns(self) -> dict[str, int]:
         """The array's columns of the machine vector."""
         emptying = self.rows + self.columns - 2
         filling = 0 if self.dataflow == "output_stationary" else self.rows
         return {
-            mc.ROWS: self.rows,
-            mc.COLUMNS: self.columns,
-            mc.CHUNK: self.rows,
-            mc.SLOTS: self.rows,
-            mc.SKEW: filling + emptying,
-            mc.DATAFLOW: DATAFLOWS.index(self.dataflow),
-            mc.IFMAP_LANES: self.ifmap_lanes,
-            mc.OUTPUT_VECTOR: 1,
-            mc.OUTPUT_VALUE_UNITS: 1,
-            mc.OUTPUT_SCALE_UNITS: 0,
-            mc.OUTPUT_WORD_UNITS: self.columns,
+            "rows": self.rows,
+            "columns": self.columns,
+            "chunk": self.rows,
+            "slots": self.rows,
+            "skew": filling + emptying,
+            "dataflow": DATAFLOWS.index(self.dataflow),
+            "ifmap_lanes": self.ifmap_lanes,
+            "output_vector": 1,
+            "output_value_units": 1,
+            "output_scale_units": 0,
+            "output_word_units": self.columns,
         }
 
     @property

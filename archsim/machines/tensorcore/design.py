@@ -198,20 +198,20 @@ class TensorCore(CoreDesign):
         return 8
 
     @property
-    def array_columns(self) -> dict[int, int]:
+    def array_columns(self) -> dict[str, int]:
         """The array's columns of the machine vector."""
         return {
-            mc.ROWS: self.rows,
-            mc.COLUMNS: self.columns,
-            mc.CHUNK: self.length,
-            mc.SLOTS: self.array.set_cycles,
-            mc.SKEW: self.result_latency_cycles,
-            mc.DATAFLOW: mc.OUTPUT_STATIONARY,
-            mc.IFMAP_LANES: self.ifmap_lanes,
-            mc.OUTPUT_VECTOR: 1,
-            mc.OUTPUT_VALUE_UNITS: 1,
-            mc.OUTPUT_SCALE_UNITS: 0,
-            mc.OUTPUT_WORD_UNITS: self.columns,
+            "rows": self.rows,
+            "columns": self.columns,
+            "chunk": self.length,
+            "slots": self.array.set_cycles,
+            "skew": self.result_latency_cycles,
+            "dataflow": mc.OUTPUT_STATIONARY,
+            "ifmap_lanes": self.ifmap_lanes,
+            "output_vector": 1,
+            "output_value_units": 1,
+            "output_scale_units": 0,
+            "output_word_units": self.columns,
         }
 
     @cached_property

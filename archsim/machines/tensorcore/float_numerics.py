@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any
@@ -19,10 +20,14 @@ from archsim.layer.operand_check import require_one_scale
 from archsim.layer.problem import Problem, Tiling, problem_of
 from archsim.machines.tensorcore.float_values import float_sums
 from archsim.numbers import IntArray, bit_ceil
-from archsim.tiled.integer_numerics import operand_words, output_words
-from archsim.tiled.numerics import TiledLayer
+from archsim.tiled.commands import TileCommand
+from archsim.tiled.integer_numerics import blocks_of_lanes, rows_in_words
+from archsim.tiled.numerics import Blocks, Outputs
+from archsim.tiled.tile_words import WordLanes
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, Origin, operand_shapes, synthetic
+
+Split = tuple[IntArray, IntArray, IntArray | None]
 
 SOURCE_BITS = 16
 SYNTHETIC_BITS = 12
@@ -78,6 +83,9 @@ class FloatNumerics:
     def problem(self, layer: Conv2d | MatMul) -> Problem:
         """A lane of the ifmap holds a channel."""
         return problem_of(layer)
+
+    def narrowed(self, bits: int) -> None:
+        """Operands are made others anyway."""
 
     def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
         """Numbers of at most 1, sums of some units; of every eight seeds, two are extreme.
@@ -155,58 +163,65 @@ class FloatNumerics:
             layout.split_weight(layer, problem, operands.weight),
         )
 
-    def _patterns(
+    def as_file(self, layer: Conv2d | MatMul, operands: FloatOperands) -> None:
+        """Operands are made others."""
+
+    def in_words(self, layer: Conv2d | MatMul, operands: FloatOperands) -> FloatOperands:
+        """As they are."""
+        return operands
+
+    def split(
         self,
         layer: Conv2d | MatMul,
-        tiling: Tiling,
         operands: FloatOperands,
-        stored: tuple[IntArray, IntArray],
-    ) -> IntArray:
-        """Patterns of the ofmap [images, groups, P, Q, K].
+        stored: tuple[IntArray, IntArray] | None = None,
+    ) -> Split:
+        """Patterns of ifmap, weights and biases."""
+        bias = operands.bias
+        if bias is not None:
+            bias = layout.split_bias(layer, self.problem(layer), bias)
+        return (*(stored or self.stored(layer, operands)), bias)
+
+    def outputs(
+        self, problem: Problem, tiling: Tiling, split: Split, operands: FloatOperands
+    ) -> Outputs:
+        """Patterns of the ofmap; sums follow the tiling.
 
         Raises `InputError` for groups side by side where the ifmap is not finite.
         """
-        problem = self.problem(layer)
+        ifmap, weight, bias = split
         if tiling.groups > 1:
             require(
                 self.may_share(operands),
-                f"{layer.name}: groups must be 1, not {tiling.groups}: the ifmap has infinities or "
-                f"NaNs, which zeros of other groups would make NaNs of",
+                f"groups must be 1, not {tiling.groups}: the ifmap has infinities or NaNs, which "
+                f"zeros of other groups would make NaNs of",
             )
-        sums = float_sums(problem, *stored, self.dot, tiling.channels, tiling.groups)
-        bias: IntArray | int = 0
-        if operands.bias is not None:
-            split = layout.split_bias(layer, problem, operands.bias)
-            bias = split[None, :, None, None, :]
-        return self.output.compute(sums, bias, bool(problem.relu))
+        sums = float_sums(problem, ifmap, weight, self.dot, tiling.channels, tiling.groups)
+        added = 0 if bias is None else bias[None, :, None, None, :]
+        return (self.output.compute(sums, added, bool(problem.relu)),)
 
-    def ofmap(
-        self,
-        layer: Conv2d | MatMul,
-        tiling: Tiling,
-        operands: FloatOperands,
-        stored: tuple[IntArray, IntArray] | None = None,
-    ) -> npt.NDArray[np.float32]:
-        """What the core computes, as numbers, in the layer's shape; sums follow the tiling."""
-        stored = stored or self.stored(layer, operands)
-        patterns = self._patterns(layer, tiling, operands, stored)
-        joined = layout.join_ofmap(layer, self.problem(layer), patterns)
+    def joined(self, layer: Conv2d | MatMul, outputs: Outputs) -> npt.NDArray[np.float32]:
+        """As numbers."""
+        joined = layout.join_ofmap(layer, self.problem(layer), outputs[0])
         return self.output.ofmap.decode(joined).astype(np.float32)
 
-    def words(self, tiled: TiledLayer, operands: FloatOperands) -> dict[str, IntArray]:
-        """The words of the four ports of data."""
-        layer, problem = tiled.layer, tiled.problem
-        ifmap, weight = self.stored(layer, operands)
-        bias = np.zeros((problem.groups, problem.filters), np.int64)
-        if operands.bias is not None:
-            bias = layout.split_bias(layer, problem, operands.bias)
-        ofmap = self._patterns(layer, tiled.tiling, operands, (ifmap, weight))
-        whole = layout.side_by_side(ofmap, tiled.tiling.groups, (1, 4))
-        lanes = bit_ceil(self.dot.length), self.columns, self.columns
-        return {
-            **operand_words(tiled, (ifmap, weight, bias), lanes),
-            "ofmap": output_words(tiled.tiles, whole, self.columns),
-        }
+    @property
+    def word_lanes(self) -> WordLanes:
+        """Lanes of the ports."""
+        lanes = bit_ceil(self.dot.length)
+        return WordLanes(ifmap=lanes, weight=self.columns, bias=self.columns)
+
+    def blocks(self, split: Split, groups: int) -> Blocks:
+        """A lane an element."""
+        return blocks_of_lanes(split, groups)
+
+    def split_of(self, blocks: Blocks) -> Split:
+        """Without the axis of lanes."""
+        return blocks.ifmap[..., 0], blocks.weight[..., 0], blocks.bias[..., 0]
+
+    def output_words(self, tiles: Sequence[TileCommand[int]], outputs: Outputs) -> IntArray:
+        """Rows of sums, one behind the other."""
+        return rows_in_words(tiles, outputs[0], self.columns)
 
 
 def _encoded(form: FloatFormat, integers: npt.NDArray[Any], scale: float) -> IntArray:

@@ -178,20 +178,20 @@ class Vsq(CoreDesign):
         return max(8, self.output.queue_words + self.pack_latency_cycles)
 
     @property
-    def array_columns(self) -> dict[int, int]:
+    def array_columns(self) -> dict[str, int]:
         """The array's columns of the machine vector; an element is a vector."""
         return {
-            mc.ROWS: self.hold_cycles,
-            mc.COLUMNS: self.lanes,
-            mc.CHUNK: 1,
-            mc.SLOTS: 0,
-            mc.SKEW: self.result_latency_cycles,
-            mc.DATAFLOW: mc.OUTPUT_STATIONARY,
-            mc.IFMAP_LANES: self.ifmap_lanes,
-            mc.OUTPUT_VECTOR: self.vector if self.output.scaled else 1,
-            mc.OUTPUT_VALUE_UNITS: self.output.value_units,
-            mc.OUTPUT_SCALE_UNITS: self.output.scale_units,
-            mc.OUTPUT_WORD_UNITS: self.output.word_units,
+            "rows": self.hold_cycles,
+            "columns": self.lanes,
+            "chunk": 1,
+            "slots": 0,
+            "skew": self.result_latency_cycles,
+            "dataflow": mc.OUTPUT_STATIONARY,
+            "ifmap_lanes": self.ifmap_lanes,
+            "output_vector": self.vector if self.output.scaled else 1,
+            "output_value_units": self.output.value_units,
+            "output_scale_units": self.output.scale_units,
+            "output_word_units": self.output.word_units,
         }
 
     @cached_property

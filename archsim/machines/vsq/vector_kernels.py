@@ -7,6 +7,8 @@ where values have C.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from archsim.kernels import inlined, kernel
@@ -25,6 +27,25 @@ from archsim.numbers import AnyIntArray, IntArray
     BITS,  # of the collector
     SUM_BITS,  # of the sum of collectors
 ) = range(9)
+
+
+class SummationRules(NamedTuple):
+    """A summation's vector by the names of its places, in order."""
+
+    length: int
+    tile: int
+    dropped: int
+    largest_scale: int
+    lowest: int
+    highest: int
+    clipped: int
+    bits: int
+    sum_bits: int
+
+    def vector(self) -> IntArray:
+        """For the kernels."""
+        return np.array(self, np.int64)
+
 
 Pair = tuple[AnyIntArray, AnyIntArray]
 """Values and their scales."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from archsim.codecs.vector_dot import VectorMac
 from archsim.codecs.vector_operands import (
     VectorOperands,
     check_vector_operands,
+    storage,
     vector_operands,
 )
 from archsim.codecs.vector_output import VectorOutput
@@ -18,16 +21,41 @@ from archsim.layer import layout
 from archsim.layer.intake import Drawing
 from archsim.layer.operand_check import require_one_scale
 from archsim.layer.problem import Problem, Tiling, problem_of
-from archsim.machines.vsq.vector_values import VectorSummation, vector_sums
-from archsim.numbers import AnyIntArray, IntArray, ceil_div
-from archsim.tiled import commands as cmd
+from archsim.machines.vsq.vector_kernels import Pair
+from archsim.machines.vsq.vector_values import (
+    VectorSummation,
+    VectorTensors,
+    sums_of,
+    vector_tensors,
+)
+from archsim.numbers import IntArray, ceil_div
 from archsim.tiled import tile_words
-from archsim.tiled.integer_numerics import output_words, stack
-from archsim.tiled.numerics import TiledLayer
+from archsim.tiled.commands import TileCommand
+from archsim.tiled.integer_numerics import rows_in_words
+from archsim.tiled.numerics import Blocks, Outputs
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
 
 SOURCE_BITS = 16
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SplitVectors:
+    """Operands split by groups: ifmap and weight as in `VectorTensors`, biases and multipliers
+    [groups, K]."""
+
+    ifmap: Pair
+    weight: Pair
+    scaled: tuple[bool, bool]
+    bias: IntArray
+    multiplier: IntArray
+
+    def tensors(self, problem: Problem) -> VectorTensors:
+        """Those of a problem, whose channels are vectors."""
+        elements = replace(problem, channels=self.ifmap[0].shape[-1])
+        return VectorTensors(
+            problem=elements, ifmap=self.ifmap, weight=self.weight, scaled=self.scaled
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +90,9 @@ class VectorNumerics:
         its multipliers stand there."""
         whole = problem_of(layer)
         return replace(whole, channels=ceil_div(whole.channels, self.length), has_bias=1)
+
+    def narrowed(self, bits: int) -> None:
+        """Operands are made others anyway."""
 
     def synthetic(self, layer: Conv2d | MatMul, drawing: Drawing) -> Operands:
         """Integers of 16 bits; not negative where the format of activations is unsigned."""
@@ -101,11 +132,33 @@ class VectorNumerics:
         """Integers always."""
         return True
 
-    def _outputs(
-        self, layer: Conv2d | MatMul, problem: Problem, tiling: Tiling, operands: VectorOperands
-    ) -> tuple[IntArray, IntArray]:
+    def as_file(self, layer: Conv2d | MatMul, operands: VectorOperands) -> None:
+        """Operands are made others."""
+
+    def in_words(self, layer: Conv2d | MatMul, operands: VectorOperands) -> VectorOperands:
+        """As they are."""
+        return operands
+
+    def split(
+        self, layer: Conv2d | MatMul, operands: VectorOperands, stored: None = None
+    ) -> SplitVectors:
+        """Values and scales, biases and multipliers."""
+        problem = self.problem(layer)
+        tensors = vector_tensors(problem, layer, operands, self.length)
+        return SplitVectors(
+            ifmap=tensors.ifmap,
+            weight=tensors.weight,
+            scaled=tensors.scaled,
+            bias=layout.split_bias(layer, problem, operands.bias),
+            multiplier=layout.split_bias(layer, problem, operands.multiplier),
+        )
+
+    def outputs(
+        self, problem: Problem, tiling: Tiling, split: SplitVectors, operands: VectorOperands
+    ) -> Outputs:
         """Values [images, groups, P, Q, K] and scales [images, groups, P, Q, ⌈K / V⌉].
 
+        Collectors begin anew with every channel tile, so that what saturates follows the tiling.
         With groups side by side a tile has all channels, and the vectors of other groups, whose
         weights are 0, leave the collectors as they are.
         """
@@ -115,16 +168,15 @@ class VectorNumerics:
             sum_bits=self.sum_bits,
             length=self.length,
         )
-        sums = vector_sums(problem, layer, operands, summation)
-        bias, multiplier = self._channels(layer, problem, operands)
+        sums = sums_of(split.tensors(problem), summation)
         vectors = ceil_div(problem.filters, self.output.form.vector or problem.filters)
         values = np.empty_like(sums)
         scales = np.ones((*sums.shape[:4], vectors), np.int64)
         for group in range(problem.groups):
             found, found_scales = self.output.compute(
                 sums[:, group].reshape(-1, problem.filters),
-                bias[group],
-                multiplier[group],
+                split.bias[group],
+                split.multiplier[group],
                 operands.shift,
                 bool(problem.relu),
             )
@@ -133,116 +185,70 @@ class VectorNumerics:
                 scales[:, group] = found_scales.reshape(scales[:, group].shape)
         return values, scales
 
-    def _channels(
-        self, layer: Conv2d | MatMul, problem: Problem, operands: VectorOperands
-    ) -> tuple[IntArray, IntArray]:
-        """Biases and multipliers [groups, K]."""
-        bias = layout.split_bias(layer, problem, operands.bias)
-        return bias, layout.split_bias(layer, problem, operands.multiplier)
+    def joined(self, layer: Conv2d | MatMul, outputs: Outputs) -> IntArray:
+        """Value times scale, exact, in units of `ofmap_coarse`."""
+        values, scales = outputs
+        filters = values.shape[-1]
+        spread = np.repeat(scales, self.output.form.vector or filters, axis=-1)[..., :filters]
+        return layout.join_ofmap(layer, self.problem(layer), values * spread)
 
-    def ofmap(
-        self,
-        layer: Conv2d | MatMul,
-        tiling: Tiling,
-        operands: VectorOperands,
-        stored: None = None,
-    ) -> IntArray:
-        """Value times scale, exact, in the layer's shape, units of `ofmap_coarse`.
+    @property
+    def word_lanes(self) -> tile_words.WordLanes:
+        """A vector of the ifmap a word; weights, biases and multipliers of as many filters."""
+        return tile_words.WordLanes(ifmap=1, weight=self.output.lanes, bias=self.output.lanes)
 
-        Collectors begin anew with every channel tile, so that what saturates follows the tiling.
-        """
-        problem = self.problem(layer)
-        values, scales = self._outputs(layer, problem, tiling, operands)
-        return layout.join_ofmap(layer, problem, values * self._spread(scales, problem.filters))
-
-    def _spread(self, scales: IntArray, filters: int) -> IntArray:
-        """The scale of every filter."""
-        return np.repeat(scales, self.output.form.vector or filters, axis=-1)[..., :filters]
-
-    def words(self, tiled: TiledLayer, operands: VectorOperands) -> dict[str, IntArray]:
-        """The words of the four ports of data."""
-        layer, problem, tiles = tiled.layer, tiled.problem, tiled.tiles
-        groups = tiled.tiling.groups
-        values, scales = (
-            layout.side_by_side(one, groups, (1, 4))
-            for one in self._outputs(layer, problem, tiled.tiling, operands)
+    def blocks(self, split: SplitVectors, groups: int) -> Blocks:
+        """An element is a vector, its scale behind it where it has one; a bias and a multiplier."""
+        ifmap, weight = (
+            _as_vectors(pair, self.length, scaled)
+            for pair, scaled in zip((split.ifmap, split.weight), split.scaled, strict=True)
         )
-        channels = [
-            layout.side_by_side(one, groups, (0, 1))
-            for one in self._channels(layer, problem, operands)
+        channels = np.stack([split.bias, split.multiplier], axis=-1)
+        return Blocks(
+            ifmap=layout.side_by_side(ifmap, groups, (1, 4)),
+            weight=layout.block_diagonal(weight, groups),
+            bias=layout.side_by_side(channels, groups, (0, 1)),
+        )
+
+    def split_of(self, blocks: Blocks) -> SplitVectors:
+        """With the places behind a group's last channel, which count as any other."""
+        forms = self.mac.activation, self.mac.weight
+        pairs = [
+            _as_pair(array, self.length, storage(1 << form.bits))
+            for array, form in zip((blocks.ifmap, blocks.weight), forms, strict=True)
         ]
-        lanes = self.output.lanes
-        biased, loads = tiles[:, cmd.HAS_BIAS] == 1, tiles[:, cmd.LOAD_WEIGHT] == 1
-        vectors = self._vectors(tiled, operands)
-        width = {name: array.shape[-1] for name, array in vectors.items()}
-        return {
-            "ifmap": stack(
-                tiles[tiles[:, cmd.LOAD_IFMAP] == 1],
-                lambda row: tile_words.ifmap_part(row, vectors["ifmap"]).reshape(
-                    -1, width["ifmap"]
-                ),
-                width["ifmap"],
-            ),
-            "weight": stack(
-                tiles[loads],
-                lambda row: _weight_vectors(row, vectors["weight"], lanes),
-                lanes * width["weight"],
-            ),
-            "bias": stack(
-                tiles[biased],
-                lambda row: np.concatenate(
-                    [tile_words.bias_words(row, part, lanes) for part in channels], axis=1
-                ),
-                2 * lanes,
-            ),
-            "ofmap": self._ofmap_words(tiles, values, scales),
-        }
+        return SplitVectors(
+            ifmap=pairs[0],
+            weight=pairs[1],
+            scaled=(blocks.ifmap.shape[-1] > self.length, blocks.weight.shape[-1] > self.length),
+            bias=blocks.bias[..., 0],
+            multiplier=blocks.bias[..., 1],
+        )
 
-    def _vectors(self, tiled: TiledLayer, operands: VectorOperands) -> dict[str, IntArray]:
-        """Operands as vectors with their scale behind: [.., J, V + 1], V without a scale.
-
-        ifmap [images, blocks of groups, H, W, J, …], weight [blocks, K, R, S, J, …].
-        """
-        layer, problem = tiled.layer, tiled.problem
-        depth = operands.weight.shape[1]
-        whole = replace(problem, channels=depth)
-        ifmap = _blocked(layout.split_ifmap(layer, whole, operands.ifmap), self.length)
-        weight = _blocked(layout.split_weight(layer, whole, operands.weight), self.length)
-        if operands.ifmap_scales is not None:
-            split = layout.split_ifmap(layer, problem, operands.ifmap_scales)
-            ifmap = np.concatenate([ifmap, split[..., None]], axis=-1)
-        if operands.weight_scales is not None:
-            split = layout.split_weight(layer, problem, operands.weight_scales)
-            weight = np.concatenate([weight, split[..., None]], axis=-1)
-        groups = tiled.tiling.groups
-        return {
-            "ifmap": layout.side_by_side(ifmap, groups, (1, 4)),
-            "weight": layout.block_diagonal(weight, groups),
-        }
-
-    def _ofmap_words(self, tiles: IntArray, values: IntArray, scales: IntArray) -> IntArray:
+    def output_words(self, tiles: Sequence[TileCommand[int]], outputs: Outputs) -> IntArray:
         """The words of the ofmap in units, a vector's scale before its values, lowest unit first.
 
         A tile's vectors of a pixel leave as they are read: a vector of all its pixels before the
         next, or as many vectors as a row holds.
         """
-        output = self.output
+        output, (values, scales) = self.output, outputs
         if not output.scaled:
-            return output_words(tiles, values, output.lanes)
+            return rows_in_words(tiles, values, output.lanes)
         vector = output.form.vector or 1
         own = output.scale_units + vector * output.value_units
         streams: list[IntArray] = []
-        for row in tiles[tiles[:, cmd.LAST_K] == 1]:
-            part = layout.blocks_of(tile_words.ofmap_part(row, values), vector, 1)
-            first = row[cmd.TILE_FILTER] // vector
-            of_tile = row.copy()
-            of_tile[cmd.TILE_FILTER], of_tile[cmd.TILE_FILTERS] = first, part.shape[1]
+        for tile in tiles:
+            if not tile.last_k:
+                continue
+            part = layout.blocks_of(tile_words.ofmap_part(tile, values), vector, 1)
+            first, vectors = tile.tile_filter // vector, part.shape[1]
+            of_tile = tile._replace(tile_filter=first, tile_filters=vectors)
             beside = tile_words.ofmap_part(of_tile, scales)[..., None]
             scale_units = _in_units(beside, output.unit_bits, output.scale_units)
             units = np.concatenate(
                 [scale_units, _in_units(part, output.unit_bits, output.value_units)], axis=2
             ).reshape(len(part), -1)
-            missing = part.shape[1] * vector - row[cmd.TILE_FILTERS]
+            missing = vectors * vector - tile.tile_filters
             units = units[:, : units.shape[1] - missing * output.value_units]
             streams.append(tile_words.as_rows(units, own * output.vectors_per_row))
         return tile_words.packed(streams, output.word_units)
@@ -255,14 +261,16 @@ def _in_units(values: IntArray, unit_bits: int, units: int) -> IntArray:
     return cut.reshape(*values.shape[:-1], -1)
 
 
-def _blocked(values: AnyIntArray, length: int) -> IntArray:
-    """[…, C] as […, ⌈C / V⌉, V]."""
-    return layout.blocks_of(values.astype(np.int64), length, values.ndim - 1)
+def _as_vectors(pair: Pair, length: int, scaled: bool) -> IntArray:
+    """Values […, C] and scales […, J] as vectors with their scale behind: […, J, V or V + 1]."""
+    values, scales = pair
+    vectors = layout.blocks_of(values.astype(np.int64), length, values.ndim - 1)
+    return np.concatenate([vectors, scales[..., None]], axis=-1) if scaled else vectors
 
 
-def _weight_vectors(row: IntArray, weight: IntArray, lanes: int) -> IntArray:
-    """The words of a tile's weights: blocks of `lanes` filters, each kernel row, column, vector."""
-    part = tile_words.weight_part(row, weight)
-    filters, width = len(part), weight.shape[-1]
-    blocks = layout.blocks_of(part.reshape(filters, -1, width), lanes, 0)
-    return blocks.transpose(0, 2, 1, 3).reshape(-1, lanes * width)
+def _as_pair(vectors: IntArray, length: int, kept: type[np.signedinteger[Any]]) -> Pair:
+    """The inverse, values as `kept`; scales of ones where vectors have none."""
+    values, scales = vectors[..., :length], vectors[..., length:]
+    flat = values.reshape(*values.shape[:-2], -1).astype(kept)
+    own = scales[..., 0] if scales.shape[-1] else np.ones(values.shape[:-1], np.int32)
+    return np.ascontiguousarray(flat), np.ascontiguousarray(own.astype(np.int32))

@@ -32,7 +32,7 @@ from archsim.machines.vsq import vector_kernels as vk
 from archsim.numbers import AnyIntArray, IntArray, ceil_div, wrap
 from workloads.layers import Conv2d, MatMul
 
-__all__ = ["VectorSummation", "vector_sums"]
+__all__ = ["VectorSummation", "VectorTensors", "sums_of", "vector_sums", "vector_tensors"]
 
 _BLOCK = 1 << 17
 """Outputs of a block."""
@@ -88,19 +88,23 @@ class VectorSummation:
         """The summation for the kernels; `clipped`: whether a step may saturate."""
         mac, half = self.mac, 1 << (self.mac.accumulator_bits - 1)
         kept = mac.full_scale_bits - mac.dropped_bits
-        rules = np.zeros(vk.SUM_BITS + 1, np.int64)
-        rules[vk.LENGTH], rules[vk.TILE] = self.vector, self.channel_tile
-        rules[vk.DROPPED] = mac.dropped_bits
-        rules[vk.LARGEST_SCALE] = (1 << kept) - 1 if mac.dropped_bits else 1 << 32
-        rules[vk.LOWEST], rules[vk.HIGHEST] = -half, half - 1
-        rules[vk.CLIPPED] = clipped and mac.overflow == "saturate"
-        rules[vk.BITS], rules[vk.SUM_BITS] = mac.accumulator_bits, self.sum_bits
-        return rules
+        rules = vk.SummationRules(
+            length=self.vector,
+            tile=self.channel_tile,
+            dropped=mac.dropped_bits,
+            largest_scale=(1 << kept) - 1 if mac.dropped_bits else 1 << 32,
+            lowest=-half,
+            highest=half - 1,
+            clipped=int(clipped and mac.overflow == "saturate"),
+            bits=mac.accumulator_bits,
+            sum_bits=self.sum_bits,
+        )
+        return rules.vector()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Tensors:
-    """Operands split by groups, channels last; channels of `problem` are elements.
+class VectorTensors:
+    """Operands split by groups, channels last; channels of `problem` are elements, not vectors.
 
     ifmap: [images, groups, H, W, C] and scales [images, groups, H, W, J]; weight:
     [groups, K, R, S, C] and scales [groups, K, R, S, J].  scaled: whether each has scales of its
@@ -131,13 +135,18 @@ def vector_sums(
     values and scales 0.  Raises InputError for a problem that counts otherwise, and for operands
     that `check_vector_operands` refuses.
     """
-    mac = summation.mac
-    check_vector_operands(layer, operands, mac, summation.vector)
-    tensors = _split(problem, layer, operands, summation.vector)
+    check_vector_operands(layer, operands, summation.mac, summation.vector)
+    return sums_of(vector_tensors(problem, layer, operands, summation.vector), summation)
+
+
+def sums_of(tensors: VectorTensors, summation: VectorSummation) -> IntArray:
+    """`vector_sums` of operands that are split already."""
+    mac, problem = summation.mac, tensors.problem
+    vectors = ceil_div(problem.channels, summation.vector)
     largest = (_largest(tensors.ifmap[0]), _largest(tensors.ifmap[1]))
     tile, total = vk.bounds(tensors.weight, summation.rules(clipped=True), largest)
     stays = tile < min(1 << (mac.accumulator_bits - 1), _DOUBLE)
-    whole = problem.channels <= summation.channel_tile
+    whole = vectors <= summation.channel_tile
     alike = whole or summation.sum_bits == mac.accumulator_bits
     commutes = stays or (mac.overflow == "wrap" and alike)
     if mac.dropped_bits == 0 and commutes and total < _DOUBLE:
@@ -146,15 +155,16 @@ def vector_sums(
             return wrap(sums, summation.sum_bits if stays else mac.accumulator_bits)
     rules = summation.rules(clipped=not stays)
     dot = largest[0] * _largest(tensors.weight[0])
-    dot *= min(tensors.problem.channels, summation.vector)
+    dot *= min(problem.channels, summation.vector)
     if problem.filters < _FEW_FILTERS or dot > _DOUBLE:
         return _direct(tensors, rules)
     return _blocked(tensors, rules, dot <= _SINGLE)
 
 
-def _split(
+def vector_tensors(
     problem: Problem, layer: Conv2d | MatMul, operands: VectorOperands, vector: int
-) -> _Tensors:
+) -> VectorTensors:
+    """Operands split by groups.  Raises InputError for a problem that does not count vectors."""
     depth = layer.k if isinstance(layer, MatMul) else layer.channels // layer.groups
     vectors = ceil_div(depth, vector)
     require(
@@ -167,7 +177,7 @@ def _split(
     weight = layout.split_weight(layer, elements, operands.weight)
     a, w = operands.ifmap_scales, operands.weight_scales
     ones = [np.ones((*values.shape[:-1], vectors), np.int32) for values in (ifmap, weight)]
-    return _Tensors(
+    return VectorTensors(
         problem=elements,
         ifmap=(ifmap, ones[0] if a is None else layout.split_ifmap(layer, problem, a)),
         weight=(weight, ones[1] if w is None else layout.split_weight(layer, problem, w)),
@@ -175,7 +185,7 @@ def _split(
     )
 
 
-def _factored(tensors: _Tensors, vector: int) -> IntArray | None:
+def _factored(tensors: VectorTensors, vector: int) -> IntArray | None:
     """One product of value · scale; None where floats take too few of these products at once."""
     largest = max(_largest(v) * _largest(s) for v, s in (tensors.ifmap, tensors.weight))
     bits = largest.bit_length() + 1
@@ -198,7 +208,7 @@ def _scaled(pair: vk.Pair, vector: int) -> AnyIntArray:
     return products
 
 
-def _direct(tensors: _Tensors, rules: IntArray) -> IntArray:
+def _direct(tensors: VectorTensors, rules: IntArray) -> IntArray:
     """Loops over integers; one type for all, so that numba compiles them once."""
     sums = tensors.zeros()
     ifmap, weight = (
@@ -209,7 +219,7 @@ def _direct(tensors: _Tensors, rules: IntArray) -> IntArray:
     return sums
 
 
-def _blocked(tensors: _Tensors, rules: IntArray, single: bool) -> IntArray:
+def _blocked(tensors: VectorTensors, rules: IntArray, single: bool) -> IntArray:
     """A matrix product a vector, block by block."""
     problem = tensors.problem
     sums = tensors.zeros()
@@ -234,7 +244,8 @@ class _Blocks:
     def __init__(self, problem: Problem, rules: IntArray, size: int, single: bool) -> None:
         dtype = np.float32 if single else np.float64
         self._problem, self._vector, self._rules = problem, problem.vector(), rules
-        self._length, self._tile = int(rules[vk.LENGTH]), int(rules[vk.TILE])
+        named = vk.SummationRules(*rules.tolist())
+        self._length, self._tile = named.length, named.tile
         self._vectors = ceil_div(problem.channels, self._length)
         tile = min(self._tile, self._vectors)
         self._values = np.empty(size * min(tile * self._length, problem.channels), dtype)

@@ -16,8 +16,8 @@ import numpy as np
 from archsim.memories.boveda.ifmap_walk import walk_ifmap
 from archsim.memories.boveda.places import walk_weights
 from archsim.numbers import IntArray
-from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
+from archsim.tiled.commands import columns_of
 
 if TYPE_CHECKING:
     from archsim.memories.boveda.tiles import StoredTiles
@@ -25,56 +25,56 @@ if TYPE_CHECKING:
 
 def row_actions(stored: StoredTiles, machine: IntArray) -> dict[str, int]:
     """What hangs on the values of an operand's tiles: rows read and written, entries read."""
-    return (_ifmap if stored.store.name == "ifmap" else _weights)(machine, stored)
+    count = _ifmap if stored.store.name == "ifmap" else _weights
+    return count(mc.machine_record(machine), stored)
 
 
-def _written(stored: StoredTiles, flag: int) -> int:
+def _written(stored: StoredTiles, loaded: IntArray) -> int:
     """Rows of group columns that all loads write."""
-    loads = stored.tile_of[stored.tiles[:, flag] == 1]
+    loads = stored.tile_of[loaded == 1]
     return int(stored.tile_rows[loads].sum())
 
 
-def _ifmap(machine: IntArray, stored: StoredTiles) -> dict[str, int]:
+def _ifmap(machine: mc.MachineRecord, stored: StoredTiles) -> dict[str, int]:
     """Each distinct tile is walked once; loads and the walks of each multiply."""
-    store, tiles = stored.store, stored.tiles
+    store, tiles = stored.store, columns_of(stored.tiles)
     shape = (store.lanes.bit_length() - 1, store.form.group.bit_length() - 1, store.shape[0])
-    stationary = machine[mc.DATAFLOW] == mc.INPUT_STATIONARY
+    stationary = machine.dataflow == mc.INPUT_STATIONARY
     blocks = {
-        mc.WEIGHT_STATIONARY: int(tiles[:, cmd.PIXELS].max()),
-        mc.OUTPUT_STATIONARY: int(machine[mc.ROWS]),
-        mc.INPUT_STATIONARY: int(machine[mc.COLUMNS]),
+        mc.WEIGHT_STATIONARY: int(tiles.pixels.max()),
+        mc.OUTPUT_STATIONARY: machine.rows,
+        mc.INPUT_STATIONARY: machine.columns,
     }
     found = np.zeros((len(stored.places), 4), np.int64)
-    loops = (blocks[int(machine[mc.DATAFLOW])], int(machine[mc.CHUNK]))
+    loops = (blocks[machine.dataflow], machine.chunk)
     walk_ifmap(stored.places, stored.placed, shape, loops, found)
-    passes = np.ones(len(tiles), np.int64) if stationary else tiles[:, cmd.FILTER_STEPS]
-    loads = np.flatnonzero(tiles[:, cmd.LOAD_IFMAP])
+    passes = np.ones_like(tiles.pixels) if stationary else tiles.filter_steps
+    loads = np.flatnonzero(tiles.load_ifmap)
     again = np.add.reduceat(passes, loads) - 1
     counted = found[stored.tile_of[loads]]
     reads = (counted[:, 0::2] + again[:, None] * counted[:, 1::2]).sum(axis=0)
     return {
         "row_read": int(reads[0]),
-        "row_write": store.form.group * _written(stored, cmd.LOAD_IFMAP),
+        "row_write": store.form.group * _written(stored, tiles.load_ifmap),
         "entry_read": int(reads[1]) * store.columns,
     }
 
 
-def _weights(machine: IntArray, stored: StoredTiles) -> dict[str, int]:
+def _weights(machine: mc.MachineRecord, stored: StoredTiles) -> dict[str, int]:
     """A step's words follow each other, and are read again for every block of pixels."""
-    tiles = stored.tiles
-    blocks = {mc.OUTPUT_STATIONARY: mc.ROWS, mc.INPUT_STATIONARY: mc.COLUMNS}
-    dataflow = int(machine[mc.DATAFLOW])
-    uses = np.ones((len(tiles), 4), np.int64)
-    uses[:, 0], uses[:, 1] = stored.tile_of, tiles[:, cmd.LOAD_WEIGHT]
+    tiles, dataflow = columns_of(stored.tiles), machine.dataflow
+    blocks = {mc.OUTPUT_STATIONARY: machine.rows, mc.INPUT_STATIONARY: machine.columns}
+    uses = np.ones((len(stored.tiles), 4), np.int64)
+    uses[:, 0], uses[:, 1] = stored.tile_of, tiles.load_weight
     if dataflow != mc.INPUT_STATIONARY:
-        uses[:, 2] = tiles[:, cmd.FILTER_STEPS]
+        uses[:, 2] = tiles.filter_steps
     if dataflow in blocks:
-        uses[:, 3] = -(-tiles[:, cmd.PIXELS] // int(machine[blocks[dataflow]]))
+        uses[:, 3] = -(-tiles.pixels // blocks[dataflow])
     shape = stored.store.shape
     row_read, entry_read = walk_weights(uses, stored.stored, stored.directory, shape)
     return {
         "row_read": row_read,
-        "row_write": _written(stored, cmd.LOAD_WEIGHT),
+        "row_write": _written(stored, tiles.load_weight),
         "entry_read": entry_read * stored.store.columns,
     }
 

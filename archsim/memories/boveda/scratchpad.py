@@ -57,6 +57,11 @@ class Boveda:
         require_whole(1, "be at least 1", expansion=self.expansion)
 
     @property
+    def exact(self) -> bool:
+        """Always."""
+        return True
+
+    @property
     def read_latency_cycles(self) -> int:
         """Directory, place of the word, rows, unpacking."""
         return 4

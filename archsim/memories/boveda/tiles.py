@@ -15,25 +15,11 @@ from archsim.memories.boveda.store import Store
 from archsim.memories.boveda.widths import tile_widths
 from archsim.memory.tile_store import WalkedOperand
 from archsim.numbers import IntArray
-from archsim.tiled import commands as cmd
+from archsim.tiled.commands import TileCommand
 
 _PLACES = {
-    "ifmap": (
-        cmd.TILE_GROUP,
-        cmd.TILE_IMAGE,
-        cmd.TILE_ROW,
-        cmd.TILE_COLUMN,
-        cmd.TILE_CHANNEL,
-    ),
-    "weight": (cmd.TILE_GROUP, cmd.TILE_FILTER, cmd.TILE_CHANNEL),
-}
-_AXES = {
-    cmd.TILE_GROUP: "group",
-    cmd.TILE_IMAGE: "image",
-    cmd.TILE_ROW: "row",
-    cmd.TILE_COLUMN: "column",
-    cmd.TILE_CHANNEL: "channel",
-    cmd.TILE_FILTER: "filter",
+    "ifmap": ("group", "image", "row", "column", "channel"),
+    "weight": ("group", "filter", "channel"),
 }
 _FEWER = {"ifmap": "pixels or channels", "weight": "filters or channels"}
 
@@ -143,11 +129,11 @@ class StoredTiles:
 
     def why_not(self, layer: str) -> InputError | None:
         """The error if a tile does not fit."""
-        name, tile = self.store.name, self.places[self.fullest].copy()
+        name, tile = self.store.name, TileCommand(*self.places[self.fullest].tolist())
         if self.fits:
             return None
-        tile[cmd.TILE_GROUP] *= self.together
-        place = ", ".join(f"{_AXES[axis]} {int(tile[axis])}" for axis in _PLACES[name])
+        tile = tile._replace(tile_group=tile.tile_group * self.together)
+        place = ", ".join(f"{axis} {getattr(tile, f'tile_{axis}')}" for axis in _PLACES[name])
         return InputError(
             f"{layer}: the {name} tile at {place} does not fit half of the compressed {name} "
             f"scratchpad: it takes {self.most_rows} rows, it has {self.store.rows}; take fewer "

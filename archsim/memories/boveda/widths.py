@@ -15,6 +15,7 @@ from archsim.kernels import kernel
 from archsim.memories.boveda.store import Store
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
+from archsim.tiled.commands import columns_of
 from archsim.tiled.numerics import IntegerArray
 
 Tiles = tuple[IntArray, IntArray]
@@ -201,10 +202,12 @@ def tile_widths(
     """First word of each tile, and one more; widths [words, columns] of all their words.
 
     tiles: a command row of each.  operand: the store's ifmap or weight, split as in
-    `archsim.layer.layout`.  moving: weights enter the rows of the array (`layout.weight_words`).
+    `archsim.layer.layout`.  moving: weights enter the rows of the array
+    (`archsim.tiled.tile_words`).
     """
     is_weight, lanes, form = store.name == "weight", store.lanes, store.form
-    words = tiles[:, cmd.WEIGHT_WORDS if is_weight else cmd.IFMAP_WORDS]
+    columns = columns_of(tiles)
+    words = columns.weight_words if is_weight else columns.ifmap_words
     starts = np.zeros(len(tiles) + 1, np.int64)
     np.cumsum(words, out=starts[1:])
     widths = np.empty(int(starts[-1]) * store.columns, np.uint8)

@@ -49,6 +49,11 @@ class BovedaStream:
         require_whole(1, "be at least 1", expansion=self.expansion)
 
     @property
+    def exact(self) -> bool:
+        """Always."""
+        return True
+
+    @property
     def latency_cycles(self) -> int:
         """Magnitudes are in a register; then codes; rows; the rows begun are written; unpacking."""
         return 4

@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, ClassVar
 from archsim.errors import require, require_clock, require_positive, require_within
 from archsim.layer.intake import IntegerIntake
 from archsim.machine.design import Design
+from archsim.machine.option import Option, read_whole
 from archsim.memory import OffChip
 from archsim.ports import Port
 from energy_models.component import Component
 
 if TYPE_CHECKING:
-    from dot_unit.model import DotModel
+    from own_parts.dot_unit.model import DotModel
 
 COUNT_BITS = 40
+
+PARTS = Option(
+    name="parts",
+    says="into how many sums a dot product is cut",
+    more="that are added outside, where they do not wrap around",
+    value="N",
+    read=read_whole("--parts", 1, 1024),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +41,7 @@ class DotUnit(Design):
     off_chip: OffChip = field(default_factory=OffChip)
 
     kind: ClassVar[str] = "dot-unit"
+    options = (PARTS,)
 
     def __post_init__(self) -> None:
         require_positive(lanes=self.lanes, operand_bits=self.operand_bits)
@@ -47,7 +57,7 @@ class DotUnit(Design):
         )
 
     def machine_model(self) -> DotModel:
-        from dot_unit.model import DotModel
+        from own_parts.dot_unit.model import DotModel
 
         return DotModel(self)
 
@@ -61,7 +71,7 @@ class DotUnit(Design):
 
     @cached_property
     def ports(self) -> tuple[Port, ...]:
-        """The streams; the command has the sums, and the steps of each."""
+        """The streams; the command has the sums, and the pairs of words of each."""
         return (
             Port.uniform("command", "i", 2, COUNT_BITS, signed=False),
             Port.uniform("ifmap", "i", self.lanes, self.operand_bits),

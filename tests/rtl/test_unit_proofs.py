@@ -1,0 +1,178 @@
+"""Units that every core has proved, for all inputs and in every cycle; each proof finds a fault.
+
+By induction over the cycles, or over all inputs where there is no register: what cases cannot reach
+where counters are wide.  Sizes are small, and the units are the same text at any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faulty_module import faulty_module
+from unit_proofs import (
+    ArbiterProof,
+    CreditsProof,
+    LeadingZerosProof,
+    LoaderProof,
+    PackerProof,
+    PopulationCountProof,
+    QueueProof,
+    RoundingProof,
+)
+
+from archsim.codecs.vector_output import VectorOutput
+from archsim.codecs.vsquant import VectorFormat
+from archsim.machines.scnn.design import Scnn
+from rtl.core import (
+    credits,
+    float_round,
+    loader,
+    output_packer,
+    output_stage,
+    population_count,
+    queue,
+    scnn_arbiter,
+    vector_requantize,
+)
+from rtl.formal import Verdict, prove_always, prove_combinational
+
+Prove = Callable[[Any], Verdict]
+"""Of the module that the unit is in."""
+
+
+def always(proof: Callable[..., Any], longest_step: int = 1, **sizes: Any) -> Prove:
+    return lambda unit: prove_always(proof(unit, **sizes), longest_step)
+
+
+def requantize(accumulator_bits: int, operand_bits: int) -> Prove:
+    widths = {"accumulator_bits": accumulator_bits, "operand_bits": operand_bits}
+    high = (1 << (operand_bits - 1)) - 1
+    return always(
+        RoundingProof, 3, make=lambda unit: unit.Requantize(**widths),
+        bits=(accumulator_bits, 16), limits=(-high - 1, high), multiplier_cycles=1,
+        out=lambda unit: unit.o,
+    )  # fmt: skip
+
+
+def rescale(sum_bits: int, bits: int, signed: bool) -> Prove:
+    form = VectorFormat(bits=bits, signed=signed, vector=2, scale_bits=3)
+    output = VectorOutput(form=form, lanes=2, sum_bits=sum_bits, multiplier_bits=4)
+    return always(
+        RoundingProof, 3, make=lambda unit: unit.ChannelRescale(output=output),
+        bits=(sum_bits, 4), limits=(output.low, output.high), multiplier_cycles=0,
+        out=lambda unit: unit.z.as_signed() if signed else unit.z,
+    )  # fmt: skip
+
+
+def arbiter(queue_places: int, banks: int = 2) -> Prove:
+    design = Scnn(
+        grid_rows=1, grid_columns=1, weight_lanes=2, ifmap_lanes=2, banks=banks, bank_entries=4,
+        operand_bits=4, accumulator_bits=8, bank_queue=queue_places,
+    )  # fmt: skip
+    return always(ArbiterProof, 2, design=design)
+
+
+PROOFS: dict[str, tuple[Any, Prove]] = {
+    **{f"queue of {n}": (queue, always(QueueProof, depth=n)) for n in (1, 2, 3, 4, 7)},
+    **{
+        f"credits, {initial} of {limit}": (
+            credits, always(CreditsProof, initial=initial, limit=limit)
+        )
+        for initial, limit in ((0, 1), (0, 2), (2, 2), (5, 13))
+    },
+    **{f"loader, halves of {n}": (loader, always(LoaderProof, depth=n)) for n in (1, 2, 5, 8)},
+    **{f"packer of {n}": (output_packer, always(PackerProof, 3, units=n)) for n in (1, 2, 3, 4)},
+    **{f"arbiter, queues of {n}": (scnn_arbiter, arbiter(n)) for n in (1, 2, 3)},
+    "arbiter, 4 banks": (scnn_arbiter, arbiter(2, 4)),
+    "requantise, 3 bits to 2": (output_stage, requantize(3, 2)),
+    "requantise, 8 bits to 4": (output_stage, requantize(8, 4)),
+    "requantise, 32 bits to 8, as it is built": (output_stage, requantize(32, 8)),
+    "rescale": (vector_requantize, rescale(6, 3, True)),
+    "rescale to unsigned": (vector_requantize, rescale(6, 3, False)),
+    **{
+        f"leading zeros of {n}": (
+            float_round, lambda unit, n=n: prove_combinational(LeadingZerosProof(unit, bits=n))
+        )
+        for n in (1, 2, 5, 13, 32)
+    },
+    **{
+        f"population count of {n}": (
+            population_count, always(PopulationCountProof, 4, bits=n)
+        )
+        for n in (1, 3, 33)
+    },
+}  # fmt: skip
+
+FAULTS: dict[str, tuple[str, str, str]] = {
+    "refused though there is room": ("queue of 3", "i.ready.eq(store.w_rdy)",
+                                     "i.ready.eq(store.w_rdy & ~store.r_rdy)"),
+    "a queue one shallower": ("queue of 3", "depth=self.depth)", "depth=self.depth - 1)"),
+    "a word taken twice": ("queue of 2", "store.r_en.eq(self.o.ready)",
+                           "store.r_en.eq(self.o.ready & ~self.i.valid)"),
+    "a credit lost when one comes and one goes": ("credits, 0 of 2", "Elif(self.take & ~self.give)",
+                                                  "If(self.take)"),
+    "a credit too many at first": ("credits, 5 of 13", "init=initial", "init=initial + 1"),
+    "a counter of credits too narrow": ("credits, 5 of 13", "range(limit + 1)", "range(limit - 5)"),
+    "the first address is not 0": ("loader, halves of 5", "self.write_address.eq(0)",
+                                   "self.write_address.eq(1)"),
+    "words before a half is free": ("loader, halves of 2", "(left != 0) & free_halves.available",
+                                    "left != 0"),
+    "a tile that ends a word early": ("loader, halves of 5", "self.write & (left == 1)",
+                                      "self.write & (left == 2)"),
+    "a word behind a half's end": ("loader, halves of 5", "range(max(depth, 2))",
+                                   "range(max(depth, 2) - 1)"),
+    "a word complete one unit late": ("packer of 3", "total >= self.word", "total > self.word"),
+    "places kept behind a flush": ("packer of 3", "position.eq(0)", "position.eq(position)"),
+    "a flush not filled with zeros": ("packer of 3", "Mux(at.flush, 0, turn.o", "Mux(0, 0, turn.o"),
+    "what is beyond a word lost": ("packer of 3", "Mux(at.complete, turn.o, self.word)",
+                                   "self.word"),
+    "later products first": ("arbiter, queues of 1", "for n in range(number)]",
+                             "for n in range(number + 1, self.products)]"),
+    "a place that is taken": ("arbiter, queues of 2", "parts.append(list(taken))", "pass"),
+    "an output behind the region": ("arbiter, queues of 1", "row < self.rows", "row <= self.rows"),
+    "a pair that ends with a product left": ("arbiter, queues of 2", "waiting == granted",
+                                             "(waiting & granted) != 0"),
+    "ties of negative values away from zero": (
+        "requantise, 8 bits to 4", "(product + half) >> self.shift",
+        "(product + half - (product < 0)) >> self.shift",
+    ),
+    "half a unit at a shift of 0": ("requantise, 3 bits to 2", "(1 << self.shift) >> 1",
+                                    "((1 << self.shift) + 1) >> 1"),
+    "a sum without its carry": ("requantise, 3 bits to 2", "signed(self.accumulator_bits + 1))",
+                                "signed(self.accumulator_bits))"),
+    "a product a bit too narrow": ("requantise, 8 bits to 4", "+ 1 + MULTIPLIER_BITS))",
+                                   "+ MULTIPLIER_BITS))"),
+    "no limit above": ("requantise, 8 bits to 4", "rounded > high", "rounded > 2 * high"),
+    "ReLU of the lowest": ("requantise, 8 bits to 4", "(rounded < 0) & self.relu",
+                           "(rounded < -1) & self.relu"),
+    "halves dropped": ("rescale", "(halves + 1) >> 1", "halves >> 1"),
+    "a lowest value too low": ("rescale", "rounded < output.low", "rounded < output.low - 1"),
+    "the upper half always looked at": ("leading zeros of 13",
+                                        "Mux(empty, rest[:half], rest[half:])",
+                                        "rest[half:]"),
+    "a group of ones left out": ("population count of 33", "register.eq(sum_of(group))",
+                                 "register.eq(sum_of(group[:31]))"),
+}  # fmt: skip
+"""What is wrong; a proof, what the unit says, and what it says instead."""
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_proved(name: str) -> None:
+    unit, prove = PROOFS[name]
+    assert prove(unit).proved
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_not_proved(fault: str, tmp_path: Path) -> None:
+    """Inputs are found that break a claim, or no step of the induction succeeds."""
+    name, said, instead = FAULTS[fault]
+    unit, prove = PROOFS[name]
+    assert not prove(faulty_module(unit, tmp_path, (said, instead))).proved
+
+
+def test_every_unit_has_a_fault() -> None:
+    units = {PROOFS[name][0] for name, _, _ in FAULTS.values()}
+    assert units == {unit for unit, _ in PROOFS.values()}
