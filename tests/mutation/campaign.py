@@ -135,10 +135,12 @@ def campaign(  # noqa: PLR0913
 ) -> Iterator[Found]:  # fmt: skip
     """Try mutants in their order until `wanted` of them count; yields each as it is known.
 
-    again: those that were not caught are tried once more.
+    again: those that were not caught are tried once more, and before any others.
     """
     before = known(file)
     if again:
+        missed = {one for one, found in before.items() if found.outcome in AGAIN}
+        order = sorted(order, key=lambda mutant: mutant not in missed)
         before = {one: found for one, found in before.items() if found.outcome not in AGAIN}
     file.parent.mkdir(parents=True, exist_ok=True)
     counted = 0

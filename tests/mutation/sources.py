@@ -116,7 +116,8 @@ def source_of(module: str) -> Path:
 
 @cache
 def _lines(module: str) -> list[str]:
-    return source_of(module).read_text(encoding="utf-8").splitlines()
+    path = source_of(module)
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 def line_of(mutant: Mutant) -> str:
@@ -126,11 +127,9 @@ def line_of(mutant: Mutant) -> str:
 
 
 def column_of(mutant: Mutant) -> int:
-    """Where in its line a fault begins, of what `line_of` says."""
+    """Where in its line a fault begins, of what `line_of` says; 0 if that is not there."""
+    if not line_of(mutant):
+        return 0
     data = source_of(mutant.module).read_bytes()
     begin = data.rfind(b"\n", 0, mutant.begin) + 1
-    return mutant.begin - begin - (len(line := _whole(data, begin)) - len(line.lstrip()))
-
-
-def _whole(data: bytes, begin: int) -> bytes:
-    return data[begin:].split(b"\n", 1)[0]
+    return len(data[begin : mutant.begin].lstrip())
