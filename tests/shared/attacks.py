@@ -264,7 +264,7 @@ def of_surroundings() -> Iterator[tuple[str, Attack]]:
             yield f"{verb} in {environment!s:.60} {at}", Attack(words, environment)
         yield f"{verb} to a full disk", Attack(_words(verb, *more), stdout="/dev/full")
         yield f"{verb} --help to a full disk", Attack((verb, "--help"), stdout="/dev/full")
-    for words in ((), ("--help",), ("--version",), ("x" * 70_000,), ("\x1b[31m",), ("--\x1b[31m",)):
+    for words in (("--help",), ("--version",), ("x" * 70_000,), ("\x1b[31m",), ("--\x1b[31m",)):
         yield f"archsim {words!s:.40}", Attack(words)
         yield f"archsim {words!s:.40} to a full disk", Attack(words, stdout="/dev/full")
 
