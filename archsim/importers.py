@@ -25,7 +25,7 @@ GROUP = "archsim.importers"
 OURS = {
     "onnx": "ONNX models, with their weights",
     "tflite": "TFLite models, likewise",
-    "json": "a language model's config.json: shapes only",
+    "json": "a language model's config.json, without values",
 }
 """What files end with that need no plug-in, and what they are."""
 
@@ -80,10 +80,10 @@ def any_network(name: str) -> Network:
 
     Raises as `workloads.named.network_named`, and as `read_file`.
     """
-    from workloads.named import network_named, network_names
+    from workloads.named import is_network, network_named
 
     path = Path(name)
-    if name in network_names() or path.suffix.removeprefix(".") not in importers():
+    if is_network(name) or path.suffix.removeprefix(".") not in importers():
         return network_named(name)
     found = read_file(path)
     if isinstance(found, Network):

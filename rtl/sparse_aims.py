@@ -6,7 +6,9 @@ import numpy as np
 
 from archsim.errors import InputError, require
 from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.layer import layer_values
 from archsim.machines.scnn.words import LayerRun, pass_words, word_counts
+from archsim.numbers import AnyIntArray
 from rtl.coverage.aims import Aim, general_aims
 from rtl.coverage.edge_values import RECIPES, edge_operands
 from rtl.coverage.integer_bins import EDGES
@@ -24,7 +26,7 @@ from rtl.sparse_cases import (
 from rtl.sparse_conformance import SparseCase
 from workloads.errors import WorkloadError
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import synthetic
+from workloads.operands import Operands, synthetic
 from workloads.pooling import MaxPool
 
 SEEDS = 1 << 30
@@ -57,7 +59,7 @@ def _small_run(draw: Draw, design: Scnn, longest_words: int) -> LayerRun:
         layer = random_layer(draw, design)
         if isinstance(layer, Conv2d):
             layer = replace(layer, batch=1)
-        operands = random_operands(draw, design, layer)
+        operands = fitting(design, random_operands(draw, design, layer))
         run = LayerRun(layer=layer, operands=operands, pool=random_pool(draw, layer))
         try:
             if sum(word_counts(pass_words(design, (run,))).values()) <= longest_words:
@@ -94,7 +96,8 @@ def _pooled(draw: Draw, design: Scnn) -> LayerRun:
         relu=draw.chance(0.5),
     )
     pool = MaxPool(window=(3, 3), stride=(2, 2), pad=(1, 1), ceil=draw.chance(0.5))
-    return LayerRun(layer=layer, operands=random_operands(draw, design, layer), pool=pool)
+    operands = fitting(design, random_operands(draw, design, layer))
+    return LayerRun(layer=layer, operands=operands, pool=pool)
 
 
 def _kept(draw: Draw, design: Scnn) -> list[LayerRun]:
@@ -109,8 +112,6 @@ def _kept(draw: Draw, design: Scnn) -> list[LayerRun]:
         kernel_width=1,
         relu=True,
     )
-    from archsim.machines.scnn.layer import layer_values
-
     runs: list[LayerRun] = []
     operands = random_operands(draw, design, layer, (1.0,))
     for number in range(3):
@@ -165,11 +166,20 @@ def _empty_and_dense(draw: Draw, design: Scnn, longest_words: int) -> SparseCase
     return stalled(draw, design, runs, longest_words)
 
 
-def _dense(draw: Draw, design: Scnn, layer: Conv2d):
-    return synthetic(layer, bits=design.operand_bits, seed=draw.whole(0, SEEDS))
+def _dense(draw: Draw, design: Scnn, layer: Conv2d) -> Operands:
+    drawn = synthetic(layer, bits=design.operand_bits, seed=draw.whole(0, SEEDS))
+    return fitting(design, drawn)
 
 
-def _thinned(values: "np.ndarray", apart: int) -> "np.ndarray":
+def fitting(design: Scnn, operands: Operands) -> Operands:
+    """With biases cut to the width of an accumulator."""
+    if operands.bias is None:
+        return operands
+    high = (1 << (design.accumulator_bits - 1)) - 1
+    return replace(operands, bias=np.clip(operands.bias, -high - 1, high))
+
+
+def _thinned(values: AnyIntArray, apart: int) -> AnyIntArray:
     """All but the last value of every so many are zero."""
     kept = np.zeros_like(values)
     kept.flat[apart - 1 :: apart] = values.flat[apart - 1 :: apart]

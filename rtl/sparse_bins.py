@@ -222,18 +222,17 @@ def sparse_watches() -> tuple[Watch, ...]:
         Watch(name="bank queue", path="*", wires=("occupied", "held")),
         Watch(name="weight FIFO", path="*", wires=("room", "arrived", "skip")),
         Watch(name="weight FIFO, both", path="*", wires=("write", "release", "complete")),
-        Watch(name="bias queue", path="*bias*.queue.store", wires=("w_rdy", "r_rdy")),
+        Watch(name="bias queue", path="*bias*.queue.store", wires=("w_rdy", "r_en")),
     )
 
 
 _INSIDE: tuple[tuple[str, str, str, tuple[int, ...]], ...] = (
     ("bank queue full", "no place for another product", "bank queue", (1, 3)),
     ("weight FIFO full", "the broadcast waits", "weight FIFO", (0, 2, 4, 6)),
-    ("weight FIFO empty", "a PE waits for a vector", "weight FIFO", (0, 1, 4, 5)),
     ("weight FIFO full and skipped", "a whole block is given back at once", "weight FIFO", (6,)),
     ("weight FIFO written and released at once", "its level stays", "weight FIFO, both", (3, 7)),
-    ("bias queue full", "the port waits", "bias queue", (2,)),
-    ("bias queue empty", "the drain waits", "bias queue", (1,)),
+    ("bias queue full", "the port waits", "bias queue", (0, 2)),
+    ("bias queue full and read", "the place is free a cycle later", "bias queue", (2,)),
 )
 
 

@@ -52,11 +52,11 @@ def _edges(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
             relu=number >= 2,
         )
         shapes = {"ifmap": (1, layer.m, layer.k), "weight": (1, layer.k, layer.n), "bias": layer.n}
-        values = {
-            name: drawn_patterns(draw, formats[name], shape, finite=number % 2 == 0)
+        ifmap, weight, bias = (
+            drawn_patterns(draw, formats[name], shape, finite=number % 2 == 0)
             for name, shape in shapes.items()
-        }
-        operands = FloatOperands(**values, scheme="special patterns")
+        )
+        operands = FloatOperands(ifmap=ifmap, weight=weight, bias=bias, scheme="special patterns")
         layers.append(given_case(draw, design, layer, operands=operands))
     return in_a_row(design, layers, longest_words)
 

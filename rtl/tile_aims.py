@@ -55,7 +55,7 @@ def given_case(
     except InputError:
         chosen = plan_tiling(design, layer, None, taken)
     counts = port_counts(design, design.numerics.problem(layer), chosen)
-    services = random_services(draw, counts, int(design.machine[mc.COLUMNS]))
+    services = random_services(draw, counts, mc.machine_record(design.machine).columns)
     return TileCase(design=design, layer=layer, tiling=chosen, operands=operands, services=services)
 
 
@@ -99,7 +99,7 @@ def _ten(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
 
 def _side_by_side(draw: Draw, design: CoreDesign) -> TileCase:
     """Three groups in blocks of two, where they may lie side by side."""
-    together = int(design.machine[mc.OUTPUT_VECTOR])
+    together = mc.machine_record(design.machine).output_vector
     layer = MatMul(
         name="groups", m=draw.whole(1, 5), n=together * draw.whole(1, 2), k=draw.whole(1, 3),
         batch=3, shared_weight=False, bias=draw.chance(0.5), relu=draw.chance(0.5),
@@ -112,7 +112,7 @@ def _side_by_side(draw: Draw, design: CoreDesign) -> TileCase:
 def _many_tiles(draw: Draw, design: CoreDesign, order: Order) -> TileCase:
     """A product of at least two tiles along each axis."""
     pixels, filters, channels = design.mnk
-    together = int(design.machine[mc.OUTPUT_VECTOR])
+    together = mc.machine_record(design.machine).output_vector
     layer = MatMul(
         name="many tiles",
         m=min(pixels, 8) + 1,
@@ -178,7 +178,7 @@ def _large(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
     planes = [
         Conv2d(
             name="plane",
-            channels=_channels(design, 1),
+            channels=_channels(design, design.ifmap_lanes),
             filters=1,
             ifmap_height=height,
             ifmap_width=width,
@@ -188,15 +188,17 @@ def _large(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
         )
         for height, width in (sides, sides[::-1])
     ]
-    columns = int(design.machine[mc.COLUMNS])
+    columns = mc.machine_record(design.machine).columns
     deep = MatMul(
         name="deep",
         m=draw.whole(1, 2),
-        n=columns * draw.whole(17, 19),
+        n=columns,
         k=_channels(design, draw.whole(65, 70)),
         bias=draw.chance(0.5),
     )
-    layers = [given_case(draw, design, one, whole(design, one)) for one in (*planes, deep)]
+    wide = replace(deep, n=columns * draw.whole(17, 19), k=_channels(design, draw.whole(16, 18)))
+    every = (*planes, deep, wide)
+    layers = [given_case(draw, design, one, whole(design, one)) for one in every]
     return in_a_row(design, layers, longest_words)
 
 
@@ -269,7 +271,7 @@ def _fillers(design: CoreDesign, memory: str, depth: int) -> Iterator[MatMul]:
         name="full", **{"m": 1, "n": 1, "k": 1, "bias": memory == "bias", **sizes}
     )
     pixels, filters, channels = design.mnk
-    units = sorted({1, 2, pixels, filters, channels, int(design.machine[mc.COLUMNS])})
+    units = sorted({1, 2, pixels, filters, channels, mc.machine_record(design.machine).columns})
     if memory == "bias":
         yield from (make(n=depth * unit) for unit in units)
     elif memory == "accumulator":

@@ -4,11 +4,13 @@ import itertools
 from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from archsim.layer.problem import Problem
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
+from archsim.tiled.commands import columns_of as its
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.trace import Answer
 from rtl.benches.bench import Watch
@@ -27,6 +29,7 @@ FULL = "full memories"
 MOST_FULL_WORDS = 4_096
 """Of a memory that a case may fill."""
 
+Bools = NDArray[np.bool_]
 Part = tuple[TileCase, Answer]
 
 
@@ -39,7 +42,7 @@ def parts(seen: Seen) -> tuple[Part, ...]:
     return ((case, seen.expected),)
 
 
-def _tiles(says: Callable[[IntArray], IntArray]) -> Callable[[Seen], bool]:
+def _tiles(says: Callable[[IntArray], Bools]) -> Callable[[Seen], bool]:
     """Whether some tile of a case is as `says` finds in the command matrix."""
     return lambda seen: any(bool(says(answer.tiles).any()) for _, answer in parts(seen))
 
@@ -101,34 +104,34 @@ def _in_sequence() -> Iterator[Bin]:
 
 
 def _of_tiles(columns: int) -> Iterator[Bin]:
-    def tile(name: str, why: str, says: Callable[[IntArray], IntArray], aim: str = "") -> Bin:
+    def tile(name: str, why: str, says: Callable[[IntArray], Bools], aim: str = "") -> Bin:
         return Bin(name=name, why=why, hit=_tiles(says), aim=aim)
 
-    yield tile("sums over several tiles", "partial sums stay", lambda t: t[:, cmd.FIRST_K] == 0)
-    yield tile("an ifmap tile kept", "it is not loaded again", lambda t: t[:, cmd.LOAD_IFMAP] == 0)
-    yield tile("a weight tile kept", "it is not loaded again", lambda t: t[:, cmd.LOAD_WEIGHT] == 0)
+    yield tile("sums over several tiles", "partial sums stay", lambda t: its(t).first_k == 0)
+    yield tile("an ifmap tile kept", "it is not loaded again", lambda t: its(t).load_ifmap == 0)
+    yield tile("a weight tile kept", "it is not loaded again", lambda t: its(t).load_weight == 0)
     yield tile(
         "several images in a tile",
         "the window's third counter",
-        lambda t: t[:, cmd.TILE_IMAGES] > 1,
+        lambda t: its(t).tile_images > 1,
     )
     yield tile(
         "padding above and beside",
         "windows that begin before the ifmap are masked",
-        lambda t: (t[:, cmd.ROW_START] < 0) & (t[:, cmd.ELEMENT_START] < 0),
+        lambda t: (its(t).row_start < 0) & (its(t).element_start < 0),
     )
-    yield tile("several taps", "the walk over kernel rows", lambda t: t[:, cmd.TAPS] > 1)
-    yield tile("several runs", "dilated columns", lambda t: t[:, cmd.RUNS] > 1)
+    yield tile("several taps", "the walk over kernel rows", lambda t: its(t).taps > 1)
+    yield tile("several runs", "dilated columns", lambda t: its(t).runs > 1)
     if columns > 1:
         yield tile(
             "a last step of fewer lanes",
             "rows that are not whole words are packed",
-            lambda t: (t[:, cmd.STEP_LANES] < columns) & (t[:, cmd.FILTER_STEPS] > 1),
+            lambda t: (its(t).step_lanes < columns) & (its(t).filter_steps > 1),
         )
     counters = "counters past their narrower powers of two"
-    yield tile("a kernel above 7 rows", counters, lambda t: t[:, cmd.TAPS] > 7, FAR)
-    yield tile("a tile above 31 rows", counters, lambda t: t[:, cmd.PIXEL_ROWS] > 31, LARGE)
-    yield tile("a tile above 31 columns", counters, lambda t: t[:, cmd.PIXEL_COLUMNS] > 31, LARGE)
+    yield tile("a kernel above 7 rows", counters, lambda t: its(t).taps > 7, FAR)
+    yield tile("a tile above 31 rows", counters, lambda t: its(t).pixel_rows > 31, LARGE)
+    yield tile("a tile above 31 columns", counters, lambda t: its(t).pixel_columns > 31, LARGE)
     for name, column in (
         ("ifmap", cmd.IFMAP_WORDS),
         ("weight", cmd.WEIGHT_WORDS),
@@ -140,8 +143,8 @@ def _of_tiles(columns: int) -> Iterator[Bin]:
             lambda t, column=column: t[:, column] > 255,
             LARGE,
         )
-    yield tile("a run above 63 elements", counters, lambda t: t[:, cmd.RUN_LENGTH] > 63, LARGE)
-    yield tile("more than 15 filter steps", counters, lambda t: t[:, cmd.FILTER_STEPS] > 15, LARGE)
+    yield tile("a run above 63 elements", counters, lambda t: its(t).run_length > 63, LARGE)
+    yield tile("more than 15 filter steps", counters, lambda t: its(t).filter_steps > 15, LARGE)
 
 
 def _of_layers() -> Iterator[Bin]:
@@ -239,41 +242,32 @@ def _queues(decoupled: bool) -> dict[str, str]:
 
 def tile_watches(*, decoupled: bool) -> tuple[Watch, ...]:
     """Queues, and credits for tiles and accumulators."""
-    queues = [
-        Watch(name=name, path=f"{path}.store", wires=("w_rdy", "r_rdy"))
-        for name, path in _queues(decoupled).items()
-    ]
-    both = [
-        Watch(name=f"{name}, both", path=f"{path}.store", wires=("w_en", "r_rdy", "r_en"))
-        for name, path in _queues(decoupled).items()
-    ]
-    credits = [Watch(name=name, path=path, wires=("available",)) for name, path in _CREDITS.items()]
-    return (*queues, *both, *credits)
-
-
-_CREDITS = {
-    "ifmap tiles": "ifmap_tiles",
-    "weight tiles": "weight_tiles",
-    "accumulators": "free_accumulators",
-}
+    queues = _queues(decoupled).items()
+    return (
+        *(Watch(name=name, path=f"{path}.store", wires=("w_rdy", "r_en")) for name, path in queues),
+        *(
+            Watch(name=f"{name}, both", path=f"{path}.store", wires=("w_en", "r_rdy", "r_en"))
+            for name, path in queues
+        ),
+        Watch(name="accumulators", path="free_accumulators", wires=("available",)),
+    )
 
 
 def _inside(*, decoupled: bool) -> Iterator[Bin]:
-    def bit(name: str, what: str, why: str, watch: str, values: tuple[int, ...]) -> Bin:
+    def bit(name: str, why: str, watch: str, values: tuple[int, ...]) -> Bin:
         mask = sum(1 << value for value in values)
         return Bin(
-            name=f"{name} {what}",
+            name=name,
             why=why,
             hit=lambda seen: bool(seen.inside.get(watch, 0) & mask),
             inside=True,
         )
 
     for name in _queues(decoupled):
-        yield bit(name, "full", "a place more or less shows when none is left", name, (0, 2))
-        yield bit(name, "empty", "its reader waits", name, (0, 1))
-        yield bit(name, "filled and emptied at once", "its level stays", f"{name}, both", (7,))
-    for name in _CREDITS:
-        yield bit(name, "run out", "a unit waits for a credit", name, (0,))
+        yield bit(f"{name} full", "a place more or less shows when none is left", name, (0, 2))
+        yield bit(f"{name} full and read", "the place is free a cycle later", name, (2,))
+        yield bit(f"{name} written and read", "its level stays", f"{name}, both", (7,))
+    yield bit("no accumulators free", "the array waits for the output stage", "accumulators", (0,))
 
 
 def tile_bins(design: CoreDesign, filled: Collection[str], *, decoupled: bool) -> Iterator[Bin]:
@@ -283,7 +277,7 @@ def tile_bins(design: CoreDesign, filled: Collection[str], *, decoupled: bool) -
     operands have a walk, and a queue, of their own.
     """
     yield from _in_sequence()
-    yield from _of_tiles(int(design.machine[mc.COLUMNS]))
+    yield from _of_tiles(mc.machine_record(design.machine).columns)
     yield from _of_layers()
     yield from _of_memories(design, filled)
     yield from _inside(decoupled=decoupled)

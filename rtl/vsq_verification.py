@@ -56,6 +56,9 @@ _SHIFTS: dict[str, Callable[[int], bool]] = {
 }
 
 
+_SCALED = {("ifmap", "value"), ("weight", "value"), ("ifmap", "scale"), ("weight", "scale")}
+
+
 def _lane_bins(port: Port) -> Iterator[Bin]:
     """The ends of each kind of lane: of values, of scales."""
     kinds = sorted(set(zip(port.lane_bits, port.lane_signed, strict=True)))
@@ -65,6 +68,8 @@ def _lane_bins(port: Port) -> Iterator[Bin]:
         low, high = _limits(bits, signed)
         what = "value" if signed else "scale"
         for end, limit in (("lowest", low), ("highest", high)):
+            if end == "highest" and (port.name, what) in _SCALED:
+                continue  # quantisation puts the largest of a tensor there in every case
             yield Bin(
                 name=f"{port.name}: {end} {what} of {bits} bits",
                 why="an end of its width: a bit less shows",

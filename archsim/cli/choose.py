@@ -173,7 +173,7 @@ def load_workload(name: str, options: WorkloadOptions) -> Workload:
 
 
 def _of_file(name: str, options: WorkloadOptions) -> Workload:
-    """The network of a file in any format that is known."""
+    """The network of a file in any format that is known, but for those without values."""
     from workloads.onnx_import import import_onnx
 
     base, settings = requested(name)

@@ -84,7 +84,7 @@ def _show_workload(name: str, settings: list[str] | None, *, wide: bool) -> None
     from energy_models.technology import technologies
     from workloads.named import is_network, network_names
 
-    if not is_network(name) and not is_network_file(name):
+    if not (is_network(name) or is_network_file(name)):
         known = [*registered_names(), *technologies(), *network_names()]
         raise InputError(
             f"nothing is called {name!r}; {nearest(name, known)} (archsim list has all names)"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from archsim.machine.model import MachineModel
 
 
-OPERANDS = ("ifmap", "weight", "bias")
+OPERANDS: tuple[str, ...] = ("ifmap", "weight", "bias")
 
 SUMS = "its rows of sums are added to, and grow where they lie"
 """Why words of sums must be stored as they are."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from archsim.arithmetic.formats import FloatFormat
 from archsim.numbers import IntArray
@@ -10,7 +11,7 @@ from rtl.coverage.bins import Bin
 from rtl.coverage.integer_bins import EDGES
 from rtl.draw import Draw
 
-_CLASSES: dict[str, Callable[[FloatFormat, IntArray], IntArray]] = {
+_CLASSES: dict[str, Callable[[FloatFormat, IntArray], NDArray[np.bool_]]] = {
     "+0": lambda form, words: words == 0,
     "-0": lambda form, words: words == form.sign_mask,
     "a subnormal": lambda form, words: (
@@ -32,7 +33,9 @@ def float_bins(formats: dict[str, FloatFormat]) -> Iterator[Bin]:
     """Special patterns by port.  formats: of the lanes of each port."""
     for port, form in formats.items():
         for name, says in _CLASSES.items():
-            if port == "ofmap" and name == "-0":
+            if name == "a negative" and port != "bias":
+                continue  # as in every case
+            if name == "-0" and port == "ofmap":
                 continue  # sums that cancel are +0; only a product of small values leaves it
             yield Bin(
                 name=f"{port}: {name}",

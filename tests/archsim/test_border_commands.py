@@ -19,11 +19,11 @@ SEED = 20261124
 Key = tuple[str, str]
 
 PLAIN = (
-    "aligned_axes", "as_json", "batch", "bits", "cache", "cases", "chain", "clock_mhz",
+    "aim", "aligned_axes", "as_json", "batch", "bits", "cache", "cases", "chain", "clock_mhz",
     "density", "depth", "device", "dim", "distribution", "family", "force", "group", "lanes",
     "layer", "layers", "metadata", "name", "node_nm", "only", "operands", "prune", "range_bits",
-    "seed", "settings", "simulator", "skip_unsupported", "source", "sram_voltage", "target",
-    "timing_only", "top", "voltage", "wave_format", "wide", "zero_width",
+    "seed", "settings", "simulator", "skip_unsupported", "smaller", "source", "sram_voltage",
+    "target", "timing_only", "top", "voltage", "wave_format", "wide", "zero_width",
 )  # fmt: skip
 """Options of every command that name no file."""
 
@@ -75,6 +75,7 @@ WRITES: dict[Key, tuple[tuple[str, ...], str]] = {
     ("characterize", "output"): (("characterize", "-o"), "k.toml"),
     ("synth", "output"): (("synth", "edge-16", "--set", "rows=1", "-o"), "s"),
     ("fpga", "output"): (("fpga", "boveda", "-o"), "f"),
+    ("verify", "coverage"): (("verify", "edge-16", "--cases", "1", "--coverage"), "b.json"),
     ("verify", "waves"): (
         ("verify", "edge-16", "--simulator", "cocotb", "--case", "0", "--waves"),
         "w",

@@ -107,7 +107,7 @@ def test_unknown_names(archsim: Call) -> None:
         ("run edge-16 alexnet --seed one", "invalid value for '--seed': "),
         (
             "list cats",
-            "invalid value for '[designs|workloads|technologies]': 'cats' is not one of ",
+            "'cats' is not one of 'designs', 'workloads', 'technologies', 'memories', ",
         ),
         ("run alexnet edge-16", "alexnet is a workload; the design is named before it"),
         ("run edge-16 alexnet --set offchip.latency_cycles=1", "did you mean off_chip?"),
@@ -122,8 +122,9 @@ def test_what_is_mistyped(archsim: Call, words: str, line: str) -> None:
 
 def test_show_takes_what_list_lists(archsim: Call) -> None:
     listed = json.loads(good(archsim("list", "--json")))
-    assert set(listed) == {"designs", "workloads", "technologies"}
-    for rows in listed.values():
+    shown = {"designs", "workloads", "technologies"}
+    assert set(listed) == shown | {"memories", "codecs", "sources", "importers"}
+    for rows in (listed[what] for what in shown):
         for name in [row["name"] for row in rows]:
             said = archsim("show", name)
             if said.code:

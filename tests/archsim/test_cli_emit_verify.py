@@ -1,6 +1,7 @@
 """`archsim emit` and `archsim verify`: what they print and write, and what they refuse."""
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,12 +36,23 @@ def test_emit(archsim: Call, tmp_path: Path) -> None:
     assert (build / "other.json").read_text() == "mine"
 
 
-def test_verify(archsim: Call) -> None:
-    lines = good(archsim(*VERIFY, "--cases", 2)).splitlines()
-    assert len(lines) == 1
-    assert lines[0].startswith("systolic-2x2 on amaranth: 2 cases, ")
-    assert lines[0].endswith("0 action differences: model and RTL are equal")
-    answer = json.loads(good(archsim(*VERIFY, "--cases", 2, "--json")))
+def test_verify(archsim: Call, tmp_path: Path) -> None:
+    reached, line = good(archsim(*VERIFY, "--cases", 2)).splitlines()
+    assert line.startswith("systolic-2x2 on amaranth: 2 cases, ")
+    assert line.endswith("0 action differences: model and RTL are equal")
+    said = archsim(*VERIFY, "--cases", 2, "--json", "--coverage", "bins.json")
+    answer = json.loads(good(said))
+    coverage = answer["coverage"]
+    assert 0 < coverage["hit"] == coverage["bins"] - len(coverage["missing"])
+    assert reached == (
+        f"coverage: {coverage['hit']} of {coverage['bins']} bins; "
+        f"missing: {'; '.join(coverage['missing'])}"
+    )
+    written = json.loads((tmp_path / "bins.json").read_text())
+    assert written.items() >= coverage.items()
+    assert set(written["why"]) == set(coverage["cases"])
+    taken = archsim(*VERIFY, "--cases", 1, "--coverage", "bins.json")
+    assert refused(taken) == "bins.json exists; give a name that does not, or say --force"
     assert answer["cases"] == 2
     assert answer["transfers"] > 0
     assert (answer["cycle_differences"], answer["value_differences"]) == (0, 0)
@@ -74,11 +86,17 @@ def test_verify_says_how_to_repeat_a_difference(
     assert (answer["cycle_differences"], answer["value_differences"]) == (2, 0)
     first, second = answer["differences"]
     assert first["ports"][0]["port"] == "ofmap"
-    assert second["repeat"] == (
+    assert second["repeat"].startswith(
         "archsim verify edge-16 --set=rows=2 --set=columns=2 --simulator amaranth --seed 0 --case 1"
     )
-    repeated = archsim(*second["repeat"].split()[1:], "--json")
+    assert " --aim " in second["repeat"]
+    repeated = archsim(*shlex.split(second["repeat"])[1:], "--json")
     assert json.loads(repeated.out)["differences"] == [second]
+    smallest = answer["smallest"]
+    assert smallest["repeat"].startswith(f"{first['repeat']} --smaller ")
+    assert "m=1, n=1, k=1" in smallest["layer"]
+    again = archsim(*shlex.split(smallest["repeat"])[1:], "--json")
+    assert json.loads(again.out)["differences"] == [smallest]
     plain = archsim(*VERIFY, "--case", 1)
     assert plain.code == 1
     assert plain.out.startswith("differs: {")
@@ -118,11 +136,18 @@ def test_a_full_disk_leaves_nothing(
         ("--cases -1", "--cases must be positive, not -1"),
         ("--seed -1", "--seed must not be negative, not -1"),
         ("--case -1", "--case must not be negative, not -1"),
+        ("--aim reset", "--aim and --smaller are of one --case"),
+        (
+            "--case 0 --smaller 1.x",
+            "--smaller must be whole numbers with points between, not '1.x'",
+        ),
+        ("--case 0 --smaller 999", "step 1 of --smaller must be below"),
+        ("--case 0 --aim nothing", "no aim 'nothing' for this design; known: ten layers, "),
         ("--set rows=0", "the design: rows must be positive, not 0"),
     ],
 )
 def test_verify_refuses(archsim: Call, words: str, message: str) -> None:
-    assert refused(archsim("verify", "edge-16", *words.split())) == message
+    assert refused(archsim("verify", "edge-16", *SMALL, *words.split())).startswith(message)
 
 
 @pytest.mark.parametrize("simulator", ["verilator", "cocotb"])

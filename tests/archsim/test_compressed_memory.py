@@ -26,6 +26,7 @@ from archsim.tiled import plan as pn
 from archsim.tiled.choice import find_tiling
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.layer_values import layer_words
 from archsim.tiled.numerics import TiledLayer
 from archsim.tiled.operand_fit import fit_tiling, stored_tiles
 from archsim.tiled.schedule import schedule
@@ -156,9 +157,8 @@ def test_every_tile_fits_and_no_word_is_forgotten(dataflow: Any) -> None:
     tiling, found = fit_tiling("c", design, problem, numerics.stored(CONV, operands), sure)
     tiles = walk(problem.vector(), tiling.vector(), design.machine)
 
-    words = numerics.words(
-        TiledLayer(layer=CONV, problem=problem, tiling=tiling, tiles=tiles), operands
-    )
+    tiled = TiledLayer(layer=CONV, problem=problem, tiling=tiling, tiles=tiles)
+    words = layer_words(design, tiled, operands)
     for name, load, size in (
         ("ifmap", cmd.LOAD_IFMAP, cmd.IFMAP_WORDS), ("weight", cmd.LOAD_WEIGHT, cmd.WEIGHT_WORDS),
     ):  # fmt: skip

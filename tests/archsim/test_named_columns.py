@@ -63,8 +63,8 @@ def test_every_position_has_a_name() -> None:
 def test_the_channel_s_state_is_one_array_with_names() -> None:
     places = channel.STATE.fields
     assert places is not None and channel.STATE.itemsize == 8 * channel.MEMORY_COLUMNS
-    for name, (_, offset) in places.items():
-        assert getattr(channel, name.upper()) == offset // 8
+    for name, place in places.items():
+        assert getattr(channel, name.upper()) == place[1] // 8
     memory = np.zeros(channel.MEMORY_COLUMNS, np.int64)
     state = memory.view(channel.STATE)[0]
     state["lists"], state["word_ticks"][2] = 7, 9

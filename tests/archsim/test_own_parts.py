@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from command_line import Call, good, refused
 from hypothesis import given
 from hypothesis import strategies as st
-from plugin_packages import EXAMPLE, archsim_with, example_site
+from plugin_packages import EXAMPLE, archsim_with, example_module, example_site
 
 import archsim as package
 from archsim.errors import InputError
@@ -52,6 +53,27 @@ def test_the_machine_is_small_and_touches_nothing_outside() -> None:
             text = file.read_text(encoding="utf-8").replace("examples/own_parts", "")
             for word in ("own_parts", "dot_unit", "dot-unit", "dot-8", "bit-planes", "bit_planes"):
                 assert word not in text, f"{file} mentions {word}"
+
+
+def test_the_tutorial_shows_what_is_there() -> None:
+    page = (EXAMPLE.parents[1] / "docs" / "extending.md").read_text(encoding="utf-8")
+    files = [EXAMPLE / "pyproject.toml", *EXAMPLE.rglob("*.py")]
+    source = "\n".join(one.read_text(encoding="utf-8") for one in files)
+    blocks = re.findall(r"```(?:python|toml)\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) > 8
+    for block in blocks:
+        assert block.rstrip() in source, block
+
+
+@pytest.mark.slow
+def test_pip_installs_it(tmp_path: Path) -> None:
+    """With the build tools that its project file asks for, into a folder of its own."""
+    target = str(tmp_path / "site")
+    copy = shutil.copytree(EXAMPLE, tmp_path / "own_parts")
+    call = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target]
+    subprocess.run([*call, str(copy)], check=True, capture_output=True)
+    listed = json.loads(good(archsim_with(Path(target), cwd=tmp_path)("list", "codecs", "--json")))
+    assert listed[-1]["package"] == "own-parts"
 
 
 def test_all_that_it_adds_is_listed(own: Call) -> None:
@@ -152,10 +174,9 @@ def test_its_option_is_for_a_run(own: Call) -> None:
         assert layer["ofmap_bytes"] == 3 * 4 * sums
 
 
-def test_parts_do_not_wrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(EXAMPLE))
-    dot: Any = import_module("own_parts.dot_unit.design")
-    design = dot.DotUnit(lanes=4, operand_bits=8, accumulator_bits=16)
+def test_parts_do_not_wrap() -> None:
+    # its model is imported when it is asked for
+    design = example_module("dot_unit.model").DotUnit(lanes=4, operand_bits=8, accumulator_bits=16)
     layer = MatMul(name="m", m=5, n=3, k=40)
     network = Network(name="one", layers=(layer,), source="here")
     operands = {"m": design.intake.synthetic(layer, Drawing(seed=1))}
@@ -236,11 +257,7 @@ def test_its_codec_is_counted(own: Call) -> None:
 def test_its_codec_loses_nothing(
     seed: int, bits: int, signed: bool, group: int, spread: int
 ) -> None:
-    sys.path.insert(0, str(EXAMPLE))
-    try:
-        codec: Any = import_module("own_parts.bit_planes")
-    finally:
-        sys.path.remove(str(EXAMPLE))
+    codec = example_module("bit_planes")
     rng = np.random.default_rng(seed)
     low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if signed else (0, 1 << bits)
     values = rng.integers(low, high, (3, 2, rng.integers(1, 30))) >> min(spread, bits)

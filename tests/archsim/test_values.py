@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from archsim.errors import InputError
 from archsim.layer import layout
 from archsim.layer.problem import problem_of
-from archsim.layer.values import accumulate
+from archsim.layer.values import accumulate, exact_terms
 from archsim.machines.systolic.design import Systolic
 from archsim.tiled.timing import layer_output
 from workloads import reference
@@ -48,19 +48,34 @@ def test_outputs_equal_the_reference(layer: Conv2d | MatMul, bits: int, seed: in
     assert (ours == reference.compute(layer, operands, bits=bits)).all()
 
 
-def test_deep_sums_stay_exact() -> None:
-    """More products than a float32 sums exactly, all of the largest size and one sign."""
-    layer = MatMul(name="deep", m=2, n=3, k=5000)
-    ifmap = np.full((1, 2, 5000), -128, np.int8)
-    weight = np.full((1, 5000, 3), -128, np.int8)
+@pytest.mark.parametrize("bits", [4, 8, 9, 10, 11, 16])
+@pytest.mark.parametrize("more", [-1, 0, 1, 1000])
+def test_deep_sums_stay_exact(bits: int, more: int) -> None:
+    """As many products of the largest size and one sign as a float32 sums exactly, and more: the
+    last one is 1, so that a sum that is rounded is another."""
+    depth = max(exact_terms(bits, 24) + more, 1)
+    depth = min(depth, 20_000)
+    low = -(1 << (bits - 1))
+    layer = MatMul(name="deep", m=2, n=3, k=depth)
+    ifmap, weight = np.full((1, 2, depth), low), np.full((1, depth, 3), low)
+    ifmap[:, :, -1] = weight[:, -1] = 1
     problem = problem_of(layer)
     sums = accumulate(
         problem,
         layout.split_ifmap(layer, problem, ifmap),
         layout.split_weight(layer, problem, weight),
-        8,
+        bits,
     )
-    assert (sums == 5000 * 128 * 128).all()
+    assert (sums.astype(np.int64) == (depth - 1) * low * low + 1).all()
+
+
+@pytest.mark.parametrize(
+    ("bits", "mantissa_bits"), [*((n, 24) for n in range(2, 14)), *((n, 53) for n in range(2, 17))]
+)
+def test_the_bound_of_exact_sums_is_tight(bits: int, mantissa_bits: int) -> None:
+    """So many products are at most 2^mantissa; one more could be beyond it."""
+    largest, terms = 1 << (2 * bits - 2), exact_terms(bits, mantissa_bits)
+    assert terms * largest <= 1 << mantissa_bits < (terms + 1) * largest
 
 
 def test_narrow_accumulators_wrap() -> None:

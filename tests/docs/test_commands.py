@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from command_files import typed
 from documented import ROOT, Shown, commands, named_options, snippets
+from plugin_packages import example_module
 
 DECIDED: dict[str, Any] = tomllib.loads((Path(__file__).with_name("commands.toml")).read_text())
 FAST: list[str] = DECIDED["fast"]
@@ -44,6 +45,7 @@ def test_pages_name_verbs_and_options_that_exist() -> None:
 
     from archsim.cli.application import application
     from archsim.cli.verbs import command_of
+    from archsim.machine.registry import registered
 
     group: Any = get_command(application())
     verbs = [entry.name for entry in entry_points(group="archsim.commands")]
@@ -53,6 +55,8 @@ def test_pages_name_verbs_and_options_that_exist() -> None:
         for parameter in command.params
         for option in (*parameter.opts, *parameter.secondary_opts)
     } | {"--help"}
+    machines = [*registered().values(), example_module("dot_unit.design").DOT_8]
+    known |= {option.word for design in machines for option in design.options}
     unknown = {(page, option) for page, option in named_options() if option not in known}
     assert unknown == set()
 

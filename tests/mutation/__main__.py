@@ -19,6 +19,7 @@ from tests.mutation.campaign import (
     known,
     sample,
 )
+from tests.mutation.figures import FigureTrials
 from tests.mutation.page import PAGE, page
 from tests.mutation.report import table
 from tests.mutation.subjects import FOUND, SUBJECTS
@@ -26,6 +27,7 @@ from tests.mutation.trial import ModelTrials, RtlTrials
 from tests.mutation.unit_tests import try_tests
 
 Do = Literal["try", "tests", "report", "page"]
+Side = Literal["rtl", "model", "figures"]
 
 
 def main(  # noqa: PLR0913
@@ -37,7 +39,7 @@ def main(  # noqa: PLR0913
             "what is known."
         ),
     ] = "try",
-    side: Annotated[Literal["rtl", "model"], typer.Option(help="Where the faults are.")] = "rtl",
+    side: Annotated[Side, typer.Option(help="Where the faults are.")] = "rtl",
     count: Annotated[int, typer.Option("--sample", help="How many faults.")] = 300,
     seed: Annotated[int, typer.Option(help="Of the sample.")] = 1,
     processes: Annotated[int, typer.Option(help="Faults at once.")] = 2,
@@ -45,7 +47,8 @@ def main(  # noqa: PLR0913
     out: Annotated[Path, typer.Option(help="Folder of what is known.")] = FOUND,
     again: Annotated[bool, typer.Option("--again", help="Try survivors again.")] = False,
 ) -> None:
-    """Put small faults into a design's RTL or model and see which `archsim verify` catches.
+    """Put small faults into a design's RTL or model and see which `archsim verify` catches; or
+    into what its areas and energies are made of, for the fast tests.
 
     What is found is kept, so that the same command goes on where it was ended.
 
@@ -54,6 +57,7 @@ def main(  # noqa: PLR0913
     \b
       python -m tests.mutation systolic --sample 20
       python -m tests.mutation scnn --side model --seed 2
+      python -m tests.mutation vsq --side figures --sample 20
       python -m tests.mutation scnn tests
       python -m tests.mutation all page
     """
@@ -67,7 +71,7 @@ def main(  # noqa: PLR0913
     for one in kinds:
         file = out / f"{one}-{side}.jsonl"
         if do == "try":
-            trials = (RtlTrials if side == "rtl" else ModelTrials)(SUBJECTS[one])
+            trials = _trials(one, side)
             mutants = trials.mutants()
             follow_edits(file, mutants)
             typer.echo(f"{one}, {side}: {len(mutants):,} mutants can be made")
@@ -81,6 +85,12 @@ def main(  # noqa: PLR0913
         else:
             tried = list(known(file).values())
         typer.echo(table([found for found in tried if counts(found.outcome)], tried))
+
+
+def _trials(kind: str, side: Side) -> RtlTrials | ModelTrials | FigureTrials:
+    if side == "figures":
+        return FigureTrials(kind, SUBJECTS[kind])
+    return (RtlTrials if side == "rtl" else ModelTrials)(SUBJECTS[kind])
 
 
 def _tests(kind: str, file: Path, seconds: float) -> list[Found]:

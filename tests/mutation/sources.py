@@ -79,14 +79,20 @@ def mutated_side(module: str, side: str) -> bool:
     return within(module, MODEL) and not within(module, LEFT_OUT)
 
 
-def mutants_run_by(run: Callable[[], object]) -> list[Mutant]:
-    """All mutants of the model's lines that `run` runs through, module by module."""
+def _of_the_model(module: str) -> bool:
+    return mutated_side(module, "model")
+
+
+def mutants_run_by(
+    run: Callable[[], object], mutated: Callable[[str], bool] = _of_the_model
+) -> list[Mutant]:
+    """All mutants of the lines that `run` runs through, module by module, of those mutated."""
     names: dict[str, str] = {}
 
     def wanted(file: str) -> bool:
         if file not in names:
             names[file] = module_of(file)
-        return mutated_side(names[file], "model")
+        return mutated(names[file])
 
     with lines_run(wanted) as lines:
         run()

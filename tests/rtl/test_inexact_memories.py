@@ -62,11 +62,10 @@ def tilings(design: Any, layer: Any) -> Iterator[Tiling]:
     """The automatic one, and one of many tiles."""
     whole = plan_tiling(design, layer, None)
     yield whole
-    small = {"pixel_rows": 2, "pixel_columns": 2, "filters": 4, "images": 1, "groups": 1}
-    problem = design.numerics.problem(layer)
-    channels = -(-problem.channels // 2)
-    yield Tiling(**small, channels=channels)
-    yield Tiling(**small, channels=channels, order="filters_outer")
+    channels = -(-design.numerics.problem(layer).channels // 2)
+    small = Tiling(pixel_rows=2, pixel_columns=2, filters=4, channels=channels)
+    yield small
+    yield replace(small, order="filters_outer")
 
 
 @pytest.mark.parametrize("name", DESIGNS)

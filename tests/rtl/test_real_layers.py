@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.machines.systolic.design import EDGE_16, Systolic
 from archsim.machines.tensorcore.design import VOLTA
 from archsim.machines.vsq.design import VSQ_16
@@ -19,6 +20,7 @@ from rtl.benches.verilated import Verilated
 from rtl.cases import Draw
 from rtl.conformance import bench_of, check, judge
 from rtl.emit import emit
+from rtl.layer_case import layer_case
 from rtl.simulators import runner
 from rtl.suite import assert_equal
 from rtl.tile_cases import port_counts, random_services
@@ -135,3 +137,17 @@ def test_more_than_a_million_transfers_in_batches() -> None:
     assert_equal(verdict)
     assert verdict.transfers > 1_000_000
     assert batches > 5
+
+
+SPARSE = replace(SCNN_ISCA17, grid_rows=2, grid_columns=2, weight_lanes=2, ifmap_lanes=2, banks=8)
+
+
+@pytest.mark.slow
+def test_a_real_layer_on_the_sparse_core() -> None:
+    """Its zeros are those of the trained network; every word of every pass is compared."""
+    network, operands = _network(SPARSE.intake.source_bits)
+    (layer,) = (one for one in network.matrix_layers if LAYERS[2] in one.name)
+    case = layer_case(SPARSE, layer, operands[layer.name])
+    verdict = check(case, runner(SPARSE, "verilator"))
+    assert_equal(verdict)
+    assert verdict.transfers > 4_000

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from tomllib import loads
 from typing import Any
@@ -27,6 +28,15 @@ def example_project() -> dict[str, Any]:
 def example_entries() -> Groups:
     """The entry points of the example package."""
     return example_project()["entry-points"]
+
+
+def example_module(name: str) -> Any:
+    """A module of the example package, which need not be installed."""
+    sys.path.insert(0, str(EXAMPLE))
+    try:
+        return import_module(f"own_parts.{name}")
+    finally:
+        sys.path.remove(str(EXAMPLE))
 
 
 def example_site(folder: Path) -> Path:

@@ -434,9 +434,9 @@ class ArbiterProof(Proof):
         parts: list[Value] = [waits[n] & (bank[n] == bank[number]) for n in range(number)]
         if queue > 1:
             taken = [unit.occupied[b] for b in range(banks)]
-            m.d.comb += [
-                Assume(((one + 1) & one) == 0, "first") for one in (taken if number == 0 else [])
-            ]
+            if number == 0:
+                m.d.comb += Cat(*taken).eq(self.free.occupied)
+                m.d.comb += [Assume(((one + 1) & one) == 0, "first") for one in taken]
             mine = Array(taken)[bank[number]]
             parts += [mine[n] for n in range(queue - 1)]
         ahead = together(m, f"ahead_{number}", parts)

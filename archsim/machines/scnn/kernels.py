@@ -36,7 +36,7 @@ Plane = tuple[BankArray, int, int]
 
 (
     CROSSED,  # cycle of the last vector of weights that was broadcast
-    COUNT,  # vectors that were
+    BROADCAST,  # vectors that were
 ) = range(2)
 
 (BUSY, WAIT, BARRIER, SKIPS, PRODUCTS) = range(5)
@@ -56,7 +56,7 @@ class ScanScalars(NamedTuple):
     """The scalars of a scan, by name and in order."""
 
     crossed: int
-    count: int
+    broadcast: int
 
 
 @inlined
@@ -81,7 +81,7 @@ def _broadcast(
         scalars[CROSSED] = cycle
         free[place] = 0
         place = place + 1 if place + 1 < len(free) else 0
-    scalars[COUNT] += end - begin
+    scalars[BROADCAST] += end - begin
 
 
 @inlined
@@ -205,7 +205,7 @@ def run_group(
     blocks, pes = empty.shape
     released = np.zeros(len(free), np.int64)
     for block in range(blocks):
-        here = w_starts[block], w_starts[block + 1], scalars[COUNT] % len(free)
+        here = w_starts[block], w_starts[block + 1], scalars[BROADCAST] % len(free)
         if memory[ch.SERVED]:
             send_weights(memory, landed, here, offers[1])
         _broadcast(here, offers, crossings, free, scalars)

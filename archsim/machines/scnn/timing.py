@@ -182,7 +182,7 @@ class _Pass:
         self._ends[:] = start
         cycles = np.zeros(lists.vectors, np.int64)
         intervals = self._intervals.words(
-            kernels.ScanScalars(*self._scalars.tolist()).count, lists.vectors
+            kernels.ScanScalars(*self._scalars.tolist()).broadcast, lists.vectors
         )
         offers = np.zeros(lists.vectors, np.int64)
         kernels.run_group(
