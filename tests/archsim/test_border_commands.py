@@ -22,7 +22,8 @@ Key = tuple[str, str]
 PLAIN = (
     "aim", "aligned_axes", "as_json", "batch", "bits", "cache", "cases", "chain", "clock_mhz",
     "density", "depth", "device", "dim", "distribution", "family", "force", "group", "lanes",
-    "layer", "layers", "machine_chain", "metadata", "name", "node_nm", "only", "operands", "prune", "range_bits",
+    "layer", "layers", "machine_chain", "metadata",
+    "name", "node_nm", "only", "operands", "prune", "range_bits",
     "seed", "settings", "simulator", "skip_unsupported", "smaller", "source", "sram_voltage",
     "target", "timing_only", "top", "voltage", "wave_format", "wide", "zero_width",
 )  # fmt: skip
