@@ -22,6 +22,9 @@ OURS = ("archsim", "rtl", "fpga", "workloads", "energy_models")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of what is printed to a place that takes no more."""
 
+LONGEST_SIZE = 5
+"""Digits of a terminal's width or height."""
+
 LONGEST_MESSAGE = 2000
 """Characters; a path or a name in a message may be of any length."""
 
@@ -62,6 +65,9 @@ def main() -> None:
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:  # a path may have letters that are none
         reconfigure(errors="backslashreplace")
+    for name in ("COLUMNS", "LINES"):  # which libraries read as a number, whatever they are
+        if not (os.environ.get(name, "").isdecimal() and len(os.environ[name]) <= LONGEST_SIZE):
+            os.environ.pop(name, None)
     with ending_by_signals():
         _reported()
 

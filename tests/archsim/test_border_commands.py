@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from bounded_child import BoundedChild, Ended
+from command_line import parameters_of
 from hostile_bytes import mutants
 
-from archsim.cli.verbs import command_of, verbs
+from archsim.cli.verbs import verbs
 
 SEED = 20261124
 Key = tuple[str, str]
@@ -21,7 +22,8 @@ Key = tuple[str, str]
 PLAIN = (
     "aim", "aligned_axes", "as_json", "batch", "bits", "cache", "cases", "chain", "clock_mhz",
     "density", "depth", "device", "dim", "distribution", "family", "force", "group", "lanes",
-    "layer", "layers", "metadata", "name", "node_nm", "only", "operands", "prune", "range_bits",
+    "layer", "layers", "machine_chain", "metadata",
+    "name", "node_nm", "only", "operands", "prune", "range_bits",
     "seed", "settings", "simulator", "skip_unsupported", "smaller", "source", "sram_voltage",
     "target", "timing_only", "top", "voltage", "wave_format", "wide", "zero_width",
 )  # fmt: skip
@@ -32,7 +34,7 @@ READS: dict[Key, tuple[str, ...]] = {
     ("run", "design"): ("run", "{toml}", "alexnet", "--timing-only"),
     ("run", "workload"): ("run", "edge-16", "{onnx}", "--timing-only"),
     ("run", "input_file"): ("run", "edge-16", "good.onnx", "--input", "{npz}"),
-    ("run", "tiling"): (*RUN, "--tiling", "{toml}"),
+    ("run", "machine_tiling"): (*RUN, "--tiling", "{toml}"),
     ("run", "technology"): (*RUN, "--technology", "{toml}"),
     ("trace", "design"): ("trace", "{toml}", "alexnet", "--layer", "conv5"),
     ("trace", "workload"): ("trace", "edge-16", "{onnx}"),
@@ -45,7 +47,7 @@ READS: dict[Key, tuple[str, ...]] = {
         "--vcd",
         "v.vcd",
     ),
-    ("trace", "tiling"): ("trace", "edge-16", "alexnet", "--tiling", "{toml}"),
+    ("trace", "machine_tiling"): ("trace", "edge-16", "alexnet", "--tiling", "{toml}"),
     ("compress", "what"): ("compress", "{npy}"),
     ("compress", "input_file"): ("compress", "good.onnx", "--input", "{npz}"),
     ("compare", "results"): ("compare", "{json}", "good.json"),
@@ -93,7 +95,7 @@ NOT_FILES = {("list", "what"), ("paper", "name")}
 
 
 def test_every_option_that_names_a_file_is_told_of() -> None:
-    there = {(verb, one.name) for verb in verbs() for one in command_of(verb).params}
+    there = {(verb, one.name) for verb in verbs() for one in parameters_of(verb)}
     rest = {key for key in there if key[1] not in (*PLAIN, "help")} - NOT_FILES
     assert rest == READS.keys() | WRITES.keys()
 
@@ -183,7 +185,7 @@ def test_mutated_files(
     key: Key, child: BoundedChild, good: dict[str, bytes], tmp_path: Path
 ) -> None:
     place(tmp_path, good)
-    special = {"technology": "technology", "tiling": "tiling"}
+    special = {"technology": "technology", "machine_tiling": "tiling"}
     data = good[special.get(key[1], kind_of(READS[key]))]
     for number, made in enumerate(mutants(data, 120, SEED)):
         ended = read(child, READS[key], made, tmp_path)

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from archsim.cli.verbs import command_of, verbs
+from command_line import parameters_of
+
+from archsim.cli.verbs import verbs
 
 SEED = 20261125
 
@@ -92,7 +94,7 @@ def of_values(each: int | None = None) -> Iterator[tuple[str, Attack]]:
     """Every option and argument with `each` of the values, or with all of them."""
     draw = random.Random(SEED)
     for verb in verbs():
-        names = [one for one in command_of(verb).params if not getattr(one, "is_flag", False)]
+        names = [one for one in parameters_of(verb) if not getattr(one, "is_flag", False)]
         places = iter(range(len(ARGUMENTS[verb])))
         for one in names:
             place = None if one.opts[0].startswith("-") else next(places, None)
@@ -264,7 +266,7 @@ def of_surroundings() -> Iterator[tuple[str, Attack]]:
             yield f"{verb} in {environment!s:.60} {at}", Attack(words, environment)
         yield f"{verb} to a full disk", Attack(_words(verb, *more), stdout="/dev/full")
         yield f"{verb} --help to a full disk", Attack((verb, "--help"), stdout="/dev/full")
-    for words in ((), ("--help",), ("--version",), ("x" * 70_000,), ("\x1b[31m",), ("--\x1b[31m",)):
+    for words in (("--help",), ("--version",), ("x" * 70_000,), ("\x1b[31m",), ("--\x1b[31m",)):
         yield f"archsim {words!s:.40}", Attack(words)
         yield f"archsim {words!s:.40} to a full disk", Attack(words, stdout="/dev/full")
 

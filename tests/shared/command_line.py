@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -36,3 +37,12 @@ def refused(said: Said) -> str:
     assert said.err.count("\n") == 1
     assert "Traceback" not in said.err
     return said.err.removeprefix("archsim: ").removesuffix("\n")
+
+
+def parameters_of(verb: str) -> list[Any]:
+    """Arguments and options of a command, those that machines bring among them."""
+    from archsim.cli.verbs import command_of
+
+    command: Any = command_of(verb)
+    context = command.context_class(command, info_name=verb, resilient_parsing=True)
+    return command.get_params(context)
