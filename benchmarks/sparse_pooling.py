@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from archsim.machines.scnn.design import SCNN_ISCA17
-from archsim.machines.scnn.layer import ScnnTiming, layer_timing
+from archsim.machines.scnn.layer import layer_timing
+from archsim.machines.scnn.timed_layer import ScnnTiming
 from archsim.papers.scnn_layers import SEED, sparse_layers
 from workloads.pooling import MaxPool
 from workloads.sparse import sparse_operands

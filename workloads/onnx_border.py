@@ -6,8 +6,7 @@ are read, dimensions before shapes are inferred.  `workloads.limits` has the lim
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path
@@ -16,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from workloads.errors import WorkloadError
 from workloads.limits import HIGHEST, check_limit, limits
 from workloads.names import printable
+from workloads.onnx_calls import check_calls
 from workloads.onnx_tensors import byte_size, check_sparse, check_tensor
+from workloads.onnx_walk import all_graphs, all_nodes, all_sparse, all_tensors
 from workloads.wire import DEEPEST, count_messages
 
 if TYPE_CHECKING:
@@ -84,15 +85,15 @@ def read_counted(path: Path, kind: Any) -> bytes:
 
 def check_model_sizes(model: onnx.ModelProto, where: str) -> None:
     """Raise WorkloadError for sizes of a model, as its file has it, that are beyond a limit."""
-    _check_calls(model, where)
-    for graph in _all_graphs(model):
+    check_calls(model, where)
+    for graph in all_graphs(model):
         for value in (*graph.input, *graph.output, *graph.value_info):
             _check_dimensions(value, where)
-    for tensor in _all_tensors(model):
+    for tensor in all_tensors(model):
         check_tensor(tensor, where)
-    for sparse in _all_sparse(model):
+    for sparse in all_sparse(model):
         check_sparse(sparse, where)
-    for node in _all_nodes(model):
+    for node in all_nodes(model):
         _check_attributes(node, where)
 
 
@@ -102,7 +103,7 @@ def say_external_sizes(model: onnx.ModelProto, where: str) -> None:
     Raises WorkloadError where the file says another, and for more than the limit in all.
     """
     total = 0
-    for tensor in _all_tensors(model):
+    for tensor in all_tensors(model):
         if tensor.data_location != tensor.EXTERNAL:
             continue
         size, what = byte_size(tensor), f"{where}: constant {printable(tensor.name)!r}"
@@ -139,11 +140,6 @@ def check_structure(nodes: Iterable[Node], known: Iterable[str], where: str) -> 
             seen.add(name)
 
 
-def may_loop(node: Node) -> bool:
-    """Whether a node is a loop, or holds one: how often it runs, nothing tells before."""
-    return any(one.op_type in ("Loop", "Scan", "SequenceMap") for one in nodes_within(node))
-
-
 def check_shape(shape: tuple[int, ...], what: str) -> None:
     """Raise WorkloadError for a shape that no tensor has, or that is beyond the limit."""
     if len(shape) > MOST_AXES:
@@ -177,139 +173,11 @@ def _check_attributes(node: Node, where: str) -> None:
             check_limit("size", abs(value), f"{shown}: {one.name}")
 
 
-def _all_graphs(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
-    """The graph, those within it, and those within functions."""
-    within = [graph for one in model.functions for node in one.node for graph in _subgraphs(node)]
-    return _graphs(model.graph, *within)
-
-
-def _all_nodes(model: onnx.ModelProto) -> Iterator[Node]:
-    for function in model.functions:
-        yield from function.node
-    for graph in _all_graphs(model):
-        yield from graph.node
-
-
-def _all_attributes(model: onnx.ModelProto) -> Iterator[onnx.AttributeProto]:
-    for node in _all_nodes(model):
-        yield from node.attribute
-
-
-def _all_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """Initialisers and attributes, those of sparse tensors too."""
-    for graph in _all_graphs(model):
-        yield from graph.initializer
-    for one in _all_attributes(model):
-        if one.HasField("t"):
-            yield one.t
-        yield from one.tensors
-    for sparse in _all_sparse(model):
-        yield from (sparse.values, sparse.indices)
-
-
-def _all_sparse(model: onnx.ModelProto) -> Iterator[onnx.SparseTensorProto]:
-    for graph in _all_graphs(model):
-        yield from graph.sparse_initializer
-    for one in _all_attributes(model):
-        if one.HasField("sparse_tensor"):
-            yield one.sparse_tensor
-        yield from one.sparse_tensors
-
-
-def _subgraphs(node: Node) -> Iterator[onnx.GraphProto]:
-    for one in node.attribute:
-        if one.HasField("g"):
-            yield one.g
-        yield from one.graphs
-
-
-def _graphs(*outermost: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """Graphs and those within them.  Raises WorkloadError for more than DEEPEST within another."""
-    waiting = [(graph, 0) for graph in outermost]
-    while waiting:
-        found, depth = waiting.pop()
-        if depth > DEEPEST:
-            raise WorkloadError(f"graphs are nested deeper than {DEEPEST}")
-        yield found
-        inner = (graph for node in found.node for graph in _subgraphs(node))
-        waiting.extend((graph, depth + 1) for graph in inner)
-
-
-def nodes_within(node: Node) -> Iterator[Node]:
-    """A node, and those of the graphs within it."""
-    yield node
-    for graph in _graphs(*_subgraphs(node)):
-        yield from graph.node
-
-
-Name = tuple[str, str, str]
-
-
-def _check_calls(model: onnx.ModelProto, where: str) -> None:
-    """Refuse functions that call themselves, and models that are too large once written out."""
-    functions: dict[Name, onnx.FunctionProto] = {
-        (one.domain, one.name, one.overload): one for one in model.functions
-    }
-    if len(functions) < len(model.functions):
-        raise WorkloadError(f"{where}: functions must have different names")
-    totals: dict[Name, tuple[int, int]] = {}
-    for name in _callees_first(functions, where):
-        within = [inner for node in functions[name].node for inner in nodes_within(node)]
-        totals[name] = _written_out(within, totals)
-    all_nodes = [node for graph in _graphs(model.graph) for node in graph.node]
-    nodes, size = _written_out(all_nodes, totals)
-    check_limit("nodes", nodes, f"{where}: nodes, functions written out,")
-    check_limit("file_mib", size >> 20, f"{where}: MiB, functions written out,")
-
-
-def _called(node: Node) -> Name:
-    return node.domain, node.op_type, node.overload
-
-
-def _written_out(nodes: Iterable[Node], totals: dict[Name, tuple[int, int]]) -> tuple[int, int]:
-    """Nodes and bytes of nodes (those within them listed too) with what they call."""
-    count = size = 0
-    for node in nodes:
-        inner = totals.get(_called(node))
-        count += 1 if inner is None else inner[0]
-        own = sum(one.ByteSize() for one in node.attribute if not (one.HasField("g") or one.graphs))
-        size += own + (0 if inner is None else inner[1])
-    return count, size
-
-
-def _callees_first(functions: dict[Name, onnx.FunctionProto], where: str) -> list[Name]:
-    """Every function behind those that it calls."""
-    calls = {
-        name: Counter(_called(inner) for node in function.node for inner in nodes_within(node))
-        for name, function in functions.items()
-    }
-    order: dict[Name, None] = {}
-    open_ones: set[Name] = set()
-    waiting = list(functions)
-    while waiting:
-        name = waiting[-1]
-        inner = [one for one in calls[name] if one in functions and one not in order]
-        if name in order or not inner:
-            order[waiting.pop()] = None
-            open_ones.discard(name)
-            continue
-        open_ones.add(name)
-        for one in inner:
-            if one in open_ones:
-                raise WorkloadError(
-                    f"{where}: functions must not call themselves, as {printable(one[1])!r} does"
-                )
-        waiting += inner
-    return list(order)
-
-
 __all__ = [
     "check_model_sizes",
     "check_shape",
     "check_structure",
     "malformed",
-    "may_loop",
-    "nodes_within",
     "read_counted",
     "say_external_sizes",
 ]

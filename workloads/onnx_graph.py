@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from workloads.errors import WorkloadError
 from workloads.names import printable
-from workloads.onnx_border import may_loop
 from workloads.onnx_branches import outer_names
 from workloads.onnx_model import known_shapes, known_types, onnx_package
+from workloads.onnx_walk import may_loop
 
 if TYPE_CHECKING:
     import onnx

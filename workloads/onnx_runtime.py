@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from workloads.errors import WorkloadError
 from workloads.limits import check_limit
 from workloads.names import printable
-from workloads.onnx_border import may_loop
 from workloads.onnx_branches import outer_names
 from workloads.onnx_matrix import CONVOLUTIONS, ifmap_of, is_matrix, weight_of
 from workloads.onnx_model import runtime_inputs
+from workloads.onnx_walk import may_loop
 from workloads.optional import load_optional
 from workloads.threads import threads
 

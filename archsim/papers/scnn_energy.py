@@ -19,7 +19,7 @@ from archsim.layer.problem import Problem
 from archsim.machines.scnn.dense import DCNN, Dcnn
 from archsim.machines.scnn.dense_actions import RUN_BITS, Zeros, dcnn_actions
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.layer import counted
+from archsim.machines.scnn.timed_layer import counted
 from archsim.machines.scnn.timing import PassTiming
 from energy_models.component import Component
 from energy_models.pricing import FloatArray, PriceList, price

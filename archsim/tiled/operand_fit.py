@@ -19,7 +19,7 @@ from archsim.tiled.choice import find_tiling
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.machine_vector import INPUT_STATIONARY, machine_record
 from archsim.tiled.numerics import IntegerArray
-from archsim.tiled.tiling import check_tiling, why_nothing_fits
+from archsim.tiled.tiling_check import check_tiling, why_nothing_fits
 from archsim.tiled.walk import operand_tiles, walk
 from workloads.layers import Conv2d, MatMul
 

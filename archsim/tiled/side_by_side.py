@@ -17,13 +17,13 @@ from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.folds import fold_span, moving_words
 from archsim.tiled.summary import count_cycles
+from archsim.tiled.tile_fit import ceil, weights_fit
 from archsim.tiled.tiling import (
     BYTES,
     FOUND_COLUMNS,
     MAX_CANDIDATES,
     fewest_bytes,
     offer_images,
-    weights_fit,
 )
 from archsim.tiled.traffic import port_bytes
 from archsim.tiled.walk import run_shape, tile_counts, walk
@@ -45,15 +45,10 @@ MOST_COUNTS = 80
 
 
 @kernel
-def _ceil(numerator: int, denominator: int) -> int:
-    return -(-numerator // denominator)
-
-
-@kernel
 def block_problem(problem: IntArray, groups: int) -> IntArray:
     """`Problem.side_by_side` for the kernels."""
     block = problem.copy()
-    block[pb.GROUPS] = _ceil(problem[pb.GROUPS], groups)
+    block[pb.GROUPS] = ceil(problem[pb.GROUPS], groups)
     block[pb.CHANNELS] *= groups
     block[pb.FILTERS] *= groups
     return block
@@ -84,7 +79,7 @@ def _offer(counts: IntArray, count: int, groups: int, size: int) -> int:
     """Add the least number that makes as many blocks of `groups` groups as `size` does."""
     if size < 2:
         return count
-    return _add_count(counts, count, _ceil(groups, _ceil(groups, size)))
+    return _add_count(counts, count, ceil(groups, ceil(groups, size)))
 
 
 @kernel

@@ -171,7 +171,7 @@ def plan_tiling(
     whatever its values are.
     """
     from archsim.tiled.choice import find_tiling
-    from archsim.tiled.tiling import check_tiling, why_nothing_fits
+    from archsim.tiled.tiling_check import check_tiling, why_nothing_fits
 
     problem, share = design.numerics.problem(one_step(layer)), True
     if operands is not None and problem.groups > 1:

@@ -228,7 +228,7 @@ Change = Callable[[Any], Any]
 
 
 def _rules(**changes: Any) -> tuple[str, Change]:
-    return "_unit", lambda unit: unit._replace(**changes)
+    return "unit_of", lambda unit: unit._replace(**changes)
 
 
 FAULTS: dict[str, tuple[DotProduct, tuple[str, Change]]] = {

@@ -13,8 +13,9 @@ from archsim.layer.problem import problem_of
 from archsim.machines.scnn.accounting import bytes_of
 from archsim.machines.scnn.chain import can_stay, chain_timing
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.layer import Layer, ScnnTiming, layer_timing
+from archsim.machines.scnn.layer import Layer, layer_timing
 from archsim.machines.scnn.mapping import Mapping, map_plane
+from archsim.machines.scnn.timed_layer import ScnnTiming
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
 

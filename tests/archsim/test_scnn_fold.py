@@ -22,13 +22,13 @@ from archsim.machines.scnn import layer as sparse_layer
 from archsim.machines.scnn.design import SCNN_ISCA17, Scnn
 from archsim.machines.scnn.fold import Part, folded
 from archsim.machines.scnn.layer import (
-    ScnnTiming,
     layer_passes,
     layer_timing,
     layer_values,
     plan_layer,
     planned_timing,
 )
+from archsim.machines.scnn.timed_layer import ScnnTiming
 from archsim.machines.scnn.words import LayerRun, pass_words
 from workloads.layers import MatMul
 from workloads.operands import Operands, synthetic

@@ -17,7 +17,9 @@ from archsim.memory import Plain
 from archsim.tiled import commands as cmd
 from archsim.tiled import plan as pn
 from archsim.tiled.choice import find_tiling
-from archsim.tiled.tiling import check_tiling, pixel_words, pixels_fit, swept, weights_fit
+from archsim.tiled.tile_fit import pixel_words, pixels_fit, weights_fit
+from archsim.tiled.tiling_check import check_tiling
+from archsim.tiled.tiling_estimate import swept
 from archsim.tiled.timing import plan_tiling
 from archsim.tiled.traffic import port_bytes
 from archsim.tiled.walk import region, walk

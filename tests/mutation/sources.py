@@ -25,7 +25,8 @@ MODEL = (
     "archsim.blocks", "archsim.ports",
 )  # fmt: skip
 LEFT_OUT = (
-    "archsim.tiled.choice", "archsim.tiled.tiling", "archsim.tiled.tile_time",
+    "archsim.tiled.choice", "archsim.tiled.tiling", "archsim.tiled.tiling_check",
+    "archsim.tiled.tiling_estimate", "archsim.tiled.tile_fit", "archsim.tiled.tile_time",
     "archsim.tiled.block_check", "archsim.tiled.components", "archsim.machines.*components",
     "archsim.tiled.model", "archsim.tiled.timing", "archsim.tiled.occupancy",
     "archsim.tiled.activity", "archsim.tiled.timeline", "archsim.machines.scnn.model",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from archsim.causes import CAUSES
-from archsim.machines.scnn.layer import ScnnTiming
+from archsim.machines.scnn.timed_layer import ScnnTiming
 from archsim.numbers import IntArray
 
 PARTS = ("computing", "conflict", "wait_weight", "control", "barrier", "draining")

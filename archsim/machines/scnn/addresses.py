@@ -21,9 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from archsim.codecs import zero_run
+from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.kernels import BankArray, BoolArray, Lists, SmallArray
-from archsim.machines.scnn.mapping import Axis, Mapping
+from archsim.machines.scnn.mapping import Mapping
 from archsim.numbers import IntArray
 
 NOWHERE = -1

@@ -19,9 +19,9 @@ import numpy as np
 
 from archsim.errors import require
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.layer import counted
 from archsim.machines.scnn.passes import behind_the_channel
 from archsim.machines.scnn.served import waits
+from archsim.machines.scnn.timed_layer import counted
 from archsim.machines.scnn.timing import PassTiming, Services, pass_timing
 from archsim.machines.scnn.words import PORTS, PassWords
 from archsim.numbers import IntArray

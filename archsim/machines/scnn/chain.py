@@ -15,10 +15,12 @@ from dataclasses import replace
 import numpy as np
 
 from archsim.errors import InputError, require
+from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.layer import Layer, LayerPlan, ScnnTiming, plan_layer, planned_timing
-from archsim.machines.scnn.mapping import Axis, Mapping
+from archsim.machines.scnn.layer import Layer, LayerPlan, plan_layer, planned_timing
+from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.strips import Strip
+from archsim.machines.scnn.timed_layer import ScnnTiming
 from archsim.machines.scnn.timing import Services
 from workloads.operands import Operands
 from workloads.pooling import MaxPool

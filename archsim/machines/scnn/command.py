@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from archsim.errors import require
+from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.mapping import Axis, Mapping
+from archsim.machines.scnn.mapping import Mapping
 from archsim.numbers import ceil_div
 from archsim.ports import CommandField, Port
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from archsim.errors import InputError, require
 from archsim.machines.scnn import dnnsim_kernel as kernel
+from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.kernels import BoolArray
-from archsim.machines.scnn.mapping import Axis
 from archsim.machines.scnn.pooling import Window
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
 from workloads.layers import Conv2d, MatMul

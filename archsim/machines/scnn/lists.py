@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.codecs.zero_run import NOWHERE, BoolArray, Lists, encode
+from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.mapping import Axis, Mapping
+from archsim.machines.scnn.mapping import Mapping
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
 
 

@@ -15,7 +15,8 @@ from archsim.machine.stepped import check_steps, joined
 from archsim.machines.scnn.accounting import bytes_of, pe_cycles, where_of
 from archsim.machines.scnn.chain import Step, resident_timing
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.layer import Layer, ScnnTiming, layer_timing
+from archsim.machines.scnn.layer import Layer, layer_timing
+from archsim.machines.scnn.timed_layer import ScnnTiming
 from archsim.result import Actions, LayerResult
 from workloads.layers import MatMul, Network
 from workloads.operands import Operands
