@@ -229,7 +229,7 @@ def test_an_edit_of_a_callee_changes_the_answer(tmp_path: Path) -> None:
     before = run()
     kept = list((tmp_path / "c" / "kernels").glob("*.o"))
     assert run() == before
-    file = tmp_path / "archsim" / "core" / "walk.py"
+    file = tmp_path / "archsim" / "tiled" / "walk.py"
     text = file.read_text(encoding="utf-8")
     said = "return _ceil(run_length, machine[mc.CHUNK])"
     assert said in text
