@@ -5,18 +5,29 @@ Yosys (as pyosys) makes one netlist of it and its SAT solver answers; nothing el
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 # The stubs leave rtlil out.
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
+from amaranth.hdl import Assert, Module, Signal, Value
 from amaranth.lib import wiring
 
 from archsim.errors import require
 from archsim.files import scratch_folder
 from rtl.toolchain import ToolchainError, run_yosys
 
-__all__ = ["Verdict", "prove_always", "prove_combinational", "prove_for_cycles"]
+__all__ = [
+    "Proof",
+    "Verdict",
+    "claim",
+    "named",
+    "opened",
+    "prove_always",
+    "prove_combinational",
+    "prove_for_cycles",
+]
 
 _ANSWERS: dict[str, Literal["proved", "refuted", "open"]] = {
     "Induction step proven: SUCCESS!": "proved",
@@ -45,6 +56,20 @@ class Verdict:
     @property
     def proved(self) -> bool:
         return self.answer == "proved"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """A proof that can be run, as a part brings it.
+
+    name: among those of the part; says: what is shown, in a sentence, and of which sizes; prove:
+    asks the solver; slow: it takes longer than some 10 s.
+    """
+
+    name: str
+    says: str
+    prove: Callable[[], Verdict]
+    slow: bool = False
 
 
 def prove_combinational(proof: wiring.Component) -> Verdict:
@@ -99,3 +124,26 @@ def _solve(proof: wiring.Component, options: str) -> Literal["proved", "refuted"
     if len(answers) != 1:
         raise ToolchainError(f"yosys sat gave {len(answers)} answers")
     return answers[0]
+
+
+def named(m: Module, name: str, value: Value) -> Signal:
+    """The value as a signal of that name."""
+    signal = Signal(len(value), name=name)
+    m.d.comb += signal.eq(value)
+    return signal
+
+
+def claim(m: Module, name: str, holds: Any) -> Any:
+    """An assertion with a name, `holds_<name>` in a counterexample's wave."""
+    signal = Signal(name=f"holds_{name}")
+    m.d.comb += signal.eq(holds)
+    return Assert(signal, name)
+
+
+def opened(component: Any) -> Module:
+    """What a component is made of, so that a proof can look inside; made once, and placed so."""
+    made = vars(component).get("_opened")
+    if made is None:
+        made = component._opened = component.elaborate(None)
+        component.elaborate = lambda platform: made
+    return made

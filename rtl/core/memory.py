@@ -1,20 +1,27 @@
 """Memories as hardware: of any kind, found through the entry-point group `archsim.memory_rtl`.
 
 An entry has the name of its kind's in `archsim.memories`, "scratchpad.plain", and is called with
-the memory.  What it answers: `ScratchpadRtl`, `StreamRtl`, `BankRtl`.
+the memory.  What it answers: `ScratchpadRtl`, `StreamRtl`, `BankRtl`; and of itself, without a
+memory, the proofs that it brings, if any (`proofs`).
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 
-from archsim.errors import InputError
+from archsim.errors import InputError, require
 from archsim.memory import Memory, PlainBank
 from archsim.plugins import lacking, needed, plugins
 from rtl.core.sram import Sram
 from rtl.hierarchy import place
+
+if TYPE_CHECKING:
+    from rtl.formal import Proof
 
 GROUP = "archsim.memory_rtl"
 
@@ -84,15 +91,43 @@ class StreamRtl(Protocol):
         ...
 
 
+class Proved(Protocol):
+    """Hardware that brings proofs: its class, which the entry names, has the method itself."""
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """Of small sizes, each by a name of its own; made quickly, run when asked."""
+        ...
+
+
 def rtl_of(memory: Memory) -> Any:
     """The hardware of a memory's kind; `InputError` where there is none, or a broken one."""
-    name = f"{memory.access}.{memory.kind}"
+    return _entry(memory.access, memory.kind)(memory)
+
+
+def proofs_of(access: str, kind: str) -> tuple[Proof, ...]:
+    """The proofs that a kind's hardware brings; none where it has no `proofs` of its own.
+
+    Inherited ones are of another's hardware.  Raises `InputError` where there is no such hardware,
+    or a broken one, or where two proofs have one name.
+    """
+    entry = _entry(access, kind)
+    own = "proofs" in getattr(entry, "__dict__", ())
+    found: tuple[Proof, ...] = tuple(entry.proofs()) if own else ()
+    names = [proof.name for proof in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    require(not twice, f"the memory {access}.{kind} has two proofs of one name: {', '.join(twice)}")
+    return found
+
+
+def _entry(access: str, kind: str) -> Any:
+    """What makes a kind's hardware of a memory."""
+    name = f"{access}.{kind}"
     known = plugins(GROUP)
     if name not in known:
-        alike = ", ".join(one for one in known if one.startswith(f"{memory.access}."))
+        alike = ", ".join(one for one in known if one.startswith(f"{access}."))
         raise InputError(f"no RTL is known for the memory {name}; known: {alike}")
-    answers = ANSWERS[memory.access]
-    return needed(known[name], lambda found: lacking(found, answers))(memory)
+    return needed(known[name], lambda found: lacking(found, ANSWERS[access]))
 
 
 def scratchpad(m: Module, name: str, memory: Memory, words: Words, *, by_lane: bool = False) -> Any:
@@ -116,11 +151,13 @@ __all__ = [
     "PLAIN_BANK",
     "BankRtl",
     "Placed",
+    "Proved",
     "ScratchpadRtl",
     "StreamRtl",
     "Words",
     "bank_of",
     "made_of",
+    "proofs_of",
     "rtl_of",
     "scratchpad",
 ]

@@ -52,7 +52,8 @@ class StreamPacker(wiring.Component):
         m = Module()
         w, codes = self._measure(m)
         bits, group = self.size["container_bits"], self.size["group"]
-        p, begun = Signal(range(bits), name="pointer"), Signal(group * bits)
+        self.p = p = Signal(range(bits), name="pointer")
+        self.begun = begun = Signal(group * bits, name="begun")
         total = Signal(len(p) + 1)
         row = Signal.like(self.row, name="rows_full")
         shift = place(m, "shift_in", ShiftIn, **self.size)

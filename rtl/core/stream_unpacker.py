@@ -56,7 +56,8 @@ class StreamUnpacker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bits = self.size["container_bits"]
-        p, row = Signal(range(bits), name="pointer"), Signal(self.row_bits)
+        self.p = p = Signal(range(bits), name="pointer")
+        self.row = row = Signal(self.row_bits, name="row")
         next_p, next_row = Signal.like(p), Signal.like(row)
         w, end = Signal(range(bits + 1), name="width"), Signal(len(p) + 1)
         restarts = Signal()

@@ -1,6 +1,9 @@
 """Plain memories: SRAMs that keep words as they are, for each way of access."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
@@ -10,6 +13,9 @@ from rtl.core.memory import Placed, Words
 from rtl.core.scnn_memories import ActivationMemories, address_port
 from rtl.core.sram import Sram, halves_ports
 from rtl.hierarchy import place
+
+if TYPE_CHECKING:
+    from rtl.formal import Proof
 
 
 class PlainScratchpad(wiring.Component):
@@ -63,6 +69,13 @@ class PlainBankRtl:
         sizes = {"bits": bits, "depth": depth}
         return Sram, {**sizes, "transparent": True} if transparent else sizes
 
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """What is written to a bank is read back."""
+        from rtl.memories.read_back import bank_proofs
+
+        return bank_proofs()
+
 
 class PlainScratchpadRtl(PlainBankRtl):
     """Two banks, which are SRAMs unless a subclass says otherwise in `bank`."""
@@ -79,6 +92,13 @@ class PlainScratchpadRtl(PlainBankRtl):
         """Nothing beside words read and written."""
         return {}
 
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """What is written to a half is read back."""
+        from rtl.memories.read_back import scratchpad_proofs
+
+        return scratchpad_proofs()
+
 
 class PlainStreamRtl(PlainBankRtl):
     """An SRAM for each of the two memories, read by addresses."""
@@ -94,6 +114,13 @@ class PlainStreamRtl(PlainBankRtl):
     def events(self, design: Any) -> dict[str, int]:
         """Nothing is counted."""
         return {}
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """What is written is read back, through exchanges."""
+        from rtl.memories.read_back import exchanged_proofs
+
+        return exchanged_proofs()
 
 
 __all__ = ["PlainBankRtl", "PlainScratchpad", "PlainScratchpadRtl", "PlainStreamRtl"]

@@ -1,6 +1,4 @@
-"""Boveda's units proved: for all inputs and stalls, in every cycle, what goes in comes out."""
-
-from collections.abc import Callable
+"""The proofs of Boveda's units find faults; that they hold: `test_memory_proofs`."""
 
 import pytest
 from amaranth.hdl import Assert, Module, Mux, Signal
@@ -8,20 +6,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 from boveda_bench import Form
 from boveda_faults import COMPRESSOR, DECOMPRESSOR
-from boveda_proofs import PackProof, RoundTripProof
 
 from rtl.formal import prove_always, prove_combinational, prove_for_cycles
-
-FORMS = [
-    pytest.param(
-        Form(group=group, container_bits=bits, signed=signed, zero_width=zero_width),
-        marks=[pytest.mark.slow] if group * bits > 32 else [],
-    )
-    for group in (1, 4)
-    for bits in (4, 8, 16)
-    for signed in (True, False)
-    for zero_width in (False, True)
-]
+from rtl.memories.boveda.pack_proof import PackProof
+from rtl.memories.boveda.round_trip_proof import RoundTripProof
 
 ONLY_LATER = {
     "a group one cycle late",
@@ -44,52 +32,6 @@ OF_THE_PARTS = {
 
 FAULTS = {**COMPRESSOR, **DECOMPRESSOR}
 SMALL = Form(group=1, container_bits=4)
-
-
-@pytest.mark.parametrize("form", FORMS, ids=str)
-def test_unpack_undoes_pack(form: Form) -> None:
-    """All values of all lanes, all pointers, any bits of other groups beside them."""
-    assert prove_combinational(PackProof(form)).proved
-
-
-def _round_trip(
-    group: int, bits: int, signed: bool, *, zero_width: bool = False, queue: int | None = None
-) -> RoundTripProof:
-    form = Form(group=group, container_bits=bits, signed=signed, zero_width=zero_width)
-    return RoundTripProof(form, queue=queue)
-
-
-@pytest.mark.parametrize(
-    "proof",
-    [
-        lambda: _round_trip(1, 4, True),
-        lambda: _round_trip(3, 4, False, queue=1),
-        lambda: _round_trip(1, 4, True, zero_width=True, queue=1),
-        lambda: _round_trip(2, 8, True, queue=1),
-    ],
-    ids=["4 bits", "3 lanes", "zero width", "8 bits"],
-)
-def test_round_trip_for_ever(proof: Callable[[], RoundTripProof]) -> None:
-    """By induction over one cycle: no bound on the cycles, the groups or the lengths of units."""
-    assert prove_always(proof()).proved
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "proof",
-    [
-        lambda: _round_trip(1, 4, False),
-        lambda: _round_trip(4, 4, True),
-        lambda: _round_trip(1, 4, False, zero_width=True),
-        lambda: _round_trip(4, 8, True, queue=2),
-        lambda: _round_trip(1, 16, True, queue=1),
-        lambda: _round_trip(1, 8, True),
-    ],
-    ids=["unsigned", "4 lanes", "zero width", "4 lanes of 8 bits", "16 bits", "8 bits"],
-)
-def test_more_round_trips_for_ever(proof: Callable[[], RoundTripProof]) -> None:
-    """The last takes about seven minutes."""
-    assert prove_always(proof()).proved
 
 
 @pytest.mark.parametrize("name", sorted(OF_THE_PARTS))

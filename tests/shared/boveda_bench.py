@@ -23,18 +23,17 @@ from rtl.boveda import BovedaCodec
 from rtl.core.boveda_compressor import Compressor
 from rtl.core.boveda_decompressor import Decompressor
 from rtl.core.boveda_round_trip import BovedaRoundTrip
+from rtl.memories.boveda.pack_proof import Format
 
 Words = list[int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Form:
-    """The parameters of a unit."""
+class Form(Format):
+    """The parameters of a unit, and what the format says of them."""
 
     group: int = 2
     container_bits: int = 8
-    signed: bool = True
-    zero_width: bool = False
 
     def limits(self, bits: int) -> tuple[int, int]:
         """The least and largest value of so many bits."""

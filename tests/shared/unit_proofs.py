@@ -12,9 +12,9 @@ from typing import Any
 from amaranth.hdl import Array, Assume, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
-from boveda_proofs import claim
 
 from archsim.machines.scnn.design import Scnn
+from rtl.formal import claim
 
 
 class Proof(wiring.Component):

@@ -1,11 +1,22 @@
 """The scratchpad of flip-flops in hardware."""
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from rtl.core.memory import Placed
 from rtl.core.sram import Sram
+from rtl.formal import Proof, opened
 from rtl.memories.plain import PlainScratchpadRtl
+from rtl.memories.read_back import scratchpad_proofs
+
+
+def cells(bank: Any) -> Sequence[Signal]:
+    """What lies in a bank of flip-flops, for proofs that look inside."""
+    opened(bank)
+    return bank.words
 
 
 class RegisterBank(wiring.Component):
@@ -26,7 +37,8 @@ class RegisterBank(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        words = Array(Signal(self.bits, name=f"word_{number}") for number in range(self.depth))
+        names = [f"word_{number}" for number in range(self.depth)]
+        self.words = words = Array(Signal(self.bits, name=name) for name in names)
         for number, word in enumerate(words):
             with m.If(self.write & (self.write_address == number)):
                 m.d.sync += word.eq(self.write_data)
@@ -41,3 +53,7 @@ class RegistersRtl(PlainScratchpadRtl):
     def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
         sizes = {"bits": bits, "depth": depth}
         return RegisterBank, {**sizes, "transparent": True} if transparent else sizes
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        return scratchpad_proofs(RegisterBank, cells)

@@ -1,14 +1,21 @@
 """Hardware of values in as many bits as they need (docs/contracts/compressed-memory.md).
 
 scratchpad   directories, places, rows; `column`: of one group of lanes
+proofs       what is proved: `pack_proof`, `round_trip_proof`
 """
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from archsim.errors import InputError
 from archsim.memories.boveda.scratchpad import Boveda
 from rtl.core.memory import Placed, Words
 from rtl.memories.boveda.scratchpad import CompressedScratchpad, counts
+
+if TYPE_CHECKING:
+    from rtl.formal import Proof
 
 
 class BovedaRtl:
@@ -31,6 +38,13 @@ class BovedaRtl:
     def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
         """Raises `InputError`: single words are not compressed."""
         raise InputError("a bank of words that are added to where they lie must be plain")
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """Of what packs and unpacks its words, and of the codec that is made of the same parts."""
+        from rtl.memories.boveda.proofs import both_directions, shifters
+
+        return (*shifters(), *both_directions())
 
 
 __all__ = ["BovedaRtl"]

@@ -1,9 +1,13 @@
 """Hardware of values in as many bits as they need (docs/contracts/compressed-stream.md).
 
 memories   both memories of a PE, with one packer and one unpacker
+proofs     what is proved: packer and unpacker around rows
 """
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from amaranth.lib import wiring
 
@@ -11,6 +15,9 @@ from archsim.errors import InputError
 from archsim.memories.boveda_stream.stream import BovedaStream
 from rtl.core.memory import Placed
 from rtl.memories.boveda_stream.memories import StreamMemories, row_event_fields, stream_signature
+
+if TYPE_CHECKING:
+    from rtl.formal import Proof
 
 
 class BovedaStreamRtl:
@@ -34,6 +41,13 @@ class BovedaStreamRtl:
     def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
         """Raises `InputError`: single words are not compressed."""
         raise InputError("a bank of words at any address must be plain")
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """What is packed is unpacked, in its order."""
+        from rtl.memories.boveda_stream.proofs import stream_proofs
+
+        return stream_proofs()
 
 
 __all__ = ["BovedaStreamRtl"]

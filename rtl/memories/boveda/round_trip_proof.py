@@ -1,72 +1,17 @@
-"""What is proved of Boveda's units: proofs for `rtl.formal`, of free inputs and assertions."""
+"""What is proved of Boveda's compressor before its decompressor: values, order, rows, progress."""
 
 from typing import Any
 
-from amaranth.hdl import Array, Assert, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
-from boveda_bench import Form
 
 from rtl.core.boveda_compressor import Compressor, group_layout
 from rtl.core.boveda_decompressor import Decompressor
-from rtl.core.boveda_shift import Expand, Pack, Unpack
+from rtl.core.boveda_shift import Expand
 from rtl.core.boveda_width import GroupWidth, Magnitudes
-
-
-class PackProof(wiring.Component):
-    """Unpack(Pack(x, p) among any bits) = x; Pack sets no other bits; w is the least width."""
-
-    def __init__(self, form: Form) -> None:
-        self.form = form
-        row = form.group * form.container_bits
-        super().__init__(
-            {"values": In(row), "p": In(range(form.container_bits)), "others": In(2 * row)}
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        ports: Any = self
-        form, bits = self.form, self.form.container_bits
-        m.submodules.pack = pack = Pack(**vars(form))
-        sizes = {"group": form.group, "container_bits": bits, "signed": form.signed}
-        m.submodules.unpack = unpack = Unpack(**sizes)
-        own = Signal(2 * bits)
-        m.d.comb += [
-            pack.values.eq(ports.values),
-            pack.p.eq(ports.p),
-            own.eq(((1 << pack.w) - 1) << ports.p),
-            unpack.p.eq(ports.p),
-            unpack.w.eq(pack.w),
-        ]
-        for lane in range(form.group):
-            column = pack.columns.word_select(lane, 2 * bits)
-            others = ports.others.word_select(lane, 2 * bits)
-            seen = Signal(2 * bits, name=f"seen_{lane}")
-            m.d.comb += [
-                seen.eq(column | others & ~own),
-                unpack.current.word_select(lane, bits).eq(seen[:bits]),
-                unpack.following.word_select(lane, bits).eq(seen[bits:]),
-                claim(m, f"own_bits_{lane}", (column & ~own) == 0),
-            ]
-        m.d.comb += [
-            claim(m, "values", unpack.values == ports.values),
-            claim(m, "least_width", pack.w == self._least(ports.values)),
-        ]
-        return m
-
-    def _least(self, values: Value) -> Value:
-        """The least width that holds all values, said by comparisons."""
-        form, bits = self.form, self.form.container_bits
-        lanes = [values.word_select(lane, bits) for lane in range(form.group)]
-        if form.signed:
-            lanes = [lane.as_signed() for lane in lanes]
-        least = 2 if form.signed or form.zero_width else 1
-        width: Value = Const(bits)
-        for tried in reversed(range(least, bits)):
-            top = 1 << (tried - form.signed)
-            fits = [(lane < top) & (lane > -top) for lane in lanes]
-            width = Mux(Cat(fits).all(), tried, width)
-        return Mux(values.any(), width, 0) if form.zero_width else width
+from rtl.formal import claim, named
+from rtl.memories.boveda.pack_proof import Format
 
 
 class RoundTripProof(wiring.Component):
@@ -81,7 +26,7 @@ class RoundTripProof(wiring.Component):
     ends its unit, or another comes).
     """
 
-    def __init__(self, form: Form, *, queue: int | None = None) -> None:
+    def __init__(self, form: Format, *, queue: int | None = None) -> None:
         self.form = form
         self.queue = form.container_bits if queue is None else queue
         self.row_bits = form.group * form.container_bits
@@ -348,15 +293,4 @@ def _group(shadow: Any) -> Value:
     return Cat(shadow.values, shadow.last)
 
 
-def named(m: Module, name: str, value: Value) -> Signal:
-    """The value as a signal of that name."""
-    signal = Signal(len(value), name=name)
-    m.d.comb += signal.eq(value)
-    return signal
-
-
-def claim(m: Module, name: str, holds: Any) -> Any:
-    """An assertion with a name, `holds_<name>` in a counterexample's wave."""
-    signal = Signal(name=f"holds_{name}")
-    m.d.comb += signal.eq(holds)
-    return Assert(signal, name)
+__all__ = ["RoundTripProof"]
