@@ -272,5 +272,5 @@ def test_broken_files_are_refused_in_one_line(tmp_path: Path) -> None:
             assert "\n" not in str(error)
             refused += 1
     assert refused > 20
-    with pytest.raises(WorkloadError, match=r"none\.tflite: cannot be read: No such file"):
+    with pytest.raises(WorkloadError, match=r"none\.tflite: no such file; a TFLite model"):
         read_tflite(tmp_path / "none.tflite", name="none")
