@@ -187,9 +187,10 @@ def _thinned(values: AnyIntArray, apart: int) -> AnyIntArray:
 
 
 def _full(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
-    """An IARAM filled to its last vector in every PE; and a plane of several strips."""
+    """An IARAM filled to its last vector, or row of values, in every PE; and a plane of several
+    strips."""
     runs: list[LayerRun] = []
-    if design.iaram_vectors <= MOST_FULL_VECTORS and not design.activation_memory.by_value:
+    if design.iaram_vectors <= MOST_FULL_VECTORS:
         runs.append(_filling(draw, design))
     tall = Conv2d(
         name="strips",
@@ -223,11 +224,17 @@ def _filling(draw: Draw, design: Scnn) -> LayerRun:
             )
         except WorkloadError:
             continue
-        return LayerRun(
-            layer=layer,
-            operands=synthetic(layer, bits=design.operand_bits, seed=draw.whole(0, SEEDS)),
-        )
+        operands = synthetic(layer, bits=design.operand_bits, seed=draw.whole(0, SEEDS))
+        if design.activation_memory.by_value:
+            operands = replace(operands, ifmap=_wide(operands.ifmap, design.operand_bits))
+        return LayerRun(layer=layer, operands=operands)
     raise InputError("no plane fills the IARAMs of the design")
+
+
+def _wide(values: AnyIntArray, bits: int) -> AnyIntArray:
+    """Of the same signs, and of no fewer bits than an operand has."""
+    highest = values.dtype.type(1 << (bits - 2))  # of a magnitude
+    return np.where(values < 0, values & ~highest, values | highest)
 
 
 __all__ = ["sparse_aims", "stalled"]

@@ -196,17 +196,22 @@ def _of_lists(design: Scnn) -> Iterator[Bin]:
         why="the arbiter grants the lowest lanes",
         hit=_timings(lambda one: bool(one.pes.conflict.any())),
     )
-    if design.activation_memory.by_value is False and design.iaram_vectors <= MOST_FULL_VECTORS:
+    if design.iaram_vectors <= MOST_FULL_VECTORS:
         yield Bin(
             name="the last vector of an IARAM",
             why="an address one short",
-            hit=_passes(
-                lambda one: (
-                    len(one.words["ifmap"]) == design.iaram_vectors * one.strip.mapping.used_pes
-                )
-            ),
+            hit=_passes(lambda one: _fills(one, design)),
             aim=FULL,
         )
+
+
+def _fills(one: PassWords, design: Scnn) -> bool:
+    """Whether the words fill the IARAM of every PE: of one that compresses, its rows of values."""
+    words = one.words["ifmap"]
+    first, wide = words[:, 0], 1 << (design.operand_bits - 2)
+    all_wide = (np.where(first < 0, ~first, first) >= wide).all()
+    fits = len(words) == design.iaram_vectors * one.strip.mapping.used_pes
+    return bool(fits and (all_wide or not design.activation_memory.by_value))
 
 
 def _placeholder(one: PassWords, port: str, longest: int) -> bool:

@@ -313,7 +313,7 @@ def integer_edges(widths: tuple[int, int]) -> Aim:
                 bias=True,
                 relu=recipe.relu,
             )
-            if recipe.biases == "ends" and wraps_within_reach(*widths):
+            if recipe.scaling in ("far", "largest") and wraps_within_reach(*widths):
                 layer = replace(layer, m=2, k=min(MOST_PRODUCTS, longest_words // 40))
             drawn = design.numerics.synthetic(layer, Drawing())
             operands = edge_operands(draw, drawn, widths, recipe)

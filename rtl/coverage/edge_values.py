@@ -17,12 +17,12 @@ class Recipe:
 
     values: of ifmap and weight, "low" and "high" standing for the ends of their width.  biases: at
     the ends of an accumulator, or around those of an output.  scaling: "none" is a multiplier of 1
-    and no shift.
+    and no shift; "largest" is the highest multiplier and shift, "unshifted" that multiplier alone.
     """
 
     values: tuple[int | Literal["low", "high"], ...]
     biases: Literal["ends", "around"] = "around"
-    scaling: Literal["none", "ties", "far", "largest"] = "none"
+    scaling: Literal["none", "ties", "far", "largest", "unshifted"] = "none"
     relu: bool = False
 
 
@@ -33,6 +33,7 @@ RECIPES = (
     Recipe(values=("low", "high"), biases="ends", scaling="far"),
     Recipe(values=("low", "high", 0), biases="ends", scaling="largest", relu=True),
     Recipe(values=(0,), relu=True),
+    Recipe(values=("low", "high"), biases="ends", scaling="unshifted"),
 )
 """A layer of each reaches every bin of values (`rtl.coverage.integer_bins`)."""
 
@@ -56,9 +57,10 @@ def edge_operands(
         weight=_of(draw, values, operands.weight),
         bias=_of(draw, [one for one in biases if farthest[0] <= one <= farthest[1]], operands.bias),
         multiplier={"ties": draw.one_of(1, 3), "far": draw.one_of(1, 3, 255)}.get(
-            recipe.scaling, (1 << MULTIPLIER_BITS) - 1 if recipe.scaling == "largest" else 1
+            recipe.scaling,
+            (1 << MULTIPLIER_BITS) - 1 if recipe.scaling in ("largest", "unshifted") else 1,
         ),
-        shift={"none": 0, "ties": draw.one_of(1, 2), "far": draw.whole(20, 40)}.get(
+        shift={"none": 0, "unshifted": 0, "ties": draw.one_of(1, 2), "far": draw.whole(20, 40)}.get(
             recipe.scaling, MAX_SHIFT
         ),
     )

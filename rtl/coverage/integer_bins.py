@@ -179,6 +179,19 @@ _BINS: tuple[tuple[str, str, _Says], ...] = (
         "the same below zero",
         lambda one: bool((one.total < one.accumulator_ends[0]).any()),
     ),
+    (
+        "the same by the highest multiplier, not shifted",
+        "a product of all its bits is saturated",
+        lambda one: (
+            one.operands.shift == 0
+            and one.operands.multiplier == (1 << MULTIPLIER_BITS) - 1
+            and bool(
+                (
+                    (one.total < one.accumulator_ends[0]) | (one.total > one.accumulator_ends[1])
+                ).any()
+            )
+        ),
+    ),
 )
 
 _WRAP = "sums that wrap"

@@ -20,7 +20,7 @@ from tests.mutation.campaign import (
     sample,
 )
 from tests.mutation.figures import FigureTrials
-from tests.mutation.page import PAGE, page
+from tests.mutation.page import PAGE, found_in, page
 from tests.mutation.report import table
 from tests.mutation.subjects import FOUND, SUBJECTS
 from tests.mutation.trial import ModelTrials, RtlTrials
@@ -45,7 +45,9 @@ def main(  # noqa: PLR0913
     processes: Annotated[int, typer.Option(help="Faults at once.")] = 2,
     seconds: Annotated[float, typer.Option(help="At most, a fault.")] = 240,
     out: Annotated[Path, typer.Option(help="Folder of what is known.")] = FOUND,
-    again: Annotated[bool, typer.Option("--again", help="Try survivors again.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Survivors without reasons once more.")
+    ] = False,
 ) -> None:
     """Put small faults into a design's RTL or model and see which `archsim verify` catches; or
     into what its areas and energies are made of, for the fast tests.
@@ -65,8 +67,7 @@ def main(  # noqa: PLR0913
         raise typer.BadParameter(f"{kind} is none of {', '.join(SUBJECTS)}, all")
     kinds = list(SUBJECTS) if kind == "all" else [kind]
     if do == "page":
-        by_kind = {one: list(known(out / f"{one}-rtl.jsonl").values()) for one in SUBJECTS}
-        PAGE.write_text(page(by_kind), encoding="utf-8")
+        PAGE.write_text(page(found_in(out)), encoding="utf-8")
         return
     for one in kinds:
         file = out / f"{one}-{side}.jsonl"

@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from tests.mutation.equivalent import reason_of
 from tests.mutation.operators import Mutant
 from tests.mutation.sources import column_of, line_of
 from tests.mutation.trial import Outcome, limit_memory
@@ -135,13 +136,16 @@ def campaign(  # noqa: PLR0913
 ) -> Iterator[Found]:  # fmt: skip
     """Try mutants in their order until `wanted` of them count; yields each as it is known.
 
-    again: those that were not caught are tried once more, and before any others.
+    again: those that were not caught, without a reason, are tried once more, before any others.
     """
     before = known(file)
     if again:
-        missed = {one for one, found in before.items() if found.outcome in AGAIN}
+        missed = {
+            one for one, found in before.items()
+            if found.outcome in AGAIN and not reason_of(one, found.text, found.column)
+        }  # fmt: skip
         order = sorted(order, key=lambda mutant: mutant not in missed)
-        before = {one: found for one, found in before.items() if found.outcome not in AGAIN}
+        before = {one: found for one, found in before.items() if one not in missed}
     file.parent.mkdir(parents=True, exist_ok=True)
     counted = 0
     if file.exists() and not file.read_bytes().endswith(b"\n"):  # cut off by a kill

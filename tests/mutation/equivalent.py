@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.mutation.operators import Mutant
-from tests.mutation.sources import line_of
+from tests.mutation.sources import column_of, line_of
 
 FILE = Path(__file__).with_name("equivalent.toml")
 
@@ -22,20 +22,23 @@ FILE = Path(__file__).with_name("equivalent.toml")
 class Equivalent:
     """line: what it says, without the white space around it; change: as `Mutant.change`.
 
-    Without module or line it is of any.  reach: the fault does something, but only with layers that
-    are too large to be a case.
+    column: where in it the edit is, of a line that has several such.
+
+    reach: the fault does something, but only with layers that are too large to be a case; it counts
+    as one that is not caught.
     """
 
-    module: str = ""
-    line: str = ""
+    module: str
+    line: str
     change: str
+    column: int | None = None
     reach: bool = False
     reason: str
 
-    def is_of(self, mutant: Mutant, text: str) -> bool:
-        """Whether it is of this fault, of a line of this text."""
-        there = (self.module or mutant.module, self.line or text, self.change)
-        return there == (mutant.module, text, mutant.change)
+    def is_of(self, mutant: Mutant, text: str, column: int) -> bool:
+        """Whether it is of this fault, in this column of a line of this text."""
+        same = (self.module, self.line, self.change) == (mutant.module, text, mutant.change)
+        return same and self.column in (None, column)
 
 
 @cache
@@ -45,12 +48,12 @@ def equivalents() -> tuple[Equivalent, ...]:
     return tuple(Equivalent(**entry) for entry in entries)
 
 
-def reason_of(mutant: Mutant, text: str) -> Equivalent | None:
+def reason_of(mutant: Mutant, text: str, column: int) -> Equivalent | None:
     """Why nothing can tell a fault of a line of this text; None where that is not said."""
-    return next((one for one in equivalents() if one.is_of(mutant, text)), None)
+    return next((one for one in equivalents() if one.is_of(mutant, text, column)), None)
 
 
-def of_no_fault(made: Iterable[Mutant]) -> list[Equivalent]:
-    """Entries that are of none of these faults."""
-    faults = [(one, line_of(one)) for one in made]
-    return [one for one in equivalents() if not any(one.is_of(*fault) for fault in faults)]
+def of_not_one_fault(made: Iterable[Mutant]) -> list[Equivalent]:
+    """Entries that are of none of these faults, or of several."""
+    faults = [(one, line_of(one), column_of(one)) for one in made]
+    return [one for one in equivalents() if sum(one.is_of(*fault) for fault in faults) != 1]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from tests.mutation.campaign import Found
+from tests.mutation.campaign import Found, known
 from tests.mutation.equivalent import reason_of
 from tests.mutation.sources import ROOT
+from tests.mutation.subjects import SUBJECTS
 
 PAGE = ROOT / "docs" / "proof.md"
-COUNTED = ("caught", "caught by tests", "survived", "hung")
+COUNTED = ("caught", "caught by tests", "survived", "hung", "out of reach")
 HEAD = """\
 # How strong the proof is
 
@@ -23,21 +25,40 @@ The sample is drawn line by line, from a fixed seed. A fault counts if hardware 
 and it changes what that hardware does: those that leave every letter of the Verilog as it was, that
 the solver shows to be without effect (by induction, from any state), or that have a reason in
 `tests/mutation/equivalent.toml`, are listed apart. "Out of reach" are those that only layers too
-large for a case would show, of millions of tiles or words. "By tests": the ones that `verify` lets
-through, but the fast tests of the unit or of its kind of design do not. A fault with which nothing
-moves any more counts as caught only if `verify` itself ends, in bounded time, with a difference.
+large for a case would show, of millions of tiles or words: they do something, so they count, as not
+caught. "By tests": the ones that `verify` lets through, but the fast tests of the unit or of its
+kind of design do not. A fault with which nothing moves any more counts as caught only if `verify`
+itself ends, in bounded time, with a difference.
 
 A sample says little of all faults while it is small: "so of all at least" is the lower bound of
-Wilson's interval, of 95 %. Aimed at are 300 faults a kind. Faults that were caught are not tried
-again when cases change; those that were not are.
+Wilson's interval, one-sided, of 95 %. Aimed at are 300 faults a kind. Faults that were caught are
+not tried again when cases change; those that were not are. A survivor that a new case then catches
+counts as caught, so that a sample speaks somewhat too well of the whole: another seed says more.
 
 ```console
 $ python -m tests.mutation systolic --sample 300    # goes on where it was ended
+$ python -m tests.mutation systolic --side model    # in the model; the RTL is sound
 $ python -m tests.mutation systolic --again         # those not caught, with the cases of today
 $ python -m tests.mutation systolic tests           # survivors, on the tests of their units
 $ python -m tests.mutation all page                 # writes this page
 ```
 """
+SAID = {
+    "out of reach": "Not caught, and out of reach of a case",
+    "equivalent": "Without effect, for the reason given",
+}
+TITLES = {"rtl": "Faults in the RTL", "model": "Faults in the model"}
+"""By side: the part of the page that is about it."""
+
+
+def found_in(folder: Path) -> dict[str, dict[str, list[Found]]]:
+    """What is known, by side and kind; kinds of which nothing is known are left out."""
+    sides = {
+        side: {kind: list(known(folder / f"{kind}-{side}.jsonl").values()) for kind in SUBJECTS}
+        for side in TITLES
+    }
+    return {side: {kind: one for kind, one in kinds.items() if one}
+            for side, kinds in sides.items()}  # fmt: skip
 
 
 def sorted_out(tried: Sequence[Found]) -> dict[str, list[Found]]:
@@ -45,19 +66,21 @@ def sorted_out(tried: Sequence[Found]) -> dict[str, list[Found]]:
     parts: dict[str, list[Found]] = {}
     for found in tried:
         outcome = str(found.outcome)
-        reason = reason_of(found.mutant, found.text)
+        reason = reason_of(found.mutant, found.text, found.column)
         if outcome in ("survived", "hung") and reason:
             outcome = "out of reach" if reason.reach else "equivalent"
         parts.setdefault(outcome, []).append(found)
     return parts
 
 
-def page(by_kind: dict[str, list[Found]]) -> str:
-    """The whole page."""
-    parts = {kind: sorted_out(tried) for kind, tried in by_kind.items()}
-    text = [HEAD, "## Faults in the RTL\n", _summary(parts)]
-    for kind, part in parts.items():
-        text += [f"## {kind}\n", _units(part), _survivors(part), _equivalents(part)]
+def page(sides: dict[str, dict[str, list[Found]]]) -> str:
+    """The whole page, of what is found by side and kind."""
+    text = [HEAD]
+    for side, by_kind in sides.items():
+        parts = {kind: sorted_out(tried) for kind, tried in by_kind.items()}
+        text += [f"## {TITLES[side]}\n", _summary(parts)]
+        for kind, part in parts.items():
+            text += [f"### {kind}, {side}\n", _units(part), _survivors(part), _reasons(part)]
     return "\n".join(one for one in text if one)
 
 
@@ -89,7 +112,8 @@ def _summary(parts: dict[str, dict[str, list[Found]]]) -> str:
     lines = [
         "| design kind | faults that count | caught by `verify` | so of all at least "
         "| or by the unit's tests "
-        "| no effect: same Verilog, shown, with a reason | out of reach | cannot be made |",
+        "| not caught, out of reach of these "
+        "| no effect: same Verilog, shown, with a reason | cannot be made |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for kind, part in parts.items():
@@ -98,8 +122,9 @@ def _summary(parts: dict[str, dict[str, list[Found]]]) -> str:
         lines.append(
             f"| {kind} | {whole} | {verify} ({_share(verify, whole)}) "
             f"| {_at_least(verify, whole)} "
-            f"| {verify + tests} ({_share(verify + tests, whole)}) | {none} "
-            f"| {len(part.get('out of reach', []))} | {len(part.get('stillborn', []))} |"
+            f"| {verify + tests} ({_share(verify + tests, whole)}) "
+            f"| {whole - verify - tests}, {len(part.get('out of reach', []))} "
+            f"| {none} | {len(part.get('stillborn', []))} |"
         )
     return "\n".join(lines) + "\n"
 
@@ -132,15 +157,14 @@ def _survivors(part: dict[str, list[Found]]) -> str:
     return "\n".join([*head, *rows]) + "\n"
 
 
-def _equivalents(part: dict[str, list[Found]]) -> str:
-    found = [*part.get("equivalent", []), *part.get("out of reach", [])]
-    if not found:
-        return ""
-    head = ["Without effect, or out of reach, for the reason given:\n",
-            "| where | line | change | reason |", "|---|---|---|---|"]  # fmt: skip
-    return "\n".join([*head, *(f"{_place(one)} {_why(one)} |" for one in found)]) + "\n"
+def _reasons(part: dict[str, list[Found]]) -> str:
+    return "\n".join(
+        "\n".join([f"{said}:\n", "| where | line | change | reason |", "|---|---|---|---|",
+                   *(f"{_place(one)} {_why(one)} |" for one in part[name])]) + "\n"
+        for name, said in SAID.items() if name in part
+    )  # fmt: skip
 
 
 def _why(found: Found) -> str:
-    reason = reason_of(found.mutant, found.text)
+    reason = reason_of(found.mutant, found.text, found.column)
     return reason.reason if reason else ""
