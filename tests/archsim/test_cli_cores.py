@@ -199,7 +199,8 @@ def test_the_trace_of_a_sparse_core_needs_values(archsim: Call) -> None:
     Path("t.toml").write_text("[conv3]\npixel_rows=1\npixel_columns=1\nfilters=1\nchannels=1\n")
     said = refused(archsim(*TRACED, "--tiling", "t.toml"))
     assert said == (
-        "scnn machines have no option tilings; they have: chain (ofmaps stay for the next layer)"
+        "scnn machines have no option --tiling, which systolic, tensorcore and vsq machines have; "
+        "they have: --chain (ofmaps stay for the next layer where they can)"
     )
     lines = good(archsim(*TRACED)).splitlines()
     assert lines[-1].endswith("layers: 1; passes: 1")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import typer
 from cell_libraries import needs_library
+from command_line import Call
 from typer.testing import CliRunner
 
 from energy_models.errors import EnergyError
@@ -218,10 +219,9 @@ def test_the_verb(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert done.stderr == f"{output}: 2 blocks measured with osu018_stdcells\n"
 
 
-def test_the_verb_refuses(tmp_path: Path) -> None:
-    arguments = ["characterize", "-o", str(tmp_path / "a.toml"), "--liberty", str(tmp_path / "no")]
-    done = CliRunner().invoke(command(), arguments)
-    assert (done.exit_code, done.stderr) == (2, f"archsim: no Liberty library at {tmp_path}/no\n")
+def test_the_verb_refuses(archsim: Call, tmp_path: Path) -> None:
+    said = archsim("characterize", "-o", tmp_path / "a.toml", "--liberty", tmp_path / "no")
+    assert (said.code, said.err) == (2, f"archsim: no Liberty library at {tmp_path}/no\n")
 
 
 @pytest.mark.slow

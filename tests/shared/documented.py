@@ -139,11 +139,16 @@ def named_options() -> set[tuple[str, str]]:
     }
 
 
+FRAGMENTS = (Path("docs/extending.md"),)
+"""Pages whose Python is cut from files that other tests run and compare with the page."""
+
+
 def snippets() -> list[Shown]:
-    """Every snippet of Python."""
+    """Every snippet of Python that stands alone; those of `FRAGMENTS` do not."""
     return [
         Shown(str(path.relative_to(ROOT)), token.content)
         for path in pages()
+        if path.relative_to(ROOT) not in FRAGMENTS
         for token in tokens_of(path)
         if token.type == "fence" and token.info.strip() == "python"
     ]
