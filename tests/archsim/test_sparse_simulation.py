@@ -110,7 +110,8 @@ def test_chains_are_of_layers_that_follow_one_another() -> None:
 
 
 def test_other_machines_have_no_chains() -> None:
-    with pytest.raises(InputError, match=r"^systolic machines have no option chain; they have: t"):
+    said = r"^systolic machines have no option chain, which scnn machines have; they have: tilings"
+    with pytest.raises(InputError, match=said):
         simulate(EDGE_16, NETWORK, chain=True)
 
 
@@ -125,5 +126,6 @@ def test_on_the_command_line(archsim: Call) -> None:
     assert found["pool1"]["vector_operations"] == 0 < alone["pool1"]["vector_operations"]
     message = refused(archsim("run", "edge-16", "alexnet", "--timing-only", "--chain"))
     assert message == (
-        "systolic machines have no option chain; they have: tilings (how layers are cut, by name)"
+        "systolic machines have no option --chain, which scnn machines have; they have: --tiling "
+        "(how layers are cut, by name)"
     )
