@@ -217,7 +217,7 @@ MUTATIONS: dict[str, tuple[Chain, Patch]] = {
     ),
     "places without an output one cycle late": (
         KEPT,
-        rewritten(scnn, scnn_pe, "ScnnPe", "halo.gives | halo.blank,", "halo.gives | blank,"),
+        rewritten(scnn, scnn_pe, "ScnnPe", "(halo.gives | halo.blank)", "(halo.gives | blank)"),
     ),
 }
 
