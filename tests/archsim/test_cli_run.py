@@ -224,8 +224,8 @@ def test_unsupported_operators_are_recorded_if_asked(archsim: Call, tmp_path: Pa
         ("--batch 0", "--batch must be from 1 to 65535, not 0"),
         ("--batch -8", "--batch must be from 1 to 65535, not -8"),
         ("--batch 65536", "--batch must be from 1 to 65535, not 65536"),
-        ("--dim batch=1", "--dim is for ONNX files; alexnet is built in"),
-        ("--input in.npz", "--input is for ONNX files; alexnet is built in"),
+        ("--dim batch=1", "--dim is for ONNX files; say alexnet:NAME=SIZE"),
+        ("--input in.npz", "--input is for ONNX files; alexnet has none"),
         ("--operands real", "alexnet has shapes only: real operands need an ONNX file with "
          "--input FILE.npz, or one of: face-detection-pruned, squeezenet-imagenet, vgg16-tumor"),
         ("--tiling none.toml", "none.toml cannot be read: No such file or directory"),
