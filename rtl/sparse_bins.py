@@ -1,6 +1,5 @@
 """Bins of the sparse core: lists, queues, halos, passes, and layers in a row."""
 
-import itertools
 from collections.abc import Callable, Iterator
 from typing import cast
 
@@ -15,9 +14,9 @@ from rtl.benches.bench import Watch
 from rtl.coverage.aims import ResetCase
 from rtl.coverage.bins import Bin, Seen
 from rtl.coverage.integer_bins import IntegerLayer, integer_bins
+from rtl.coverage.row_bins import TEN, InARow
 from rtl.sparse_conformance import SparseCase
 
-TEN = "ten layers"
 FULL = "full memories"
 SPARSE = "empty and dense"
 """Aims (`rtl.sparse_aims`)."""
@@ -30,12 +29,7 @@ def case_of(seen: Seen) -> SparseCase:
     return cast(SparseCase, seen.case.case if isinstance(seen.case, ResetCase) else seen.case)
 
 
-def _follows(says: Callable[[LayerRun, LayerRun], bool]) -> Callable[[Seen], bool]:
-    def hit(seen: Seen) -> bool:
-        runs = case_of(seen).runs
-        return any(says(*pair) for pair in itertools.pairwise(runs))
-
-    return hit
+_ROW = InARow[LayerRun](lambda seen: case_of(seen).runs)
 
 
 def _passes(says: Callable[[PassWords], bool]) -> Callable[[Seen], bool]:
@@ -50,44 +44,24 @@ _KINDS: dict[str, Callable[[LayerRun], bool]] = {
     "bias": lambda run: run.operands.bias is not None,
     "ReLU": lambda run: run.layer.relu,
     "pooling": lambda run: run.pool is not None,
-    "an ofmap that stays": lambda run: run.keep_ofmap,
 }
 
 
 def _in_sequence() -> Iterator[Bin]:
-    state = "what a layer leaves in a register or a memory, the next one must not see"
     for name, of in _KINDS.items():
-        if name != "an ofmap that stays":  # which needs a layer behind it
-            yield Bin(
-                name=f"a layer without {name} behind one with",
-                why=state,
-                hit=_follows(lambda one, two, of=of: of(one) and not of(two)),
-                aim=TEN,
-            )
-            yield Bin(
-                name=f"a layer with {name} behind one without",
-                why=state,
-                hit=_follows(lambda one, two, of=of: of(two) and not of(one)),
-                aim=TEN,
-            )
-        else:
-            yield Bin(
-                name=name,
-                why="the two memories change places",
-                hit=lambda seen, of=of: any(of(run) for run in case_of(seen).runs),
-            )
+        yield from _ROW.either_way(name, of)
+    yield Bin(
+        name="an ofmap that stays",
+        why="the two memories change places",
+        hit=lambda seen: any(run.keep_ofmap for run in case_of(seen).runs),
+    )
     yield Bin(
         name="two ofmaps that stay, one behind the other",
         why="the memories change places and back",
-        hit=_follows(lambda one, two: one.keep_ofmap and two.keep_ofmap),
+        hit=_ROW.pair(lambda one, two: one.keep_ofmap and two.keep_ofmap),
         aim=TEN,
     )
-    yield Bin(
-        name="ten layers without a reset",
-        why="halves, pointers and queues go round",
-        hit=lambda seen: seen.case.layers_in_row >= 10,
-        aim=TEN,
-    )
+    yield _ROW.ten("halves, pointers and queues go round")
     yield Bin(
         name="a command in mid-pass",
         why="it waits until the pass before is over",

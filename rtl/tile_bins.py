@@ -1,6 +1,5 @@
 """Bins of cores that are walked by tiles, whatever their array is."""
 
-import itertools
 from collections.abc import Callable, Collection, Iterator
 
 import numpy as np
@@ -16,10 +15,10 @@ from archsim.tiled.trace import Answer
 from rtl.benches.bench import Watch
 from rtl.coverage.aims import ResetCase
 from rtl.coverage.bins import Bin, Seen
+from rtl.coverage.row_bins import STATE, TEN, InARow
 from rtl.layer_sequence import SequenceCase
 from rtl.tile_conformance import TileCase
 
-TEN = "ten layers"
 EARLY = "early commands"
 LARGE = "large tiles"
 FAR = "far windows"
@@ -51,14 +50,7 @@ def _cases(says: Callable[[TileCase], bool]) -> Callable[[Seen], bool]:
     return lambda seen: any(says(case) for case, _ in parts(seen))
 
 
-def _follows(says: Callable[[TileCase, TileCase], bool]) -> Callable[[Seen], bool]:
-    """Whether of two layers, one behind the other, the pair is as `says`."""
-
-    def hit(seen: Seen) -> bool:
-        cases = [case for case, _ in parts(seen)]
-        return any(says(*pair) for pair in itertools.pairwise(cases))
-
-    return hit
+_ROW = InARow[TileCase](lambda seen: [case for case, _ in parts(seen)])
 
 
 def _problem(case: TileCase) -> Problem:
@@ -66,35 +58,15 @@ def _problem(case: TileCase) -> Problem:
 
 
 def _in_sequence() -> Iterator[Bin]:
-    state = "what a layer leaves in a register or a memory, the next one must not see"
-    for name, of in (
-        ("bias", lambda case: case.layer.bias),
-        ("ReLU", lambda case: case.layer.relu),
-    ):
-        yield Bin(
-            name=f"a layer without {name} behind one with",
-            why=state,
-            hit=_follows(lambda one, two, of=of: of(one) and not of(two)),
-            aim=TEN,
-        )
-        yield Bin(
-            name=f"a layer with {name} behind one without",
-            why=state,
-            hit=_follows(lambda one, two, of=of: of(two) and not of(one)),
-            aim=TEN,
-        )
+    yield from _ROW.either_way("bias", lambda case: bool(case.layer.bias))
+    yield from _ROW.either_way("ReLU", lambda case: bool(case.layer.relu))
     yield Bin(
         name="a layer of another order of tiles behind",
-        why=state,
-        hit=_follows(lambda one, two: one.tiling.order != two.tiling.order),
+        why=STATE,
+        hit=_ROW.pair(lambda one, two: one.tiling.order != two.tiling.order),
         aim=TEN,
     )
-    yield Bin(
-        name="ten layers without a reset",
-        why="pointers and halves go round",
-        hit=lambda seen: seen.case.layers_in_row >= 10,
-        aim=TEN,
-    )
+    yield _ROW.ten("pointers and halves go round")
     yield Bin(
         name="a command in mid-layer",
         why="the walker holds it back until the layer before has its tiles",

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tile_oracle import folds_of
 
 from archsim.causes import CAUSES
 from archsim.layer.problem import Tiling, problem_of
 from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.numbers import IntArray
-from archsim.tiled import commands as cmd
 from archsim.tiled import plan as pn
 from archsim.tiled.gaps import NO_GAPS
 from archsim.tiled.schedule import schedule
@@ -36,36 +36,13 @@ def _free_plan(design: Systolic, tiles: IntArray) -> IntArray:
     return schedule(tiles, design.machine, np.zeros((5, pn.SERVICE_COLUMNS), np.int64), NO_GAPS)
 
 
-def _folds(design: Systolic, row: IntArray) -> list[tuple[int, int]]:
-    """(stationary words, moving words) of every fold of a tile, in order, one by one."""
-    folds: list[tuple[int, int]] = []
-    pixels, steps = int(row[cmd.PIXELS]), int(row[cmd.FILTER_STEPS])
-    chunks: list[int] = []
-    for _ in range(int(row[cmd.TAPS] * row[cmd.RUNS])):
-        left = int(row[cmd.RUN_LENGTH])
-        while left > 0:
-            chunks.append(min(left, design.rows))
-            left -= design.rows
-    if design.dataflow == "weight_stationary":
-        for _ in range(steps):
-            folds += [(elements, pixels) for elements in chunks]
-    elif design.dataflow == "input_stationary":
-        for _ in range(0, pixels, design.columns):
-            folds += [(design.columns, steps) for _ in chunks]
-    else:
-        for _ in range(steps):
-            for _ in range(0, pixels, design.rows):
-                folds.append((0, len(chunks) * design.rows))
-    return folds
-
-
 def _walk_folds(design: Systolic, tiles: IntArray, plan: IntArray) -> None:
     """Check every tile's start and end by stepping through its folds."""
     load_end, ends = 0, [0, 0]
     for row, times in zip(tiles, plan, strict=True):
         start = None
         load = times[pn.STATIONARY_START]
-        for stationary, moving in _folds(design, row):
+        for stationary, moving in folds_of(design, row.tolist()):
             if start is None:
                 start = int(times[pn.STREAM_START])
                 assert load < 0 or load >= max(ends[0], load_end)
