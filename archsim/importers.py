@@ -17,27 +17,22 @@ from archsim.errors import InputError
 from archsim.plugins import needed, no_call, others, package_of
 from workloads.errors import WorkloadError
 from workloads.layers import Network
+from workloads.named import FORMATS, is_network, network_named
 
 if TYPE_CHECKING:
     import onnx
 
 GROUP = "archsim.importers"
-OURS = {
-    "onnx": "ONNX models, with their weights",
-    "tflite": "TFLite models, likewise",
-    "json": "a language model's config.json, without values",
-}
-"""What files end with that need no plug-in, and what they are."""
 
 
 def importers() -> Mapping[str, EntryPoint]:
     """The importers that packages add, by what their files end with, not yet loaded."""
-    return others(GROUP, OURS)
+    return others(GROUP, FORMATS)
 
 
 def file_endings() -> tuple[str, ...]:
     """What files of networks end with: ".onnx"."""
-    return tuple(f".{one}" for one in (*OURS, *importers()))
+    return tuple(f".{one}" for one in (*FORMATS, *importers()))
 
 
 def is_network_file(name: str) -> bool:
@@ -80,8 +75,6 @@ def any_network(name: str) -> Network:
 
     Raises as `workloads.named.network_named`, and as `read_file`.
     """
-    from workloads.named import is_network, network_named
-
     path = Path(name)
     if is_network(name) or path.suffix.removeprefix(".") not in importers():
         return network_named(name)

@@ -19,12 +19,26 @@ from workloads.names import printable
 from workloads.packaged import packaged, packaged_names
 from workloads.requests import requested
 
-__all__ = ["has_shapes_only", "is_network", "network_named", "network_names", "shapes_named"]
+__all__ = [
+    "FORMATS",
+    "has_shapes_only",
+    "is_network",
+    "network_named",
+    "network_names",
+    "shapes_named",
+]
 
 PROMPT = 512
 """Tokens of the prefill that a language model stands for where nothing is asked of it."""
 
-_FILES = (".onnx", ".tflite", ".json")
+FORMATS = {
+    "onnx": "ONNX models, with their weights",
+    "tflite": "TFLite models, likewise",
+    "json": "a language model's config.json, without values",
+}
+"""What files of networks end with, without the dot, and what they are."""
+
+_FILES = tuple(f".{ending}" for ending in FORMATS)
 
 
 def network_names() -> tuple[str, ...]:

@@ -127,7 +127,9 @@ def _sources() -> list[dict[str, Any]]:
 def _importers() -> list[dict[str, Any]]:
     from archsim import importers
 
-    ours = [{"name": name, "title": says, "package": OURS} for name, says in importers.OURS.items()]
+    ours = [
+        {"name": name, "title": says, "package": OURS} for name, says in importers.FORMATS.items()
+    ]
     return [*ours, *_of_packages(importers.importers())]
 
 
