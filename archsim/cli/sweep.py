@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,11 @@ from archsim.sweeps.search import METHODS, Search
 if TYPE_CHECKING:
     from archsim.sweeps.running import Progress, Ran
     from archsim.sweeps.study import Study
+
+MOST_WORKERS = 1024
+
+WORKER_MIB = 400
+"""Of a process with its libraries; measured on networks with 54 layers."""
 
 SHOWN = 20
 """Points of a front that are printed."""
@@ -64,18 +70,63 @@ def sweep(  # noqa: PLR0913
       archsim sweep space.toml -o study/
       archsim sweep -o study/ --method random --designs 5000 --workers 2
     """
-    require(space is not None or output is not None, "give a space, or the folder of a study")
+    changes = {"method": method, "designs": designs, "seed": seed}
+    chosen = {name: value for name, value in changes.items() if value is not None}
+    count = _worker_count(workers)
+    announce_compilation(quiet=as_json)
     if dry_run:
         require(space is not None, "--dry-run is of a space: give its file")
+        assert space is not None
+        _look(space, chosen, count, as_json=as_json)
+        return
     require(output is not None, "give the folder of the study: -o DIR")
     assert output is not None
-    changes = {"method": method, "designs": designs, "seed": seed}
-    announce_compilation(quiet=as_json)
     study, search = _opened(space, output)
-    search = replace(search, **{k: v for k, v in changes.items() if v is not None})
     with study:
-        ran = _run(study, search, workers or 1, quiet=as_json)
+        ran = _run(study, replace(search, **chosen), count, quiet=as_json)
         _tell(study, ran, as_json=as_json)
+
+
+def _worker_count(workers: int | None) -> int:
+    from workloads.threads import threads
+
+    if workers is None:
+        return threads()
+    require(
+        1 <= workers <= MOST_WORKERS, f"--workers must be from 1 to {MOST_WORKERS}, not {workers}"
+    )
+    return workers
+
+
+def _look(path: Path, chosen: Mapping[str, Any], workers: int, *, as_json: bool) -> None:
+    """What a sweep would do."""
+    from archsim.sweeps.dry_run import dry_run
+    from archsim.sweeps.space_file import load_space
+
+    space, search = load_space(path)
+    found = dry_run(space, replace(search, **chosen))
+    if as_json:
+        print(json.dumps(found.record(workers), indent=2))
+        return
+    about = "" if found.exact else f" (of {found.looked_at:,} that were drawn; the rest by them)"
+    lines = [f"{found.designs:,} designs on {', '.join(space.network_names)}{about}"]
+    lines += [f"  {count:,} break {text}" for text, count in found.broken.items() if count]
+    lines += [f"  {count:,} are refused, such as: {one}" for count, one in found.refused.values()]
+    seconds = found.points * found.point_seconds / workers
+    lines.append(
+        f"{found.points:,} points to compute, {found.point_seconds * 1e3:.3g} ms each: about "
+        f"{duration(seconds)} on {workers} worker{'s' * (workers > 1)}, "
+        f"{found.file_bytes / 2**20:,.1f} MiB of file, {workers * WORKER_MIB:,} MiB of memory"
+    )
+    print("\n".join(lines))
+
+
+def duration(seconds: float) -> str:
+    """In words: "3 min"."""
+    for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:.2g} s"
 
 
 def _opened(space: Path | None, output: Path) -> tuple[Study, Search]:

@@ -21,6 +21,7 @@ from archsim.importers import any_network
 from archsim.machine.design import Design
 from archsim.machine.registry import complete_record
 from archsim.numbers import IntArray
+from archsim.sweeps.expressions import Predicate
 from archsim.sweeps.space import MachineSpace, Space
 from archsim.sweeps.variants import Column, Variant, flat
 from workloads.layers import Network
@@ -111,17 +112,28 @@ class Grid:
     def allowed(self, designs: IntArray) -> npt.NDArray[np.bool_]:
         """[designs]: whether all constraints of its machine hold.  Raises `InputError`."""
         found = np.ones(len(designs), np.bool_)
-        for part, places, digits in self.split(designs):
-            if not part.machine.predicates:
-                continue
-            table = part.variant.table(digits)
-            known = {name for one in part.machine.variants for name in one.known}
-            for one in part.machine.predicates:
-                if not set(one.names) <= set(table):  # of memories of other kinds
-                    one.check_names(sorted(known))
-                    continue
-                found[places] &= one.holds(table, len(places))
+        for _, places, holds in self._held(designs):
+            found[places] &= holds
         return found
+
+    def broken(self, designs: IntArray) -> dict[str, int]:
+        """How many of the designs break each constraint, by its text."""
+        found = {text: 0 for one in self.space.machines for text in one.constraints}
+        for predicate, _, holds in self._held(designs):
+            found[predicate.text] += int((~holds).sum())
+        return found
+
+    def _held(
+        self, designs: IntArray
+    ) -> Iterator[tuple[Predicate, IntArray, npt.NDArray[np.bool_]]]:
+        """Every constraint on the designs that it is of: (it, places in `designs`, whether it
+        holds); those of fields that memories of other kinds have are passed over."""
+        for part, places, digits in self.split(designs):
+            if part.machine.predicates:
+                table = part.variant.table(digits)
+                for one in part.machine.predicates:
+                    if set(one.names) <= set(table):
+                        yield one, places, one.holds(table, len(places))
 
     def designs(self, numbers: IntArray) -> list[Design | InputError]:
         """Each design, or why it is none."""
