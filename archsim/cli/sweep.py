@@ -83,7 +83,8 @@ def sweep(  # noqa: PLR0913
     assert output is not None
     study, search = _opened(space, output)
     with study:
-        ran = _run(study, replace(search, **chosen), count, quiet=as_json)
+        asked = None if workers is None else count
+        ran = _run(study, replace(search, **chosen), asked, quiet=as_json)
         _tell(study, ran, as_json=as_json)
 
 
@@ -140,7 +141,7 @@ def _opened(space: Path | None, output: Path) -> tuple[Study, Search]:
     return Study.begin(output, read), search
 
 
-def _run(study: Study, search: Search, workers: int, *, quiet: bool) -> Ran:
+def _run(study: Study, search: Search, workers: int | None, *, quiet: bool) -> Ran:
     with progress_bar(f"sweeping {study.space.name or study.path}", quiet=quiet) as bar:
 
         def told(progress: Progress) -> None:
