@@ -90,7 +90,8 @@ class Recipe:
         )
         require(self.method != "clipping" or self.clip is not None, "clipping needs a clip")
         require(self.method == "pattern" or self.chip == 0, "a chip is for fixed-pattern training")
-        self.scheme, self.network  # noqa: B018 (each refuses what it cannot be)
+        rquant(self.bits, self.clip)  # refuses bits and clips
+        SimpleNet(channels=self.channels)  # refuses widths
 
     @property
     def scheme(self) -> RobustScheme:

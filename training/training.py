@@ -154,8 +154,8 @@ class Training:
         for name, weight in self.weights.items():
             gradient = gradients[name] + decay * weight
             kept = momentum * self.momenta[name] + gradient
-            self.momenta[name] = kept
-            self.weights[name] = weight - rate * (gradient + momentum * kept)
+            self.momenta[name] = kept.astype(np.float32)
+            self.weights[name] = (weight - rate * (gradient + momentum * kept)).astype(np.float32)
         self._clip()
 
     def _clip(self) -> None:

@@ -21,7 +21,7 @@ many bits, so that errors strike those alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -158,14 +158,12 @@ def rquant(bits: int = 8, clip: float | None = None) -> RobustScheme:
 
 def steps(bits: int = 8, clip: float | None = None) -> dict[str, RobustScheme]:
     """The paper's steps from one range for all layers to RQuant, in its order."""
-    plain = {"bits": bits, "clip": clip, "rounding": False}
+    plain = RobustScheme(bits=bits, clip=clip, rounding=False)
     return {
-        "one range for all layers": RobustScheme(
-            symmetric=True, signed=True, one_range=True, **plain
-        ),
+        "one range for all layers": replace(normal(bits, clip), one_range=True),
         "per layer (Normal)": normal(bits, clip),
-        "+ asymmetric": RobustScheme(signed=True, **plain),
-        "+ unsigned": RobustScheme(**plain),
+        "+ asymmetric": replace(plain, signed=True),
+        "+ unsigned": plain,
         "+ rounding (RQuant)": rquant(bits, clip),
     }
 

@@ -1,32 +1,57 @@
-"""A chip's persistent bit errors, where its weights lie one behind the other."""
+"""Weights in a memory whose cells fail: a code a word, one behind the other, by a fault map."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from archsim.robust.random_flips import require_error_rate
+from archsim.memories.faulty.fault_map import FaultMap
+from archsim.memories.faulty.laws import Independent, Law
+
+Codes = npt.NDArray[np.uint8]
+
+MEMORY = "weights"
+"""The name under which a chip's hash draws for this memory."""
 
 
-def chip_flips(chip: int, count: int, bits: int, rate: float) -> npt.NDArray[np.uint8]:
-    """For each of `count` codes, its bits that are wrong on this chip at this rate.
+@dataclass(frozen=True, kw_only=True)
+class Chips:
+    """Chips of one kind: they differ by their number alone.
 
-    Persistent: those at a lower rate are among those at a higher one.
+    zero_to_one, one_to_zero: the shares of faulty cells that read so whatever is stored; the others
+    flip.  columns: bits of a row of the array, None for one code a row.
     """
-    require_error_rate(rate)
-    places = np.arange(count * bits, dtype=np.uint64).reshape(count, bits)
-    drawn = _mixed(places + _mixed(np.array([chip], np.uint64)))
-    wrong = (drawn >> np.uint64(32)) < np.uint64(round(rate * 2**32))
-    return (wrong << np.arange(bits, dtype=np.uint8)).sum(axis=1, dtype=np.uint8)
+
+    zero_to_one: float = 0.0
+    one_to_zero: float = 0.0
+    columns: int | None = None
+    law: Law = field(default_factory=Independent)
+
+    def fault_map(self, chip: int, words: int, bits: int, rate: float) -> FaultMap:
+        """Of one chip at a rate of faulty cells.  Raises InputError for what cannot be."""
+        return FaultMap(
+            words=words,
+            word_bits=bits,
+            chip=chip,
+            memory=MEMORY,
+            rate=rate,
+            zero_to_one=self.zero_to_one,
+            one_to_zero=self.one_to_zero,
+            columns=self.columns,
+            law=self.law,
+        )
+
+    def read(self, codes: Codes, bits: int, chip: int, rate: float) -> Codes:
+        """What is read of codes [n] of `bits` bits that lie there."""
+        if_zero, if_one = self.fault_map(chip, len(codes), bits, rate).masks()
+        return codes ^ (if_zero[:, 0] & ~codes | if_one[:, 0] & codes)
 
 
-def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """SplitMix64's output function."""
-    with np.errstate(over="ignore"):
-        z = values + np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))
+def chip_flips(chip: int, count: int, bits: int, rate: float) -> Codes:
+    """For each of `count` codes, the bits that flip on a chip whose faults are independent."""
+    return Chips().fault_map(chip, count, bits, rate).masks()[0][:, 0]
 
 
-__all__ = ["chip_flips"]
+__all__ = ["Chips", "chip_flips"]

@@ -20,7 +20,7 @@ BATCH = 32
 
 
 class Evaluator:
-    """A network for the weights of one chip; `threads`: ONNX Runtime's, those of the process if None.
+    """A network with the weights of one chip; at_once: threads, None for those of the process.
 
     Weights are constants of the session, which ONNX Runtime lays out for its kernels: to make one
     takes some 20 ms, and saves a third of the time of 10,000 pictures.
@@ -64,7 +64,7 @@ def error_percent(
     codes: npt.NDArray[np.uint8] | None = None,
     at_once: int | None = None,
 ) -> float:
-    """Of the pictures, per cent that the model takes for another class, with these codes or its own.
+    """Per cent of the pictures that are taken for another class, with these codes or the model's.
 
     Raises InputError where the pictures are not of the model's size.
     """

@@ -73,7 +73,8 @@ def test_a_few_rows_are_learned() -> None:
     """Thirty batches of forty pictures in which a row says the class."""
     one = recipe(channels=4, epochs=30, batch=40, rate=0.02)
     training = Training(one, pictures(), TorchGradients(one.network))
-    first = training.advance().clean
+    last = training.advance()
+    first = last.clean
     while training.step < training.steps:
         last = training.advance()
     assert first > 2 and last.clean < first / 2 and last.perturbed is not None
