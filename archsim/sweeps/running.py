@@ -8,12 +8,14 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from archsim.interrupts import held
 from archsim.numbers import IntArray
+from archsim.sweeps.dry_run import dry_run
 from archsim.sweeps.evaluation import Evaluator, Outcome
 from archsim.sweeps.front import FloatArray
 from archsim.sweeps.known import Known
@@ -23,6 +25,7 @@ from archsim.sweeps.samplers import sampler_of
 from archsim.sweeps.search import Search
 from archsim.sweeps.study import Study
 from archsim.sweeps.workers import Here, Processes, Task, Workers
+from archsim.version import VERSION
 from workloads.threads import threads
 
 BATCH_SECONDS = 0.2
@@ -118,6 +121,8 @@ class _Run:
                 self._collect()
                 self._write_if_due()
             self._write()
+            if not self.ran.new + self.ran.known:
+                dry_run(self.study.space, self.search)  # says why there is none
         except BaseException:
             self._keep_what_is_done()
             raise
@@ -219,6 +224,7 @@ class _Run:
         with held():
             self.study.store.write(points, layers)
             self._count()
+            self.kept = self.study.count
             self.batch += 1
             self.unwritten = []
         self.ran.writer_seconds += time.process_time() - began
@@ -228,7 +234,6 @@ class _Run:
         for one in self.unwritten:
             kinds = [kind for kind, _ in one.errors.values()]
             self.ran.new += len(one.numbers)
-            self.kept += len(one.numbers)
             self.ran.refused += kinds.count("refused")
             self.ran.failed += kinds.count("failed")
             for name, column in one.values.items():
@@ -256,6 +261,11 @@ class _Run:
         self._write()
 
 
+def told_of(search: Search, evaluator: Evaluator) -> dict[str, Any]:
+    """What is kept of a run, among where points are from."""
+    return {"archsim": VERSION, "search": search.record(), "points": evaluator.space.size}
+
+
 def run(
     study: Study,
     search: Search,
@@ -270,6 +280,7 @@ def run(
         workers = 1 if few else threads()
     if isinstance(workers, int):
         workers = Here(evaluator) if workers == 1 else Processes(study.space, workers)
+    study.store.say(f"run {datetime.now(UTC).isoformat()}", told_of(search, evaluator))
     found = _Run(
         study=study, search=search, workers=workers, evaluator=evaluator, progress=progress
     )
