@@ -190,10 +190,9 @@ class _Run:
             return
         self.unwritten.append(found)
         self.ran.simulator_seconds += found.cpu_seconds
-        if found.cpu_seconds > 0:
-            fitting = BATCH_SECONDS * len(found.numbers) / found.cpu_seconds
-            self.size = int(np.clip(fitting, self.size / 4, self.size * 4))
-            self.size = int(np.clip(self.size, 1, LARGEST_BATCH))
+        fitting = BATCH_SECONDS * len(found.numbers) / max(found.cpu_seconds, 1e-6)
+        self.size = int(np.clip(fitting, self.size / 4, self.size * 4))
+        self.size = int(np.clip(self.size, 1, LARGEST_BATCH))
 
     def _again(self, task: Task) -> None:
         """A worker died: its batch again in halves; a point that does it alone has failed."""
@@ -217,8 +216,9 @@ class _Run:
             return
         points: list[Any] = []
         layers: list[Any] = []
-        for one in self.unwritten:
-            more = tables_of(self.evaluator.grid, one, self.batch)
+        for network in sorted({one.network for one in self.unwritten}):
+            same = [one for one in self.unwritten if one.network == network]
+            more = tables_of(self.evaluator.grid, Outcome.joined(same), self.batch)
             points += more[0]
             layers += more[1]
         with held():
