@@ -76,6 +76,7 @@ class Thin(wiring.Component):
     i: Signal
     o: Signal
     nothing: Signal
+    none: Signal
 
     def __init__(self) -> None:
         super().__init__({"i": In(3), "o": Out(3), "nothing": Out(range(1)), "none": In(0)})
@@ -90,6 +91,10 @@ class Thin(wiring.Component):
 
 class AroundThin(wiring.Component):
     """Thin twice, the second behind the first."""
+
+    i: Signal
+    o: Signal
+    nothing: Signal
 
     def __init__(self) -> None:
         super().__init__({"i": In(3), "o": Out(3), "nothing": Out(0)})

@@ -181,7 +181,7 @@ def test_flip_flops_that_pipelining_adds() -> None:
 def test_a_core_with_a_pipelined_walker() -> None:
     """Equal to the model, which knows nothing of it."""
     memory = Plain(capacity_bytes=1024)
-    memories = {f"{name}_memory": memory for name in ("ifmap", "weight", "accumulator")}
+    memories: Any = {f"{name}_memory": memory for name in ("ifmap", "weight", "accumulator")}
     design = Systolic(rows=2, columns=3, bias_words=16, pipelined_control=True, **memories)
     emitted = emit(design).verilog
     assert "pipelined_tile_walker tile_walker" in emitted
