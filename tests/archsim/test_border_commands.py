@@ -34,7 +34,7 @@ READS: dict[Key, tuple[str, ...]] = {
     ("run", "design"): ("run", "{toml}", "alexnet", "--timing-only"),
     ("run", "workload"): ("run", "edge-16", "{onnx}", "--timing-only"),
     ("run", "input_file"): ("run", "edge-16", "good.onnx", "--input", "{npz}"),
-    ("run", "machine_tiling"): (*RUN, "--tiling", "{toml}"),
+    ("run", "machine_mapping"): (*RUN, "--mapping", "{toml}"),
     ("run", "technology"): (*RUN, "--technology", "{toml}"),
     ("trace", "design"): ("trace", "{toml}", "alexnet", "--layer", "conv5"),
     ("trace", "workload"): ("trace", "edge-16", "{onnx}"),
@@ -47,7 +47,7 @@ READS: dict[Key, tuple[str, ...]] = {
         "--vcd",
         "v.vcd",
     ),
-    ("trace", "machine_tiling"): ("trace", "edge-16", "alexnet", "--tiling", "{toml}"),
+    ("trace", "machine_mapping"): ("trace", "edge-16", "alexnet", "--mapping", "{toml}"),
     ("compress", "what"): ("compress", "{npy}"),
     ("compress", "input_file"): ("compress", "good.onnx", "--input", "{npz}"),
     ("compare", "results"): ("compare", "{json}", "good.json"),
@@ -185,7 +185,7 @@ def test_mutated_files(
     key: Key, child: BoundedChild, good: dict[str, bytes], tmp_path: Path
 ) -> None:
     place(tmp_path, good)
-    special = {"technology": "technology", "machine_tiling": "tiling"}
+    special = {"technology": "technology", "machine_mapping": "tiling"}
     data = good[special.get(key[1], kind_of(READS[key]))]
     for number, made in enumerate(mutants(data, 120, SEED)):
         ended = read(child, READS[key], made, tmp_path)
