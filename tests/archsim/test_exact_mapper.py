@@ -143,9 +143,9 @@ def bounds(kind: str, seed: int, cases: int) -> list[float]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bounds_are_below_the_schedule_and_near_it(kind: str) -> None:
-    """Measured over 3,000 mappings of each kind: medians from 0.93 to 1; a bound of 0 fails."""
+    """Measured over 400 mappings of each kind: medians from 0.997 to 1 of the cycles."""
     close = bounds(kind, seed=3, cases=150)
-    assert np.median(close) > 0.85
+    assert np.median(close) > 0.98
 
 
 @pytest.mark.slow
