@@ -102,28 +102,27 @@ def _on_core(
         if key not in known.timed:
             known.timed[key] = time_layer(design, one_step(layer), tiling, known.mapper)
         timed = repeated(known.timed[key], steps)
-    timed = replace(timed, name=layer.name, kind=kind, macs=layer.macs)
+    own: dict[str, Any] = {"name": layer.name, "kind": kind, "macs": layer.macs}
     if taken is None:
-        return timed
+        return replace(timed, **own)
     assert timed.tiling is not None
-    tiling = timed.tiling
-    timed = timed.with_operands(taken)
     of_file = file_ofmap_of(design, layer, taken)
     if of_file is not None:
-        return _as_file(timed, of_file)
-    return replace(timed, ofmap=layer_ofmap(design, layer, tiling, taken, stored))
+        return timed.with_operands(taken, **own, **_as_file(of_file))
+    ofmap = layer_ofmap(design, layer, timed.tiling, taken, stored)
+    return timed.with_operands(taken, **own, ofmap=ofmap)
 
 
-def _as_file(timed: LayerResult, found: FileOfmap) -> LayerResult:
-    return replace(
-        timed,
-        ofmap=found.ofmap,
-        as_file=True,
-        ofmap_values=found.ofmap.size,
-        differing=found.differing,
-        unlike_runtime=found.unlike,
-        lacks=found.lacks,
-    )
+def _as_file(found: FileOfmap) -> dict[str, Any]:
+    """What a result says of it."""
+    return {
+        "ofmap": found.ofmap,
+        "as_file": True,
+        "ofmap_values": found.ofmap.size,
+        "differing": found.differing,
+        "unlike_runtime": found.unlike,
+        "lacks": found.lacks,
+    }
 
 
 def _on_compressed(
