@@ -23,9 +23,9 @@ from archsim.ports import Port
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.actions import ACTIONS
 from archsim.tiled.layer_command import LAYER_FIELDS
+from archsim.tiled.mapper_options import MAPPER_OPTIONS
 from archsim.tiled.numerics import Numerics
 from archsim.tiled.pe_array import PeArray
-from archsim.tiled.tiling_file import TILINGS
 from energy_models.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class CoreDesign(Design):
     clock_hz: float = 500e6
     pipelined_control: bool = field(default=False, repr=False, metadata={"implied": True})
 
-    options = (TILINGS,)
+    options = MAPPER_OPTIONS
 
     operands_as_is: ClassVar[str] = ""
     """Why words of operands must be stored as they are; empty where each lane is one value."""
