@@ -249,14 +249,14 @@ def test_figures_of_a_study_in_a_notebook(tmp_path: Path) -> None:
         first = study.space.network_names[0]
         front = study.plot.front("area", "cycles", network=first)
         assert front.get_xlabel() == "area_um2 (µm²)"
-        (steps,) = front.lines
+        steps: Any = front.lines[0]
         wanted = study.front(["area_um2", "cycles"], network=first)
         assert list(steps.get_xdata()) == list(wanted["area_um2"])
         assert list(steps.get_ydata()) == list(wanted["cycles"])
         parallel = study.plot.parallel(network=first)
         orange = [line for line in parallel.lines if line.get_color() == ORANGE]
         assert len(orange) == len(study.front(network=first))
-        bars = study.plot.sensitivity(network=first).patches
+        bars: list[Any] = list(study.plot.sensitivity(network=first).patches)
         assert max(bar.get_width() for bar in bars) <= 100
         with pytest.raises(InputError, match="of which network"):
             study.plot.front()
