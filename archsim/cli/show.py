@@ -55,7 +55,6 @@ def show(  # noqa: PLR0913
     their shapes.  `archsim show mapping DESIGN WORKLOAD` prints how layers are mapped, as nests of
     loops.
     """
-    del force  # what `write_new` asks for
     if design == "mapping":
         shown = Shown(layer=layer, as_json=as_json, output=output)
         _show_mapping(context, of or [], settings, shown)
