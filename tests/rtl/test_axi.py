@@ -4,6 +4,7 @@ import json
 import pickle
 import re
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -208,9 +209,10 @@ def _question(design: Design, seed: int, count: int) -> tuple[dict[str, Any], li
     """What the host is told, and what the model says of each layer."""
     ports = {port.name: port for port in design.machine_model().ports}
     registers = register_map(design)
-    answers = [
-        random_case(seed, number, design, longest_words=2_000).answer() for number in range(count)
-    ]
+    cases = (random_case(seed, number, design, longest_words=2_000) for number in range(50))
+    single = (case.answer() for case in cases if case.layers_in_row == 1 and case.before is None)
+    answers = list(islice(single, count))
+    assert all(len(answer.transfers["command"]) == 1 for answer in answers)
 
     def words(name: str, payload: IntArray) -> bytes:
         return ports[name].pack(payload).tobytes()
