@@ -21,7 +21,14 @@ Integer = TypeVar("Integer", bound=np.integer[Any])
 def split_ifmap(
     layer: Conv2d | MatMul, problem: Problem, ifmap: npt.NDArray[Integer]
 ) -> npt.NDArray[Integer]:
-    """A layer's ifmap ([N, C, H, W] or [b, M, K]) as [images, groups, H, W, C]."""
+    """A layer's ifmap ([N, C, H, W] or [b, M, K]) as [images, groups, H, W, C], in that order."""
+    return np.ascontiguousarray(ifmap_view(layer, problem, ifmap))
+
+
+def ifmap_view(
+    layer: Conv2d | MatMul, problem: Problem, ifmap: npt.NDArray[Integer]
+) -> npt.NDArray[Integer]:
+    """The same, in the layer's own order: not copied where it need not be."""
     if isinstance(layer, MatMul):
         shape = (1, problem.groups, 1, problem.width, problem.channels)
         return np.ascontiguousarray(ifmap).reshape(shape)
@@ -30,15 +37,22 @@ def split_ifmap(
     split = sampled.reshape(
         problem.images, problem.groups, problem.channels, problem.height, problem.width
     )
-    return np.ascontiguousarray(split.transpose(0, 1, 3, 4, 2))
+    return split.transpose(0, 1, 3, 4, 2)
 
 
 def split_weight(
     layer: Conv2d | MatMul, problem: Problem, weight: npt.NDArray[Integer]
 ) -> npt.NDArray[Integer]:
-    """A layer's weight ([K, C, R, S] or [b, K, N]) as [groups, K, R, S, C]."""
+    """A layer's weight ([K, C, R, S] or [b, K, N]) as [groups, K, R, S, C], in that order."""
+    return np.ascontiguousarray(weight_view(layer, problem, weight))
+
+
+def weight_view(
+    layer: Conv2d | MatMul, problem: Problem, weight: npt.NDArray[Integer]
+) -> npt.NDArray[Integer]:
+    """The same, in the layer's own order: not copied where it need not be."""
     if isinstance(layer, MatMul):
-        return np.ascontiguousarray(weight.transpose(0, 2, 1))[:, :, None, None, :]
+        return weight.transpose(0, 2, 1)[:, :, None, None, :]
     split = weight.reshape(
         problem.groups,
         problem.filters,
@@ -46,7 +60,7 @@ def split_weight(
         problem.kernel_height,
         problem.kernel_width,
     )
-    return np.ascontiguousarray(split.transpose(0, 1, 3, 4, 2))
+    return split.transpose(0, 1, 3, 4, 2)
 
 
 def split_bias(layer: Conv2d | MatMul, problem: Problem, bias: IntArray) -> IntArray:
@@ -56,7 +70,9 @@ def split_bias(layer: Conv2d | MatMul, problem: Problem, bias: IntArray) -> IntA
     return bias.reshape(problem.groups, problem.filters)
 
 
-def join_ofmap(layer: Conv2d | MatMul, problem: Problem, ofmap: IntArray) -> IntArray:
+def join_ofmap(
+    layer: Conv2d | MatMul, problem: Problem, ofmap: npt.NDArray[Integer]
+) -> npt.NDArray[Integer]:
     """[images, groups, P, Q, K] as the layer's ofmap ([N, K, P, Q] or [b, M, N])."""
     if isinstance(layer, MatMul):
         return ofmap.reshape(layer.batch, layer.m, layer.n)

@@ -113,6 +113,17 @@ def problem_of(layer: Conv2d | MatMul) -> Problem:
     )
 
 
+def margins(problem: Problem) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Zeros (before, behind) that the windows reach into, along rows and columns of the ifmap."""
+    reach_height = (problem.kernel_height - 1) * problem.dilation_height + 1
+    reach_width = (problem.kernel_width - 1) * problem.dilation_width + 1
+    height = (problem.out_height - 1) * problem.stride_height + reach_height
+    width = (problem.out_width - 1) * problem.stride_width + reach_width
+    bottom = max(height - problem.pad_top - problem.height, 0)
+    right = max(width - problem.pad_left - problem.width, 0)
+    return (problem.pad_top, bottom), (problem.pad_left, right)
+
+
 (
     IMAGES,
     GROUPS,

@@ -1,7 +1,8 @@
 """What a core computes: exact integer convolutions, fast enough for whole networks.
 
-Products are summed by floating-point matrix multiplication where every partial sum is exact:
-float32 while |sum| < 2^24, float64 while |sum| < 2^53.
+Operands of at most 8 bits are multiplied as bytes (`archsim.layer.integer_values`).  Others, and
+all where that is not to be had, are summed by floating-point matrix multiplication where every
+partial sum is exact: float32 while |sum| < 2^24, float64 while |sum| < 2^53.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from archsim.layer.problem import Problem
+from archsim.layer.integer_values import IntegerLayer, integer_values
+from archsim.layer.problem import Problem, margins
 from archsim.numbers import AnyIntArray, IntArray, rescale, saturate, wrap
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -40,17 +42,6 @@ def _windows(ifmap: FloatArray, problem: Problem) -> FloatArray:
         channel,
     )
     return np.lib.stride_tricks.as_strided(ifmap, shape, strides, writeable=False)
-
-
-def margins(problem: Problem) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Zeros (before, behind) that the windows reach into, along rows and columns of the ifmap."""
-    reach_height = (problem.kernel_height - 1) * problem.dilation_height + 1
-    reach_width = (problem.kernel_width - 1) * problem.dilation_width + 1
-    height = (problem.out_height - 1) * problem.stride_height + reach_height
-    width = (problem.out_width - 1) * problem.stride_width + reach_width
-    bottom = max(height - problem.pad_top - problem.height, 0)
-    right = max(width - problem.pad_left - problem.width, 0)
-    return (problem.pad_top, bottom), (problem.pad_left, right)
 
 
 def _padded(ifmap: FloatArray, problem: Problem) -> FloatArray:
@@ -98,7 +89,7 @@ def accumulate(
     narrow = single >= 64
     dtype = np.float32 if narrow else np.float64
     limit = single if narrow else exact_terms(operand_bits, 53)
-    x, w = ifmap.astype(dtype), weight.astype(dtype)
+    x, w = np.ascontiguousarray(ifmap, dtype), np.ascontiguousarray(weight, dtype)
     shape = (problem.images, problem.groups, problem.out_height, problem.out_width, problem.filters)
     exact = problem.channels * problem.kernel_height * problem.kernel_width <= limit
     out = np.empty(shape, dtype if exact else np.float64)
@@ -135,14 +126,31 @@ def compute(
     operands: tuple[AnyIntArray, AnyIntArray, IntArray | None],
     scaling: tuple[int, int],
     widths: tuple[int, int],
-) -> IntArray:
+) -> AnyIntArray:
     """The ofmap [images, groups, P, Q, K] of split operands (ifmap, weight, bias).
 
-    scaling: multiplier and shift; widths: operand and accumulator bits.
+    scaling: multiplier and shift; widths: operand and accumulator bits.  As `kept_type` says, in
+    whatever order the axes lie.
     """
     ifmap, weight, bias = operands
-    operand_bits, accumulator_bits = widths
-    sums = accumulate(problem, ifmap, weight, operand_bits).astype(np.int64)
-    offset = 0 if bias is None else bias[None, :, None, None, :]
+    layer = IntegerLayer(
+        problem=problem, ifmap=ifmap, weight=weight, bias=bias, scaling=scaling, widths=widths
+    )
+    found = integer_values(layer)
+    return _compute_by_floats(layer) if found is None else found
+
+
+def _compute_by_floats(layer: IntegerLayer) -> AnyIntArray:
+    operand_bits, accumulator_bits = layer.widths
+    sums = accumulate(layer.problem, layer.ifmap, layer.weight, operand_bits).astype(np.int64)
+    offset = 0 if layer.bias is None else layer.bias[None, :, None, None, :]
     sums = wrap(sums, accumulator_bits)
-    return requantize(sums, offset, scaling, bool(problem.relu), operand_bits)
+    relu = bool(layer.problem.relu)
+    kept = requantize(sums, offset, layer.scaling, relu, operand_bits)
+    return kept.astype(kept_type(operand_bits))
+
+
+def kept_type(bits: int) -> type[np.signedinteger[Any]]:
+    """NumPy's narrowest type of signed integers of so many bits."""
+    return next(kind for kind in (np.int8, np.int16, np.int32, np.int64)
+                if bits <= np.iinfo(kind).bits)  # fmt: skip

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from archsim.layer import layout
 from archsim.layer.intake import IntegerIntake
 from archsim.layer.problem import Problem, Tiling, problem_of
-from archsim.layer.values import compute
+from archsim.layer.values import compute, kept_type
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.tiled import tile_words
 from archsim.tiled.commands import TileCommand
@@ -75,11 +75,14 @@ class IntegerNumerics(IntegerIntake):
     def split(
         self, layer: Conv2d | MatMul, operands: Operands, stored: Stored | None = None
     ) -> Split:
-        """Ifmap, weights and biases."""
-        bias = operands.bias
+        """Ifmap, weights and biases; the first two as they lie, where they were not stored."""
+        problem, bias = self.problem(layer), operands.bias
         if bias is not None:
-            bias = layout.split_bias(layer, self.problem(layer), bias.astype(np.int64))
-        return (*(stored or self.stored(layer, operands)), bias)
+            bias = layout.split_bias(layer, problem, bias.astype(np.int64))
+        if stored is not None:
+            return (*stored, bias)
+        ifmap = layout.ifmap_view(layer, problem, operands.ifmap)
+        return ifmap, layout.weight_view(layer, problem, operands.weight), bias
 
     def outputs(
         self, problem: Problem, tiling: Tiling, split: Split, operands: Operands
@@ -89,8 +92,9 @@ class IntegerNumerics(IntegerIntake):
         return (compute(problem, split, self.scaling(operands), widths),)
 
     def joined(self, layer: Conv2d | MatMul, outputs: Outputs) -> npt.NDArray[np.integer[Any]]:
-        """The integers."""
-        return layout.join_ofmap(layer, self.problem(layer), outputs[0])
+        """The integers, in the narrowest type of their width."""
+        values = outputs[0].astype(kept_type(self.operand_bits), copy=False)
+        return layout.join_ofmap(layer, self.problem(layer), values)
 
     def as_file(self, layer: Conv2d | MatMul, operands: Operands) -> FileOfmap | None:
         """What a quantised file's operands make, and where the core's rounding differs."""

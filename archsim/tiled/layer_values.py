@@ -77,7 +77,8 @@ def layer_words(design: CoreDesign, tiled: TiledLayer, operands: Any) -> dict[st
     if design.exact:
         shape = tiled.problem, tiled.tiling
         whole = _of_whole(design, tiled.layer, shape, split, operands)
-        found = tuple(layout.side_by_side(one, groups, (1, 4)) for one in whole)
+        wide = (one.astype(np.int64, copy=False) for one in whole)
+        found = tuple(layout.side_by_side(one, groups, (1, 4)) for one in wide)
     else:
         found = _through_memories(design, (tiled.problem, tiled.tiling), tiles, blocks, operands)
     words = {name: _operand_words(design, name, tiles, blocks) for name in OPERANDS}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from archsim.errors import InputError
+from archsim.kernels import Kernel
 from archsim.layer.problem import Problem, Tiling
 from archsim.machine.interval import LAYERS, Interval, Track
 from archsim.machine.model import (
@@ -25,6 +26,7 @@ from archsim.numbers import IntArray
 from archsim.ports import Port, Transfers
 from archsim.result import LayerResult
 from archsim.tiled.activity import TRACKS, Activity, layer_activity
+from archsim.tiled.choice import TIMING
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.occupancy import tile_occupancy
 from archsim.tiled.operand_fit import action_bounds
@@ -106,6 +108,10 @@ class TileMachine(MachineModel):
     @property
     def tracks(self) -> tuple[Track, ...]:
         return TRACKS
+
+    @property
+    def kernels(self) -> tuple[Kernel[..., Any], ...]:
+        return TIMING
 
     def run(self, network: Network, operands: OperandsOf, options: Options) -> TileRun:
         """Raises `InputError` for tilings of layers that the array does not compute."""

@@ -316,7 +316,7 @@ def test_words_of_a_file_on_a_core(kinds: Kinds, shape: Shape) -> None:
     (layer,) = import_onnx(model).matrix_layers
     plain = core_operands(layer, operands)
     assert plain.file is None
-    made = layer_output(EDGE_16, layer, plain) + (128 if kinds.y == "uint8" else 0)
+    made = layer_output(EDGE_16, layer, plain).astype(int) + (128 if kinds.y == "uint8" else 0)
     assert np.count_nonzero(made != found.ofmap) == found.differing
     numerics = EDGE_16.numerics
     problem = numerics.problem(layer)

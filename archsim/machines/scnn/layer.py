@@ -245,8 +245,12 @@ def _tensors(
     ifmap = layout.split_ifmap(layer, problem, operands.ifmap)
     weight = layout.split_weight(layer, problem, operands.weight)
     scaling = operands.multiplier, operands.shift
-    ofmap = compute(problem, (ifmap, weight, bias), scaling, widths)
-    return ifmap, weight, pooled_values(ofmap, pool)
+    as_they_lie = (
+        layout.ifmap_view(layer, problem, operands.ifmap),
+        layout.weight_view(layer, problem, operands.weight),
+    )
+    ofmap = compute(problem, (*as_they_lie, bias), scaling, widths)
+    return ifmap, weight, pooled_values(np.ascontiguousarray(ofmap, np.int64), pool)
 
 
 __all__ = [

@@ -17,8 +17,7 @@ from archsim.arithmetic.dot_product import DotProduct
 from archsim.arithmetic.float_sum import add_floats, adder
 from archsim.arithmetic.formats import FloatFormat
 from archsim.errors import require, require_positive
-from archsim.layer.problem import Problem
-from archsim.layer.values import margins
+from archsim.layer.problem import Problem, margins
 from archsim.machines.tensorcore.float_kernels import (
     WIDTH,
     Doubles,

@@ -1,0 +1,166 @@
+"""The kernels behind `archsim.layer.integer_values`, compiled by numba.
+
+A problem is given to them as one vector (`Problem.vector`); tensors have their channels first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from archsim.kernels import inlined, kernel
+from archsim.layer import problem as pb
+from archsim.numbers import IntArray
+
+Bytes = npt.NDArray[np.int8]
+Sums = npt.NDArray[np.int32]
+
+(
+    MULTIPLIER,
+    HALF,  # of 2^shift, rounded down
+    SHIFT,
+    WRAPPED,  # bits of 64 that an accumulator lacks
+    LOWEST,  # of what is kept
+    HIGHEST,
+    BY_COLUMN,  # whether biases belong to the columns, else to the rows
+) = range(7)
+
+
+class OutputRules(NamedTuple):
+    """What becomes of sums, by the names of its places, in order."""
+
+    multiplier: int
+    half: int
+    shift: int
+    wrapped: int
+    lowest: int
+    highest: int
+    by_column: int
+
+    def vector(self) -> IntArray:
+        """For the kernels."""
+        return np.array(self, np.int64)
+
+
+@inlined
+def _seen(first: int, stride: int, size: int, count: int) -> tuple[int, int]:
+    """Of windows 0 … count - 1, which see first + window · stride within 0 … size - 1: from the
+    first on, to before the last."""
+    low = 0 if first >= 0 else min((stride - 1 - first) // stride, count)
+    high = 0 if first >= size else min((size - 1 - first) // stride + 1, count)
+    return low, max(low, high)
+
+
+@kernel("i1.3, i8.1, (int, int), i1.2")
+def columns(plane: Bytes, problem: IntArray, rows: tuple[int, int], out: Bytes) -> None:
+    """What windows see: plane [C, H, W]; out [C · R · S, pixels] of the ofmap's rows from the first
+    to before the last of `rows`.  Padding is 0."""
+    wide, stride, down = problem[pb.OUT_WIDTH], problem[pb.STRIDE_WIDTH], problem[pb.STRIDE_HEIGHT]
+    kernel_height, kernel_width = problem[pb.KERNEL_HEIGHT], problem[pb.KERNEL_WIDTH]
+    dilation, dilation_down = problem[pb.DILATION_WIDTH], problem[pb.DILATION_HEIGHT]
+    left, top = problem[pb.PAD_LEFT], problem[pb.PAD_TOP]
+    channels, height, width = plane.shape
+    at = 0
+    for c in range(channels):
+        for r in range(kernel_height):
+            for s in range(kernel_width):
+                x = s * dilation - left
+                low, high = _seen(x, stride, width, wide)
+                for p in range(rows[0], rows[1]):
+                    y = p * down + r * dilation_down - top
+                    place = (p - rows[0]) * wide
+                    if y < 0 or y >= height:
+                        out[at, place : place + wide] = 0
+                        continue
+                    out[at, place : place + low] = 0
+                    out[at, place + high : place + wide] = 0
+                    seen, row = plane[c, y, x + low * stride :], out[at, place + low : place + high]
+                    for q in range(high - low):
+                        row[q] = seen[q * stride]
+                at += 1
+
+
+@kernel("i1.2, i8.1, (int, int), i1.2")
+def runs(flat: Bytes, problem: IntArray, place: tuple[int, int], out: Bytes) -> None:
+    """The same of a stride of 1, for rows as wide as the padded plane: flat [C, H' · W'], out
+    [C · R · S, …].  Behind each row's pixels are some that are none, of any values.
+
+    place: the first row of the ofmap, and W'."""
+    kernel_height, kernel_width = problem[pb.KERNEL_HEIGHT], problem[pb.KERNEL_WIDTH]
+    dilation, dilation_down = problem[pb.DILATION_WIDTH], problem[pb.DILATION_HEIGHT]
+    (first, width), length, at = place, out.shape[1], 0
+    for c in range(len(flat)):
+        for r in range(kernel_height):
+            for s in range(kernel_width):
+                start = (first + r * dilation_down) * width + s * dilation
+                count = min(length, flat.shape[1] - start)
+                seen, row = flat[c, start : start + count], out[at]
+                for i in range(count):
+                    row[i] = seen[i]
+                for i in range(count, length):
+                    row[i] = 0
+                at += 1
+
+
+@kernel("i1.4, i1.5, i8.1, i4.2")
+def add_directly(ifmap: Bytes, weight: Bytes, problem: IntArray, sums: Sums) -> None:
+    """The sums of one image: ifmap [groups, C, H, W], weight [groups, K, C, R, S]; sums
+    [groups · K, pixels]."""
+    wide, stride, down = problem[pb.OUT_WIDTH], problem[pb.STRIDE_WIDTH], problem[pb.STRIDE_HEIGHT]
+    dilation, dilation_down = problem[pb.DILATION_WIDTH], problem[pb.DILATION_HEIGHT]
+    left, top, tall = problem[pb.PAD_LEFT], problem[pb.PAD_TOP], problem[pb.OUT_HEIGHT]
+    groups, filters, channels, kernel_height, kernel_width = weight.shape
+    height, width = ifmap.shape[2:]
+    for g in range(groups):
+        for k in range(filters):
+            row = g * filters + k
+            sums[row] = 0
+            for c in range(channels):
+                for r in range(kernel_height):
+                    for s in range(kernel_width):
+                        x, w = s * dilation - left, np.int32(weight[g, k, c, r, s])
+                        low, high = _seen(x, stride, width, wide)
+                        for p in range(tall):
+                            y = p * down + r * dilation_down - top
+                            if y < 0 or y >= height:
+                                continue
+                            seen = ifmap[g, c, y, x + low * stride :]
+                            out = sums[row, p * wide + low : p * wide + high]
+                            if stride == 1:
+                                for q in range(high - low):
+                                    out[q] += w * seen[q]
+                            else:
+                                for q in range(high - low):
+                                    out[q] += w * seen[q * stride]
+
+
+@inlined
+def _kept(total: np.int64, bias: int, rules: tuple[int, int, int, int, int, int]) -> int:
+    """`archsim.layer.values.requantize` of a sum that wraps."""
+    multiplier, half, shift, wrapped, lowest, highest = rules
+    own: int = (total << wrapped) >> wrapped  # pyright: ignore[reportAssignmentType]
+    scaled = ((own + bias) * multiplier + half) >> shift
+    return min(max(scaled, lowest), highest)
+
+
+@kernel("i4.2, i8.1, i8.1, int, i1.2")
+def keep(sums: Sums, bias: IntArray, rules: IntArray, start: int, out: Bytes) -> None:
+    """Sums [M, N] as what is kept of them, in out [M, …] from column `start` on; bias [M], [N]."""
+    rows, wide = sums.shape
+    by_column = rules[BY_COLUMN]
+    given = (rules[MULTIPLIER], rules[HALF], rules[SHIFT], rules[WRAPPED], rules[LOWEST],
+             rules[HIGHEST])  # fmt: skip
+    for m in range(rows):
+        row, found = out[m, start : start + wide], sums[m]
+        if by_column:
+            for n in range(wide):
+                row[n] = _kept(np.int64(found[n]), bias[n], given)
+        else:
+            own = bias[m]
+            for n in range(wide):
+                row[n] = _kept(np.int64(found[n]), own, given)
+
+
+__all__ = ["OutputRules", "add_directly", "columns", "keep", "runs"]

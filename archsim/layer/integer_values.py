@@ -1,0 +1,225 @@
+"""What a core of operands of at most 8 bits computes: exact products of bytes, kept in one pass.
+
+Sums wrap at the accumulators' width.  Wrapping is modular, so that one wrap of the whole sum is
+what a wrap after every fold, or every product, leads to; a sum here has 32 bits and never wraps
+itself.  Groups of few products are summed by plain loops, others by products of matrices
+(`archsim.layer.integer_products`), filters × pixels or, where the weight lies so in memory, pixels
+× filters, in blocks that stay in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from archsim.layer import integer_kernels as ik
+from archsim.layer.integer_products import BITS, DEEPEST, Product, product_for, shifted
+from archsim.layer.problem import Problem, margins
+from archsim.numbers import AnyIntArray, IntArray, ceil_div
+from workloads.threads import in_threads
+
+Bytes = npt.NDArray[np.int8]
+
+_BLOCK_BYTES = 1 << 20
+"""Of what a block sees, or of its sums: about what a core's own cache takes."""
+
+_LEAST_PIXELS = 512
+"""Of a block: of fewer, packing the filters again would weigh."""
+
+_FEW_FILTERS = 4
+"""Of a group: for so many or fewer, gathering what windows see costs more than the products."""
+
+_FEW_MACS = 1 << 15
+"""Of a group and an image: fewer take less time than a call."""
+
+_THREAD_MACS = 1 << 23
+"""Fewer are not worth a thread."""
+
+_Block = tuple[int, int, int, int]
+"""Image, group, and rows of the ofmap from the first to before the last."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IntegerLayer:
+    """Operands [images, groups, H, W, C], [groups, K, R, S, C] and biases [groups, K] of a problem,
+    and how its sums are kept.
+
+    scaling: multiplier and shift; widths: bits of operands and accumulators.
+    """
+
+    problem: Problem
+    ifmap: AnyIntArray
+    weight: AnyIntArray
+    bias: IntArray | None
+    scaling: tuple[int, int]
+    widths: tuple[int, int]
+
+    def rules(self, *, by_column: bool) -> IntArray:
+        """For the kernel that keeps sums."""
+        (multiplier, shift), (bits, accumulator_bits) = self.scaling, self.widths
+        return ik.OutputRules(
+            multiplier=multiplier,
+            half=(1 << shift) >> 1,
+            shift=shift,
+            wrapped=max(64 - accumulator_bits, 0),
+            lowest=0 if self.problem.relu else -1 << (bits - 1),
+            highest=(1 << (bits - 1)) - 1,
+            by_column=int(by_column),
+        ).vector()
+
+    def biases(self) -> IntArray:
+        """[groups, K]: 0 without any."""
+        shape = self.problem.groups, self.problem.filters
+        return np.zeros(shape, np.int64) if self.bias is None else self.bias.astype(np.int64)
+
+    def channels_first(self) -> tuple[Bytes, Bytes]:
+        """[images, groups, C, H, W] and [groups, K, C, R, S]: no copies where they lie so."""
+        ifmap, weight = self.ifmap.transpose(0, 1, 4, 2, 3), self.weight.transpose(0, 1, 4, 2, 3)
+        return np.ascontiguousarray(ifmap, np.int8), np.ascontiguousarray(weight, np.int8)
+
+
+def integer_values(layer: IntegerLayer) -> Bytes | None:
+    """The ofmap [images, groups, P, Q, K]; None where floats are the better way."""
+    one = layer.problem
+    depth = one.channels * one.kernel_height * one.kernel_width
+    if layer.widths[0] > BITS or depth > DEEPEST:
+        return None
+    group_macs = one.out_height * one.out_width * one.filters * depth
+    if one.groups > 1 and (one.filters <= _FEW_FILTERS or group_macs <= _FEW_MACS):
+        return _directly(layer)
+    product = product_for(one.macs, depth)
+    if product is None:
+        return None
+    if _is_product(one) and _lies_by_channels(layer.weight):
+        return _pixels_by_filters(layer, product)
+    return _filters_by_pixels(layer, product)
+
+
+def _is_product(one: Problem) -> bool:
+    """Whether a pixel of the ofmap sees the same pixel of the ifmap, and no other."""
+    plane = one.height, one.width, 1, 1, 1, 1, 0, 0
+    return plane == (
+        one.out_height, one.out_width, one.kernel_height, one.kernel_width,
+        one.stride_height, one.stride_width, one.pad_top, one.pad_left,
+    )  # fmt: skip
+
+
+def _lies_by_channels(weight: AnyIntArray) -> bool:
+    """Whether a channel's weights of all filters lie side by side, as of a matrix product."""
+    return weight.transpose(0, 4, 2, 3, 1).flags.c_contiguous
+
+
+def _directly(layer: IntegerLayer) -> Bytes:
+    """By plain loops."""
+    one = layer.problem
+    ifmap, weight = layer.channels_first()
+    bias, rules = layer.biases().reshape(-1), layer.rules(by_column=False)
+    pixels = one.out_height * one.out_width
+    out = np.empty((one.images, one.groups * one.filters, pixels), np.int8)
+
+    def image(at: int) -> None:
+        sums = np.empty(out.shape[1:], np.int32)
+        ik.add_directly(ifmap[at], weight, one.vector(), sums)
+        ik.keep(sums, bias, rules, 0, out[at])
+
+    in_threads(image, range(one.images), most=_workers(one))
+    return _by_filter(one, out)
+
+
+def _filters_by_pixels(layer: IntegerLayer, product: Product) -> Bytes:
+    """Filters × channels by channels × pixels."""
+    one = layer.problem
+    ifmap, weight = layer.channels_first()
+    filters = shifted(weight.reshape(one.groups, one.filters, -1))
+    bias, rules = layer.biases(), layer.rules(by_column=False)
+    out = np.empty((one.images, one.groups, one.filters, one.out_height, one.out_width), np.int8)
+
+    def block(place: _Block) -> None:
+        image, group, first, last = place
+        seen = _seen(ifmap[image, group], one, (first, last))
+        sums = product(filters[group], seen)
+        kept = np.empty(sums.shape, np.int8)
+        ik.keep(sums, bias[group], rules, 0, kept)
+        rows = kept.reshape(one.filters, last - first, -1)
+        out[image, group, :, first:last] = rows[:, :, : one.out_width]
+
+    in_threads(block, _blocks(one, filters.shape[2]), most=_workers(one))
+    return _by_filter(one, out)
+
+
+def _seen(plane: Bytes, one: Problem, rows: tuple[int, int]) -> Bytes:
+    """What the windows of some rows see: [C · R · S, pixels].
+
+    At a stride of 1 rows are as wide as the padded plane: what is behind their pixels is none.
+    """
+    first, last = rows
+    if _is_product(one):
+        seen = plane.reshape(one.channels, -1)[:, first * one.out_width : last * one.out_width]
+        return np.ascontiguousarray(seen)
+    depth = one.channels * one.kernel_height * one.kernel_width
+    if one.stride_height == one.stride_width == 1:
+        padded = _padded(plane, one)
+        width = padded.shape[2]
+        seen = np.empty((depth, (last - first) * width), np.int8)
+        ik.runs(padded.reshape(one.channels, -1), one.vector(), (first, width), seen)
+    else:
+        seen = np.empty((depth, (last - first) * one.out_width), np.int8)
+        ik.columns(plane, one.vector(), rows, seen)
+    return seen
+
+
+def _padded(plane: Bytes, one: Problem) -> Bytes:
+    """[C, H, W] with the zeros that windows reach into, as far as they reach."""
+    rows, columns = margins(one)
+    height, width = sum(rows) + one.height, sum(columns) + one.width
+    padded = np.zeros((one.channels, height, width), np.int8)
+    padded[:, rows[0] : rows[0] + one.height, columns[0] : columns[0] + one.width] = plane
+    return padded
+
+
+def _pixels_by_filters(layer: IntegerLayer, product: Product) -> Bytes:
+    """Pixels × channels by channels × filters: the weight as it lies."""
+    one = layer.problem
+    pixels = one.out_height * one.out_width
+    flat = replace(one, out_height=pixels, out_width=1)
+    ifmap = np.ascontiguousarray(layer.ifmap, np.int8)
+    ifmap = ifmap.reshape(one.images, one.groups, pixels, one.channels)
+    weight = layer.weight[:, :, 0, 0].transpose(0, 2, 1).astype(np.int8, copy=False)
+    bias, rules = layer.biases(), layer.rules(by_column=True)
+    out = np.empty((one.images, one.groups, pixels, one.filters), np.int8)
+
+    def block(place: _Block) -> None:
+        image, group, first, last = place
+        sums = product(shifted(ifmap[image, group, first:last]), weight[group])
+        ik.keep(sums, bias[group], rules, 0, out[image, group, first:last])
+
+    in_threads(block, _blocks(flat, one.channels), most=_workers(one))
+    return out.reshape(one.images, one.groups, one.out_height, one.out_width, one.filters)
+
+
+def _blocks(one: Problem, depth: int) -> Iterator[_Block]:
+    """Rows of the ofmap, so many that a block's data stay in the cache."""
+    row_bytes = one.out_width * max(depth, 4 * one.filters)
+    least = ceil_div(_LEAST_PIXELS, one.out_width)
+    rows = max(_BLOCK_BYTES // row_bytes, least)
+    for image in range(one.images):
+        for group in range(one.groups):
+            for first in range(0, one.out_height, rows):
+                yield image, group, first, min(first + rows, one.out_height)
+
+
+def _workers(one: Problem) -> int:
+    return max(1, one.macs // _THREAD_MACS)
+
+
+def _by_filter(one: Problem, out: npt.NDArray[Any]) -> Bytes:
+    """Planes of filters as [images, groups, P, Q, K], as they lie."""
+    shape = one.images, one.groups, one.filters, one.out_height, one.out_width
+    return out.reshape(shape).transpose(0, 1, 3, 4, 2)
+
+
+__all__ = ["IntegerLayer", "integer_values"]
