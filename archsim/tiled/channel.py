@@ -9,8 +9,9 @@ from archsim.kernels import inlined, kernel
 from archsim.memory.ticks import TICK, TICK_BITS, whole_cycles
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
 from archsim.tiled import plan as pn
-from archsim.tiled.packing import row_of_word
+from archsim.tiled.packing import Block, output_blocks, row_of_word
 
 
 @inlined
@@ -52,6 +53,25 @@ def take(state: IntArray, port: int, words: int, ready: int) -> int:
     return max(earliest, state[pn.FIRST_ARRIVAL + port])
 
 
+@inlined
+def _latest(words: tuple[int, int], block: Block, ticks: int, size: int) -> tuple[int, int]:
+    """Of some words of a block of rows, from one to before another, those among which lies the one
+    that binds the channel: all, but where each row is a vector, whose words keep a rate.
+
+    Words then cross later and later, or earlier and earlier, than the channel's rate asks, to
+    within a row: by so many of `size` units, that is `gain` ticks a row's units and word.
+    """
+    begin, end = words
+    if block[1] > 1:
+        return begin, end
+    gain = (size << TICK_BITS) - ticks * block[4]
+    if gain > 0:
+        begin = max(begin, end - (block[4] << TICK_BITS) // gain - 1)
+    elif gain < 0:
+        end = min(end, begin - (block[4] << TICK_BITS) // gain + 1)
+    return begin, end
+
+
 @kernel
 def leave(row: IntArray, rows: tuple[int, int], ticks: int, machine: IntArray) -> int:
     """Ticks, from the end of the crossing of an output tile's first word, before which the channel
@@ -64,8 +84,17 @@ def leave(row: IntArray, rows: tuple[int, int], ticks: int, machine: IntArray) -
     first, last = rows
     words = row[cmd.OUTPUT_WORDS]
     lead = max(0, ((last - first) << TICK_BITS) - (words - 1) * ticks)
-    if ticks > TICK and last - first >= words:
-        for word in range(1, words - 1):
+    if ticks <= TICK or last - first < words:
+        return lead
+    full, short = output_blocks(row, machine)
+    size, begun = machine[mc.OUTPUT_WORD_UNITS], row[cmd.BEGUN_UNITS]
+    of_full = min((full[0] * full[4] + begun) // size, words - 1)
+    for which in range(2):
+        if which == 0:
+            begin, end = _latest((1, of_full), full, ticks, size)
+        else:
+            begin, end = _latest((max(of_full, 1), words - 1), short, ticks, size)
+        for word in range(begin, end):
             behind = row_of_word(row, word, machine) - first
             lead = max(lead, (behind << TICK_BITS) - word * ticks)
     return lead

@@ -36,6 +36,7 @@ from archsim.tiled.nest import (
     fill_kind,
     kind_of,
     levels,
+    load_intervals,
     make_nest,
     most_runs,
     step,
@@ -61,21 +62,6 @@ from archsim.tiled.work import fill_outputs
     FLOW_COLUMNS,
 ) = (0, 2, 4, *range(6, 17))
 """What the scan carries from tile to tile beside times."""
-
-
-@kernel
-def _load_intervals(nest: IntArray, order: tuple[int, int, int, int, int, int]) -> tuple[int, int]:
-    """Tiles from one load of the ifmap to the next, and of the weights: the loops inside the
-    innermost one that moves on the operand's tiles."""
-    ifmap = weight = tiles_in(nest)
-    for level in range(ns.AXES):
-        axis = order[level]
-        if nest[ns.COUNT + axis] > 1:
-            if axis != ns.FILTER:
-                ifmap = nest[ns.INSIDE + axis]
-            if axis == ns.GROUP or axis == ns.FILTER or axis == ns.CHANNEL:
-                weight = nest[ns.INSIDE + axis]
-    return ifmap, weight
 
 
 class Loops(NamedTuple):
@@ -218,7 +204,7 @@ def _new_loops(problem: IntArray, tiling: IntArray) -> Loops:
     """The loops of a layer, at its first tile."""
     runs = np.empty((most_runs(problem, tiling), ns.RUN_COLUMNS), np.int64)
     nest, flow = make_nest(problem, tiling, runs), np.zeros(FLOW_COLUMNS, np.int64)
-    flow[EVERY], flow[EVERY + 1] = _load_intervals(nest, levels(tiling))
+    flow[EVERY], flow[EVERY + 1] = load_intervals(nest, tiling)
     flow[KIND_1] = -1
     row, known = np.zeros(cmd.WALK_COLUMNS, np.int64), np.zeros(nest[ns.KINDS], np.int64)
     return Loops(nest, np.empty_like(nest), runs, row, known, flow, problem, tiling)

@@ -153,6 +153,44 @@ def kind_of(nest: IntArray) -> int:
 
 
 @kernel
+def fill_command(
+    row: IntArray, kind: int, nest: IntArray, runs: IntArray,
+    layer: tuple[IntArray, IntArray, IntArray],
+) -> None:  # fmt: skip
+    """The command of a kind's first tile into `row` [WALK_COLUMNS], loads and ofmap words apart.
+
+    layer: its problem, tiling and machine.
+    """
+    problem, tiling, machine = layer
+    for axis in range(IMAGE, AXES):
+        size = tiling[pb.T_IMAGES]
+        if axis in (FILTER, CHANNEL):
+            size = tiling[pb.T_FILTERS + axis - FILTER]
+        elif axis != IMAGE:
+            size = tiling[pb.T_ROWS + axis - ROW]
+        run = nest[RUNS + axis] + _run_of_kind(kind, nest, axis)
+        row[cmd.TILE_IMAGE + axis - IMAGE] = runs[run, RUN_START] * size
+    fill_tile(row, problem, tiling, machine)
+
+
+@kernel
+def _run_of_kind(kind: int, nest: IntArray, axis: int) -> int:
+    """Which of an axis's runs a kind is of."""
+    above = nest[KINDS] if axis == CHANNEL else nest[STEP + axis + 1]
+    return kind % above // nest[STEP + axis]
+
+
+@kernel
+def tiles_of_kind(kind: int, nest: IntArray, runs: IntArray) -> int:
+    """How many tiles of the layer are of a kind."""
+    tiles = nest[COUNT + GROUP]
+    for axis in range(IMAGE, AXES):
+        run = nest[RUNS + axis] + _run_of_kind(kind, nest, axis)
+        tiles *= runs[run, RUN_END] - runs[run, RUN_START]
+    return tiles
+
+
+@kernel
 def fill_kind(
     works: IntArray, kind: int, nest: IntArray, runs: IntArray, row: IntArray,
     layer: tuple[IntArray, IntArray, IntArray],
@@ -161,24 +199,29 @@ def fill_kind(
 
     row: to work with; layer: its problem, tiling and machine.
     """
-    problem, tiling, machine = layer
-    left = kind
-    for axis in range(CHANNEL, GROUP, -1):
-        run = left // nest[STEP + axis]
-        left -= run * nest[STEP + axis]
-        size = tiling[pb.T_IMAGES]
-        if axis in (FILTER, CHANNEL):
-            size = tiling[pb.T_FILTERS + axis - FILTER]
-        elif axis != IMAGE:
-            size = tiling[pb.T_ROWS + axis - ROW]
-        column = cmd.TILE_IMAGE + axis - IMAGE
-        row[column] = runs[nest[RUNS + axis] + run, RUN_START] * size
-    fill_tile(row, problem, tiling, machine)
+    machine = layer[2]
+    fill_command(row, kind, nest, runs, layer)
     fill_work(works, kind, row, machine)
     works[kind, wk.PIXELS] = row[cmd.PIXELS]
     works[kind, wk.FILTERS] = row[cmd.TILE_FILTERS]
     works[kind, wk.UNITS] = output_units(row, machine)
     works[kind, wk.BEGUN] = -1
+
+
+@kernel
+def load_intervals(nest: IntArray, tiling: IntArray) -> tuple[int, int]:
+    """Tiles from one load of the ifmap to the next, and of the weights: the loops inside the
+    innermost one that moves on the operand's tiles."""
+    order = levels(tiling)
+    ifmap = weight = tiles_in(nest)
+    for level in range(AXES):
+        axis = order[level]
+        if nest[COUNT + axis] > 1:
+            if axis != FILTER:
+                ifmap = nest[INSIDE + axis]
+            if axis in (GROUP, FILTER, CHANNEL):
+                weight = nest[INSIDE + axis]
+    return ifmap, weight
 
 
 @inlined

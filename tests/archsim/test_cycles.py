@@ -47,7 +47,7 @@ def case(seed: int, number: int) -> tuple[IntArray, IntArray, IntArray]:
     return problem, any_tiling(draw, problem, machine), machine
 
 
-@pytest.mark.parametrize("count", [600, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [250, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_loops_take_as_long_as_rows(count: int) -> None:
     for number in range(count):
         problem, tiling, machine = case(19, number)

@@ -27,7 +27,7 @@ def _made(size: int) -> int:
 
 
 @kernel
-def _borrowed(values: IntArray) -> int:
+def _lent_only(values: IntArray) -> int:
     total = 0
     for at in range(len(values)):
         row = values
@@ -51,7 +51,7 @@ def test_only_borrowed_arrays_are_not_counted() -> None:
 
     @kernel("i8.1")
     def entry(values: IntArray) -> int:
-        return _borrowed(values) + _made(3) + _of_view(values, 1)
+        return _lent_only(values) + _made(3) + _of_view(values, 1)
 
     original, build.without_counts = build.without_counts, noted
     try:
@@ -59,8 +59,8 @@ def test_only_borrowed_arrays_are_not_counted() -> None:
     finally:
         build.without_counts = original
     ((before, after),) = seen
-    assert counts_of(before, "_borrowed") > 0
-    assert counts_of(after, "_borrowed") == 0
+    assert counts_of(before, "_lent_only") > 0
+    assert counts_of(after, "_lent_only") == 0
     for kept in ("_view", "_of_view", "_made"):
         assert counts_of(after, kept) == counts_of(before, kept)
     assert counts_of(after, "_made") > 0
@@ -71,7 +71,7 @@ def test_arrays_that_are_made_and_passed_on_live_and_go() -> None:
     def passed(values: IntArray, times: int) -> int:
         total = 0
         for _ in range(times):
-            total += _borrowed(values[1:]) + _made(1000)
+            total += _lent_only(values[1:]) + _made(1000)
         return total
 
     values = np.arange(5)
