@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from random_cores import LATENCIES, SMALL, TINY, random_design, random_layer
+from random_cores import SMALL, TINY, random_design
+from random_layers import LATENCIES, random_layer
 
 from archsim.layer import problem as pb
 from archsim.layer.problem import Tiling
@@ -148,7 +149,7 @@ def test_the_tiling_of_several_images_does_not_change_values() -> None:
     ofmaps: list[Any] = []
     for images in (1, 2, 5):
         tilings = {"c": replace(tiling, images=images)}
-        result = simulate(EDGE_16, network, operands=operands, tilings=tilings)
+        result = simulate(EDGE_16, network, operands=operands, mappings=tilings)
         ofmaps.append(result.layers[0].ofmap)
     first: Any = ofmaps[0]
     assert all(np.array_equal(first, other) for other in ofmaps[1:])

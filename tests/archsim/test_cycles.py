@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from random_cores import LATENCIES, SMALL, TINY, random_design, random_layer
+from random_cores import SMALL, TINY, random_design
+from random_layers import LATENCIES, random_layer
 
 from archsim.layer import problem as pb
 from archsim.numbers import IntArray

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from random_cores import LATENCIES, SMALL, random_design, random_layer
+from random_cores import SMALL, random_design
+from random_layers import LATENCIES, random_layer
 
 from archsim import EDGE_16, InputError, evaluate_many, simulate, simulate_many
 from archsim.energy import account, price_design

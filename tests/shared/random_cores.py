@@ -1,4 +1,4 @@
-"""Random layers and small cores of every kind that is walked by tiles."""
+"""Small cores of every kind that is walked by tiles, and sizes of layers for them."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,46 +6,15 @@ from typing import Any
 import systolic_designs
 import tensorcore_designs
 import vsq_designs
+from random_layers import random_off_chip
 
-from archsim.memory import OffChip
 from archsim.tiled.design import CoreDesign
 from rtl.cases import Draw
-from workloads.layers import Conv2d
 
 KINDS = (systolic_designs, systolic_designs, tensorcore_designs, vsq_designs)
 
 SMALL = ((1, 2, 3, 5, 7, 8, 14, 17), (1, 2, 3, 5, 8, 16, 33))
 TINY = ((1, 1, 2, 3, 5, 7), (1, 1, 2, 3, 5, 8, 16, 33))
-LATENCIES = (0, 1, 7, 20, 50, 100, 500, 3000)
-
-
-def random_layer(draw: Draw, sizes: tuple[int, ...], depths: tuple[int, ...]) -> Conv2d:
-    """A convolution of one image: any groups, stride, padding, dilation; every fourth depthwise."""
-    kernel = [draw.one_of(1, 1, 3, 3, 5, 2) for _ in range(2)]
-    dilation = [draw.one_of(1, 1, 1, 2) for _ in range(2)]
-    pads = [draw.whole(0, kernel[axis] - 1) for axis in (0, 1, 0, 1)]
-    least = [(kernel[axis] - 1) * dilation[axis] + 1 for axis in range(2)]
-    depthwise = draw.chance(0.25)
-    groups = draw.whole(2, 12) if depthwise else draw.one_of(1, 1, 1, 2, 3)
-    channels, filters = (1, 1) if depthwise else (draw.one_of(*depths), draw.one_of(*depths))
-    return Conv2d(
-        name="c", channels=channels * groups, filters=filters * groups, groups=groups,
-        ifmap_height=max(least[0], draw.one_of(*sizes)),
-        ifmap_width=max(least[1], draw.one_of(*sizes)), kernel_height=kernel[0],
-        kernel_width=kernel[1], stride_height=draw.whole(1, 3), stride_width=draw.whole(1, 3),
-        pad_top=pads[0], pad_left=pads[1], pad_bottom=pads[2], pad_right=pads[3],
-        dilation_height=dilation[0], dilation_width=dilation[1], bias=draw.chance(0.5),
-    )  # fmt: skip
-
-
-def random_off_chip(draw: Draw, latencies: tuple[int, ...]) -> OffChip:
-    """Any bandwidth, from a byte in two cycles to none that matters."""
-    rate = draw.one_of(1, 2, 4, 8, 16, 64) * (0.5 + draw.rng.random())
-    return OffChip(
-        bytes_per_cycle=0 if draw.chance(0.3) else rate,
-        latency_cycles=draw.one_of(*latencies),
-        burst_bytes=draw.one_of(1, 16, 64, 256),
-    )
 
 
 def random_design(draw: Draw, latencies: tuple[int, ...]) -> CoreDesign:
