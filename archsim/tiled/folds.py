@@ -13,12 +13,7 @@ Span = tuple[int, int, int, int, int, int]
 
 
 @kernel
-<<<<<<< HEAD
-def fold_span(row: IntArray, machine: IntArray) -> Span:
-=======
-def span_of(
-    machine: IntArray, pixels: int, steps: int, runs: int, length: int
-) -> tuple[int, int, int, int, int, int]:
+def span_of(machine: IntArray, pixels: int, steps: int, runs: int, length: int) -> Span:
     """`fold_span` of so many pixels, filter steps, runs of a kernel and elements of a run."""
     rows, columns = machine[mc.ROWS], machine[mc.COLUMNS]
     chunks = chunks_of(length, machine)
@@ -40,8 +35,7 @@ def span_of(
 
 
 @kernel
-def fold_span(row: IntArray, machine: IntArray) -> tuple[int, int, int, int, int, int]:
->>>>>>> main
+def fold_span(row: IntArray, machine: IntArray) -> Span:
     """What a tile asks of the array: folds, moving words of a fold, and the stationary loads.
 
     Returns (folds, moving, first, second, last, total): the moving words of a whole fold; the
