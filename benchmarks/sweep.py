@@ -97,6 +97,7 @@ def check(designs: Sequence[Systolic], network: Network, answer: Any, *, costs: 
         if costs:
             alone = account(result)
             assert np.isclose(answer.energy[at], alone.total, rtol=1e-9)
+            assert alone.area_um2 is not None
             assert np.isclose(answer.area_um2[at], alone.area_um2, rtol=1e-9)
 
 
