@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from archsim import EDGE_16, InputError
+from archsim.machine.registry import load_design
+from archsim.plots.palette import ORANGE
 from archsim.study_report import study_report_html, write_study_report
 from archsim.study_report.shown import shown_of
 from archsim.sweeps import MachineSpace, Space, Study
@@ -229,3 +231,34 @@ def test_a_study_without_points_and_a_folder_without_study_say_so(
     assert "keeps no study" in refused(archsim("report", str(tmp_path / "none")))
     folder = str(tmp_path / "empty")
     assert "--points must be at least 1" in refused(archsim("report", folder, "--points", "0"))
+
+
+def test_the_design_of_a_point_is_written(tmp_path: Path, archsim: Call) -> None:
+    with made_up(tmp_path / "study", sizes=2, networks=1) as study:
+        row = study.points([7]).iloc[0]
+    folder = str(tmp_path / "study")
+    assert archsim("export", folder, "point.toml", "--point", 7).code == 0
+    design = load_design("point.toml")
+    assert (design.rows, design.columns) == (row["rows"], row["columns"])  # pyright: ignore
+    assert "has no point 99" in refused(archsim("export", folder, "b.toml", "--point", 99))
+    refused(archsim("export", folder, "b.toml", "--point", 7, "--by", "cycles"))
+
+
+def test_figures_of_a_study_in_a_notebook(tmp_path: Path) -> None:
+    with made_up(tmp_path, sizes=4) as study:
+        first = study.space.network_names[0]
+        front = study.plot.front("area", "cycles", network=first)
+        assert front.get_xlabel() == "area_um2 (µm²)"
+        steps: Any = front.lines[0]
+        wanted = study.front(["area_um2", "cycles"], network=first)
+        assert list(steps.get_xdata()) == list(wanted["area_um2"])
+        assert list(steps.get_ydata()) == list(wanted["cycles"])
+        parallel = study.plot.parallel(network=first)
+        orange = [line for line in parallel.lines if line.get_color() == ORANGE]
+        assert len(orange) == len(study.front(network=first))
+        bars: list[Any] = list(study.plot.sensitivity(network=first).patches)
+        assert max(bar.get_width() for bar in bars) <= 100
+        with pytest.raises(InputError, match="of which network"):
+            study.plot.front()
+        with pytest.raises(InputError, match="no objective 'aera'"):
+            study.plot.front("aera", "cycles", network=first)
