@@ -19,6 +19,7 @@ from energy_models.frozen import frozen
 if TYPE_CHECKING:
     import pandas as pd
 
+    from archsim.kv_traffic import KvTraffic
     from archsim.plots import ResultPlots
     from workloads.layers import Conv2d, MatMul, VectorWork
 
@@ -129,13 +130,14 @@ class LayerResult:
         """Bytes that crossed all ports."""
         return sum(self.bytes_moved.values())
 
-    def with_operands(self, operands: Any) -> LayerResult:
-        """The same, saying how and from where a layer's `operands` came."""
+    def with_operands(self, operands: Any, **changes: Any) -> LayerResult:
+        """The same, saying how and from where a layer's `operands` came, and other changes."""
         return replace(
             self,
             operands=operands.scheme,
             weight_origin=operands.weight_origin,
             ifmap_origin=operands.ifmap_origin,
+            **changes,
         )
 
     def record(self) -> dict[str, Any]:
@@ -191,6 +193,8 @@ class NetworkResult:
     """Whether cycles depend on the operands' values."""
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What was chosen of the machine for this run, as plain data (`archsim.machine.option`)."""
+    kv_cache: KvTraffic | None = None
+    """What a language model keeps of its tokens, of networks that say so."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", frozen(self.design))
@@ -284,6 +288,7 @@ class NetworkResult:
             "bytes_moved": self.bytes_moved,
             "actions": dict(self.actions),
             "layers": [layer.record() for layer in self.layers],
+            **({"kv_cache": self.kv_cache.record()} if self.kv_cache else {}),
         }
 
     def to_json(self) -> str:

@@ -17,6 +17,7 @@ from archsim.sweeps.search import METHODS, Search
 
 if TYPE_CHECKING:
     from archsim.sweeps.running import Progress, Ran
+    from archsim.sweeps.space import Space
     from archsim.sweeps.study import Study
 
 MOST_WORKERS = 1024
@@ -73,7 +74,6 @@ def sweep(  # noqa: PLR0913
     changes = {"method": method, "designs": designs, "seed": seed}
     chosen = {name: value for name, value in changes.items() if value is not None}
     count = _worker_count(workers)
-    announce_compilation(quiet=as_json)
     if dry_run:
         require(space is not None, "--dry-run is of a space: give its file")
         assert space is not None
@@ -83,8 +83,16 @@ def sweep(  # noqa: PLR0913
     assert output is not None
     study, search = _opened(space, output)
     with study:
-        ran = _run(study, replace(search, **chosen), count, quiet=as_json)
+        _announce(study.space, quiet=as_json)
+        asked = None if workers is None else count
+        ran = _run(study, replace(search, **chosen), asked, quiet=as_json)
         _tell(study, ran, as_json=as_json)
+
+
+def _announce(space: Space, *, quiet: bool) -> None:
+    """Say that kernels of its machines are compiled, where they have to be."""
+    for machine in space.machines:
+        announce_compilation(machine.design.machine_model(), quiet=quiet)
 
 
 def _worker_count(workers: int | None) -> int:
@@ -104,6 +112,7 @@ def _look(path: Path, chosen: Mapping[str, Any], workers: int, *, as_json: bool)
     from archsim.sweeps.space_file import load_space
 
     space, search = load_space(path)
+    _announce(space, quiet=as_json)
     found = dry_run(space, replace(search, **chosen))
     if as_json:
         print(json.dumps(found.record(workers), indent=2))
@@ -140,7 +149,7 @@ def _opened(space: Path | None, output: Path) -> tuple[Study, Search]:
     return Study.begin(output, read), search
 
 
-def _run(study: Study, search: Search, workers: int, *, quiet: bool) -> Ran:
+def _run(study: Study, search: Search, workers: int | None, *, quiet: bool) -> Ran:
     with progress_bar(f"sweeping {study.space.name or study.path}", quiet=quiet) as bar:
 
         def told(progress: Progress) -> None:

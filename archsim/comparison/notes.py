@@ -6,6 +6,7 @@ import re
 import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Any, cast
 
 from archsim.comparison.changes import changes_in
 from archsim.saved import SavedResult
@@ -73,7 +74,9 @@ def _notes_on_options(results: Sequence[SavedResult]) -> Iterator[str]:
 def _options(one: SavedResult) -> str:
     """What was chosen, as words: the names of what is nested, the values of the rest."""
     said = [
-        f"{name} of {_some(list(value))}" if isinstance(value, Mapping) else f"{name}={value}"
+        f"{name} of {_some([*cast('Mapping[str, Any]', value)])}"
+        if isinstance(value, Mapping)
+        else f"{name}={value}"
         for name, value in one.options.items()
     ]
     return printable(f"({'; '.join(said) or 'none'})", 500)

@@ -188,16 +188,15 @@ def _value(node: ast.expr, columns: Mapping[str, Any]) -> Any:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return np.logical_not(_truth(_value(operand, columns)))
         case ast.UnaryOp(op=operator, operand=operand):
-            value = _value(operand, columns)
+            value = _number(_value(operand, columns))
             return np.negative(value) if isinstance(operator, ast.USub) else np.positive(value)
         case ast.BinOp(left=left, op=operator, right=right):
-            return _ARITHMETIC[type(operator).__name__](
-                _value(left, columns), _value(right, columns)
-            )
+            compute = _ARITHMETIC[type(operator).__name__]
+            return compute(_number(_value(left, columns)), _number(_value(right, columns)))
         case ast.Compare():
             return _compared(node, columns)
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            values = [_value(one, columns) for one in arguments]
+            values = [_number(_value(one, columns)) for one in arguments]
             return reduce(_FUNCTIONS[name][1], values) if len(values) > 1 else np.abs(values[0])
         case ast.Constant(value=bool() | str() as value):
             return value
@@ -214,6 +213,13 @@ def _float(number: int | float) -> float:
         return float(number)
     except OverflowError:
         return float("inf") if number > 0 else float("-inf")
+
+
+def _number(value: Any) -> Any:
+    """Raises `TypeError` for what is no number."""
+    if np.asarray(value).dtype.kind not in "fiu":
+        raise TypeError
+    return value
 
 
 def _truth(value: Any) -> Any:

@@ -43,9 +43,10 @@ def _merged(values: FloatArray, kept: IntArray, new: IntArray) -> IntArray:
 def _few_beat(values: FloatArray, new: IntArray) -> npt.NDArray[np.bool_]:
     """Where none of a few good ones dominates: nearly all go, at a small price."""
     given = values[new]
-    least, most = given.min(axis=0), given.max(axis=0)
-    spread = np.where(most > least, most - least, 1.0)
-    scaled = (given - least) / spread
+    with np.errstate(invalid="ignore"):  # of infinite ones
+        least, most = given.min(axis=0), given.max(axis=0)
+        spread = np.where(most > least, most - least, 1.0)
+        scaled = (given - least) / spread
     few = {int(np.argmin(scaled.sum(axis=1))), int(np.argmin(scaled.max(axis=1)))}
     few |= {int(place) for place in np.argmin(scaled, axis=0)}
     alive = np.ones(len(new), np.bool_)

@@ -15,18 +15,24 @@ import numpy as np
 from archsim.interrupts import held
 from archsim.numbers import IntArray
 from archsim.sweeps.evaluation import Evaluator, Outcome
+from archsim.sweeps.front import FloatArray
 from archsim.sweeps.known import Known
+from archsim.sweeps.merit import merits
 from archsim.sweeps.rows import point_numbers, tables_of
 from archsim.sweeps.samplers import sampler_of
 from archsim.sweeps.search import Search
 from archsim.sweeps.study import Study
 from archsim.sweeps.workers import Here, Processes, Task, Workers
+from workloads.threads import threads
 
 BATCH_SECONDS = 0.2
 """That a batch is to take, so that handing it over costs little beside."""
 
 FIRST_BATCH, LARGEST_BATCH = 16, 4096
 """Designs of a batch."""
+
+FEW = 200
+"""Points for which no other process is begun: that takes a second or two."""
 
 WRITE_ROWS, WRITE_SECONDS = 1000, 1.0
 """A transaction is made of so many rows, or of what came in so long."""
@@ -89,6 +95,22 @@ class _Run:
         self.written = self.began
         self.best: dict[str, float] = {}
         self.kept = self.study.count
+        self.untold = np.empty(0, np.int64)
+        self._remember()
+
+    def _remember(self) -> None:
+        """Tell a sampler that wants it of points that are kept, the last ones."""
+        if not (self.sampler.remembers and self.known.any):
+            return
+        networks = len(self.study.space.networks)
+        query = "SELECT DISTINCT number // ? AS design, max(batch) FROM points GROUP BY design "
+        query += "ORDER BY 2 DESC, 1 LIMIT ?"
+        rows = self.study.store.rows(query, [networks, self.sampler.remembers])
+        designs = np.array([design for design, _ in rows], np.int64)
+        self.sampler.remember(designs, self._merits(designs))
+
+    def _merits(self, designs: IntArray) -> FloatArray:
+        return merits(self.study.store, self.evaluator.grid, designs)
 
     def run(self) -> Ran:
         try:
@@ -120,13 +142,26 @@ class _Run:
         began = time.process_time()
         try:
             while not self.asked:
+                if self.sampler.learns and not self._tell():
+                    return False
                 designs = self.sampler.ask(self.size)
                 if not len(designs):
                     return False
+                self.untold = designs
                 for network in range(len(self.study.space.networks)):
                     self._plan(designs, network)
         finally:
             self.ran.sampler_seconds += time.process_time() - began
+        return True
+
+    def _tell(self) -> bool:
+        """Tell the sampler what became of its designs; False while some are being computed."""
+        if self.waiting:
+            return False
+        if len(self.untold):
+            self._write()
+            self.sampler.tell(self.untold, self._merits(self.untold))
+            self.untold = np.empty(0, np.int64)
         return True
 
     def _plan(self, designs: IntArray, network: int) -> None:
@@ -225,11 +260,14 @@ def run(
     study: Study,
     search: Search,
     *,
-    workers: int | Workers = 1,
+    workers: int | Workers | None = 1,
     progress: Callable[[Progress], None] | None = None,
 ) -> Ran:
     """Compute what a search asks for and the study does not keep (`Study.run`)."""
     evaluator = Evaluator(study.space)
+    if workers is None:
+        few = search.most(study.space.design_count) * len(study.space.networks) <= FEW
+        workers = 1 if few else threads()
     if isinstance(workers, int):
         workers = Here(evaluator) if workers == 1 else Processes(study.space, workers)
     found = _Run(

@@ -143,7 +143,7 @@ class Space:
         self._check_twice("objectives", list(self.objectives))
         require(self.size <= LARGEST, f"a space has at most {LARGEST:,} points, not {self.size:,}")
         for one in self.required:
-            one.check_names([*self.fields, *self.objectives, "network", "machine"])
+            one.check_names([*self.fields, *self.objectives, "machine"])
 
     def _check_twice(self, what: str, names: list[str]) -> None:
         for name in names:

@@ -32,7 +32,9 @@ from archsim.version import VERSION
 if TYPE_CHECKING:
     import pandas as pd
 
+    from archsim.sweeps.plots import StudyPlots
     from archsim.sweeps.running import Progress, Ran
+    from archsim.sweeps.workers import Workers
 
 CHUNK_ROWS = 1 << 20
 """Points that are read at once, where all of them are looked at."""
@@ -90,12 +92,13 @@ class Study:
         self,
         search: Search | None = None,
         *,
-        workers: int = 1,
+        workers: int | Workers | None = 1,
         progress: Callable[[Progress], None] | None = None,
     ) -> Ran:
         """Compute what is not yet kept.
 
-        workers: processes; 1 computes in this one.
+        workers: processes, 1 of which is this one; None: one for each processor, where the points
+        are worth it; or anything that computes batches (`archsim.sweeps.workers.Workers`).
         progress: told after every transaction.
         """
         from archsim.sweeps.running import run
@@ -226,6 +229,13 @@ class Study:
         if isinstance(design, InputError):
             raise design
         return design
+
+    @property
+    def plot(self) -> StudyPlots:
+        """Matplotlib figures: `study.plot.front()`, `.parallel()`, `.sensitivity()`."""
+        from archsim.sweeps.plots import StudyPlots
+
+        return StudyPlots(self)
 
     def close(self) -> None:
         """Let other processes have it."""

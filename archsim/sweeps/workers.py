@@ -67,8 +67,10 @@ class Here:
 class Processes:
     """In processes of their own, a thread each; one that dies takes no other with it."""
 
-    def __init__(self, space: Space, count: int) -> None:
-        self._space = space
+    def __init__(
+        self, space: Space, count: int, *, compute: Callable[[Task], Outcome] | None = None
+    ) -> None:
+        self._space, self._compute = space, compute or _compute
         self._ready: list[Future[int]] = []
         self._pools = [self._pool() for _ in range(count)]
         self._load = [0] * count
@@ -101,11 +103,11 @@ class Processes:
         """By the process that has least to do."""
         at = min(range(self.slots), key=self._load.__getitem__)
         try:
-            future = self._pools[at].submit(_compute, task)
+            future = self._pools[at].submit(self._compute, task)
         except BrokenProcessPool:
             self._pools[at] = self._pool()
             self._await()
-            future = self._pools[at].submit(_compute, task)
+            future = self._pools[at].submit(self._compute, task)
         self._load[at] += 1
         future.add_done_callback(self._ended(at))
         return future

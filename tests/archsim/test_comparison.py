@@ -259,18 +259,18 @@ def test_options_are_kept_and_said() -> None:
     tiling = Tiling(pixel_rows=1, pixel_columns=2, filters=4, channels=3)
     fewer = replace(tiling, filters=2)
     plain = simulate(EDGE_16, small())
-    by_hand, other = (simulate(EDGE_16, small(), tilings={"conv": one}) for one in (tiling, fewer))
+    by_hand, other = (simulate(EDGE_16, small(), mappings={"conv": one}) for one in (tiling, fewer))
     assert "options" not in json.loads(plain.to_json())
     read = parse_result(json.loads(by_hand.to_json()), "by hand")
-    assert read.options == {"tilings": {"conv": asdict(tiling)}}
-    first, second = "A (tilings of conv)", "B (tilings of conv)"
+    assert read.options == {"mappings": {"conv": asdict(tiling)}}
+    first, second = "A (mappings of conv)", "B (mappings of conv)"
     assert compare_results([by_hand, other]).notes == (
-        f"options differ: {first}, {second}; in tilings.conv.filters",
+        f"options differ: {first}, {second}; in mappings.conv.filters",
     )
     assert compare_results([by_hand, plain]).notes == (
-        f"options differ: {first}, B (none); in tilings.conv.pixel_rows, "
-        "tilings.conv.pixel_columns, tilings.conv.filters, tilings.conv.channels, "
-        "tilings.conv.order and 2 more",
+        f"options differ: {first}, B (none); in mappings.conv.pixel_rows, "
+        "mappings.conv.pixel_columns, mappings.conv.filters, mappings.conv.channels, "
+        "mappings.conv.order and 2 more",
     )
     assert compare_results([plain, replace(plain, options={"chain": True})]).notes == (
         "options differ: A (none), B (chain=True); in chain",
