@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from archsim.energy import account, action_counts, price_design
 from archsim.errors import InputError
+from archsim.evaluate import Evaluations, evaluate_many
 from archsim.layer.intake import Drawing
 from archsim.machine.design import Design
 from archsim.numbers import IntArray
@@ -30,8 +31,8 @@ from workloads.layers import Conv2d, MatMul, Network
 
 FloatArray = npt.NDArray[np.float64]
 
-AT_ONCE = frozenset(("cycles", "seconds", "area_um2", "footprint_bytes"))
-"""Objectives that need no whole simulation where cycles need no operands."""
+AT_ONCE = frozenset(UNITS)
+"""Objectives that need no whole simulation where cycles need no operands: all but actions."""
 
 DONE, REFUSED, FAILED = "done", "refused", "failed"
 """Of a point: computed; no such design, or one that the network does not fit; an error of ours, of
@@ -201,15 +202,20 @@ class Evaluator:
             return
         network = self.grid.networks[found.network]
         chosen = [designs[place] for place in places]
-        if {"cycles", "seconds"} & set(self.names) or found.layers is not None:
-            try:
+        rows = np.asarray(places)
+        clocks_hz = np.array([design.clock_hz for design in chosen])
+        try:
+            if self._technology is not None:
+                many = evaluate_many(chosen, network, technology=self._technology)
+                cycles, names = many.cycles, many.layers
+                self._take_priced(found, rows, many)
+            else:
                 cycles, names = simulate_many(chosen, network)
-            except Exception:  # of a point that will say it by itself
-                for place, design in zip(places, chosen, strict=True):
-                    self._try(found, place, design)
-                return
-            clocks_hz = np.array([design.clock_hz for design in chosen])
-            self._take_cycles(found, np.asarray(places), (cycles, clocks_hz), names)
+        except Exception:  # of a point that will say it by itself
+            for place, design in zip(places, chosen, strict=True):
+                self._try(found, place, design)
+            return
+        self._take_cycles(found, rows, (cycles, clocks_hz), names)
         for place, design in zip(places, chosen, strict=True):
             if place not in found.errors:
                 self._take_static(found, place, design)
@@ -234,13 +240,15 @@ class Evaluator:
         if found.layers is not None:
             found.layers[places] = cycles
 
+    def _take_priced(self, found: Outcome, rows: IntArray, many: Evaluations) -> None:
+        columns = {"energy_pj": many.energy, "edp_pj_s": many.edp, "area_um2": many.area_um2}
+        for name, column in columns.items():
+            if name in found.values:
+                found.values[name][rows] = np.where(many.fits, column, np.nan)
+
     def _take_static(self, found: Outcome, place: int, design: Design) -> None:
         """What a design has whatever it computes."""
         try:
-            if "area_um2" in found.values:
-                assert self._technology is not None
-                area = _area_parts(price_design(design, self._technology))
-                found.values["area_um2"][place] = np.nansum(area)
             if "footprint_bytes" in found.values:
                 found.values["footprint_bytes"][place] = footprint_bytes(design)
         except InputError as error:
