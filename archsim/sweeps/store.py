@@ -82,6 +82,7 @@ class Store:
         self.path = path
         self.read_only = read_only
         self.connection: duckdb.DuckDBPyConnection = _connected(path, read_only)
+        self.connection.execute("SET enable_progress_bar = false")
         try:
             self._check_version()
         except BaseException:
