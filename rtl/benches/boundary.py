@@ -15,7 +15,8 @@ def ports_of(component: wiring.Component) -> tuple[StreamPort, ...]:
     """The component's streams, in the order in which it declares them.
 
     Raises `ValueError` for a member that is neither a stream nor a plain output (but for inputs of
-    settings, which benches leave at 0), for an array of members, and for a stream without back-pressure.
+    settings, which benches leave at 0), for an array of members, and for a stream without
+    back-pressure.
     """
     ports = []
     for name, member in component.signature.members.items():

@@ -8,7 +8,7 @@ memory, the proofs that it brings, if any (`proofs`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from amaranth.hdl import Module
@@ -43,17 +43,17 @@ Placed = tuple[type[wiring.Component], dict[str, Any]]
 class Words:
     """What a scratchpad holds: `lanes` of `bits`, signed or not, `depth` in each half.
 
-    use: of the memory, as the design says it.  Of a memory of some lanes of a word, first_bit: the first one of
-    these in the word, and word_bits: of the whole word.
+    use: of the memory, as the design says it.  Of a memory of some lanes of a word, first_bit: the
+    first one of these in the word, and word_bits: of the whole word.
     """
 
     lanes: int
     bits: int
     signed: bool
     depth: int
-    use: Use | None = None
-    first_bit: int = 0
-    word_bits: int = 0
+    use: Use | None = field(default=None, repr=False)
+    first_bit: int = field(default=0, repr=False)
+    word_bits: int = field(default=0, repr=False)
 
     def lane(self, number: int) -> Words:
         """Of one lane alone."""
@@ -192,8 +192,8 @@ __all__ = [
     "BankRtl",
     "Placed",
     "Proved",
-    "Settings",
     "ScratchpadRtl",
+    "Settings",
     "StreamRtl",
     "Words",
     "bank_of",

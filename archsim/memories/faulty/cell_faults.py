@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from archsim.errors import InputError, require
+from archsim.errors import InputError, require, require_whole
 from archsim.memories.faulty.fault_map import FaultMap, rate_of
 from archsim.memories.faulty.laws import Columns, Independent
 from archsim.memory import Cells, Use
@@ -46,9 +46,11 @@ class CellFaults:
         given: Any = self.protected_bits
         if not isinstance(given, list | tuple):
             raise InputError(f"protected_bits must be a list of bits, not {given!r}")
-        object.__setattr__(self, "protected_bits", tuple(cast("list[int]", given)))
-        most = max((bit for bit in self.protected_bits if isinstance(bit, int)), default=0)
-        self._map("", max(most + 1, 1), self.protected_bits)
+        bits = tuple(cast("list[Any]", given))
+        for bit in bits:
+            require_whole(0, "not be negative", protected_bits=bit)
+        object.__setattr__(self, "protected_bits", bits)
+        self._map("", max((0, *bits)) + 1, bits)
 
     @property
     def bit_rate(self) -> float:

@@ -88,9 +88,7 @@ def key_of(chip: int, memory: str) -> int:
     return (chip ^ zlib.crc32(memory.encode())) & 0xFFFFFFFF
 
 
-def row_state(
-    address: Any, key: Any, turn: Turn = turned, keep: Keep = unnamed
-) -> tuple[Any, Any]:
+def row_state(address: Any, key: Any, turn: Turn = turned, keep: Keep = unnamed) -> tuple[Any, Any]:
     """x and y of addresses: what all bits of a word have in common."""
     x, y = key, turn(address, ADDRESS_TURN_Y)
     for by in ADDRESS_TURNS:
@@ -103,9 +101,7 @@ def row_state(
     return x, y
 
 
-def lane_draw(
-    state: tuple[Any, Any], bit: int, turn: Turn = turned, keep: Keep = unnamed
-) -> Any:
+def lane_draw(state: tuple[Any, Any], bit: int, turn: Turn = turned, keep: Keep = unnamed) -> Any:
     """The 32 bits of a cell, of the state of its address."""
     turn_x, turn_y, inverted_x, inverted_y, later = lane_constants(bit)
     x, y = keep(turn(state[0], turn_x) ^ inverted_x), turn(state[1], turn_y) ^ inverted_y

@@ -1,12 +1,14 @@
 """Hardware of memories whose cells fail (docs/contracts/fault-layer.md).
 
 fault_layer   which bits of a word are read wrong
+proofs        what is proved of it
 scratchpad    the layer in front of a scratchpad of any kind that keeps words as they are
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from archsim.errors import require
 from archsim.memories.faulty.fault_map import FaultMap
@@ -14,6 +16,9 @@ from archsim.memories.faulty.scratchpad import Faulty
 from rtl.core.memory import Placed, Settings, Words, rtl_of
 from rtl.memories.faulty.fault_layer import Layout
 from rtl.memories.faulty.scratchpad import FaultyScratchpad
+
+if TYPE_CHECKING:
+    from rtl.formal import Proof
 
 SRAM = "words"
 
@@ -29,6 +34,12 @@ class FaultyRtl:
         """The map of the cells of such words."""
         require(words.use is not None, "a faulty memory must be told what it is used for")
         assert words.use is not None
+        stored = self.memory.inner
+        require(
+            stored.by_value(words.use) is None,
+            f"no RTL is known for faults in the cells of a {stored.kind} memory: in hardware they "
+            f"are of memories that keep words as they are",
+        )
         return self.memory.fault_map(words.use, SRAM, words.whole_bits)
 
     def settings(self, words: Words) -> Settings:
@@ -52,6 +63,13 @@ class FaultyRtl:
     def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
         """The inner one's: what a machine asks a scratchpad's banks for takes no faults."""
         return self.inner.bank(bits=bits, depth=depth, transparent=transparent)
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """Of the layer: faults grow with the rate, and none, all, protected ones are so."""
+        from rtl.memories.faulty.proofs import layer_proofs
+
+        return layer_proofs()
 
 
 __all__ = ["FaultyRtl"]

@@ -30,11 +30,10 @@ class FaultyScratchpad(wiring.Component):
         self.faults, self.place = faults, place
         inner = unit(**self.parameters)
         inner._MustUse__silence = True  # made for its ports only
-        own = {} if "settings" in inner.signature.members else {}
         members = dict(inner.signature.members.items())
         self.inner_names = list(members)
         settings = In(Layout(faults=faults).settings().bits)
-        super().__init__({**members, **own, "settings": settings})
+        super().__init__({**members, "settings": settings})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
