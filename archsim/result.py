@@ -129,13 +129,14 @@ class LayerResult:
         """Bytes that crossed all ports."""
         return sum(self.bytes_moved.values())
 
-    def with_operands(self, operands: Any) -> LayerResult:
-        """The same, saying how and from where a layer's `operands` came."""
+    def with_operands(self, operands: Any, **changes: Any) -> LayerResult:
+        """The same, saying how and from where a layer's `operands` came, and other changes."""
         return replace(
             self,
             operands=operands.scheme,
             weight_origin=operands.weight_origin,
             ifmap_origin=operands.ifmap_origin,
+            **changes,
         )
 
     def record(self) -> dict[str, Any]:

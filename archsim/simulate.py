@@ -42,9 +42,11 @@ def simulate(
     (`workloads.operands`), or to what the design's numerics makes of them, and every
     `LayerResult.ofmap` holds the layer's output, [N, K, P, Q] or [b, M, N].
     options: what the design's kind declares (`archsim.machine.option`, `archsim show` prints them).
-    Of cores that are walked by tiles `tilings`, by layer name, where the automatic one is not
-    wanted; of a sparse machine `chain`: ofmaps stay for the next layer where they can, and are
-    pooled in the PEs where the network says so (`archsim.machines.scnn.simulation`).
+    Of cores that are walked by tiles `mappings`, by layer name, where the automatic one is not
+    wanted, and `mapper`, `objective` and `objective_technology`, by which the others are found
+    (`archsim.tiled.mapper`); of a sparse machine `chain`: ofmaps stay for the next layer where
+    they can, and are pooled in the PEs where the network says so
+    (`archsim.machines.scnn.simulation`).
     Raises `InputError` for what the machine cannot do (`archsim.machine.model`): a layer that fits
     in no tiling, an option that it does not have; for operands that are not of the layer's shapes
     or do not fit the design's widths, and for unknown names; `WorkloadError` for an unknown

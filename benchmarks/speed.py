@@ -40,7 +40,8 @@ ONE_THREAD: dict[str, str] = dict.fromkeys(
 MEASUREMENTS = (
     "scalesim",
     "values",
-    "cores",
+    "values-tensorcore",
+    "values-vsq",
     "core-timing",
     "verilator",
     "designs",
@@ -71,7 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     calls = {
         "scalesim": lambda: measure.scalesim(options.repeats, options.peer, options.venv),
         "values": lambda: measure.values(options.repeats),
-        "cores": lambda: measure.cores(options.repeats),
+        "values-tensorcore": lambda: measure.core_values(
+            options.repeats, measure.INTEGER_VOLTA, "volta (INT8)", 0.7
+        ),
+        "values-vsq": lambda: measure.core_values(options.repeats, measure.VSQ_5NM, "vsq-5nm", 2),
         "core-timing": lambda: measure.core_timing(options.repeats),
         "verilator": lambda: measure.verilator(options.repeats),
         "designs": lambda: measure.designs(options.repeats),

@@ -17,6 +17,8 @@ from rtl.benches.bench import Bench, Outcome, Stimulus, StreamPort
 from rtl.toolchain import ToolchainError
 
 COUNTER_BITS = 48
+LAST = "cycles"
+"""Among the counts: the model's figure of a whole run, `PortAnswer.cycles`."""
 PATIENCE_CYCLES = 2_000
 """How long a run may go on behind the model's last transfer before it is called hung."""
 
@@ -109,7 +111,8 @@ class Verdict:
     cycles: int
     ports: tuple[Difference, ...]
     counts: dict[str, tuple[int, int]]
-    """Actions whose counts differ: the model's, the RTL's."""
+    """Actions whose counts differ, and `LAST` if the last word crosses elsewhere: the model's, the
+    RTL's."""
     failure: str = ""
     """Why the run came to no end: a word that was not kept, a loop that never settles."""
     starved: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
@@ -204,6 +207,9 @@ def judge(case: Case, expected: PortAnswer, outcome: Outcome) -> Verdict:
         for name in case.counters
         if outcome.probes[f"count_{name}"] != expected.actions[name]
     }
+    cycles = max((int(one.cycle[-1]) + 1 for one in actual.values() if len(one)), default=0)
+    if case.timed and cycles != expected.cycles:
+        counts[LAST] = expected.cycles, cycles
     found = differences(expected.transfers, actual)
     return Verdict(
         case=case,

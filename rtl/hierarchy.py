@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 # The stubs leave rtlil out.
@@ -23,12 +23,17 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 @dataclass(frozen=True, kw_only=True)
 class VerilogModule:
-    """A ready-made Verilog module, clocked by `clk`, that stands for a component when emitted."""
+    """A ready-made Verilog module that stands for a component when emitted.
+
+    Clocked by `clk`; with `resets` it has a synchronous reset `rst` too.  Modules of one name have
+    one source.
+    """
 
     name: str
     source: str
     signature: wiring.Signature
-    parameters: dict[str, int]
+    parameters: dict[str, int] = field(default_factory=dict)
+    resets: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +73,7 @@ class Library:
         return _Shared(
             name=module.name,
             signature=module.signature,
-            inputs=frozenset({"clk"}),
+            inputs=frozenset({"clk", "rst"} if module.resets else {"clk"}),
             parameters=module.parameters,
         )
 

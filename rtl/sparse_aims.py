@@ -1,5 +1,6 @@
 """Cases of the sparse core, drawn for bins that chance seldom finds."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from rtl.coverage.aims import Aim, general_aims
 from rtl.coverage.edge_values import RECIPES, edge_operands
 from rtl.coverage.integer_bins import EDGES
 from rtl.draw import Draw
-from rtl.sparse_bins import FULL, MOST_FULL_VECTORS, SPARSE, TEN
+from rtl.sparse_bins import FULL, MOST_FULL_VECTORS, SPARSE, SUMS, TEN
 from rtl.sparse_cases import (
     ATTEMPTS,
     random_chain,
@@ -35,7 +36,7 @@ LAYERS = 10
 
 def sparse_aims() -> dict[str, Aim]:
     """All of the kind's aims."""
-    own = {TEN: _ten, EDGES: _edges, SPARSE: _empty_and_dense, FULL: _full}
+    own = {TEN: _ten, EDGES: _edges, SPARSE: _empty_and_dense, FULL: _full, SUMS: _all_sums}
     return {**own, **general_aims(_plain)}
 
 
@@ -201,9 +202,32 @@ def _full(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
         kernel_height=2,
         kernel_width=2,
     )
-    sparse = synthetic(tall, bits=design.operand_bits, density=0.1, seed=draw.whole(0, SEEDS))
+    sparse = synthetic(tall, bits=design.operand_bits, density=FEW, seed=draw.whole(0, SEEDS))
     runs.append(LayerRun(layer=tall, operands=sparse))
     return stalled(draw, design, tuple(runs), longest_words)
+
+
+FEW = 0.02
+"""Density of planes that are cut for their sums alone: their values are few."""
+
+
+def _all_sums(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
+    """A plane that has a sum of one filter for every accumulator of a PE, and several filters."""
+    columns = math.gcd(design.accumulators, draw.one_of(2, 4, 8))
+    layer = Conv2d(
+        name="all sums",
+        channels=draw.whole(1, 2),
+        filters=draw.whole(2, 3),
+        ifmap_height=design.accumulators // columns * design.grid_rows,
+        ifmap_width=columns * design.grid_columns,
+        kernel_height=1,
+        kernel_width=1,
+        relu=draw.chance(0.5),
+    )
+    few = synthetic(layer, bits=design.operand_bits, density=2 * FEW, seed=draw.whole(0, SEEDS))
+    weight = np.where(few.weight == 0, few.weight.dtype.type(1), few.weight)
+    run = LayerRun(layer=layer, operands=replace(few, weight=weight))
+    return stalled(draw, design, (run,), longest_words)
 
 
 def _filling(draw: Draw, design: Scnn) -> LayerRun:

@@ -1,15 +1,18 @@
 """Bins of the sparse core: lists, queues, halos, passes, and layers in a row."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
+from archsim.layer.problem import problem_of
 from archsim.machines.scnn.answer import SparseAnswer
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.mapping import Mapping
+from archsim.machines.scnn.mapping import Mapping, largest_group, map_plane
 from archsim.machines.scnn.timing import PassTiming
 from archsim.machines.scnn.words import LayerRun, PassWords
+from archsim.numbers import bit_ceil
 from rtl.benches.bench import Watch
 from rtl.coverage.aims import ResetCase
 from rtl.coverage.bins import Bin, Seen
@@ -18,6 +21,7 @@ from rtl.coverage.row_bins import TEN, InARow
 from rtl.sparse_conformance import SparseCase
 
 FULL = "full memories"
+SUMS = "full accumulators"
 SPARSE = "empty and dense"
 """Aims (`rtl.sparse_aims`)."""
 MOST_FULL_VECTORS = 4_096
@@ -123,12 +127,37 @@ def _of_passes(design: Scnn) -> Iterator[Bin]:
         hit=_timings(lambda one: bool(one.pes.copy_sums.any())),
         aim=TEN,
     )
+    if design.filter_group > 1:
+        yield of(
+            "as many filters in a group as the accumulators hold",
+            "addresses of sums to the last one",
+            lambda one: _full(one, design),
+            SUMS,
+        )
+    yield Bin(
+        name="a plane of more sums than the accumulators hold",
+        why="it is cut for their sake",
+        hit=lambda seen: any(_too_many(run, design) for run in case_of(seen).runs),
+        aim=FULL,
+    )
     yield Bin(
         name="several strips",
         why="a plane is cut, its windows begin behind the first input",
         hit=_passes(lambda one: one.strip.rows.start > 0 or one.strip.columns.start > 0),
         aim=FULL,
     )
+
+
+def _full(one: Mapping, design: Scnn) -> bool:
+    """Whether a filter more would not fit the accumulators, and they are used to the last one."""
+    wanted, sums = min(design.filter_group, one.filters), one.rows.extent * one.columns.extent
+    return one.group_size < wanted and bit_ceil(one.group_size) * sums == design.accumulators
+
+
+def _too_many(run: LayerRun, design: Scnn) -> bool:
+    """Whether the sums of one filter do not fit, in a layer that is not pooled."""
+    whole = replace(problem_of(run.layer), images=1, groups=1)
+    return run.pool is None and largest_group(design, map_plane(design, whole, 1)) == 0
 
 
 def _of_lists(design: Scnn) -> Iterator[Bin]:
@@ -245,4 +274,12 @@ def sparse_bins(design: Scnn) -> Iterator[Bin]:
         )
 
 
-__all__ = ["FULL", "MOST_FULL_VECTORS", "SPARSE", "TEN", "sparse_bins", "sparse_watches"]
+__all__ = [
+    "FULL",
+    "MOST_FULL_VECTORS",
+    "SPARSE",
+    "SUMS",
+    "TEN",
+    "sparse_bins",
+    "sparse_watches",
+]

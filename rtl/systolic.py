@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 from amaranth.hdl import Cat, Module, Signal, Value
 
 from archsim.machines.systolic.design import Systolic
-from rtl.core.array import AccumulatingArray, StationaryArray
+from rtl.core.accumulating_array import AccumulatingArray
 from rtl.core.machine import Core
+from rtl.core.stationary_array import StationaryArray
 from rtl.core.tokens import MovingTokens
 from rtl.hierarchy import place
 

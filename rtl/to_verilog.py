@@ -6,6 +6,7 @@ from amaranth.back.verilog import (
 )
 
 from archsim.errors import InputError
+from rtl.empty_nets import without_empty_nets
 
 __all__ = ["rtlil_to_verilog"]
 
@@ -16,7 +17,7 @@ CANNOT_RUN = ("WasmtimeError:", "MemoryError", "Could not find an acceptable Yos
 def rtlil_to_verilog(text: str) -> str:
     """Verilog of RTLIL.  Raises `InputError` where yosys cannot even run."""
     try:
-        return convert(text)
+        return convert(without_empty_nets(text))
     except YosysError as error:
         said = str(error)
         for mark in CANNOT_RUN:

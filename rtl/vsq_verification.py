@@ -1,24 +1,22 @@
 """How vector lanes with scales are proved."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from archsim.layer.intake import Drawing
 from archsim.machines.vsq.vector_numerics import VectorNumerics
-from archsim.numbers import AnyIntArray, IntArray
-from archsim.ports import Port
+from archsim.numbers import AnyIntArray
 from archsim.tiled.design import CoreDesign
 from rtl.coverage.aims import Aim
-from rtl.coverage.bins import Bin, Seen
-from rtl.coverage.integer_bins import EDGES
+from rtl.coverage.bins import Bin
 from rtl.draw import Draw
 from rtl.layer_sequence import SequenceCase
-from rtl.tile_aims import given_case, in_a_row
-from rtl.tile_bins import parts
+from rtl.tile_aims import given_case, in_a_row, whole
 from rtl.tile_conformance import TileCase
 from rtl.tile_verification import TileVerification
+from rtl.vector_bins import limits, terms_to_the_end, vector_bins
 from workloads.layers import MatMul
 from workloads.quantize import MAX_SHIFT
 
@@ -30,59 +28,10 @@ class VectorVerification(TileVerification):
     """Cores that are walked by tiles, whose words are vectors and their scales."""
 
     def value_bins(self, design: CoreDesign) -> Iterable[Bin]:
-        for port in design.ports:
-            if port.name in ("ifmap", "weight", "bias"):
-                yield from _lane_bins(port)
-        for name, says in _SHIFTS.items():
-            yield Bin(
-                name=name,
-                why="the requantisation's shift at its end",
-                hit=lambda seen, says=says: any(says(_shift(case)) for case, _ in parts(seen)),
-                aim=EDGES,
-            )
+        return vector_bins(design)
 
     def value_aim(self, design: CoreDesign) -> Aim | None:
         return _edges
-
-
-def _shift(case: TileCase) -> int:
-    form = case.design.numerics
-    return form.scaling(form.take(case.layer, case.operands))[1]
-
-
-_SHIFTS: dict[str, Callable[[int], bool]] = {
-    "shift of 0": lambda shift: shift == 0,
-    f"shift of {MAX_SHIFT}": lambda shift: shift == MAX_SHIFT,
-}
-
-
-_SCALED = {("ifmap", "value"), ("weight", "value"), ("ifmap", "scale"), ("weight", "scale")}
-
-
-def _lane_bins(port: Port) -> Iterator[Bin]:
-    """The ends of each kind of lane: of values, of scales."""
-    kinds = sorted(set(zip(port.lane_bits, port.lane_signed, strict=True)))
-    for bits, signed in kinds:
-        lanes = [n for n, kind in enumerate(zip(port.lane_bits, port.lane_signed, strict=True))
-                 if kind == (bits, signed)]  # fmt: skip
-        low, high = _limits(bits, signed)
-        what = "value" if signed else "scale"
-        for end, limit in (("lowest", low), ("highest", high)):
-            if end == "highest" and (port.name, what) in _SCALED:
-                continue  # quantisation puts the largest of a tensor there in every case
-            yield Bin(
-                name=f"{port.name}: {end} {what} of {bits} bits",
-                why="an end of its width: a bit less shows",
-                hit=lambda seen, name=port.name, lanes=lanes, limit=limit: _has(
-                    seen, name, lanes, limit
-                ),
-                aim=EDGES,
-            )
-
-
-def _has(seen: Seen, port: str, lanes: list[int], limit: int) -> bool:
-    words: IntArray = seen.words(port)
-    return bool((words[:, lanes] == limit).any())
 
 
 def _kinds(form: VectorNumerics) -> list[tuple[str, tuple[int, bool]]]:
@@ -93,16 +42,12 @@ def _kinds(form: VectorNumerics) -> list[tuple[str, tuple[int, bool]]]:
 
 
 def _ends(draw: Draw, like: AnyIntArray, kind: tuple[int, bool]) -> AnyIntArray:
-    low, high = _limits(*kind)
+    low, high = limits(*kind)
     return _chosen(draw, (low, high, 0, 1), like)
 
 
 def _chosen(draw: Draw, values: tuple[int, ...], like: AnyIntArray) -> AnyIntArray:
     return draw.rng.choice(np.array(values), like.shape).astype(like.dtype)
-
-
-def _limits(bits: int, signed: bool) -> tuple[int, int]:
-    return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
 
 
 def _edges(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
@@ -128,7 +73,31 @@ def _edges(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
             shift=(taken.shift, 0, MAX_SHIFT, taken.shift, 1)[number],
         )
         layers.append(given_case(draw, design, layer, operands=operands))
+    terms = terms_to_the_end(form)
+    if terms is not None:
+        layers.append(_past_the_end(draw, design, form, terms))
     return in_a_row(design, layers, longest_words)
+
+
+def _past_the_end(draw: Draw, design: CoreDesign, form: VectorNumerics, terms: int) -> TileCase:
+    """Collectors that reach both ends, and biases that leave few units of what they then hold."""
+    layer = MatMul(name="ends", m=2, n=4, k=terms * form.length, bias=True)
+    taken = form.take(layer, form.synthetic(layer, Drawing()))
+    kinds = dict(_kinds(form))
+    highest = {name: np.full_like(getattr(taken, name), limits(*kind)[1])
+               for name, kind in kinds.items()}  # fmt: skip
+    downwards = np.arange(layer.n) % 2 == 1
+    highest["weight"][..., downwards] *= -1
+    end = 1 << (form.mac.accumulator_bits - 1)
+    few = draw.rng.integers(-3, 4, layer.n)
+    operands = replace(
+        taken,
+        **highest,
+        bias=(np.where(downwards, end, 1 - end) + few).astype(taken.bias.dtype),
+        multiplier=np.ones_like(taken.multiplier),
+        shift=0,
+    )
+    return given_case(draw, design, layer, whole(design, layer), operands)
 
 
 __all__ = ["VectorVerification"]

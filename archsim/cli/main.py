@@ -17,7 +17,7 @@ from archsim.interrupts import Ended, ending_by_signals
 
 BAD_INPUT = 2
 INTERRUPTED = 130
-OURS = ("archsim", "rtl", "fpga", "workloads", "energy_models")
+OURS = ("archsim", "rtl", "fpga", "training", "workloads", "energy_models")
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """Errors of what is printed to a place that takes no more."""

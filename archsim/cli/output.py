@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -18,6 +19,9 @@ from rich.progress import (
 from rich.text import Text
 
 from workloads.names import printable
+
+if TYPE_CHECKING:
+    from archsim.machine.model import MachineModel
 
 LONGEST_LINE = 2000
 """Characters of a line that names somebody's files."""
@@ -77,15 +81,15 @@ def progress_bar(description: str, *, quiet: bool = False) -> Generator[Progress
         yield progress
 
 
-def announce_compilation(*, quiet: bool = False) -> None:
+def announce_compilation(model: MachineModel, *, quiet: bool = False) -> None:
     """Say on stderr, while it happens, that kernels are compiled, which only a first run does.
 
-    Of those that every run needs it says so wherever stderr goes, of others where it is a terminal.
+    Of those that every run of the machine needs it says so wherever stderr goes, of others where it
+    is a terminal.
     """
     from archsim.kernels import announce_to, not_compiled
-    from archsim.tiled.choice import TIMING
 
-    names = [name.rpartition(".")[2] for name in not_compiled(TIMING)]
+    names = [name.rpartition(".")[2] for name in not_compiled(model.kernels)]
     if names and not quiet:
         print(
             f"archsim: compiling {len(names)} kernels, once (some 10 s): {', '.join(names)}",

@@ -147,7 +147,7 @@ def run(  # noqa: PLR0913
         input_file=input_file,
     )
     chosen_options = machine_options(context, chosen)
-    announce_compilation()
+    announce_compilation(model)
     with progress_bar(f"reading {workload}", quiet=as_json) as bar:
         work = load_workload(workload, options)
         phase(bar, f"simulating {work.network.name}")

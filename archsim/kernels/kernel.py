@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
@@ -128,15 +128,12 @@ def inlined(function: Callable[P, R]) -> Kernel[P, R]:
     return Kernel(function, None, merged=True)
 
 
-def not_compiled(entries: dict[Kernel[Any, Any], str]) -> list[str]:
-    """Of entries and types of arguments, the names of those that the next call will compile."""
+def not_compiled(entries: Iterable[Kernel[..., Any]]) -> list[str]:
+    """Of entries, each declared for one type of each argument, the names of those that the next
+    call will compile."""
     from archsim.kernels.native import is_kept
 
-    return [
-        one.name
-        for one, types in entries.items()
-        if not is_kept(one.name, one.part, types.replace(" ", ""))
-    ]
+    return [one.name for one in entries if not is_kept(one.name, one.part, one.declared or "")]
 
 
 def announce_to(tell: Announce) -> None:

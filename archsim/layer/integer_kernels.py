@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from archsim.kernels import inlined, kernel
 from archsim.layer import problem as pb
-from archsim.numbers import IntArray
+from archsim.numbers import AnyIntArray, IntArray
 
 Bytes = npt.NDArray[np.int8]
 Sums = npt.NDArray[np.int32]
@@ -53,21 +53,29 @@ def _seen(first: int, stride: int, size: int, count: int) -> tuple[int, int]:
     return low, max(low, high)
 
 
-@kernel("i1.3, i8.1, (int, int), i1.2")
-def columns(plane: Bytes, problem: IntArray, rows: tuple[int, int], out: Bytes) -> None:
+@kernel("i?.3, i8.1, (int, int), (int, int), i?.2")
+def columns(
+    plane: AnyIntArray,
+    problem: IntArray,
+    rows: tuple[int, int],
+    order: tuple[int, int],
+    out: AnyIntArray,
+) -> None:
     """What windows see: plane [C, H, W]; out [C · R · S, pixels] of the ofmap's rows from the first
-    to before the last of `rows`.  Padding is 0."""
+    to before the last of `rows`.  Padding is 0.
+
+    order: rows of `out` from a channel to the next, and from a tap to the next."""
     wide, stride, down = problem[pb.OUT_WIDTH], problem[pb.STRIDE_WIDTH], problem[pb.STRIDE_HEIGHT]
     kernel_height, kernel_width = problem[pb.KERNEL_HEIGHT], problem[pb.KERNEL_WIDTH]
     dilation, dilation_down = problem[pb.DILATION_WIDTH], problem[pb.DILATION_HEIGHT]
     left, top = problem[pb.PAD_LEFT], problem[pb.PAD_TOP]
     channels, height, width = plane.shape
-    at = 0
     for c in range(channels):
         for r in range(kernel_height):
             for s in range(kernel_width):
                 x = s * dilation - left
                 low, high = _seen(x, stride, width, wide)
+                at = c * order[0] + (r * kernel_width + s) * order[1]
                 for p in range(rows[0], rows[1]):
                     y = p * down + r * dilation_down - top
                     place = (p - rows[0]) * wide
@@ -79,29 +87,34 @@ def columns(plane: Bytes, problem: IntArray, rows: tuple[int, int], out: Bytes) 
                     seen, row = plane[c, y, x + low * stride :], out[at, place + low : place + high]
                     for q in range(high - low):
                         row[q] = seen[q * stride]
-                at += 1
 
 
-@kernel("i1.2, i8.1, (int, int), i1.2")
-def runs(flat: Bytes, problem: IntArray, place: tuple[int, int], out: Bytes) -> None:
+@kernel("i?.2, i8.1, (int, int), (int, int), i?.2")
+def runs(
+    flat: AnyIntArray,
+    problem: IntArray,
+    place: tuple[int, int],
+    order: tuple[int, int],
+    out: AnyIntArray,
+) -> None:
     """The same of a stride of 1, for rows as wide as the padded plane: flat [C, H' · W'], out
     [C · R · S, …].  Behind each row's pixels are some that are none, of any values.
 
     place: the first row of the ofmap, and W'."""
     kernel_height, kernel_width = problem[pb.KERNEL_HEIGHT], problem[pb.KERNEL_WIDTH]
     dilation, dilation_down = problem[pb.DILATION_WIDTH], problem[pb.DILATION_HEIGHT]
-    (first, width), length, at = place, out.shape[1], 0
+    (first, width), length = place, out.shape[1]
     for c in range(len(flat)):
         for r in range(kernel_height):
             for s in range(kernel_width):
                 start = (first + r * dilation_down) * width + s * dilation
+                at = c * order[0] + (r * kernel_width + s) * order[1]
                 count = min(length, flat.shape[1] - start)
                 seen, row = flat[c, start : start + count], out[at]
                 for i in range(count):
                     row[i] = seen[i]
                 for i in range(count, length):
                     row[i] = 0
-                at += 1
 
 
 @kernel("i1.4, i1.5, i8.1, i4.2")

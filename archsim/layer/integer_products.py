@@ -27,7 +27,7 @@ UnsignedBytes = npt.NDArray[np.uint8]
 Sums = npt.NDArray[np.int32]
 
 Product = Callable[[UnsignedBytes, Bytes], Sums]
-"""[M, K] less 128, and [K, N], to [M, N]."""
+"""[…, M, K] less 128, and […, K, N], to […, M, N]."""
 
 BITS = 8
 """Of operands, at most."""
@@ -123,8 +123,7 @@ def _model() -> bytes:
 
 
 def _value(name: str, kind: int) -> bytes:
-    matrix = _message(2, 2 * _message(1, b""))  # of two axes, of any size
-    return _text(1, name) + _message(2, _message(1, _number(1, kind) + matrix))
+    return _text(1, name) + _message(2, _message(1, _number(1, kind)))
 
 
 def _number(field: int, value: int) -> bytes:
@@ -132,9 +131,8 @@ def _number(field: int, value: int) -> bytes:
 
 
 def _message(field: int, content: bytes) -> bytes:
-    size = len(content)
-    length = [size] if size < 128 else [size & 127 | 128, size >> 7]
-    return bytes([field << 3 | 2, *length]) + content
+    assert len(content) < 128
+    return bytes([field << 3 | 2, len(content)]) + content
 
 
 def _text(field: int, text: str) -> bytes:

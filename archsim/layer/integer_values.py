@@ -18,7 +18,8 @@ import numpy.typing as npt
 
 from archsim.layer import integer_kernels as ik
 from archsim.layer.integer_products import BITS, DEEPEST, Product, product_for, shifted
-from archsim.layer.problem import Problem, margins
+from archsim.layer.problem import Problem
+from archsim.layer.seen import is_product, seen_by
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
 from workloads.threads import in_threads
 
@@ -94,18 +95,9 @@ def integer_values(layer: IntegerLayer) -> Bytes | None:
     product = product_for(one.macs, depth)
     if product is None:
         return None
-    if _is_product(one) and _lies_by_channels(layer.weight):
+    if is_product(one) and _lies_by_channels(layer.weight):
         return _pixels_by_filters(layer, product)
     return _filters_by_pixels(layer, product)
-
-
-def _is_product(one: Problem) -> bool:
-    """Whether a pixel of the ofmap sees the same pixel of the ifmap, and no other."""
-    plane = one.height, one.width, 1, 1, 1, 1, 0, 0
-    return plane == (
-        one.out_height, one.out_width, one.kernel_height, one.kernel_width,
-        one.stride_height, one.stride_width, one.pad_top, one.pad_left,
-    )  # fmt: skip
 
 
 def _lies_by_channels(weight: AnyIntArray) -> bool:
@@ -140,7 +132,7 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product) -> Bytes:
 
     def block(place: _Block) -> None:
         image, group, first, last = place
-        seen = _seen(ifmap[image, group], one, (first, last))
+        seen = seen_by(ifmap[image, group], one, (first, last))
         sums = product(filters[group], seen)
         kept = np.empty(sums.shape, np.int8)
         ik.keep(sums, bias[group], rules, 0, kept)
@@ -149,36 +141,6 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product) -> Bytes:
 
     in_threads(block, _blocks(one, filters.shape[2]), most=_workers(one))
     return _by_filter(one, out)
-
-
-def _seen(plane: Bytes, one: Problem, rows: tuple[int, int]) -> Bytes:
-    """What the windows of some rows see: [C · R · S, pixels].
-
-    At a stride of 1 rows are as wide as the padded plane: what is behind their pixels is none.
-    """
-    first, last = rows
-    if _is_product(one):
-        seen = plane.reshape(one.channels, -1)[:, first * one.out_width : last * one.out_width]
-        return np.ascontiguousarray(seen)
-    depth = one.channels * one.kernel_height * one.kernel_width
-    if one.stride_height == one.stride_width == 1:
-        padded = _padded(plane, one)
-        width = padded.shape[2]
-        seen = np.empty((depth, (last - first) * width), np.int8)
-        ik.runs(padded.reshape(one.channels, -1), one.vector(), (first, width), seen)
-    else:
-        seen = np.empty((depth, (last - first) * one.out_width), np.int8)
-        ik.columns(plane, one.vector(), rows, seen)
-    return seen
-
-
-def _padded(plane: Bytes, one: Problem) -> Bytes:
-    """[C, H, W] with the zeros that windows reach into, as far as they reach."""
-    rows, columns = margins(one)
-    height, width = sum(rows) + one.height, sum(columns) + one.width
-    padded = np.zeros((one.channels, height, width), np.int8)
-    padded[:, rows[0] : rows[0] + one.height, columns[0] : columns[0] + one.width] = plane
-    return padded
 
 
 def _pixels_by_filters(layer: IntegerLayer, product: Product) -> Bytes:

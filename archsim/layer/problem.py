@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from operator import attrgetter
 from typing import Literal
 
@@ -75,6 +76,7 @@ class Problem:
 _FIELDS = attrgetter(*(entry.name for entry in fields(Problem)))
 
 
+@lru_cache(maxsize=1024)
 def problem_of(layer: Conv2d | MatMul) -> Problem:
     """The problem of a layer."""
     if isinstance(layer, MatMul):

@@ -9,6 +9,7 @@ answers what the machine of these sizes does, and nobody asks a design for its c
 | what crosses the ports of a layer, and which unit did what, when | `MachineModel.answer` |
 | which ports, which units | `ports`, `tracks` |
 | how busy was every PE | `MachineModel.occupancy` |
+| what is compiled for a first run | `MachineModel.kernels` |
 | what can a user choose beside the design's sizes | `Design.options` |
 | what of a layer was not counted, for want of operands | `most_actions` |
 
@@ -37,6 +38,7 @@ from archsim.result import LayerResult
 from workloads.layers import Conv2d, MatMul, Network
 
 if TYPE_CHECKING:
+    from archsim.kernels import Kernel
     from archsim.machine.over_time import OverTime
     from archsim.machine.pe_occupancy import Occupancy
 
@@ -135,6 +137,11 @@ class MachineModel(ABC):
     @abstractmethod
     def tracks(self) -> tuple[Track, ...]:
         """Its units, in the order in which they are shown."""
+
+    @property
+    def kernels(self) -> tuple[Kernel[..., Any], ...]:
+        """Compiled functions that every run of the design needs; a first run says so, and waits."""
+        return ()
 
     @abstractmethod
     def run(self, network: Network, operands: OperandsOf, options: Options) -> NetworkRun:

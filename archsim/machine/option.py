@@ -23,7 +23,7 @@ class Option:
 
     name: as an argument of `archsim.simulate`.  says: what it is, in few words; more: of its
     values, behind that in the help.
-    word: on the command line, "--tiling"; the name by default.
+    word: on the command line, "--mapping"; the name by default.
     value: what stands behind the word, "N" or "FILE.toml"; empty for a switch.
     read: makes what `simulate` takes of that text, raising `InputError`; None for a switch.
     """
@@ -49,7 +49,7 @@ class Option:
 
     @property
     def usage(self) -> str:
-        """As it is typed: "--tiling FILE.toml"."""
+        """As it is typed: "--mapping FILE.toml"."""
         return f"{self.word} {self.value}".rstrip()
 
     @property

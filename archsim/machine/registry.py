@@ -105,6 +105,11 @@ def design_record(design: Design) -> dict[str, Any]:
     return _record(design, complete=False)
 
 
+def complete_record(design: Design) -> dict[str, Any]:
+    """`design_record` with every memory, those that may be left out too."""
+    return _record(design, complete=True)
+
+
 def _record(design: Design, *, complete: bool) -> dict[str, Any]:
     record: dict[str, Any] = {"kind": design.kind}
     for entry in _fields(type(design)):
@@ -183,7 +188,7 @@ def with_settings(design: Design, settings: list[str]) -> Design:
     """
     if not settings:
         return design
-    record = _record(design, complete=True)
+    record = complete_record(design)
     parts: dict[str, Access | None] = {
         entry.name: access_of(entry) for entry in _fields(type(design))
     }
@@ -244,6 +249,7 @@ def design_toml(design: Design) -> str:
 
 
 __all__ = [
+    "complete_record",
     "design_from_record",
     "design_name",
     "design_record",

@@ -32,6 +32,15 @@ SHARED_STATE_BITS = 5332
 window's walk, of loaders, credits and counters, but for the addresses, counted in the netlist."""
 
 
+PIPELINED_WALKER_BITS = 383
+"""More in a tile walker with a register behind every sum and product, counted in its netlist."""
+
+
+def pipelining_bits(design: CoreDesign) -> int:
+    """Flip-flops of the registers that `pipelined_control` adds."""
+    return PIPELINED_WALKER_BITS if design.pipelined_control else 0
+
+
 def operand_memories(
     design: CoreDesign, lanes: tuple[int, int], *, weight_delays: int = 1
 ) -> Components:
@@ -159,4 +168,5 @@ def walk_state_bits(design: CoreDesign, ifmap_lanes: int, *, chunk: int) -> int:
     weights = 2 * design.depth("weight").bit_length() + address_bits(design.depth("weight"))
     banks = ifmap_lanes + (ifmap_lanes - 1).bit_length() + 4 * ifmap_lanes.bit_length()
     constant = (chunk & -chunk).bit_length() - 1
-    return SHARED_STATE_BITS + loaders + weights + banks - constant
+    shared = SHARED_STATE_BITS + pipelining_bits(design)
+    return shared + loaders + weights + banks - constant

@@ -23,9 +23,9 @@ from archsim.ports import Port
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.actions import ACTIONS
 from archsim.tiled.layer_command import LAYER_FIELDS
+from archsim.tiled.mapper_options import MAPPER_OPTIONS
 from archsim.tiled.numerics import Numerics
 from archsim.tiled.pe_array import PeArray
-from archsim.tiled.tiling_file import TILINGS
 from energy_models.frozen import FrozenDict
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ class CoreDesign(Design):
 
     ifmap_memory, weight_memory, accumulator_memory: scratchpads of two halves each; bias_words:
     words in each half of the bias memory, bias_memory: its kind; off_chip: what fills them;
-    clock_hz: of the core.
+    clock_hz: of the core; pipelined_control: registers behind every sum and product of the tile
+    walker, for FPGAs (no cycle changes).
     """
 
     ifmap_memory: Scratchpad = field(default_factory=lambda: kibibytes(64))
@@ -54,14 +55,15 @@ class CoreDesign(Design):
     bias_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
     off_chip: OffChip = field(default_factory=OffChip)
     clock_hz: float = 500e6
+    pipelined_control: bool = field(default=False, repr=False, metadata={"implied": True})
 
-    options = (TILINGS,)
+    options = MAPPER_OPTIONS
 
     operands_as_is: ClassVar[str] = ""
     """Why words of operands must be stored as they are; empty where each lane is one value."""
     command_queue_depth: ClassVar[int] = 4
     tile_interval_cycles: ClassVar[int] = 10
-    """Between tile commands, and from a layer's command to its first: eight products in turn."""
+    """Between tile commands, and from a layer's command to its first: nine products in turn."""
     pack_latency_cycles: ClassVar[int] = 1
     """Of the packer of outputs into words."""
     address_latency_cycles: ClassVar[int] = 1
@@ -77,6 +79,11 @@ class CoreDesign(Design):
         """Raise `InputError` for memories that cannot hold two words a half; called last."""
         require_positive(bias_words=self.bias_words)
         require_clock(self.clock_hz)
+        pipelined: object = self.pipelined_control
+        require(
+            isinstance(pipelined, bool),
+            f"pipelined_control must be true or false, not {pipelined!r}",
+        )
         for name in ("ifmap", "weight", "accumulator"):
             self._check_kind(name, self.memory(name))
             require(

@@ -11,6 +11,30 @@ from archsim.tiled.walk import chunks_of
 
 
 @kernel
+def span_of(
+    machine: IntArray, pixels: int, steps: int, runs: int, length: int
+) -> tuple[int, int, int, int, int, int]:
+    """`fold_span` of so many pixels, filter steps, runs of a kernel and elements of a run."""
+    rows, columns = machine[mc.ROWS], machine[mc.COLUMNS]
+    chunks = chunks_of(length, machine)
+    last = length - (chunks - 1) * rows
+    if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY:
+        folds, slots = steps * -(-pixels // rows), machine[mc.SLOTS]
+        moving = runs * chunks * (slots if slots > 0 else min(rows, pixels))
+        if slots == 0:
+            return folds, moving, 0, 0, 0, steps * pixels * runs * chunks
+        return folds, moving, 0, 0, 0, folds * moving
+    if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
+        folds = -(-pixels // columns) * runs * chunks
+        return folds, steps, columns, columns, columns, folds * max(steps, columns)
+    blocks = steps * runs
+    total = blocks * ((chunks - 1) * max(pixels, rows) + max(pixels, last))
+    first = rows if chunks > 1 else last
+    second = rows if chunks > 2 else last
+    return blocks * chunks, pixels, first, second, last, total
+
+
+@kernel
 def fold_span(row: IntArray, machine: IntArray) -> tuple[int, int, int, int, int, int]:
     """What a tile asks of the array: folds, moving words of a fold, and the stationary loads.
 
@@ -19,27 +43,8 @@ def fold_span(row: IntArray, machine: IntArray) -> tuple[int, int, int, int, int
     all folds, which is the time from the first fold's start to the end of the last once loads and
     streams overlap.
     """
-    rows, columns = machine[mc.ROWS], machine[mc.COLUMNS]
-    chunks = chunks_of(row[cmd.RUN_LENGTH], machine)
-    last = row[cmd.RUN_LENGTH] - (chunks - 1) * rows
     runs = row[cmd.TAPS] * row[cmd.RUNS]
-    if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY:
-        folds, slots = row[cmd.FILTER_STEPS] * -(-row[cmd.PIXELS] // rows), machine[mc.SLOTS]
-        moving = runs * chunks * (slots if slots > 0 else min(rows, row[cmd.PIXELS]))
-        if slots == 0:
-            steps = row[cmd.FILTER_STEPS] * row[cmd.PIXELS]
-            return folds, moving, 0, 0, 0, steps * runs * chunks
-        return folds, moving, 0, 0, 0, folds * moving
-    if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
-        folds = -(-row[cmd.PIXELS] // columns) * runs * chunks
-        moving = row[cmd.FILTER_STEPS]
-        return folds, moving, columns, columns, columns, folds * max(moving, columns)
-    moving = row[cmd.PIXELS]
-    blocks = row[cmd.FILTER_STEPS] * runs
-    total = blocks * ((chunks - 1) * max(moving, rows) + max(moving, last))
-    first = rows if chunks > 1 else last
-    second = rows if chunks > 2 else last
-    return blocks * chunks, moving, first, second, last, total
+    return span_of(machine, row[cmd.PIXELS], row[cmd.FILTER_STEPS], runs, row[cmd.RUN_LENGTH])
 
 
 Span = tuple[int, int, int, int, int, int]

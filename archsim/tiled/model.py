@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from archsim.errors import InputError
+from archsim.kernels import Kernel
 from archsim.layer.problem import Problem, Tiling
 from archsim.machine.interval import LAYERS, Interval, Track
 from archsim.machine.model import (
@@ -25,7 +26,10 @@ from archsim.numbers import IntArray
 from archsim.ports import Port, Transfers
 from archsim.result import LayerResult
 from archsim.tiled.activity import TRACKS, Activity, layer_activity
+from archsim.tiled.choice import TIMING
 from archsim.tiled.design import CoreDesign
+from archsim.tiled.mapper import FAST
+from archsim.tiled.mapper_options import mapper_of
 from archsim.tiled.occupancy import tile_occupancy
 from archsim.tiled.operand_fit import action_bounds
 from archsim.tiled.timeline import binned
@@ -107,24 +111,37 @@ class TileMachine(MachineModel):
     def tracks(self) -> tuple[Track, ...]:
         return TRACKS
 
+    @property
+    def kernels(self) -> tuple[Kernel[..., Any], ...]:
+        return TIMING
+
     def run(self, network: Network, operands: OperandsOf, options: Options) -> TileRun:
         """Raises `InputError` for tilings of layers that the array does not compute."""
         tilings = _tilings(options)
         check_tiling_names(network, tilings)
-        return TileRun(self.design, operands, tilings)
+        return TileRun(self.design, operands, tilings, mapper_of(options))
 
     def answer(self, layer: MatrixLayer, operands: Any, options: Options) -> TileAnswer:
         """In the tiling given, or the automatic one without regard to the operands."""
-        tiling = plan_tiling(self.design, layer, _tilings(options).get(layer.name))
+        given = _tilings(options).get(layer.name)
+        tiling = plan_tiling(self.design, layer, given, mapper=mapper_of(options))
         return TileAnswer(design=self.design, layer=layer, tiling=tiling, operands=operands)
 
     def options_of_step(self, options: Options, layer: MatrixLayer, step: MatrixLayer) -> Options:
         """The layer's tiling as the step's."""
         tiling = _tilings(options).get(layer.name)
-        return options if tiling is None else {**options, "tilings": {step.name: tiling}}
+        rest = {name: value for name, value in options.items() if name != "mappings"}
+        return rest if tiling is None else {**rest, "mappings": {step.name: tiling}}
 
     def over_time(self, network: Network, options: Options) -> OverTime:
-        return binned(self.design, network, tilings=_tilings(options))
+        tilings, mapper = dict(_tilings(options)), mapper_of(options)
+        if mapper != FAST:
+            run = TileRun(self.design, lambda _: None, tilings, mapper)
+            for layer in network.matrix_layers:
+                tiling = run.result(layer).tiling
+                assert tiling is not None
+                tilings[layer.name] = tiling
+        return binned(self.design, network, tilings=tilings)
 
     def occupancy(self, name: str, layers: Sequence[LayerResult], bins: int) -> Occupancy:
         """Useful MACs, in the tilings of the result."""
@@ -170,7 +187,7 @@ class TileMachine(MachineModel):
 
 
 def _tilings(options: Options) -> Mapping[str, Tiling]:
-    return options.get("tilings") or {}
+    return options.get("mappings") or {}
 
 
 __all__ = ["TileAnswer", "TileMachine"]

@@ -15,9 +15,9 @@ from archsim.layer import layout
 from archsim.layer.problem import Problem, Tiling
 from archsim.memory.tile_store import StoredOperand, WalkedOperand
 from archsim.numbers import IntArray
-from archsim.tiled.choice import find_tiling
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.machine_vector import INPUT_STATIONARY, machine_record
+from archsim.tiled.mapper import FAST, Mapper
 from archsim.tiled.numerics import IntegerArray
 from archsim.tiled.tiling_check import check_tiling, why_nothing_fits
 from archsim.tiled.walk import operand_tiles, walk
@@ -81,11 +81,12 @@ def fit_tiling(
     problem: Problem,
     arrays: tuple[IntegerArray, IntegerArray],
     sure: Tiling | None,
+    mapper: Mapper = FAST,
 ) -> tuple[Tiling, dict[str, StoredOperand]]:
     """The tiling for these operands, and what its tiles take.
 
-    sure: the one for any values (`find_tiling` on the design's machine), None if none is sure to
-    fit.  Tiles may at first have as many words as would fit if all took the mean of its tiles.
+    sure: the mapper's for any values, None if none is sure to fit.  Tiles may at first have as
+    many words as would fit if all took the mean of its tiles.
     Raises `InputError` if nothing fits.
     """
     stores = design.stores
@@ -97,7 +98,9 @@ def fit_tiling(
             words[one] = min(max(stored.mean_words, stores[one].sure_depth), stores[one].depth)
     while True:
         deeper = any(words[one] > store.sure_depth for one, store in stores.items())
-        tiling = find_tiling(problem, _machine(design, words)) if deeper else sure
+        tiling = sure
+        if deeper:
+            tiling = mapper.find(name, problem, design, machine=_machine(design, words))
         if tiling is None:
             raise why_nothing_fits(name, problem, _machine(design, words))
         found = counted.get(tiling) or stored_tiles(design, problem, tiling, arrays)

@@ -19,6 +19,7 @@ from archsim.result import TRAFFIC, Actions, LayerResult
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.file_numerics import FileOfmap
 from archsim.tiled.layer_values import file_ofmap_of, layer_ofmap
+from archsim.tiled.mapper import FAST, Mapper
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.steps import each_step, one_step, steps_in
 
@@ -33,7 +34,7 @@ def check_tiling_names(network: Network, tilings: Mapping[str, Tiling]) -> None:
     for name in tilings:
         if name not in known:
             raise InputError(
-                f"tilings: {network.name} has no matrix layer {name!r}; {nearest(name, known)}"
+                f"mappings: {network.name} has no matrix layer {name!r}; {nearest(name, known)}"
             )
 
 
@@ -41,9 +42,10 @@ def check_tiling_names(network: Network, tilings: Mapping[str, Tiling]) -> None:
 class _Known:
     """Layers of one shape, and one tiling, are timed once, and those of one shape tiled once.
 
-    sure: of compressed memories, the tilings for any values.
+    mapper: what finds tilings.  sure: of compressed memories, the tilings for any values.
     """
 
+    mapper: Mapper
     timed: dict[tuple[Problem, Tiling | None], LayerResult] = field(
         default_factory=dict[tuple[Problem, Tiling | None], LayerResult]
     )
@@ -56,10 +58,14 @@ class TileRun:
     inside: frozenset[str] = frozenset()
 
     def __init__(
-        self, design: CoreDesign, operands: OperandsOf, tilings: Mapping[str, Tiling]
+        self,
+        design: CoreDesign,
+        operands: OperandsOf,
+        tilings: Mapping[str, Tiling],
+        mapper: Mapper = FAST,
     ) -> None:
         self._design, self._operands, self._tilings = design, operands, tilings
-        self._known = _Known()
+        self._known = _Known(mapper)
 
     def result(self, layer: Conv2d | MatMul) -> LayerResult:
         """Raises `InputError` for a layer that fits in no tiling, or not in the one given."""
@@ -91,33 +97,32 @@ def _on_core(
         timed = _on_compressed(design, (layer, problem), tiling, stored, known)
     else:
         if tiling is None and taken is not None and not design.numerics.may_share(taken):
-            tiling = plan_tiling(design, layer, None, taken)
+            tiling = plan_tiling(design, layer, None, taken, known.mapper)
         key = (problem, tiling)
         if key not in known.timed:
-            known.timed[key] = time_layer(design, one_step(layer), tiling)
+            known.timed[key] = time_layer(design, one_step(layer), tiling, known.mapper)
         timed = repeated(known.timed[key], steps)
-    timed = replace(timed, name=layer.name, kind=kind, macs=layer.macs)
+    own: dict[str, Any] = {"name": layer.name, "kind": kind, "macs": layer.macs}
     if taken is None:
-        return timed
+        return replace(timed, **own)
     assert timed.tiling is not None
-    tiling = timed.tiling
-    timed = timed.with_operands(taken)
     of_file = file_ofmap_of(design, layer, taken)
     if of_file is not None:
-        return _as_file(timed, of_file)
-    return replace(timed, ofmap=layer_ofmap(design, layer, tiling, taken, stored))
+        return timed.with_operands(taken, **own, **_as_file(of_file))
+    ofmap = layer_ofmap(design, layer, timed.tiling, taken, stored)
+    return timed.with_operands(taken, **own, ofmap=ofmap)
 
 
-def _as_file(timed: LayerResult, found: FileOfmap) -> LayerResult:
-    return replace(
-        timed,
-        ofmap=found.ofmap,
-        as_file=True,
-        ofmap_values=found.ofmap.size,
-        differing=found.differing,
-        unlike_runtime=found.unlike,
-        lacks=found.lacks,
-    )
+def _as_file(found: FileOfmap) -> dict[str, Any]:
+    """What a result says of it."""
+    return {
+        "ofmap": found.ofmap,
+        "as_file": True,
+        "ofmap_values": found.ofmap.size,
+        "differing": found.differing,
+        "unlike_runtime": found.unlike,
+        "lacks": found.lacks,
+    }
 
 
 def _on_compressed(
@@ -128,14 +133,13 @@ def _on_compressed(
     known: _Known,
 ) -> LayerResult:
     """Timed as ever in the tiling for its values, with what these take of compressed memories."""
-    from archsim.tiled.choice import find_tiling
     from archsim.tiled.operand_fit import value_actions
 
     layer, problem = seen
     if tiling is None and problem not in known.sure:
-        known.sure[problem] = find_tiling(problem, design.machine)
+        known.sure[problem] = known.mapper.find(layer.name, problem, design)
     sure = known.sure.get(problem)
-    tiling, found = _plan_stored(design, seen, tiling, arrays, sure)
+    tiling, found = _plan_stored(design, seen, tiling, arrays, (sure, known.mapper))
     key = (problem, tiling)
     if key not in known.timed:
         known.timed[key] = _time_tiles(design, layer, tiling)
@@ -151,35 +155,41 @@ def _plan_stored(
     seen: tuple[Conv2d | MatMul, Problem],
     tiling: Tiling | None,
     arrays: tuple[IntegerArray, IntegerArray],
-    sure: Tiling | None,
+    otherwise: tuple[Tiling | None, Mapper],
 ) -> tuple[Tiling, dict[str, StoredOperand]]:
-    """The tiling for these operands, and what their tiles take of every compressed memory."""
+    """The tiling for these operands, and what their tiles take of every compressed memory.
+
+    otherwise: without a tiling, the one that any values fit, and what finds others.
+    """
     from archsim.tiled.operand_fit import check_fit, fit_tiling
 
     layer, problem = seen
     if tiling is None:
-        return fit_tiling(layer.name, design, problem, arrays, sure)
+        return fit_tiling(layer.name, design, problem, arrays, *otherwise)
     return tiling, check_fit(layer.name, design, problem, tiling, arrays)
 
 
 def plan_tiling(
-    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None, operands: Any = None
+    design: CoreDesign,
+    layer: Conv2d | MatMul,
+    tiling: Tiling | None,
+    operands: Any = None,
+    mapper: Mapper = FAST,
 ) -> Tiling:
     """The tiling given by hand, checked, or the automatic one.
 
     With operands, what a compressed memory holds of them is counted; without, a tile must fit
     whatever its values are.
     """
-    from archsim.tiled.choice import find_tiling
     from archsim.tiled.tiling_check import check_tiling, why_nothing_fits
 
     problem, share = design.numerics.problem(one_step(layer)), True
     if operands is not None and problem.groups > 1:
         share = design.numerics.may_share(design.numerics.take(layer, operands))
-    best = None if tiling else find_tiling(problem, design.machine, share=share)
+    best = None if tiling else mapper.find(layer.name, problem, design, share=share)
     if operands is not None and design.stores:
         arrays = design.numerics.stored(layer, design.numerics.take(layer, operands))
-        return _plan_stored(design, (layer, problem), tiling, arrays, best)[0]
+        return _plan_stored(design, (layer, problem), tiling, arrays, (best, mapper))[0]
     if tiling is not None:
         check_tiling(layer.name, problem, design.machine, tiling)
         return tiling
@@ -189,11 +199,14 @@ def plan_tiling(
 
 
 def time_layer(
-    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling | None = None
+    design: CoreDesign,
+    layer: Conv2d | MatMul,
+    tiling: Tiling | None = None,
+    mapper: Mapper = FAST,
 ) -> LayerResult:
     """Cycles, causes, actions and bytes of one layer, of all its steps."""
     step = one_step(layer)
-    timed = _time_tiles(design, step, plan_tiling(design, step, tiling))
+    timed = _time_tiles(design, step, plan_tiling(design, step, tiling, mapper=mapper))
     return repeated(timed, steps_in(layer))
 
 

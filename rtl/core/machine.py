@@ -17,6 +17,7 @@ from rtl.core.dispatcher import Dispatcher
 from rtl.core.loader import Loader
 from rtl.core.memory import Settings, Words, made_of, rtl_of, settings_of
 from rtl.core.output_stage import OutputStage
+from rtl.core.pipelined_walker import PipelinedTileWalker
 from rtl.core.sequencer import Sequencer
 from rtl.core.settings import SETTINGS_PORTS, settings_chains
 from rtl.core.tile_walker import TileWalker
@@ -108,7 +109,8 @@ class Core(wiring.Component):
         queues = {"queue_depth": design.command_queue_depth, "decoupled": self.decoupled}
         self.dispatcher = place(m, "dispatcher", Dispatcher, **queues)
         moving = {"blocks": self.moving_weights}
-        walker = place(m, "tile_walker", TileWalker, lanes=design.ifmap_lanes, **moving)
+        kind = PipelinedTileWalker if design.pipelined_control else TileWalker
+        walker = place(m, "tile_walker", kind, lanes=design.ifmap_lanes, **moving)
         wiring.connect(m, wiring.flipped(self.command), walker.layer)
         wiring.connect(m, walker.tile, self.dispatcher.command)
         self.loaders = {name: self._loader(m, name) for name in ("ifmap", "weight", "bias")}

@@ -132,18 +132,23 @@ class TileWalker(wiring.Component):
                         window + current[f"{axis}_advance"],
                     )
                 )
-            low, high = Signal(signed(27), name=f"{axis}_low"), Signal(signed(27))
-            edge, end = Signal(signed(27)), Signal(signed(27))
-            m.d.comb += [
-                edge.eq(current[extent] - 1),
-                end.eq(window + self._pick(f"{axis}_span", axis)),
-                low.eq(Mux(window < 0, 0, Mux(window > edge, edge, window))),
-                high.eq(Mux(end < low, low, Mux(end > edge, edge, end))),
-            ]
-            size = Signal(24, name=f"{axis}_size")
-            start = Signal(signed(26), name=f"{axis}_start")
-            m.d.comb += [size.eq(high - low + 1), start.eq(window - low)]
-            self.size[axis], self.start[axis] = size, start
+            self.size[axis], self.start[axis] = self._clip(m, axis, window, current[extent])
+
+    def _clip(self, m: Module, axis: str, window: Signal, extent: Value) -> tuple[Signal, Signal]:
+        """Elements from a window to its span's end inside 0 … extent − 1, at least one; and where
+        the window begins, seen from the first of them."""
+        low, high = Signal(signed(27), name=f"{axis}_low"), Signal(signed(27))
+        edge, end = Signal(signed(27)), Signal(signed(27))
+        m.d.comb += [
+            edge.eq(extent - 1),
+            end.eq(window + self._pick(f"{axis}_span", axis)),
+            low.eq(Mux(window < 0, 0, Mux(window > edge, edge, window))),
+            high.eq(Mux(end < low, low, Mux(end > edge, edge, end))),
+        ]
+        size = Signal(24, name=f"{axis}_size")
+        start = Signal(signed(26), name=f"{axis}_start")
+        m.d.comb += [size.eq(high - low + 1), start.eq(window - low)]
+        return size, start
 
     def _pick(self, field: str, loop: str) -> Value:
         """The full size, or the last one in a loop's last turn."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from zlib import crc32
 
@@ -11,7 +12,7 @@ from archsim.errors import InputError
 from archsim.numbers import IntArray
 from archsim.ports import Port
 from rtl.conformance import Case
-from rtl.coverage.port_bins import LONG_STALL, RESET, STALLS, STEADY
+from rtl.coverage.port_bins import LONG_STALL, RESETS, STALLS, STEADY, last_cycle, reset_aim, thirds
 from rtl.draw import Draw
 
 Aim = Callable[[Draw, Any, int], Case]
@@ -112,11 +113,12 @@ def general_aims(plain: Callable[[Draw, Any, int], Case]) -> dict[str, Aim]:
     plain: draws one.
     """
 
-    def reset(draw: Draw, design: Any, longest_words: int) -> Case:
+    def reset(draw: Draw, design: Any, longest_words: int, *, when: str) -> Case:
         interrupted = plain(draw, design, longest_words // 2)
-        cycles = draw.whole(1, max(1, last_cycle(interrupted)))
+        cycles = thirds(interrupted)[when] or range(1, 2)
         case = plain(draw, design, longest_words // 2)
-        return ResetCase(case=case, interrupted=interrupted, cycles=cycles, label="reset")
+        at = draw.whole(cycles[0], cycles[-1])
+        return ResetCase(case=case, interrupted=interrupted, cycles=at, label="reset")
 
     def stalls(draw: Draw, design: Any, longest_words: int) -> Case:
         case = plain(draw, design, longest_words // 2)
@@ -129,7 +131,8 @@ def general_aims(plain: Callable[[Draw, Any, int], Case]) -> dict[str, Aim]:
     def steady(draw: Draw, design: Any, longest_words: int) -> Case:
         return never_waiting(plain(draw, design, longest_words))
 
-    return {RESET: reset, STALLS: stalls, STEADY: steady}
+    resets = {reset_aim(when): partial(reset, when=when) for when in RESETS}
+    return {**resets, STALLS: stalls, STEADY: steady}
 
 
 def never_waiting(case: Case) -> Case:
@@ -137,11 +140,6 @@ def never_waiting(case: Case) -> Case:
     return case.waiting(
         {name: np.zeros_like(own) for name, own in case.waits(case.answer()).items()}
     )
-
-
-def last_cycle(case: Case) -> int:
-    """Of the model's last transfer."""
-    return max(int(t.cycle[-1]) for t in case.answer().transfers.values() if len(t))
 
 
 __all__ = ["Aim", "ResetCase", "aimed_case", "general_aims", "last_cycle", "never_waiting"]

@@ -5,14 +5,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from archsim.ports import Port
+from rtl.conformance import Case
 from rtl.coverage.bins import Bin, Seen
 
 LONG_STALL = 10_000
 MANY = 10
 STALLS = "long stalls"
 """The aim that has every port wait `LONG_STALL` cycles."""
-RESET = "reset"
-"""The aim that resets a case in mid-run."""
+RESETS = ("early", "midway", "late")
+"""Aims that reset a case in the first, second and last third of its run: `reset_aim`."""
 STEADY = "no port waits"
 
 
@@ -48,12 +49,38 @@ def port_bins(ports: tuple[Port, ...]) -> Iterator[Bin]:
         why="stalls of several ports meet",
         hit=lambda seen: all(gaps.any() for gaps in seen.gaps.values() if len(gaps)),
     )
-    yield Bin(
-        name="reset in mid-run",
-        why="state that a reset does not clear changes the answer to the next command",
-        hit=lambda seen: seen.case.before is not None,
-        aim=RESET,
-    )
+    for when in RESETS:
+        yield Bin(
+            name=f"reset in mid-run, {when}",
+            why="state that a reset does not clear changes the answer to the next command",
+            hit=lambda seen, when=when: _third(seen.case) == when,
+            aim=reset_aim(when),
+        )
+
+
+def reset_aim(when: str) -> str:
+    """The name of the aim of one of `RESETS`."""
+    return f"reset, {when}"
+
+
+def last_cycle(case: Case) -> int:
+    """Of the model's last transfer."""
+    return max(int(t.cycle[-1]) for t in case.answer().transfers.values() if len(t))
+
+
+def thirds(case: Case) -> dict[str, range]:
+    """Of `RESETS`, the cycles of a case that they are; a run of a cycle or two has not all."""
+    last = max(1, last_cycle(case))
+    ends = [1 + last * number // len(RESETS) for number in range(len(RESETS) + 1)]
+    return {when: range(*ends[number : number + 2]) for number, when in enumerate(RESETS)}
+
+
+def _third(case: Case) -> str | None:
+    """In which of `RESETS` the run before a case ended."""
+    if case.before is None:
+        return None
+    interrupted, cycles = case.before
+    return next((when for when, own in thirds(interrupted).items() if cycles in own), None)
 
 
 def _has(seen: Seen, port: str, least: int, most: int) -> bool:
@@ -61,4 +88,13 @@ def _has(seen: Seen, port: str, least: int, most: int) -> bool:
     return bool(np.any((gaps >= least) & (gaps <= most)))
 
 
-__all__ = ["LONG_STALL", "RESET", "STALLS", "STEADY", "port_bins"]
+__all__ = [
+    "LONG_STALL",
+    "RESETS",
+    "STALLS",
+    "STEADY",
+    "last_cycle",
+    "port_bins",
+    "reset_aim",
+    "thirds",
+]

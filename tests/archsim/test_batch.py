@@ -9,13 +9,13 @@ import pytest
 import systolic_designs
 import tensorcore_designs
 import vsq_designs
+from random_layers import LATENCIES, random_layer, random_off_chip
 
 from archsim.layer import problem as pb
 from archsim.layer.problem import Tiling
 from archsim.machine.registry import load_design
 from archsim.machines.systolic.design import CLOUD_128, DATAFLOWS, EDGE_16, Systolic
 from archsim.machines.tensorcore.design import VOLTA
-from archsim.memory import OffChip
 from archsim.numbers import IntArray
 from archsim.simulate import simulate
 from archsim.tiled.choice import MOST_TILES, choose_mapping, choose_tiling, find_tiling
@@ -36,35 +36,6 @@ Chooser = Callable[[IntArray, IntArray, IntArray], bool]
 BATCHES = tuple(range(2, 10))
 KINDS = (systolic_designs, systolic_designs, tensorcore_designs, vsq_designs)
 NAMED = ("cloud-128", "edge-16", "tpu-v1", "volta", "vsq-5nm", "vsq-16", "vsq-baseline")
-
-
-def random_layer(draw: Draw, sizes: tuple[int, ...], depths: tuple[int, ...]) -> Conv2d:
-    """A convolution of one image: any groups, stride, padding, dilation; every fourth depthwise."""
-    kernel = [draw.one_of(1, 1, 3, 3, 5, 2) for _ in range(2)]
-    dilation = [draw.one_of(1, 1, 1, 2) for _ in range(2)]
-    pads = [draw.whole(0, kernel[axis] - 1) for axis in (0, 1, 0, 1)]
-    least = [(kernel[axis] - 1) * dilation[axis] + 1 for axis in range(2)]
-    depthwise = draw.chance(0.25)
-    groups = draw.whole(2, 12) if depthwise else draw.one_of(1, 1, 1, 2, 3)
-    channels, filters = (1, 1) if depthwise else (draw.one_of(*depths), draw.one_of(*depths))
-    return Conv2d(
-        name="c", channels=channels * groups, filters=filters * groups, groups=groups,
-        ifmap_height=max(least[0], draw.one_of(*sizes)),
-        ifmap_width=max(least[1], draw.one_of(*sizes)), kernel_height=kernel[0],
-        kernel_width=kernel[1], stride_height=draw.whole(1, 3), stride_width=draw.whole(1, 3),
-        pad_top=pads[0], pad_left=pads[1], pad_bottom=pads[2], pad_right=pads[3],
-        dilation_height=dilation[0], dilation_width=dilation[1], bias=draw.chance(0.5),
-    )  # fmt: skip
-
-
-def random_off_chip(draw: Draw, latencies: tuple[int, ...]) -> OffChip:
-    """Any bandwidth, from a byte in two cycles to none that matters."""
-    rate = draw.one_of(1, 2, 4, 8, 16, 64) * (0.5 + draw.rng.random())
-    return OffChip(
-        bytes_per_cycle=0 if draw.chance(0.3) else rate,
-        latency_cycles=draw.one_of(*latencies),
-        burst_bytes=draw.one_of(1, 16, 64, 256),
-    )
 
 
 def random_design(draw: Draw, latencies: tuple[int, ...]) -> CoreDesign:
@@ -108,7 +79,6 @@ def excess(design: CoreDesign, layer: Conv2d, choose: Chooser = choose_mapping) 
 
 SMALL = ((1, 2, 3, 5, 7, 8, 14, 17), (1, 2, 3, 5, 8, 16, 33))
 TINY = ((1, 1, 2, 3, 5, 7), (1, 1, 2, 3, 5, 8, 16, 33))
-LATENCIES = (0, 1, 7, 20, 50, 100, 500, 3000)
 
 
 @pytest.mark.parametrize("choose", [choose_tiling, choose_mapping], ids=["alone", "side-by-side"])
@@ -200,7 +170,7 @@ def test_the_tiling_of_several_images_does_not_change_values() -> None:
     ofmaps: list[Any] = []
     for images in (1, 2, 5):
         tilings = {"c": replace(tiling, images=images)}
-        result = simulate(EDGE_16, network, operands=operands, tilings=tilings)
+        result = simulate(EDGE_16, network, operands=operands, mappings=tilings)
         ofmaps.append(result.layers[0].ofmap)
     first: Any = ofmaps[0]
     assert all(np.array_equal(first, other) for other in ofmaps[1:])

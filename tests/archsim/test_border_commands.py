@@ -22,7 +22,7 @@ Key = tuple[str, str]
 PLAIN = (
     "aim", "aligned_axes", "as_json", "batch", "bits", "cache", "cases", "chain", "clock_mhz",
     "density", "depth", "device", "dim", "distribution", "family", "force", "group", "lanes",
-    "layer", "layers", "machine_chain", "metadata",
+    "layer", "layers", "machine_chain", "machine_mapper", "machine_objective", "metadata",
     "name", "node_nm", "only", "operands", "prune", "range_bits",
     "seed", "settings", "simulator", "skip_unsupported", "smaller", "source", "sram_voltage",
     "target", "timing_only", "top", "voltage", "wave_format", "wide", "zero_width",
@@ -34,7 +34,14 @@ READS: dict[Key, tuple[str, ...]] = {
     ("run", "design"): ("run", "{toml}", "alexnet", "--timing-only"),
     ("run", "workload"): ("run", "edge-16", "{onnx}", "--timing-only"),
     ("run", "input_file"): ("run", "edge-16", "good.onnx", "--input", "{npz}"),
-    ("run", "machine_tiling"): (*RUN, "--tiling", "{toml}"),
+    ("run", "machine_mapping"): (*RUN, "--mapping", "{toml}"),
+    ("run", "machine_objective_technology"): (
+        *RUN,
+        "--objective",
+        "energy",
+        "--objective-technology",
+        "{toml}",
+    ),
     ("run", "technology"): (*RUN, "--technology", "{toml}"),
     ("trace", "design"): ("trace", "{toml}", "alexnet", "--layer", "conv5"),
     ("trace", "workload"): ("trace", "edge-16", "{onnx}"),
@@ -47,7 +54,18 @@ READS: dict[Key, tuple[str, ...]] = {
         "--vcd",
         "v.vcd",
     ),
-    ("trace", "machine_tiling"): ("trace", "edge-16", "alexnet", "--tiling", "{toml}"),
+    ("trace", "machine_objective_technology"): (
+        "trace",
+        "edge-16",
+        "alexnet",
+        "--layer",
+        "conv5",
+        "--objective",
+        "energy",
+        "--objective-technology",
+        "{toml}",
+    ),
+    ("trace", "machine_mapping"): ("trace", "edge-16", "alexnet", "--mapping", "{toml}"),
     ("compress", "what"): ("compress", "{npy}"),
     ("compress", "input_file"): ("compress", "good.onnx", "--input", "{npz}"),
     ("compare", "results"): ("compare", "{json}", "good.json"),
@@ -185,7 +203,7 @@ def test_mutated_files(
     key: Key, child: BoundedChild, good: dict[str, bytes], tmp_path: Path
 ) -> None:
     place(tmp_path, good)
-    special = {"technology": "technology", "machine_tiling": "tiling"}
+    special = {"technology": "technology", "machine_mapping": "tiling"}
     data = good[special.get(key[1], kind_of(READS[key]))]
     for number, made in enumerate(mutants(data, 120, SEED)):
         ended = read(child, READS[key], made, tmp_path)

@@ -302,7 +302,7 @@ def test_options_of_one_name_keep_their_meaning(tmp_path: Path) -> None:
     assert said.err.splitlines() == [
         f"{start} --seed of clashing machines cannot be used: the command has an option of that "
         "name",
-        f"{start} --tiling of clashing machines cannot be used: that of systolic machines takes a "
+        f"{start} --mapping of clashing machines cannot be used: that of systolic machines takes a "
         "value",
     ]
     assert "--own" in said.out

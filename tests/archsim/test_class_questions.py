@@ -23,7 +23,7 @@ from archsim.memory.kinds import kinds
 from archsim.memory.seam import PROTOCOLS
 
 ROOT = Path(archsim.__file__).parents[1]
-PACKAGES = ("archsim", "rtl", "fpga", "workloads", "energy_models")
+PACKAGES = ("archsim", "rtl", "fpga", "training", "workloads", "energy_models")
 
 KIND, BY_TYPE = "a design's kind", "by type"
 

@@ -197,9 +197,9 @@ def test_trace_of_a_sparse_core(archsim: Call, tmp_path: Path) -> None:
 
 def test_the_trace_of_a_sparse_core_needs_values(archsim: Call) -> None:
     Path("t.toml").write_text("[conv3]\npixel_rows=1\npixel_columns=1\nfilters=1\nchannels=1\n")
-    said = refused(archsim(*TRACED, "--tiling", "t.toml"))
+    said = refused(archsim(*TRACED, "--mapping", "t.toml"))
     assert said == (
-        "scnn machines have no option --tiling, which systolic, tensorcore and vsq machines have; "
+        "scnn machines have no option --mapping, which systolic, tensorcore and vsq machines have; "
         "they have: --chain (ofmaps stay for the next layer where they can)"
     )
     lines = good(archsim(*TRACED)).splitlines()

@@ -159,7 +159,7 @@ def test_a_tiling_by_hand(archsim: Call, tmp_path: Path) -> None:
     sizes = "pixel_rows = 5\npixel_columns = 5\nfilters = 16\nchannels = 96\n"
     (tmp_path / "tiles.toml").write_text(f'[conv3]\n{sizes}order = "filters_outer"\n')
     words = ("run", "edge-16", "alexnet", "--timing-only", "--json")
-    answer = json.loads(good(archsim(*words, "--tiling", "tiles.toml")))
+    answer = json.loads(good(archsim(*words, "--mapping", "tiles.toml")))
     layer = next(layer for layer in answer["layers"] if layer["name"] == "conv3")
     assert layer["tiling"] == {
         "pixel_rows": 5,
@@ -175,7 +175,7 @@ def test_a_tiling_by_hand(archsim: Call, tmp_path: Path) -> None:
 def test_groups_side_by_side_by_hand(archsim: Call, tmp_path: Path) -> None:
     sizes = "pixel_rows = 4\npixel_columns = 56\nfilters = 8\nchannels = 8\ngroups = 8\n"
     (tmp_path / "tiles.toml").write_text(f'["block2.2/depthwise"]\n{sizes}')
-    words = ("run", "edge-16", "mobilenetv2", "--timing-only", "--tiling", "tiles.toml")
+    words = ("run", "edge-16", "mobilenetv2", "--timing-only", "--mapping", "tiles.toml")
     layers = json.loads(good(archsim(*words, "--json")))["layers"]
     tilings = {layer["name"]: layer["tiling"] for layer in layers if layer["tiling"]}
     assert tilings["block2.2/depthwise"]["groups"] == 8
@@ -228,7 +228,7 @@ def test_unsupported_operators_are_recorded_if_asked(archsim: Call, tmp_path: Pa
         ("--input in.npz", "--input is for ONNX files; alexnet has none"),
         ("--operands real", "alexnet has shapes only: real operands need an ONNX file with "
          "--input FILE.npz, or one of: face-detection-pruned, squeezenet-imagenet, vgg16-tumor"),
-        ("--tiling none.toml", "none.toml cannot be read: No such file or directory"),
+        ("--mapping none.toml", "none.toml cannot be read: No such file or directory"),
     ],
 )  # fmt: skip
 def test_run_refuses(archsim: Call, words: str, message: str, tmp_path: Path) -> None:
@@ -262,15 +262,15 @@ def test_a_layer_that_fits_in_no_tiling(archsim: Call, tmp_path: Path) -> None:
 )  # fmt: skip
 def test_tiling_files(archsim: Call, text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "tiles.toml").write_text(text)
-    said = archsim("run", "edge-16", "alexnet", "--timing-only", "--tiling", "tiles.toml")
+    said = archsim("run", "edge-16", "alexnet", "--timing-only", "--mapping", "tiles.toml")
     assert refused(said) == f"tiles.toml{message}"
 
 
 def test_tilings_of_layers_that_are_not_there(archsim: Call, tmp_path: Path) -> None:
-    words = ("run", "edge-16", "alexnet", "--timing-only", "--tiling", "tiles.toml")
+    words = ("run", "edge-16", "alexnet", "--timing-only", "--mapping", "tiles.toml")
     sizes = "{pixel_rows=1,pixel_columns=1,filters=1,channels=1}"
     (tmp_path / "tiles.toml").write_text(f"con1 = {sizes}")
-    message = "tilings: alexnet has no matrix layer 'con1'; did you mean conv1"
+    message = "mappings: alexnet has no matrix layer 'con1'; did you mean conv1"
     assert refused(archsim(*words)).startswith(message)
     (tmp_path / "tiles.toml").write_text(f"pool1 = {sizes}")  # no work of the array
     assert "no matrix layer 'pool1'" in refused(archsim(*words))

@@ -145,13 +145,13 @@ def test_tilings_of_a_file(archsim: Call) -> None:
     table = "pixel_rows = 1\npixel_columns = 1\nfilters = 100\nchannels = 256\n"
     Path("mine.toml").write_text(f"[fc8]\n{table}[conv1]\n{table.replace('256', '3')}")
     command = ("trace", "edge-16", "alexnet", "--layer", "fc8", "--json")
-    chosen = json.loads(good(archsim(*command, "--tiling", "mine.toml")))
+    chosen = json.loads(good(archsim(*command, "--mapping", "mine.toml")))
     assert chosen["tiles"] == 10 * 16
     layer = next(one for one in builtin("alexnet").matrix_layers if one.name == "fc8")
     assert json.loads(good(archsim(*command)))["cycles"] == time_layer(EDGE_16, layer).cycles
     Path("other.toml").write_text(f"[fc9]\n{table}")
-    assert refused(archsim(*command, "--tiling", "other.toml")).startswith(
-        "tilings: alexnet has no matrix layer 'fc9'; did you mean fc"
+    assert refused(archsim(*command, "--mapping", "other.toml")).startswith(
+        "mappings: alexnet has no matrix layer 'fc9'; did you mean fc"
     )
 
 

@@ -291,8 +291,8 @@ def test_counts_are_bounded_and_priced(density: float) -> None:
     network = Network(name="n", source="a test", layers=(CONV,))
     operands = {"c": BOTH.numerics.synthetic(CONV, Drawing(seed=3, density=density))}
     tiling = {"c": plan_tiling(BOTH, CONV, None)}
-    exact = simulate(BOTH, network, operands=operands, tilings=tiling)
-    bound = simulate(BOTH, network, tilings=tiling)
+    exact = simulate(BOTH, network, operands=operands, mappings=tiling)
+    bound = simulate(BOTH, network, mappings=tiling)
     names = [f"{name}_{what}" for name in ("ifmap", "weight") for what in ROW_ACTIONS]
     most = action_bounds(BOTH, action_counts(bound.layers[0]))
     known = {"ifmap_entry_write", "weight_entry_write"}

@@ -114,7 +114,7 @@ def test_all_data_files_are_in_the_package() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     tools = settings["tool"]["setuptools"]
     known = tools["package-data"]
-    for package in ("archsim", "rtl", "workloads", "energy_models", "fpga"):
+    for package in ("archsim", "rtl", "training", "workloads", "energy_models", "fpga"):
         top = ROOT / package
         patterns = [*known.get(package, []), *known["*"]]
         for path in top.rglob("*"):

@@ -17,10 +17,13 @@ import numpy as np
 import pytest
 
 from archsim import EDGE_16, simulate
-from archsim.kernels import CacheWarning, Kernel, inlined, kernel, store
+from archsim.kernels import CacheWarning, Kernel, inlined, kernel, not_compiled, store
 from archsim.kernels.closure import fingerprint
+from archsim.machine.registry import load_design, with_settings
 from archsim.numbers import IntArray
 from archsim.tiled.choice import TIMING
+from workloads.layers import Conv2d, Network
+from workloads.operands import synthetic
 
 ROOT = Path(__file__).parents[2]
 HOUSE = ("archsim", "workloads", "energy_models")
@@ -321,7 +324,6 @@ def test_timing_without_compilation_is_the_same(monkeypatch: pytest.MonkeyPatch)
     from archsim.tiled.choice import choose_alone, choose_tiling
     from archsim.tiled.summary import time_tiles
     from archsim.tiled.walk import walk
-    from workloads.layers import Conv2d
 
     layer = Conv2d(
         name="c", channels=20, filters=24, ifmap_height=9, ifmap_width=8, kernel_height=3,
@@ -353,3 +355,30 @@ def _entries() -> list[Kernel[..., Any]]:
     from archsim.tiled.traffic import port_bytes, services_of
 
     return [schedule, port_bytes, services_of]
+
+
+FIRST_RUNS = (
+    ("edge-16", ()),
+    ("volta", ()),
+    ("vsq-16", ()),
+    ("scnn-4pe", ()),
+    ("scnn-4pe", ("group_rule=dnnsim", "bank_hash=dnnsim", "barrier=channel")),
+)
+
+
+@pytest.mark.parametrize(("name", "settings"), FIRST_RUNS)
+def test_a_machine_names_the_kernels_of_its_runs(name: str, settings: tuple[str, ...]) -> None:
+    """Those that a run of it calls, in the form that they are declared for."""
+    design = with_settings(load_design(name), list(settings))
+    layer = Conv2d(
+        name="c", channels=4, filters=4, ifmap_height=6, ifmap_width=6, kernel_height=3,
+        kernel_width=3,
+    )  # fmt: skip
+    network = Network(name="n", source="s", layers=(layer,))
+    operands = None if not design.machine_model().timed_by_values else synthetic
+    simulate(design, network, operands=operands)
+    named = design.machine_model().kernels
+    assert named
+    assert all(one.declared in one.forms for one in named)
+    assert not_compiled(named) == []
+    assert not_compiled([Kernel(named[0].py_func, "no,such,types", merged=False)])

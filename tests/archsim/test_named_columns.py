@@ -21,7 +21,7 @@ from archsim.machines.vsq import vector_kernels
 from archsim.tiled import commands, machine_vector, plan, summary
 
 ROOT = Path(archsim.__file__).parents[1]
-PACKAGES = ("archsim", "rtl", "fpga", "workloads", "energy_models")
+PACKAGES = ("archsim", "rtl", "fpga", "training", "workloads", "energy_models")
 
 COLUMNS: dict[ModuleType, tuple[Any, ...]] = {
     commands: (commands.TileCommand,),

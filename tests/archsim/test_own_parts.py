@@ -48,7 +48,7 @@ def test_the_machine_is_small_and_touches_nothing_outside() -> None:
     files = [EXAMPLE / "pyproject.toml", *room.glob("*.py"), *room.glob("*.md")]
     assert sum(len(one.read_text().splitlines()) for one in files) < MOST_LINES
     root = Path(package.__file__).parents[1]
-    for folder in ("archsim", "rtl", "fpga", "workloads", "energy_models"):
+    for folder in ("archsim", "rtl", "fpga", "training", "workloads", "energy_models"):
         for file in (root / folder).rglob("*.py"):
             text = file.read_text(encoding="utf-8").replace("examples/own_parts", "")
             for word in ("own_parts", "dot_unit", "dot-unit", "dot-8", "bit-planes", "bit_planes"):
@@ -100,12 +100,12 @@ def test_its_option_is_shown(own: Call) -> None:
     assert line in shown
     assert "# designs of this kind: dot-8" in (kind := good(own("show", "dot-unit")))
     assert line in kind
-    assert "--tiling FILE.toml" in good(own("show", "edge-16"))
+    assert "--mapping FILE.toml" in good(own("show", "edge-16"))
     assert "--parts" not in good(own("show", "edge-16"))
     for verb in ("run", "trace"):
         text = " ".join(good(own(verb, "--help")).split())
         assert "--parts N Of dot-unit: into how many sums" in text
-        assert "--tiling FILE.toml Of systolic, tensorcore, vsq: how layers are cut" in text
+        assert "--mapping FILE.toml Of systolic, tensorcore, vsq: how layers are mapped" in text
 
 
 def test_a_shell_completes_it(site: Path) -> None:
@@ -125,11 +125,13 @@ REFUSED = [
     (
         ("run", "edge-16", "alexnet", "--timing-only", "--parts", "2"),
         "systolic machines have no option --parts, which dot-unit machines have; "
-        "they have: --tiling (how layers are cut, by name)",
+        "they have: --mapping (how layers are mapped, by name), --mapper (how mappings are found), "
+        "--objective (what mappings are the best by), --objective-technology (whose energy the "
+        "objective means)",
     ),
     (
-        ("trace", "dot-8", "alexnet", "--tiling", "none.toml"),
-        "dot-unit machines have no option --tiling, which systolic, tensorcore and vsq machines "
+        ("trace", "dot-8", "alexnet", "--mapping", "none.toml"),
+        "dot-unit machines have no option --mapping, which systolic, tensorcore and vsq machines "
         "have; they have: --parts (into how many sums a dot product is cut)",
     ),
     (
@@ -151,7 +153,11 @@ def test_options_are_refused_by_name(own: Call, words: tuple[str, ...], message:
 
 def test_python_refuses_them_too() -> None:
     network = Network(name="one", layers=(MatMul(name="m", m=2, n=2, k=2),), source="here")
-    has = "they have: tilings (how layers are cut, by name)"
+    has = (
+        "they have: mappings (how layers are mapped, by name), mapper (how mappings are found), "
+        "objective (what mappings are the best by), objective_technology (whose energy the "
+        "objective means)"
+    )
     for name, elsewhere in (("chain", ", which scnn machines have"), ("parts", ""), ("tiling", "")):
         with pytest.raises(InputError) as error:
             options: dict[str, Any] = {name: 3}

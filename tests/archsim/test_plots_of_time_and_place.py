@@ -141,7 +141,7 @@ def test_a_layer_of_many_tiles_is_cut_and_says_so() -> None:
     layer = MatMul(name="fc", m=150, n=150, k=1)
     tilings = {"fc": Tiling(pixel_rows=1, pixel_columns=1, filters=1, channels=1)}
     network = Network(name="n", source="", layers=(layer,))
-    shown = simulate(Systolic(rows=1, columns=1), network, tilings=tilings)
+    shown = simulate(Systolic(rows=1, columns=1), network, mappings=tilings)
     ax: Any = shown.plot.gantt()
     assert len(ax.patches) < 24 * 12
     assert "tiles 0 to 23 of 22,500" in ax.get_title()

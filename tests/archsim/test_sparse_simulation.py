@@ -110,7 +110,7 @@ def test_chains_are_of_layers_that_follow_one_another() -> None:
 
 
 def test_other_machines_have_no_chains() -> None:
-    said = r"^systolic machines have no option chain, which scnn machines have; they have: tilings"
+    said = r"^systolic machines have no option chain, which scnn machines have; they have: mappings"
     with pytest.raises(InputError, match=said):
         simulate(EDGE_16, NETWORK, chain=True)
 
@@ -126,6 +126,7 @@ def test_on_the_command_line(archsim: Call) -> None:
     assert found["pool1"]["vector_operations"] == 0 < alone["pool1"]["vector_operations"]
     message = refused(archsim("run", "edge-16", "alexnet", "--timing-only", "--chain"))
     assert message == (
-        "systolic machines have no option --chain, which scnn machines have; they have: --tiling "
-        "(how layers are cut, by name)"
+        "systolic machines have no option --chain, which scnn machines have; they have: --mapping "
+        "(how layers are mapped, by name), --mapper (how mappings are found), --objective (what "
+        "mappings are the best by), --objective-technology (whose energy the objective means)"
     )

@@ -334,7 +334,7 @@ def test_tilings_must_be_of_the_networks_layers() -> None:
     with pytest.raises(InputError) as refused:
         list(timeline(EDGE_16, builtin("alexnet"), {"conv9": tiling}))
     assert str(refused.value).startswith(
-        "tilings: alexnet has no matrix layer 'conv9'; did you mean conv"
+        "mappings: alexnet has no matrix layer 'conv9'; did you mean conv"
     )
 
 

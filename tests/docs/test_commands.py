@@ -49,9 +49,12 @@ def test_pages_name_verbs_and_options_that_exist() -> None:
 
     group: Any = get_command(application())
     verbs = [entry.name for entry in entry_points(group="archsim.commands")]
+    found: list[Any] = [group, *map(command_of, verbs)]
+    for command in found:  # those of groups, too
+        found += getattr(command, "commands", {}).values() if command is not group else ()
     known = {
         option
-        for command in (group, *map(command_of, verbs))
+        for command in found
         for parameter in command.params
         for option in (*parameter.opts, *parameter.secondary_opts)
     } | {"--help"}

@@ -74,7 +74,9 @@ def test_decisions_are_listed_with_what_became_of_them() -> None:
     "page", ["CONTRIBUTING.md", "ARCHITECTURE.md", "docs/how-to/many-processes.md"]
 )
 def test_files_that_pages_name_are_there(page: str) -> None:
-    roots = "archsim|rtl|workloads|energy_models|fpga|tests|docs|benchmarks|scripts|notebooks"
+    roots = (
+        "archsim|rtl|training|workloads|energy_models|fpga|tests|docs|benchmarks|scripts|notebooks"
+    )
     for named in re.findall(rf"(?:^|[\s`/])((?:{roots})/[\w./*-]*\w)", text(ROOT / page), re.M):
         assert list(ROOT.glob(named)), named
 

@@ -8,24 +8,35 @@ import signal
 import subprocess
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 from tests.mutation.operators import Mutant
 from tests.mutation.sources import ROOT
 from tests.mutation.trial import MUTANT_VARIABLE, Outcome
 
-FOLDER = ROOT / "tests" / "rtl"
+FOLDERS = tuple(ROOT / "tests" / name for name in ("rtl", "archsim", "workloads"))
 
 
 def files_of(module: str, kind: str) -> list[str]:
-    """Test files that name the unit's module, shortest first, then the kind's own."""
-    named = [
-        path for path in FOLDER.glob("test_*.py")
-        if f"{module} import" in (text := path.read_text(encoding="utf-8"))
-        or f"from {module.rpartition('.')[0]} import {module.rpartition('.')[2]}" in text
-    ]  # fmt: skip
-    named.sort(key=lambda path: path.stat().st_size)
-    own = FOLDER / f"test_{kind}.py"
-    return [str(path.relative_to(ROOT)) for path in dict.fromkeys([*named, own])]
+    """Test files that name the unit's module, then the kind's own; each shortest first.
+
+    Of a unit of the hardware those of `rtl` alone; of one of the model also the file that is named
+    after it.
+    """
+    of_rtl = module.startswith("rtl.")
+    files = [path for one in FOLDERS[: 1 if of_rtl else None] for path in one.glob("test_*.py")]
+    files.sort(key=lambda path: path.stat().st_size)
+    after = "" if of_rtl else f"test_{module.rpartition('.')[2]}.py"
+    found = [path for path in files if path.name == after or _names(path, module)]
+    found += [path for path in files if path.name == f"test_{kind}.py"]
+    return [str(path.relative_to(ROOT)) for path in dict.fromkeys(found)]
+
+
+def _names(path: Path, module: str) -> bool:
+    """Whether a file imports the module, or something from it."""
+    room, _, name = module.rpartition(".")
+    text = path.read_text(encoding="utf-8")
+    return f"{module} import" in text or f"from {room} import {name}\n" in text
 
 
 def try_tests(mutant: Mutant, kind: str, seconds: float) -> tuple[Outcome, str]:

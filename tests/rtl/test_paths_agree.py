@@ -97,7 +97,7 @@ def test_tiles(kind: str, seed: int) -> None:
     assert simulate_many([design], network_of(layer))[0].tolist() == [[timed.cycles]]
     valued = alone(design, layer, operands={layer.name: operands})
     assert valued.tiling is not None
-    here = alone(design, layer, tilings={layer.name: valued.tiling}) if not design.stores else None
+    here = alone(design, layer, mappings={layer.name: valued.tiling}) if not design.stores else None
     assert here is None or figures(here) == figures(valued)
     if valued.tiling == timed.tiling:
         counted = {name: valued.actions[name] for name in timed.actions}

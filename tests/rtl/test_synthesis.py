@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from archsim.errors import InputError
 from archsim.machines.systolic.design import DATAFLOWS, Dataflow
 from energy_models.errors import EnergyError
-from rtl.core.array import AccumulatingArray, StationaryArray
+from rtl.core.accumulating_array import AccumulatingArray
+from rtl.core.stationary_array import StationaryArray
 from rtl.synthesis.area import BUFFERS, CONTROL, Area, Memory, modules_of
 from rtl.synthesis.buffers import FANOUT, add_buffers
 from rtl.synthesis.cell_models import verilog_models

@@ -1,24 +1,41 @@
 """The tile walker makes the commands of `archsim.tiled.walk`, every field, every ten cycles."""
 
+import re
 from typing import Any
 
 import pytest
+
+# The stubs leave rtlil out.
+from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
+from amaranth.hdl import Module, Shape, Signal, signed, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 from systolic_designs import random_design
 
 from archsim.errors import InputError
+from archsim.files import scratch_folder
 from archsim.layer.problem import Problem, Tiling, problem_of
+from archsim.machine.registry import load_design, with_settings
 from archsim.machines.systolic.design import DATAFLOWS, Systolic
+from archsim.memory import Plain
 from archsim.tiled import commands as cmd
+from archsim.tiled.components import PIPELINED_WALKER_BITS
 from archsim.tiled.layer_command import describe
 from archsim.tiled.walk import walk
-from rtl.cases import Draw
+from rtl.benches.verilated import Verilated
+from rtl.cases import Draw, random_case
+from rtl.conformance import check
+from rtl.core.pipelined_walker import PipelinedTileWalker, low_product
 from rtl.core.tile_walker import TileWalker
+from rtl.emit import emit
 from rtl.tile_cases import random_layer, random_tiling
+from rtl.toolchain import run_yosys
 from workloads.layers import MatMul
 from workloads.operands import synthetic
 
 SCALING = (40_000, 17)
+PIPELINED = "pipelined_control=true"
 
 
 def _expected(design: Systolic, problem: Problem, tiling: Tiling) -> list[dict[str, int]]:
@@ -29,11 +46,15 @@ def _expected(design: Systolic, problem: Problem, tiling: Tiling) -> list[dict[s
 
 
 def _run(
-    design: Systolic, problem: Problem, tiling: Tiling, count: int, waits: list[int]
+    kind: type[TileWalker],
+    design: Systolic,
+    problem: Problem,
+    tiling: Tiling,
+    waits: list[int],
 ) -> tuple[list[dict[str, int]], list[int]]:
     """Tile commands, and the cycles from when each could come to when it was offered."""
     moving = design.dataflow == "input_stationary"
-    walker = TileWalker(lanes=design.ifmap_lanes, blocks=moving)
+    walker = kind(lanes=design.ifmap_lanes, blocks=moving)
     fields = describe("layer", problem, tiling, design.machine, SCALING)
     commands: list[dict[str, int]] = []
     intervals: list[int] = []
@@ -44,7 +65,7 @@ def _run(
         ctx.set(walker.layer.valid, 1)
         await ctx.tick()
         ctx.set(walker.layer.valid, 0)
-        for wait in waits[:count]:
+        for wait in waits:
             cycles = 1
             while not ctx.get(walker.tile.valid):
                 await ctx.tick()
@@ -85,9 +106,89 @@ def test_every_tile_of_random_layers(number: int) -> None:
     if total > 200:
         pytest.skip("too many tiles for a plain simulation")
     waits = [draw.one_of(0, 0, 1, 5) for _ in expected]
-    commands, intervals = _run(design, problem, tiling, len(expected), waits)
-    assert commands == expected
-    assert set(intervals) == {design.tile_interval_cycles}
+    for kind in (TileWalker, PipelinedTileWalker):
+        commands, intervals = _run(kind, design, problem, tiling, waits)
+        assert commands == expected
+        assert set(intervals) == {design.tile_interval_cycles}
+
+
+class _Product(wiring.Component):
+    """o = a · b modulo 2^bits, as the walker makes it."""
+
+    a: Signal
+    b: Signal
+    o: Signal
+
+    def __init__(self, *, a: Shape, bits: int) -> None:
+        self.bits = bits
+        super().__init__({"a": In(a), "b": In(26), "o": Out(bits)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.comb += self.o.eq(low_product(self.a, self.b, self.bits))
+        return m
+
+
+@pytest.mark.parametrize(("shape", "bits"), [(signed(27), 30), (unsigned(8), 26), (signed(19), 30)])
+def test_products_of_the_largest_factors(shape: Shape, bits: int) -> None:
+    """Beside every power of two; layers that a test can walk have factors of a few bits."""
+    product = _Product(a=shape, bits=bits)
+    low = -(1 << (shape.width - 1)) if shape.signed else 0
+    beside = sorted({(1 << at) + by for at in range(27) for by in (-1, 0, 1)})
+    factors = [at for at in beside if at < low + (1 << shape.width)]
+    factors += [-at for at in beside if -at >= low]
+
+    async def bench(ctx: Any) -> None:
+        for number, a in enumerate(factors):
+            for b in beside[number % 3 :: 3]:
+                if b < 1 << 26:
+                    ctx.set(product.a, a)
+                    ctx.set(product.b, b)
+                    assert ctx.get(product.o) == (a * b) % (1 << bits), (a, b)
+
+    simulator = Simulator(product)
+    simulator.add_testbench(bench)
+    simulator.run()
+
+
+def _flip_flops(kind: type[TileWalker]) -> int:
+    """Of a walker in yosys' netlist."""
+    counts: list[int] = []
+
+    def watch(line: str) -> None:
+        counts.extend(int(count) for count in re.findall(r"^(\d+) objects", line))
+
+    with scratch_folder("archsim-walker") as folder:
+        text = rtlil.convert(kind(lanes=8, blocks=False), name="top", emit_src=False)
+        (folder / "top.il").write_text(text)
+        passes = ["read_rtlil top.il", "proc", "opt -full", "simplemap", "opt -full"]
+        run_yosys([*passes, "select -count t:$_*DFF*"], folder, watch)
+    return counts[-1]
+
+
+def test_flip_flops_that_pipelining_adds() -> None:
+    """What the energy and area of such a core count."""
+    added = _flip_flops(PipelinedTileWalker) - _flip_flops(TileWalker)
+    assert added == PIPELINED_WALKER_BITS
+    for name in ("edge-16", "volta", "vsq-16"):
+        plain, pipelined = (
+            next(one.attributes["state_bits"] for one in design.components if one.kind == "control")
+            for design in (load_design(name), with_settings(load_design(name), [PIPELINED]))
+        )
+        assert pipelined - plain == added
+
+
+def test_a_core_with_a_pipelined_walker() -> None:
+    """Equal to the model, which knows nothing of it."""
+    memory = Plain(capacity_bytes=1024)
+    memories: Any = {f"{name}_memory": memory for name in ("ifmap", "weight", "accumulator")}
+    design = Systolic(rows=2, columns=3, bias_words=16, pipelined_control=True, **memories)
+    emitted = emit(design).verilog
+    assert "pipelined_tile_walker tile_walker" in emitted
+    core = Verilated(emitted)
+    for number in range(12):
+        verdict = check(random_case(27, number, design), core.run)
+        assert verdict.equal, verdict.record()
 
 
 @pytest.mark.parametrize("dataflow", DATAFLOWS)

@@ -117,7 +117,7 @@ def of_values(each: int | None = None) -> Iterator[tuple[str, Attack]]:
 READ = (
     ("toml", "run", "{}", "small.onnx"),
     ("toml", "run", "edge-16", "small.onnx", "--technology", "{}"),
-    ("toml", "run", "edge-16", "small.onnx", "--tiling", "{}"),
+    ("toml", "run", "edge-16", "small.onnx", "--mapping", "{}"),
     ("toml", "show", "{}"),
     ("toml", "emit", "{}"),
     ("toml", "verify", "{}", "--cases", "1"),

@@ -58,6 +58,8 @@ def lay_out(folder: Path, command: str) -> None:
         "weights.npy": _weights,
         "cells.lib": lambda path: shutil.copy(DEFAULT_LIBRARY, path),
         "mine.toml": lambda path: path.write_text(design_toml(EDGE_16), encoding="utf-8"),
+        "space.toml": lambda path: path.write_text(SPACE, encoding="utf-8"),
+        "study/": _study,
         "a.json": _result,
         "b.json": _result,
     }
@@ -65,6 +67,25 @@ def lay_out(folder: Path, command: str) -> None:
     for name, make in makers.items():
         if name in before.split():
             make(folder / name)
+
+
+SPACE = """
+networks = ["alexnet"]
+objectives = ["cycles", "energy", "area"]
+[[machine]]
+design = "edge-16"
+fields = { rows = [4, 8], columns = [8, 16] }
+"""
+
+
+def _study(path: Path) -> None:
+    """One that is begun; a command that begins it continues it."""
+    from archsim.sweeps import Study, load_space
+
+    space = path.parent / "space.toml"
+    space.write_text(SPACE, encoding="utf-8")
+    with Study.begin(path, load_space(space)[0]) as study:
+        study.run()
 
 
 def _model(path: Path, batch: int | str) -> None:

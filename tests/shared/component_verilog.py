@@ -2,12 +2,10 @@
 
 # The stubs leave rtlil out.
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
-from amaranth.back.verilog import (
-    _convert_rtlil_text as rtlil_to_verilog,  # pyright: ignore[reportAttributeAccessIssue]
-)
 from amaranth.lib import wiring
 
 from rtl.hierarchy import sharing
+from rtl.to_verilog import rtlil_to_verilog
 
 
 def verilog_of(component: wiring.Component) -> str:

@@ -21,7 +21,16 @@ ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "docs/**/*.md", "benchmarks/*.md")
 """What is for readers; the changelog tells of what was."""
 
-SOURCES = ("archsim", "rtl", "fpga", "workloads", "energy_models", "benchmarks", "notebooks")
+SOURCES = (
+    "archsim",
+    "rtl",
+    "fpga",
+    "training",
+    "workloads",
+    "energy_models",
+    "benchmarks",
+    "notebooks",
+)
 """Folders of Python whose docstrings are read, those that `--help` prints among them."""
 
 COMMAND = re.compile(

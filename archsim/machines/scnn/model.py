@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from archsim.kernels import Kernel
 from archsim.machine.interval import Interval, Track
 from archsim.machine.model import (
     Answer,
@@ -20,6 +21,8 @@ from archsim.machine.pe_occupancy import Lines, Occupancy
 from archsim.machines.scnn.activity import SparseActivity, sparse_activity, sparse_tracks
 from archsim.machines.scnn.command import scnn_ports
 from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.dnnsim_kernel import count_blocks
+from archsim.machines.scnn.kernels import run_group
 from archsim.machines.scnn.simulation import SparseNetwork, needed
 from archsim.machines.scnn.words import LayerRun
 from archsim.numbers import IntArray
@@ -72,6 +75,10 @@ class SparseMachine(MachineModel):
     @property
     def tracks(self) -> tuple[Track, ...]:
         return sparse_tracks(self.design)
+
+    @property
+    def kernels(self) -> tuple[Kernel[..., Any], ...]:
+        return (count_blocks if self.design.counts_as_dnnsim else run_group,)
 
     def run(self, network: Network, operands: OperandsOf, options: Options) -> SparseNetwork:
         """Raises `InputError` for a chain where cycles are another simulator's."""

@@ -114,4 +114,5 @@ def control_state_bits(design: Systolic) -> int:
     token_bits = 4 + (max(design.depth("accumulator"), 2) - 1).bit_length()
     travelling = design.result_latency_cycles - (1 if decoupled else 2)
     blocks = BLOCK_BITS if design.dataflow == "input_stationary" else 0
-    return CONTROL_BITS["decoupled" if decoupled else "coupled"] + blocks + token_bits * travelling
+    walks = CONTROL_BITS["decoupled" if decoupled else "coupled"] + core.pipelining_bits(design)
+    return walks + blocks + token_bits * travelling

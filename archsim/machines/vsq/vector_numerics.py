@@ -169,27 +169,33 @@ class VectorNumerics:
             length=self.length,
         )
         sums = sums_of(split.tensors(problem), summation)
-        vectors = ceil_div(problem.filters, self.output.form.vector or problem.filters)
-        values = np.empty_like(sums)
-        scales = np.ones((*sums.shape[:4], vectors), np.int64)
-        for group in range(problem.groups):
-            found, found_scales = self.output.compute(
+        each = [
+            self.output.compute(
                 sums[:, group].reshape(-1, problem.filters),
                 split.bias[group],
                 split.multiplier[group],
                 operands.shift,
                 bool(problem.relu),
             )
-            values[:, group] = found.reshape(values[:, group].shape)
-            if self.output.scaled:
-                scales[:, group] = found_scales.reshape(scales[:, group].shape)
+            for group in range(problem.groups)
+        ]
+        values = _by_group([found for found, _ in each], sums.shape)
+        vectors = ceil_div(problem.filters, self.output.form.vector or problem.filters)
+        shape = (*sums.shape[:4], vectors)
+        if not self.output.scaled:
+            return values, np.ones(shape, np.int64)
+        scales = _by_group([found for _, found in each], shape)
         return values, scales
 
     def joined(self, layer: Conv2d | MatMul, outputs: Outputs) -> IntArray:
         """Value times scale, exact, in units of `ofmap_coarse`."""
         values, scales = outputs
         filters = values.shape[-1]
-        spread = np.repeat(scales, self.output.form.vector or filters, axis=-1)[..., :filters]
+        length = self.output.form.vector or filters
+        if filters % length == 0:  # without spreading them
+            parted = values.reshape(*scales.shape, length) * scales[..., None]
+            return layout.join_ofmap(layer, self.problem(layer), parted.reshape(values.shape))
+        spread = np.repeat(scales, length, axis=-1)[..., :filters]
         return layout.join_ofmap(layer, self.problem(layer), values * spread)
 
     @property
@@ -252,6 +258,14 @@ class VectorNumerics:
             units = units[:, : units.shape[1] - missing * output.value_units]
             streams.append(tile_words.as_rows(units, own * output.vectors_per_row))
         return tile_words.packed(streams, output.word_units)
+
+
+def _by_group(each: Sequence[IntArray], shape: tuple[int, ...]) -> IntArray:
+    """What each group has, [images · P · Q, n], as [images, groups, P, Q, n]."""
+    one = shape[0], 1, *shape[2:]
+    if len(each) == 1:
+        return each[0].reshape(one)
+    return np.concatenate([found.reshape(one) for found in each], axis=1)
 
 
 def _in_units(values: IntArray, unit_bits: int, units: int) -> IntArray:

@@ -6,13 +6,15 @@ for each kernel row, each kernel column, each vector of the tile:
     collector <- limit(collector + (sum over i of w_i a_i) · round(s_w s_a))
 
 as `archsim.codecs.vector_dot` has it.  The collectors of the tiles are added, with wrap-around.
-Three ways lead to the same integers:
+Four ways lead to the same integers:
 
 * factored: nothing is rounded, and a bound on the partial sums shows that no step leaves the
   collector, or wrap-around commutes with the sum: one product of the matrices value · scale.
 * in blocks of pixels that stay in the cache: a floating-point matrix product a vector, exact since
   no partial sum leaves the mantissa, and a pass of scale, rounding, addition and limit over it;
   without the limit where the bound shows that it changes nothing.
+* by products of bytes, where values are such and the product of scales is rounded
+  (`archsim.machines.vsq.vector_products`).
 * directly, by loops over integers: for dot products beyond the mantissa, and groups of one filter.
 """
 
@@ -26,9 +28,11 @@ from archsim.codecs.vector_dot import WIDEST, VectorMac
 from archsim.codecs.vector_operands import VectorOperands, check_vector_operands
 from archsim.errors import require, require_positive, require_whole
 from archsim.layer import layout
+from archsim.layer.integer_products import product_for
 from archsim.layer.problem import Problem
 from archsim.layer.values import FloatArray, accumulate, exact_terms
 from archsim.machines.vsq import vector_kernels as vk
+from archsim.machines.vsq.vector_products import are_bytes, sums_by_products
 from archsim.numbers import AnyIntArray, IntArray, ceil_div, wrap
 from workloads.layers import Conv2d, MatMul
 
@@ -107,14 +111,20 @@ class VectorTensors:
     """Operands split by groups, channels last; channels of `problem` are elements, not vectors.
 
     ifmap: [images, groups, H, W, C] and scales [images, groups, H, W, J]; weight:
-    [groups, K, R, S, C] and scales [groups, K, R, S, J].  scaled: whether each has scales of its
-    own; they are ones if not.
+    [groups, K, R, S, C] and scales [groups, K, R, S, J]; in whatever order they lie.
+    scaled: whether each has scales of its own; they are ones if not.
     """
 
     problem: Problem
     ifmap: vk.Pair
     weight: vk.Pair
     scaled: tuple[bool, bool]
+
+    def in_order(self) -> VectorTensors:
+        """As they are, in the order of their axes."""
+        pairs = self.ifmap, self.weight
+        ifmap, weight = (tuple(map(np.ascontiguousarray, pair)) for pair in pairs)
+        return replace(self, ifmap=ifmap, weight=weight)
 
     def zeros(self) -> IntArray:
         """Sums that are to be added to."""
@@ -142,6 +152,12 @@ def vector_sums(
 def sums_of(tensors: VectorTensors, summation: VectorSummation) -> IntArray:
     """`vector_sums` of operands that are split already."""
     mac, problem = summation.mac, tensors.problem
+    if mac.dropped_bits and are_bytes(mac, summation.vector):
+        product = product_for(problem.macs, summation.vector)
+        if product is not None:
+            pairs = tensors.ifmap, tensors.weight
+            return sums_by_products(problem, pairs, summation.rules(clipped=True), product)
+    tensors = tensors.in_order()
     vectors = ceil_div(problem.channels, summation.vector)
     largest = (_largest(tensors.ifmap[0]), _largest(tensors.ifmap[1]))
     tile, total = vk.bounds(tensors.weight, summation.rules(clipped=True), largest)
@@ -173,14 +189,14 @@ def vector_tensors(
         f"not {problem.channels}",
     )
     elements = replace(problem, channels=depth)
-    ifmap = layout.split_ifmap(layer, elements, operands.ifmap)
-    weight = layout.split_weight(layer, elements, operands.weight)
+    ifmap = layout.ifmap_view(layer, elements, operands.ifmap)
+    weight = layout.weight_view(layer, elements, operands.weight)
     a, w = operands.ifmap_scales, operands.weight_scales
     ones = [np.ones((*values.shape[:-1], vectors), np.int32) for values in (ifmap, weight)]
     return VectorTensors(
         problem=elements,
-        ifmap=(ifmap, ones[0] if a is None else layout.split_ifmap(layer, problem, a)),
-        weight=(weight, ones[1] if w is None else layout.split_weight(layer, problem, w)),
+        ifmap=(ifmap, ones[0] if a is None else layout.ifmap_view(layer, problem, a)),
+        weight=(weight, ones[1] if w is None else layout.weight_view(layer, problem, w)),
         scaled=(a is not None, w is not None),
     )
 

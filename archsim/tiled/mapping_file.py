@@ -1,8 +1,9 @@
-"""Tilings by layer from a TOML file: a table a layer, with the fields of `Tiling`."""
+"""Mappings as a TOML file: a table a layer, with the fields of `Tiling`; read and written."""
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,8 +13,8 @@ from archsim.machine.option import Option
 from energy_models.reading import load_toml
 
 
-def load_tilings(path: str | Path) -> dict[str, Tiling]:
-    """Tilings by layer name.  Raises `InputError` for what is no such file."""
+def load_mappings(path: str | Path) -> dict[str, Tiling]:
+    """Mappings by layer name.  Raises `InputError` for what is no such file."""
     tables = load_toml(Path(path), InputError)
     return {layer: _tiling(f"{path}: [{layer}]", table) for layer, table in tables.items()}
 
@@ -34,15 +35,23 @@ def _tiling(where: str, table: Any) -> Tiling:
         raise InputError(f"{where}: {error}") from error
 
 
-TILINGS = Option(
-    name="tilings",
-    says="how layers are cut, by name",
+MAPPINGS = Option(
+    name="mappings",
+    says="how layers are mapped, by name",
     more="([conv1] pixel_rows, pixel_columns, filters, channels, and order, images and groups "
-    "(side by side) where they are not pixels_outer, 1 and 1)",
-    word="--tiling",
+    "(side by side) where they are not pixels_outer, 1 and 1); `archsim show mapping` writes one",
+    word="--mapping",
     value="FILE.toml",
-    read=load_tilings,
+    read=load_mappings,
 )
 """Of cores that are walked by tiles."""
 
-__all__ = ["TILINGS", "load_tilings"]
+
+def mappings_toml(mappings: Mapping[str, Tiling]) -> str:
+    """What `load_mappings` reads."""
+    import tomli_w
+
+    return tomli_w.dumps({layer: asdict(tiling) for layer, tiling in mappings.items()})
+
+
+__all__ = ["MAPPINGS", "load_mappings", "mappings_toml"]

@@ -1,0 +1,192 @@
+"""`archsim sweep`: search a space of designs, and keep every point."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from archsim.cli.options import AsJson
+from archsim.cli.output import announce_compilation, output_console, progress_bar, say
+from archsim.errors import require
+from archsim.sweeps.search import METHODS, Search
+
+if TYPE_CHECKING:
+    from archsim.sweeps.running import Progress, Ran
+    from archsim.sweeps.space import Space
+    from archsim.sweeps.study import Study
+
+MOST_WORKERS = 1024
+
+WORKER_MIB = 400
+"""Of a process with its libraries; measured on networks with 54 layers."""
+
+SHOWN = 20
+"""Points of a front that are printed."""
+
+
+def sweep(  # noqa: PLR0913
+    space: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SPACE.toml]", help="The space; without it, that of the study in DIR."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="DIR", help="The study: a new folder, or one to continue."
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(metavar="|".join(METHODS), help="How to search; else as the space says."),
+    ] = None,
+    designs: Annotated[
+        int | None, typer.Option(metavar="N", help="Designs that are computed at most.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of what is drawn.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Processes; without it, one for each processor."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count the points, invalid ones too; compute none.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Search a space of designs, and keep every point in a study (`docs/how-to/sweeps.md`).
+
+    Whatever ends it, the same command continues where it stopped; points that are kept are never
+    computed again.
+
+    Examples:
+
+    \b
+      archsim sweep space.toml --dry-run
+      archsim sweep space.toml -o study/
+      archsim sweep -o study/ --method random --designs 5000 --workers 2
+    """
+    changes = {"method": method, "designs": designs, "seed": seed}
+    chosen = {name: value for name, value in changes.items() if value is not None}
+    count = _worker_count(workers)
+    if dry_run:
+        require(space is not None, "--dry-run is of a space: give its file")
+        assert space is not None
+        _look(space, chosen, count, as_json=as_json)
+        return
+    require(output is not None, "give the folder of the study: -o DIR")
+    assert output is not None
+    study, search = _opened(space, output)
+    with study:
+        _announce(study.space, quiet=as_json)
+        asked = None if workers is None else count
+        ran = _run(study, replace(search, **chosen), asked, quiet=as_json)
+        _tell(study, ran, as_json=as_json)
+
+
+def _announce(space: Space, *, quiet: bool) -> None:
+    """Say that kernels of its machines are compiled, where they have to be."""
+    for machine in space.machines:
+        announce_compilation(machine.design.machine_model(), quiet=quiet)
+
+
+def _worker_count(workers: int | None) -> int:
+    from workloads.threads import threads
+
+    if workers is None:
+        return threads()
+    require(
+        1 <= workers <= MOST_WORKERS, f"--workers must be from 1 to {MOST_WORKERS}, not {workers}"
+    )
+    return workers
+
+
+def _look(path: Path, chosen: Mapping[str, Any], workers: int, *, as_json: bool) -> None:
+    """What a sweep would do."""
+    from archsim.sweeps.dry_run import dry_run
+    from archsim.sweeps.space_file import load_space
+
+    space, search = load_space(path)
+    _announce(space, quiet=as_json)
+    found = dry_run(space, replace(search, **chosen))
+    if as_json:
+        print(json.dumps(found.record(workers), indent=2))
+        return
+    about = "" if found.exact else f" (of {found.looked_at:,} that were drawn; the rest by them)"
+    lines = [f"{found.designs:,} designs on {', '.join(space.network_names)}{about}"]
+    lines += [f"  {count:,} break {text}" for text, count in found.broken.items() if count]
+    lines += [f"  {count:,} are refused, such as: {one}" for count, one in found.refused.values()]
+    seconds = found.points * found.point_seconds / workers
+    lines.append(
+        f"{found.points:,} points to compute, {found.point_seconds * 1e3:.3g} ms each: about "
+        f"{duration(seconds)} on {workers} worker{'s' * (workers > 1)}, "
+        f"{found.file_bytes / 2**20:,.1f} MiB of file, {workers * WORKER_MIB:,} MiB of memory"
+    )
+    print("\n".join(lines))
+
+
+def duration(seconds: float) -> str:
+    """In words: "3 min"."""
+    for unit, size in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:.2g} s"
+
+
+def _opened(space: Path | None, output: Path) -> tuple[Study, Search]:
+    """The study, and the search that its space asks for."""
+    from archsim.sweeps.space_file import load_space
+    from archsim.sweeps.study import Study
+
+    if space is None:
+        return Study.open(output), Search()
+    read, search = load_space(space)
+    return Study.begin(output, read), search
+
+
+def _run(study: Study, search: Search, workers: int | None, *, quiet: bool) -> Ran:
+    with progress_bar(f"sweeping {study.space.name or study.path}", quiet=quiet) as bar:
+
+        def told(progress: Progress) -> None:
+            best = ", ".join(f"{name} {value:.4g}" for name, value in progress.best.items())
+            bar.update(
+                bar.task_ids[0],
+                completed=progress.done,
+                total=progress.total,
+                description=f"{progress.kept:,} kept; best {best}",
+            )
+
+        return study.run(search, workers=workers, progress=told)
+
+
+def _tell(study: Study, ran: Ran, *, as_json: bool) -> None:
+    fronts = {name: study.front(network=name) for name in study.space.network_names}
+    if as_json:
+        record: dict[str, Any] = {
+            "study": str(study.path),
+            "points": study.count,
+            "statuses": study.counts,
+            "run": vars(ran),
+            "fronts": {
+                name: json.loads(front.to_json(orient="records", default_handler=str))
+                for name, front in fronts.items()
+            },
+        }
+        print(json.dumps(record, indent=2))
+        return
+    console = output_console()
+    for name, front in fronts.items():
+        columns = [*study.fields, *study.objectives]
+        console.print(f"{name}: {len(front)} points on the front of {', '.join(study.objectives)}")
+        console.print(front[columns].head(SHOWN).to_string(index=False))
+    say(f"{study.count:,} points in {study.path}; {ran.new:,} of them new")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("sweep")(sweep)

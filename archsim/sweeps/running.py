@@ -1,0 +1,279 @@
+"""Computes the points of a study: asks a sampler, has workers compute, keeps what they give."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from archsim.interrupts import held
+from archsim.numbers import IntArray
+from archsim.sweeps.evaluation import Evaluator, Outcome
+from archsim.sweeps.front import FloatArray
+from archsim.sweeps.known import Known
+from archsim.sweeps.merit import merits
+from archsim.sweeps.rows import point_numbers, tables_of
+from archsim.sweeps.samplers import sampler_of
+from archsim.sweeps.search import Search
+from archsim.sweeps.study import Study
+from archsim.sweeps.workers import Here, Processes, Task, Workers
+from workloads.threads import threads
+
+BATCH_SECONDS = 0.2
+"""That a batch is to take, so that handing it over costs little beside."""
+
+FIRST_BATCH, LARGEST_BATCH = 16, 4096
+"""Designs of a batch."""
+
+FEW = 200
+"""Points for which no other process is begun: that takes a second or two."""
+
+WRITE_ROWS, WRITE_SECONDS = 1000, 1.0
+"""A transaction is made of so many rows, or of what came in so long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """done: points of this run, of at most `total`, those that were known among them; kept: points
+    that the study has; seconds: since it began; best: least value of each objective so far."""
+
+    done: int
+    total: int
+    kept: int
+    seconds: float
+    best: dict[str, float]
+
+    @property
+    def rate(self) -> float:
+        """Points a second."""
+        return self.done / self.seconds if self.seconds > 0 else 0.0
+
+
+@dataclass(kw_only=True)
+class Ran:
+    """What a run did.  new, known: points that it computed, and that were kept before.
+
+    Seconds: in all; of CPU in the sampler, in the writer, and in all workers.
+    """
+
+    new: int = 0
+    known: int = 0
+    refused: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    sampler_seconds: float = 0.0
+    writer_seconds: float = 0.0
+    simulator_seconds: float = 0.0
+
+
+@dataclass(kw_only=True)
+class _Run:
+    study: Study
+    search: Search
+    workers: Workers
+    evaluator: Evaluator
+    progress: Callable[[Progress], None] | None
+    ran: Ran = field(default_factory=Ran)
+
+    def __post_init__(self) -> None:
+        grid = self.evaluator.grid
+        self.sampler = sampler_of(grid, self.search)
+        self.known = Known(self.study.store)
+        self.began = time.perf_counter()
+        self.total = self.search.most(grid.space.design_count) * len(grid.space.networks)
+        self.batch = self.known.next_batch
+        self.size = FIRST_BATCH
+        self.asked: deque[Task] = deque()
+        self.waiting: dict[Future[Outcome], Task] = {}
+        self.unwritten: list[Outcome] = []
+        self.written = self.began
+        self.best: dict[str, float] = {}
+        self.kept = self.study.count
+        self.untold = np.empty(0, np.int64)
+        self._remember()
+
+    def _remember(self) -> None:
+        """Tell a sampler that wants it of points that are kept, the last ones."""
+        if not (self.sampler.remembers and self.known.any):
+            return
+        networks = len(self.study.space.networks)
+        query = "SELECT DISTINCT number // ? AS design, max(batch) FROM points GROUP BY design "
+        query += "ORDER BY 2 DESC, 1 LIMIT ?"
+        rows = self.study.store.rows(query, [networks, self.sampler.remembers])
+        designs = np.array([design for design, _ in rows], np.int64)
+        self.sampler.remember(designs, self._merits(designs))
+
+    def _merits(self, designs: IntArray) -> FloatArray:
+        return merits(self.study.store, self.evaluator.grid, designs)
+
+    def run(self) -> Ran:
+        try:
+            while self._fill():
+                self._collect()
+                self._write_if_due()
+            self._write()
+        except BaseException:
+            self._keep_what_is_done()
+            raise
+        finally:
+            self.workers.close()
+            self.ran.seconds = time.perf_counter() - self.began
+        return self.ran
+
+    def _fill(self) -> bool:
+        """Have every worker something to do; False at the end."""
+        while len(self.waiting) < 2 * self.workers.slots:
+            if not self.asked and not self._ask():
+                break
+            task = self.asked.popleft()
+            self.waiting[self.workers.submit(task)] = task
+            if self.workers.slots == 1:
+                break
+        return bool(self.waiting)
+
+    def _ask(self) -> bool:
+        """Designs from the sampler, but for points that are known; False if there are no more."""
+        began = time.process_time()
+        try:
+            while not self.asked:
+                if self.sampler.learns and not self._tell():
+                    return False
+                designs = self.sampler.ask(self.size)
+                if not len(designs):
+                    return False
+                self.untold = designs
+                for network in range(len(self.study.space.networks)):
+                    self._plan(designs, network)
+        finally:
+            self.ran.sampler_seconds += time.process_time() - began
+        return True
+
+    def _tell(self) -> bool:
+        """Tell the sampler what became of its designs; False while some are being computed."""
+        if self.waiting:
+            return False
+        if len(self.untold):
+            self._write()
+            self.sampler.tell(self.untold, self._merits(self.untold))
+            self.untold = np.empty(0, np.int64)
+        return True
+
+    def _plan(self, designs: IntArray, network: int) -> None:
+        grid = self.evaluator.grid
+        known = self.known.are(point_numbers(grid, designs, network))
+        self.ran.known += int(known.sum())
+        new = designs[~known]
+        for start in range(0, len(new), self.size):
+            self.asked.append(Task(numbers=new[start : start + self.size], network=network))
+
+    def _collect(self) -> None:
+        done, _ = wait(self.waiting, timeout=WRITE_SECONDS, return_when=FIRST_COMPLETED)
+        for future in done:
+            self._take(future, self.waiting.pop(future))
+
+    def _take(self, future: Future[Outcome], task: Task) -> None:
+        try:
+            found = future.result()
+        except BrokenProcessPool:
+            self._again(task)
+            return
+        self.unwritten.append(found)
+        self.ran.simulator_seconds += found.cpu_seconds
+        if found.cpu_seconds > 0:
+            fitting = BATCH_SECONDS * len(found.numbers) / found.cpu_seconds
+            self.size = int(np.clip(fitting, self.size / 4, self.size * 4))
+            self.size = int(np.clip(self.size, 1, LARGEST_BATCH))
+
+    def _again(self, task: Task) -> None:
+        """A worker died: its batch again in halves; a point that does it alone has failed."""
+        if len(task.numbers) == 1:
+            names, why = self.study.objectives, "the worker that computed it died"
+            self.unwritten.append(Outcome.of_error(task.numbers, task.network, names, why))
+            return
+        for half in np.array_split(task.numbers, 2):
+            self.asked.appendleft(Task(numbers=half, network=task.network))
+
+    def _write_if_due(self) -> None:
+        rows = sum(len(one.numbers) for one in self.unwritten)
+        if rows >= WRITE_ROWS or time.perf_counter() - self.written > WRITE_SECONDS:
+            self._write()
+
+    def _write(self) -> None:
+        """One transaction of all that came."""
+        began = time.process_time()
+        self.written = time.perf_counter()
+        if not self.unwritten:
+            return
+        points: list[Any] = []
+        layers: list[Any] = []
+        for one in self.unwritten:
+            more = tables_of(self.evaluator.grid, one, self.batch)
+            points += more[0]
+            layers += more[1]
+        with held():
+            self.study.store.write(points, layers)
+            self._count()
+            self.batch += 1
+            self.unwritten = []
+        self.ran.writer_seconds += time.process_time() - began
+        self._report()
+
+    def _count(self) -> None:
+        for one in self.unwritten:
+            kinds = [kind for kind, _ in one.errors.values()]
+            self.ran.new += len(one.numbers)
+            self.kept += len(one.numbers)
+            self.ran.refused += kinds.count("refused")
+            self.ran.failed += kinds.count("failed")
+            for name, column in one.values.items():
+                if not np.isnan(column).all():
+                    least = float(np.nanmin(column))
+                    self.best[name] = min(self.best.get(name, least), least)
+
+    def _report(self) -> None:
+        if self.progress is not None:
+            self.progress(
+                Progress(
+                    done=self.ran.new + self.ran.known,
+                    total=self.total,
+                    kept=self.kept,
+                    seconds=time.perf_counter() - self.began,
+                    best=dict(self.best),
+                )
+            )
+
+    def _keep_what_is_done(self) -> None:
+        """On the way out: what workers have given already is kept."""
+        for future, _ in list(self.waiting.items()):
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self.unwritten.append(future.result())
+        self._write()
+
+
+def run(
+    study: Study,
+    search: Search,
+    *,
+    workers: int | Workers | None = 1,
+    progress: Callable[[Progress], None] | None = None,
+) -> Ran:
+    """Compute what a search asks for and the study does not keep (`Study.run`)."""
+    evaluator = Evaluator(study.space)
+    if workers is None:
+        few = search.most(study.space.design_count) * len(study.space.networks) <= FEW
+        workers = 1 if few else threads()
+    if isinstance(workers, int):
+        workers = Here(evaluator) if workers == 1 else Processes(study.space, workers)
+    found = _Run(
+        study=study, search=search, workers=workers, evaluator=evaluator, progress=progress
+    )
+    return found.run()
+
+
+__all__ = ["Progress", "Ran", "run"]

@@ -1,0 +1,231 @@
+"""A study's file: points, cycles of their layers, and where they are from, in DuckDB.
+
+| table | holds |
+|---|---|
+| `points` | a row a point: `OWN`, a column a field that varies, a column an objective |
+| `layers` | cycles of every layer of a point (`point`, `layer`, `cycles`), where they are kept |
+| `provenance` | texts by name: the space, what computed it, and with what |
+| `schema` | the version of all this |
+
+One process writes, in one transaction a batch; a point that was written stays.  What a transaction
+ended is in the file, whatever happens to the process then.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from archsim.errors import InputError, require
+from archsim.sweeps.values import Value
+
+if TYPE_CHECKING:
+    import duckdb
+
+Table = Any
+"""A table of pyarrow's, which has no types."""
+
+VERSION = 1
+"""Of the tables."""
+
+FILE = "study.duckdb"
+"""Its name in the folder of a study."""
+
+MEMORY = "512MB"
+"""What DuckDB takes of memory at most: a study of any size is written and read with it."""
+
+OWN = {
+    "id": "UUID PRIMARY KEY",
+    "number": "BIGINT NOT NULL",
+    "batch": "INTEGER NOT NULL",
+    "status": "VARCHAR NOT NULL",
+    "error": "VARCHAR",
+    "machine": "VARCHAR NOT NULL",
+    "network": "VARCHAR NOT NULL",
+}
+"""Columns of points that every study has, and their types.  id: its content's hash."""
+
+
+def quoted(name: str) -> str:
+    """A name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def type_of(values: Sequence[Value]) -> str:
+    """The type of a column of a field's values."""
+    kinds = {type(one) for one in values}
+    if kinds == {bool}:
+        return "BOOLEAN"
+    if kinds == {int}:
+        return "BIGINT"
+    return "DOUBLE" if kinds <= {int, float} else "VARCHAR"
+
+
+class Store:
+    """An open file of a study.  Raises `InputError` for what is none, or that another holds."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.connection: duckdb.DuckDBPyConnection = _connected(path, read_only)
+        try:
+            self._check_version()
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_version(self) -> None:
+        """Raise `InputError` for a file that is no study, or a newer archsim's."""
+        names = {name for (name,) in self.rows("SELECT table_name FROM duckdb_tables()")}
+        if not names and not self.read_only:
+            return
+        require("schema" in names, f"{self.path} is a DuckDB file, but not of a study")
+        version = self.rows("SELECT version FROM schema")[0][0]
+        require(
+            version <= VERSION,
+            f"{self.path} was written by a newer archsim (its tables are of version {version}, "
+            f"and this archsim reads {VERSION}); read it with that: pip install --upgrade archsim",
+        )
+
+    @property
+    def empty(self) -> bool:
+        """Whether no study was begun in it."""
+        return not self.rows("SELECT 1 FROM duckdb_tables() WHERE table_name = 'points'")
+
+    def create(
+        self,
+        fields: Mapping[str, Sequence[Value]],
+        objectives: Sequence[str],
+        provenance: Mapping[str, Any],
+    ) -> None:
+        """Make the tables."""
+        columns = {**OWN, **{name: type_of(values) for name, values in fields.items()}}
+        for name in objectives:
+            require(name not in columns, f"{name!r} is a field and an objective of the space")
+            columns[name] = "DOUBLE"
+        listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns.items())
+        with self.transaction():
+            run = self.connection.execute
+            run(f"CREATE TABLE points ({listed})")
+            run("CREATE TABLE layers (point UUID, layer VARCHAR, cycles BIGINT)")
+            run("CREATE TABLE provenance (name VARCHAR PRIMARY KEY, value VARCHAR)")
+            run("CREATE TABLE schema (version INTEGER)")
+            run("INSERT INTO schema VALUES (?)", [VERSION])
+            for name, value in provenance.items():
+                run("INSERT INTO provenance VALUES (?, ?)", [name, json.dumps(value)])
+
+    def provenance(self) -> dict[str, Any]:
+        """What was said of it, by name."""
+        found = self.rows("SELECT name, value FROM provenance")
+        return {name: json.loads(value) for name, value in found}
+
+    def say(self, name: str, value: Any) -> None:
+        """Keep one thing more of where the points are from."""
+        self.connection.execute(
+            "INSERT OR REPLACE INTO provenance VALUES (?, ?)", [name, json.dumps(value)]
+        )
+
+    def rows(self, query: str, given: Sequence[Any] = ()) -> list[Any]:
+        """All rows of a query."""
+        return self.connection.execute(query, list(given)).fetchall()
+
+    @contextmanager
+    def transaction(self) -> Generator[None]:
+        """All of it is written, or nothing.  Raises `InputError` where the disk takes no more."""
+        import duckdb
+
+        self.connection.execute("BEGIN")
+        try:
+            yield
+            self.connection.execute("COMMIT")
+        except duckdb.Error as error:
+            self._roll_back()
+            raise self._refusal(error) from error
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def _roll_back(self) -> None:
+        import duckdb
+
+        try:
+            self.connection.execute("ROLLBACK")
+        except duckdb.Error:
+            return  # a transaction that could not be ended is none any more
+
+    def _refusal(self, error: Exception) -> InputError:
+        said = str(error).splitlines()[0]
+        return InputError(
+            f"{self.path} cannot be written: {said}; what was kept before is whole, and the same "
+            f"command continues it"
+        )
+
+    def write(self, points: Sequence[Table], layers: Sequence[Table]) -> None:
+        """Points, and cycles of their layers, in one transaction; those that are there stay."""
+        with self.transaction():
+            for table in points:
+                self._insert("points", table, "OR IGNORE")
+            for table in layers:
+                self._insert("layers", table)
+
+    def _insert(self, name: str, table: Table, how: str = "") -> None:
+        self.connection.register("given_rows", table)
+        try:
+            self.connection.execute(f"INSERT {how} INTO {name} BY NAME SELECT * FROM given_rows")
+        finally:
+            self.connection.unregister("given_rows")
+
+    def close(self) -> None:
+        """Let other processes have it."""
+        self.connection.close()
+
+
+def _connected(path: Path, read_only: bool) -> duckdb.DuckDBPyConnection:
+    import duckdb
+
+    settings: dict[str, Any] = {"memory_limit": MEMORY}
+    try:
+        return duckdb.connect(path, read_only=read_only, config=settings)
+    except duckdb.Error as error:
+        raise InputError(_why_not(path, str(error))) from error
+
+
+def _why_not(path: Path, said: str) -> str:
+    """Why a file cannot be opened."""
+    holder = re.search(r"Conflicting lock is held in (.*?) ?\(PID (\d+)\)", said)
+    if holder is not None:
+        return (
+            f"{path} is held by another process: {holder[1].strip() or 'one'} (pid {holder[2]}); "
+            f"one at a time writes a study: wait until it has ended, or end it"
+        )
+    first = said.splitlines()[0]
+    if "newer version" in said or "older version" in said.lower():
+        return f"{path} was written by another DuckDB: {first}; pip install --upgrade duckdb"
+    return f"{path} cannot be opened: {first}"
+
+
+def arrow() -> Any:
+    """The module pyarrow, imported now."""
+    return import_module("pyarrow")
+
+
+def uuids(ids: Sequence[bytes]) -> Any:
+    """Hashes as a column of UUIDs."""
+    pa = arrow()
+    joined = pa.py_buffer(b"".join(ids))
+    plain = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(ids), [None, joined])
+    return pa.ExtensionArray.from_storage(pa.uuid(), plain)
+
+
+def uuid_of(one: bytes) -> uuid.UUID:
+    """A hash as it is read from the store."""
+    return uuid.UUID(bytes=one)
+
+
+__all__ = ["FILE", "VERSION", "Store", "Table", "arrow", "quoted", "type_of", "uuid_of", "uuids"]

@@ -1,0 +1,169 @@
+"""Where batches of points are computed: in this process, or in others beside it.
+
+Anything with `submit` that gives futures will do (`Workers`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from types import ModuleType
+from typing import Any, Protocol
+
+from archsim.errors import InputError
+from archsim.numbers import IntArray
+from archsim.sweeps.evaluation import Evaluator, Outcome
+from archsim.sweeps.space import Space
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """A batch: designs, by their numbers, on a network, by its place in the space."""
+
+    numbers: IntArray
+    network: int
+
+
+class Workers(Protocol):
+    """slots: batches that are computed at one time."""
+
+    slots: int
+
+    def submit(self, task: Task) -> Future[Outcome]:
+        """Compute a batch some time."""
+        ...
+
+    def close(self) -> None:
+        """End all, what is being computed too."""
+        ...
+
+
+class Here:
+    """In this process, when it is asked for."""
+
+    slots = 1
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+
+    def submit(self, task: Task) -> Future[Outcome]:
+        """Computed at once."""
+        future: Future[Outcome] = Future()
+        future.set_result(self._evaluator.outcome(task.numbers, task.network))
+        return future
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+class Processes:
+    """In processes of their own, a thread each; one that dies takes no other with it."""
+
+    def __init__(
+        self, space: Space, count: int, *, compute: Callable[[Task], Outcome] | None = None
+    ) -> None:
+        self._space, self._compute = space, compute or _compute
+        self._ready: list[Future[int]] = []
+        self._pools = [self._pool() for _ in range(count)]
+        self._load = [0] * count
+        self.slots = count
+        self._await()
+
+    def _await(self) -> None:
+        """Until all have begun.  Raises `InputError` where one cannot."""
+        try:
+            for one in self._ready:
+                one.result()
+        except BrokenProcessPool as error:
+            self.close()
+            raise InputError(
+                "no worker process can begin: what it printed says why; --workers 1 needs none"
+            ) from error
+        finally:
+            self._ready.clear()
+
+    def _pool(self) -> ProcessPoolExecutor:
+        """A process, begun now.  Raises `InputError` where none can be."""
+        pool = ProcessPoolExecutor(
+            1, mp_context=get_context("spawn"), initializer=_begin, initargs=(self._space,)
+        )
+        with _no_main():
+            self._ready.append(pool.submit(os.getpid))
+        return pool
+
+    def submit(self, task: Task) -> Future[Outcome]:
+        """By the process that has least to do."""
+        at = min(range(self.slots), key=self._load.__getitem__)
+        try:
+            future = self._pools[at].submit(self._compute, task)
+        except BrokenProcessPool:
+            self._pools[at] = self._pool()
+            self._await()
+            future = self._pools[at].submit(self._compute, task)
+        self._load[at] += 1
+        future.add_done_callback(self._ended(at))
+        return future
+
+    def _ended(self, at: int) -> Callable[[Any], None]:
+        def ended(_: Any) -> None:
+            self._load[at] -= 1
+
+        return ended
+
+    def close(self) -> None:
+        """What is being computed is not waited for."""
+        for pool in self._pools:
+            processes = list((pool._processes or {}).values())  # pyright: ignore[reportPrivateUsage]
+            pool.shutdown(wait=False, cancel_futures=True)
+            for one in processes:
+                one.terminate()
+        for pool in self._pools:
+            pool.shutdown(wait=True)
+
+
+@contextmanager
+def _no_main() -> Generator[None]:
+    """Processes that begin meanwhile do not run the script that this one was started with."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+_evaluator: Evaluator | None = None
+
+
+def _begin(space: Space) -> None:
+    """In a worker: one thread; Ctrl-C is the other's to hear; it ends when the other does."""
+    global _evaluator
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    from workloads.threads import set_threads
+
+    set_threads(1)
+    _evaluator = Evaluator(space)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _compute(task: Task) -> Outcome:
+    assert _evaluator is not None
+    return _evaluator.outcome(task.numbers, task.network)
+
+
+__all__ = ["Here", "Processes", "Task", "Workers"]

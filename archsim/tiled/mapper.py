@@ -1,0 +1,164 @@
+"""How a layer's mapping is found: fast or exactly the best, and best by what.
+
+    Mapper(search="exact", objective="energy", technology="45nm").find("conv1", problem, design)
+
+Both search tilings, orders of the loops, images in a tile and groups side by side; the mapping is
+a `Tiling`.  `docs/mapping.md` says what is searched, and proves that nothing better is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from archsim.errors import InputError, nearest
+from archsim.layer import problem as pb
+from archsim.layer.problem import Problem, Tiling
+from archsim.numbers import IntArray
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.objective import NO_PRICES, FloatArray, objective_number, prices_of
+
+if TYPE_CHECKING:
+    from archsim.tiled.design import CoreDesign
+
+Search = Literal["fast", "exact"]
+SEARCHES: tuple[Search, ...] = ("fast", "exact")
+
+DEFAULT_TECHNOLOGY = "45nm"
+"""That of `archsim.energy`."""
+
+Aim = tuple[FloatArray, int]
+"""Prices and objective, as `archsim.tiled.objective.keys_of` takes them."""
+
+MOST_STEPS = 1 << 28
+"""Of the exact search, a layer: some minutes."""
+
+LONGEST_AXIS = 1 << 20
+"""Sizes of a tile along an axis that the exact search goes through."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mapper:
+    """What finds mappings.
+
+    search: "fast", or "exact": the best of all legal mappings.  objective: "cycles", "energy",
+    "edp" or "bytes" (`archsim.tiled.objective`).  technology: name or TOML file of what prices
+    energy.  Raises `InputError` for other names.
+    """
+
+    search: str = "fast"
+    objective: str = "cycles"
+    technology: str = DEFAULT_TECHNOLOGY
+
+    def __post_init__(self) -> None:
+        known: tuple[str, ...] = SEARCHES
+        if self.search not in known:
+            raise InputError(f"there is no mapper {self.search!r}; {nearest(self.search, known)}")
+        objective_number(self.objective)
+
+    @property
+    def needs_prices(self) -> bool:
+        """Whether energy decides."""
+        return self.objective in ("energy", "edp")
+
+    def find(
+        self,
+        name: str,
+        problem: Problem,
+        design: CoreDesign,
+        *,
+        machine: IntArray | None = None,
+        share: bool = True,
+    ) -> Tiling | None:
+        """The mapping of a layer; None if none fits.
+
+        machine: of the design, with memories of other depths.  share: groups may lie side by side.
+        Raises `InputError` for an energy that the technology cannot price, and where the exact
+        search takes too long.
+        """
+        from archsim.tiled.choice import find_tiling
+
+        machine = design.machine if machine is None else machine
+        first = find_tiling(problem, machine, share=share)
+        if self.search == "fast" and self.objective == "cycles":
+            return first
+        prices = prices_of(design, self.technology) if self.needs_prices else NO_PRICES
+        aim = prices, objective_number(self.objective)
+        find = find_exact if self.search == "exact" else find_fast
+        return find(name, problem, machine, aim, first, share=share)
+
+
+FAST = Mapper()
+"""The mapper that is meant where none is named."""
+
+
+def _group_counts(problem: Problem, machine: IntArray, *, share: bool) -> range:
+    """How many groups may lie side by side."""
+    together = mc.machine_record(machine).output_vector
+    shared = share and problem.groups > 1 and problem.filters % together == 0
+    return range(1, problem.groups + 1 if shared else 2)
+
+
+def _first_keys(
+    problem: Problem, machine: IntArray, aim: Aim, first: Tiling | None
+) -> npt.NDArray[np.float64]:
+    """The keys of what is known already, infinite of nothing: [2]."""
+    from archsim.tiled.measured import keys_of_tiling
+
+    best = np.full(2, np.inf)
+    if first is not None:
+        block = problem.side_by_side(first.groups).vector()
+        best[:] = keys_of_tiling(block, machine, aim, first.vector())
+    return best
+
+
+def find_fast(
+    name: str, problem: Problem, machine: IntArray, aim: Aim, first: Tiling | None, *, share: bool
+) -> Tiling | None:
+    """The best of some mappings, `first` among them; None if none fits."""
+    del name, share  # groups side by side are those of `first`
+    from archsim.tiled.fast import best_of_few
+
+    best, chosen = _first_keys(problem, machine, aim, first), first
+    tiling, before = np.zeros(pb.TILING_COLUMNS, np.int64), tuple(best)
+    best_of_few(problem.vector(), machine, (*aim, best, tiling))
+    if tuple(best) < before:
+        tiling[pb.T_GROUPS] = 1
+        chosen = Tiling.from_vector(tiling)
+    return chosen
+
+
+def find_exact(
+    name: str, problem: Problem, machine: IntArray, aim: Aim, first: Tiling | None, *, share: bool
+) -> Tiling | None:
+    """The best of all legal mappings; of equals the first that is found, `first` before all.
+
+    Raises `InputError` for a search of more steps than MOST_STEPS.
+    """
+    from archsim.tiled.exact import best_of_all
+    from archsim.tiled.measured import STEPS
+
+    axes = problem.out_height, problem.out_width, problem.images, problem.filters, problem.channels
+    best, chosen, steps = _first_keys(problem, machine, aim, first), first, 0
+    for groups in _group_counts(problem, machine, share=share):
+        tiling, before = np.zeros(pb.TILING_COLUMNS, np.int64), tuple(best)
+        block = problem.side_by_side(groups).vector()
+        if max(axes) <= LONGEST_AXIS:
+            goal = *aim, best, tiling
+            found = best_of_all(block, machine, goal, MOST_STEPS - steps, groups > 1)
+            steps += int(found[STEPS])
+        if max(axes) > LONGEST_AXIS or steps > MOST_STEPS:
+            raise InputError(
+                f"{name}: the exact mapper gives up after {MOST_STEPS:,} steps, or an axis of "
+                f"{LONGEST_AXIS:,}; take the fast one"
+            )
+        if tuple(best) < before:
+            tiling[pb.T_GROUPS] = groups
+            chosen = Tiling.from_vector(tiling)
+    return chosen
+
+
+__all__ = ["FAST", "SEARCHES", "Mapper"]

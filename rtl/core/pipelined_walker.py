@@ -1,0 +1,112 @@
+"""The walk over a layer's tiles, with a register behind every sum and every product."""
+
+from amaranth.hdl import Module, Mux, Shape, Signal, Value, signed
+
+from rtl.core.tile_walker import PRODUCTS, TileWalker
+
+PRODUCT_BITS = 30
+_LOW = 18
+"""Bits of a factor that one multiplier of an FPGA takes."""
+
+Plan = tuple[tuple[int, str, Value, Value], ...]
+"""For each product the step in which its factors are taken, its name, if it is kept, and they."""
+
+
+class PipelinedTileWalker(TileWalker):
+    """tile[n] as of a `TileWalker`, in the same cycles.
+
+    The ifmap rows and columns under a tile take three registers; the sizes that are products are
+    made by two multipliers, each between registers and with a product of 30 or 26 bits from
+    factors of 18.  What needs no product before it goes first, so that all are there in the tenth
+    cycle: weight words, rows of sums; pitch; element start; image step; address start; elements.
+    Beside them the steps of rows and taps.
+    """
+
+    def _clip(self, m: Module, axis: str, window: Value, extent: Value) -> tuple[Signal, Signal]:
+        """Elements from a window to its span's end inside 0 … extent − 1, at least one; and where
+        the window begins, seen from the first of them.  Valid 3 cycles behind the window.
+        """
+        edge, end = Signal(signed(25), name=f"{axis}_edge"), Signal(signed(27), name=f"{axis}_end")
+        low, beyond = Signal(24, name=f"{axis}_low"), Signal(signed(27), name=f"{axis}_beyond")
+        size, start = Signal(24, name=f"{axis}_size"), Signal(signed(26), name=f"{axis}_start")
+        m.d.sync += [
+            edge.eq(extent - 1),
+            end.eq(window + self._pick(f"{axis}_span", axis) + 1),
+            low.eq(Mux(window < 0, 0, Mux(window >= extent, edge, window))),
+            beyond.eq(Mux(end > extent, extent, end)),
+            size.eq(Mux(beyond <= low, 1, beyond - low)),
+            start.eq(window - low),
+        ]
+        return size, start
+
+    def _multiply(self, m: Module, step: Signal) -> dict[str, Signal]:
+        """A product of two registers a cycle, 2 cycles behind its step; a third keeps it."""
+        current = self.current
+        blocks = self._pick_pixels("blocks" if self.blocks else "pixels")
+        channels = self._pick("channels", "channel")
+        steps = self._pick("filter_steps", "filter")
+        product, pitch = Signal(signed(PRODUCT_BITS), name="product"), Signal(26, name="pitch")
+        stepped = Signal(26, name="stepped")
+        size, start = self.size, self.start
+        rows = Signal(24, name="output_rows")
+        kept: dict[str, Signal] = {
+            "element_start": Signal(signed(26)),
+            "row_step": Signal(26),
+            "address_start": Signal(signed(28)),
+            "tap_step": stepped,
+            "image_step": Signal(26),
+            "weight_words": Signal(24),
+        }
+        plan: Plan = (
+            (0, "weight_words", self._pick("step_words", "channel"), steps),
+            (1, "output_rows", blocks, steps),
+            (3, "pitch", size["column"], channels),
+            (4, "element_start", start["column"], channels),
+            (5, "image_step", size["row"], product),  # the pitch, before it is kept
+            (6, "address_start", start["row"], pitch),
+            (7, "", self._pick("images", "image"), product),  # the image step
+        )
+        self._products(m, step, plan, product, {**kept, "pitch": pitch, "output_rows": rows})
+        beside: Plan = (
+            (6, "row_step", current.row_stride, pitch),
+            (7, "", current.tap_rows, pitch),
+        )
+        self._products(m, step, beside, stepped, kept)
+        self.pitch, self.ifmap_elements, self.product = pitch, product, rows
+        return kept
+
+    def _products(
+        self,
+        m: Module,
+        step: Signal,
+        plan: Plan,
+        product: Signal,
+        kept: dict[str, Signal],
+    ) -> None:
+        """One multiplier: what it multiplies in which step, and where that is kept, if anywhere."""
+        is_signed = product.shape().signed
+        width = max(len(left) for _, _, left, _ in plan) + is_signed
+        a, b = Signal(Shape(width, is_signed)), Signal(26)
+        with m.Switch(step):
+            for number, _, left, right in plan:
+                with m.Case(number):
+                    m.d.sync += [a.eq(left), b.eq(right)]
+        with m.If(step != PRODUCTS):
+            m.d.sync += product.eq(low_product(a, b, len(product)))
+        for number, name, _, _ in plan:
+            if name:
+                with m.If(step == number + 2):
+                    m.d.sync += kept[name].eq(product)
+
+
+def low_product(a: Signal, b: Signal, bits: int) -> Value:
+    """a · b modulo 2^bits, of products that one multiplier of an FPGA makes; fewer if a is short.
+
+    With a = a₁ · 2^18 + a₀ and b alike: a₀ · b₀ + (a₁ · b₀ + a₀ · b₁) · 2^18, the sum in brackets
+    to the bits that are left above 18.
+    """
+    left = bits - _LOW
+    across = (a[:_LOW][:left] * b[_LOW:])[:left]
+    if len(a) > _LOW:
+        across = ((a >> _LOW) * b[:left] + across)[:left]
+    return a[:_LOW] * b[:_LOW] + (across << _LOW)
