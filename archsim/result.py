@@ -19,6 +19,7 @@ from energy_models.frozen import frozen
 if TYPE_CHECKING:
     import pandas as pd
 
+    from archsim.kv_traffic import KvTraffic
     from archsim.plots import ResultPlots
     from workloads.layers import Conv2d, MatMul, VectorWork
 
@@ -190,6 +191,8 @@ class NetworkResult:
     version: str = ""
     timed_by_values: bool = False
     """Whether cycles depend on the operands' values."""
+    kv_cache: KvTraffic | None = None
+    """What a language model keeps of its tokens, of networks that say so."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", frozen(self.design))
@@ -281,6 +284,7 @@ class NetworkResult:
             "bytes_moved": self.bytes_moved,
             "actions": dict(self.actions),
             "layers": [layer.record() for layer in self.layers],
+            **({"kv_cache": self.kv_cache.record()} if self.kv_cache else {}),
         }
 
     def to_json(self) -> str:

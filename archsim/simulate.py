@@ -10,6 +10,7 @@ import numpy as np
 
 from archsim.errors import InputError, enough_memory, require, require_within
 from archsim.importers import any_network
+from archsim.kv_traffic import kv_traffic
 from archsim.machine.design import Design
 from archsim.machine.model import MachineModel
 from archsim.machine.registry import design_name, design_record, load_design
@@ -71,6 +72,7 @@ def simulate(
         if progress is not None:
             progress(len(results), len(network.layers), layer.name)
     return NetworkResult(
+        kv_cache=kv_traffic(network.kv_cache, results, design.intake.weight_bits),
         design=design_record(design),
         design_name=design_name(design),
         network=network.name,

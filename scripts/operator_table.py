@@ -11,6 +11,7 @@ from pathlib import Path
 
 from workloads.onnx_contrib import DOMAIN
 from workloads.onnx_import import supported_operators
+from workloads.onnx_language_rules import RULES
 from workloads.onnx_matrix import FORMS
 from workloads.onnx_operators import CONSTANTS, VIEWS
 from workloads.recurrent import GATES
@@ -47,6 +48,10 @@ def table() -> str:
     """The table, every supported operator once; `If` is put in its place before."""
     left = {name: name.removeprefix(f"{DOMAIN}.") for name in supported_operators()}
     rows = ["| they become | operators |", "|---|---|"]
+    written_out = [".".join(filter(None, one)) for one in sorted(RULES)]
+    names = ", ".join(f"`{name}`" for name in written_out)
+    rows.append(f"| products and vector work, written out as other operators | {names} |")
+    left = {name: short for name, short in left.items() if name not in written_out}
     for become, which in KINDS:
         found = [name for name, short in left.items() if short in which]
         rows.append(f"| {become} | {', '.join(f'`{name}`' for name in found)} |")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workloads.errors import WorkloadError
 from workloads.feeds import onnx_feeds
+from workloads.kv_cache import KvCache
 from workloads.layers import Layer, Network
 from workloads.names import printable
 from workloads.onnx_border import check_structure, malformed
@@ -16,6 +17,8 @@ from workloads.onnx_branches import is_branch
 from workloads.onnx_contrib import add_shapes
 from workloads.onnx_graph import Graph
 from workloads.onnx_inference import infer_shapes, without_weights
+from workloads.onnx_language_rules import RULES
+from workloads.onnx_lowering import CachedProducts, lowered
 from workloads.onnx_matrix import fused_quantize, fused_relu
 from workloads.onnx_model import (
     check_model,
@@ -42,11 +45,13 @@ class Trace:
     graph: Graph
     steps: tuple[tuple[onnx.NodeProto, tuple[Layer, ...]], ...]
     skipped: tuple[str, ...]
+    kv_cache: KvCache | None = None
 
 
 def supported_operators() -> tuple[str, ...]:
     """Names of the ONNX operators which `import_onnx` knows, sorted."""
-    return tuple(sorted(HANDLERS))
+    written_out = (".".join(filter(None, one)) for one in RULES)
+    return tuple(sorted({*HANDLERS, *written_out}))
 
 
 def import_onnx(
@@ -82,6 +87,7 @@ def import_onnx(
         source=f"{printable(where, 1000)} (graph {graph_name}{made})",
         skipped=traced.skipped,
         feeds=onnx_feeds(traced.graph, traced.steps),
+        kv_cache=traced.kv_cache,
     )
 
 
@@ -102,6 +108,7 @@ def _trace(
     model: onnx.ModelProto, where: str, dims: Mapping[str, int], skip_unsupported: bool
 ) -> Trace:
     check_structure(model.graph.node, known_before(model), where)
+    cached = lowered(model, where)
     running = Graph(model, where).nodes
     unsupported = [
         node for node in running if operator_name(node) not in HANDLERS and not is_branch(node)
@@ -120,7 +127,22 @@ def _trace(
     left = [node for node in graph.nodes if operator_name(node) not in HANDLERS]
     if left and not skip_unsupported:
         raise _unsupported(where, left[0])
-    return _trace_graph(model, graph)
+    return replace(_trace_graph(model, graph), kv_cache=_kv_cache(graph, cached))
+
+
+def _kv_cache(graph: Graph, cached: tuple[CachedProducts, ...]) -> KvCache | None:
+    """Of the keys and values that attentions keep; None where none does."""
+    if not cached:
+        return None
+
+    def elements(names: Iterable[str]) -> int:
+        return sum(graph.element_count(name) or 0 for name in names)
+
+    return KvCache(
+        elements=sum(elements(one.kept) for one in cached),
+        appended=sum(elements(one.appended) for one in cached),
+        readers=tuple(printable(name) for one in cached for name in one.readers),
+    )
 
 
 def _trace_graph(model: onnx.ModelProto, graph: Graph) -> Trace:

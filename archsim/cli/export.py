@@ -1,4 +1,4 @@
-"""`archsim export`: write what a study keeps as Parquet, CSV, Optuna's journal, or a design."""
+"""`archsim export`: write a study as Parquet, CSV, Optuna's journal, or one design."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def export(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="A new file: .parquet, .csv, .log (Optuna's journal), or .toml (the best design).",
+            help="A new file: .parquet, .csv, .log (Optuna's journal), or .toml (a design).",
         ),
     ],
     by: Annotated[
@@ -29,9 +29,12 @@ def export(
     network: Annotated[
         str | None, typer.Option(help="Of which network, where a study has several.")
     ] = None,
+    point: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Of which point the design of a .toml is.")
+    ] = None,
     force: Force = False,
 ) -> None:
-    """Write what a study keeps: all points, or its best design.
+    """Write what a study keeps: all points, its best design, or that of a point.
 
     Examples:
 
@@ -39,17 +42,28 @@ def export(
       archsim export study/ points.parquet
       archsim export study/ points.log
       archsim export study/ best.toml --by energy
+      archsim export study/ design.toml --point 397
     """
-    from archsim.sweeps.exporting import ENDINGS, export_best
+    from archsim.sweeps.exporting import ENDINGS, export_best, export_point
     from archsim.sweeps.objectives import column_of
     from archsim.sweeps.study import Study
 
     known = [*ENDINGS, ".toml"]
     require(file.suffix in known, f"{file} must end in {', '.join(known)}")
     design = file.suffix == ".toml"
-    require(design or (by is None and network is None), "--by and --network are of a design: .toml")
+    require(
+        design or (by is None and network is None and point is None),
+        "--by, --network and --point are of a design: .toml",
+    )
+    require(
+        point is None or (by is None and network is None), "give --point, or --by and --network"
+    )
     require_new(file)
     with Study.open(study, read_only=True) as kept:
+        if point is not None:
+            export_point(kept, file, point)
+            say(f"{file}: the design of point {point}")
+            return
         if design:
             objective = column_of(by) if by else kept.objectives[0]
             number = export_best(kept, file, objective, network)

@@ -182,6 +182,12 @@ def closing_lines(result: NetworkResult) -> list[str]:
         f"{result.macs / 1e6:,.1f} M MACs; {vector:,} vector operations beside the array",
         f"actions: {actions}",
     ]
+    if result.kv_cache:
+        kept = result.kv_cache
+        lines.append(
+            f"KV cache: {kept.footprint_bytes:,} bytes kept off the chip; "
+            f"{kept.read_bytes:,} read, {kept.appended_bytes:,} appended"
+        )
     lines += [f"operands: {note}" for note in operand_notes(result)]
     if result.skipped:
         lines.append(f"skipped as asked: {', '.join(result.skipped)}")

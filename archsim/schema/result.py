@@ -179,6 +179,17 @@ AREA = record(
     },
 )
 
+KV_CACHE = record(
+    "Of a language model: the keys and values that it keeps, once the network has run",
+    {
+        "elements": count("elements", "of all blocks and sequences"),
+        "appended_elements": count("elements", "of them, those that the network adds"),
+        "footprint_bytes": count("bytes", "that they take, in the machine's own width"),
+        "appended_bytes": count("bytes", "of them, those that are written"),
+        "read_bytes": count("bytes", "across the weight port, of the layers that read the cache"),
+    },
+)
+
 RESULT = document(
     "A saved result of archsim",
     record(
@@ -210,6 +221,7 @@ RESULT = document(
                 "whether cycles depend on the operands' values, which `weight_origin` and "
                 "`ifmap_origin` of each layer may say to be drawn"
             ),
+            "kv_cache": KV_CACHE,
             "technology": or_null(TECHNOLOGY),
             "energy": or_null(ENERGY),
             "area": or_null(AREA),

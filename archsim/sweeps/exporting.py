@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from archsim.errors import require
 from archsim.files import new_file, new_folder, require_new
 from archsim.machine.registry import design_toml
 from archsim.sweeps.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def export_table(study: Study, path: Path) -> None:
@@ -66,11 +69,23 @@ def export_best(study: Study, path: Path, objective: str, network: str | None = 
     """The design of the least of an objective that fulfils the requirements, as TOML for
     `archsim run`, `emit`, `synth`; the number of its point."""
     best = study.best(objective, network=network)
-    with new_file(path) as file:
-        values = ", ".join(f"{name} {best[name]:.6g}" for name in study.objectives)
-        file.write(f"# the least {objective} of {study.path}: {values}\n")
-        file.write(design_toml(study.design(int(best["number"]))))
+    _write_design(study, path, best, f"the least {objective}")
     return int(best["number"])
+
+
+def export_point(study: Study, path: Path, number: int) -> None:
+    """The design of a point as TOML.  Raises `InputError` for a number that no point has."""
+    found = study.points([number])
+    require(len(found) == 1, f"{study.path} has no point {number}: it is not computed, or no point")
+    _write_design(study, path, found.iloc[0], f"point {number}")
+
+
+def _write_design(study: Study, path: Path, point: pd.Series[Any], what: str) -> None:
+    known = [name for name in study.objectives if point[name] is not None]
+    with new_file(path) as file:
+        values = ", ".join(f"{name} {point[name]:.6g}" for name in known)
+        file.write(f"# {what} of {study.path}: {values}\n")
+        file.write(design_toml(study.design(int(point["number"]))))
 
 
 ENDINGS: dict[str, Callable[[Study, Path], object]] = {
@@ -81,4 +96,4 @@ ENDINGS: dict[str, Callable[[Study, Path], object]] = {
 """What is written to files of these endings."""
 
 
-__all__ = ["ENDINGS", "export_best", "export_optuna", "export_table"]
+__all__ = ["ENDINGS", "export_best", "export_optuna", "export_point", "export_table"]

@@ -32,6 +32,7 @@ from archsim.version import VERSION
 if TYPE_CHECKING:
     import pandas as pd
 
+    from archsim.sweeps.plots import StudyPlots
     from archsim.sweeps.running import Progress, Ran
     from archsim.sweeps.workers import Workers
 
@@ -228,6 +229,13 @@ class Study:
         if isinstance(design, InputError):
             raise design
         return design
+
+    @property
+    def plot(self) -> StudyPlots:
+        """Matplotlib figures: `study.plot.front()`, `.parallel()`, `.sensitivity()`."""
+        from archsim.sweeps.plots import StudyPlots
+
+        return StudyPlots(self)
 
     def close(self) -> None:
         """Let other processes have it."""

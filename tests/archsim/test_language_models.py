@@ -30,7 +30,26 @@ def test_a_batch_reads_its_matrices_once_and_its_caches_each() -> None:
     assert four.kv_cache.elements == 4 * one.kv_cache.elements
 
 
+@pytest.mark.parametrize(
+    ("design", "bits", "fill"), [("edge-16", 8, 1), ("cloud-128", 8, 2), ("vsq-5nm", 4.125, 1)]
+)
+def test_the_cache_is_kept_read_and_appended(design: str, bits: float, fill: int) -> None:
+    """In the machine's own width, a vector's share of its scale included; words of 128 lanes are
+    half empty where a head has 64 elements, but for those of the scores."""
+    result = simulate(design, network_named("gpt2:decode=256,batch=2"))
+    found, kept = result.kv_cache, 2 * 12 * 12 * 64 * 256 * 2
+    assert found is not None and (found.elements, found.appended_elements) == (kept, kept // 256)
+    assert found.footprint_bytes == kept * bits / 8 == 256 * found.appended_bytes
+    assert found.read_bytes == found.footprint_bytes * (1 + fill) / 2
+    assert json.loads(result.to_json())["kv_cache"]["read_bytes"] == found.read_bytes
+    assert simulate(design, network_named("squeezenet1.1")).kv_cache is None
+
+
 def test_commands_ask_for_a_phase(archsim: Call, tmp_path: Path) -> None:
+    plain = archsim("run", "edge-16", "gpt2:decode=64", "--batch", 2, "--timing-only")
+    kept = 2 * 12 * 12 * 64 * 64 * 2
+    wanted = f"KV cache: {kept:,} bytes kept off the chip; {kept:,} read, {kept // 64:,} appended"
+    assert wanted in plain.out
     said = archsim("run", "edge-16", "gpt2:decode=64", "--batch", 2, "--timing-only", "--json")
     result = json.loads(said.out)
     assert said.code == 0 and result["network"] == "gpt2"

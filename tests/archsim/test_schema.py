@@ -45,6 +45,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "bounded": ("edge-16", "net", "--timing-only", "--set", "ifmap_memory.kind=boveda"),
     "compressed lists": ("scnn-4pe", "net", *SMALL, "--set", "activation_memory.kind=boveda"),
     "quantised": ("edge-16", "quantised"),
+    "language model": ("cloud-128", "gpt2:decode=2", "--timing-only"),
     "built in": ("tpu-v1", "alexnet", "--timing-only", "--sram-voltage", "0.9"),
 }  # fmt: skip
 

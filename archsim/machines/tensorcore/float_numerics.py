@@ -72,6 +72,11 @@ class FloatNumerics:
         return False
 
     @property
+    def weight_bits(self) -> float:
+        """Those of the format."""
+        return self._format.bits
+
+    @property
     def problem_key(self) -> str:
         """Channels are counted one by one, as for integers."""
         return "channels"

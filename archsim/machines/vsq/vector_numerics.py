@@ -81,6 +81,11 @@ class VectorNumerics:
         return False
 
     @property
+    def weight_bits(self) -> float:
+        """Of a value, and its share of its vector's scale."""
+        return self.mac.weight.bits + (self.mac.weight.scale_bits or 0) / self.length
+
+    @property
     def problem_key(self) -> tuple[str, int]:
         """Channels are counted by vectors."""
         return ("vectors", self.length)
