@@ -4,36 +4,63 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from inspect import cleandoc
+from pathlib import Path
 from textwrap import wrap
 from typing import Annotated
 
 import typer
 
-from archsim.cli.options import Wide
+from archsim.cli.machine_options import TYPED, TakesMachineOptions, machine_options
+from archsim.cli.options import Force, Wide
+from archsim.cli.show_mapping import USAGE, Shown
 from archsim.errors import InputError, nearest, require
 from archsim.machine.option import Option
 
 
-def show(
+def show(  # noqa: PLR0913
+    context: typer.Context,
     design: Annotated[
         str,
         typer.Argument(
             metavar="NAME",
-            help="A registered design, a TOML file, a kind of design, a technology, or a workload.",
+            help="A registered design, a TOML file, a kind of design, a technology, a workload, or "
+            "mapping.",
         ),
     ],
+    of: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[DESIGN WORKLOAD]", help="Of mapping: what is mapped to what."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Change the design first: rows=16."),
     ] = None,
+    layer: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of mapping: this layer alone.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Of mapping: as JSON.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE.toml", help="Of mapping: a new file for --mapping."
+        ),
+    ] = None,
+    force: Force = False,
     wide: Wide = False,
 ) -> None:
     """Print a design or a technology as TOML, complete, ready to edit and to give back.
 
     Behind a design, as comments, the options of its machine for `archsim run` and `archsim trace`;
     of a kind of design, what it is and which designs are of it; of a workload, its layers with
-    their shapes.
+    their shapes.  `archsim show mapping DESIGN WORKLOAD` prints how layers are mapped, as nests of
+    loops.
     """
+    if design == "mapping":
+        shown = Shown(layer=layer, as_json=as_json, output=output)
+        _show_mapping(context, of or [], settings, shown)
+        return
+    given = of or layer or as_json or output or context.meta.get(TYPED)
+    require(not given, f"{USAGE} takes more than a name; archsim show {design} does not")
     from energy_models.technology import technologies, technology_toml
 
     if design in technologies():
@@ -48,6 +75,20 @@ def show(
         _print_options(found.options)
     elif not _show_kind(design, settings):
         _show_workload(design, settings, wide=wide)
+
+
+def _show_mapping(
+    context: typer.Context, names: Sequence[str], settings: list[str] | None, shown: Shown
+) -> None:
+    from archsim.cli.show_mapping import show_mapping
+    from archsim.machine.registry import load_design, with_settings
+
+    require(
+        len(names) == 2,
+        f"{USAGE} takes a design and a workload, not {' '.join(names) or 'nothing'}",
+    )
+    design = with_settings(load_design(names[0]), settings or [])
+    show_mapping(design, names[1], machine_options(context, design), shown)
 
 
 def _print_options(options: Sequence[Option]) -> None:
@@ -97,4 +138,4 @@ def _show_workload(name: str, settings: list[str] | None, *, wide: bool) -> None
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("show")(show)
+    app.command("show", cls=TakesMachineOptions)(show)

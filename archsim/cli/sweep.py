@@ -81,11 +81,11 @@ def sweep(  # noqa: PLR0913
         return
     require(output is not None, "give the folder of the study: -o DIR")
     assert output is not None
-    study, search = _opened(space, output)
+    study, search = _opened(space, output, chosen)
     with study:
         _announce(study.space, quiet=as_json)
         asked = None if workers is None else count
-        ran = _run(study, replace(search, **chosen), asked, quiet=as_json)
+        ran = _run(study, search, asked, quiet=as_json)
         _tell(study, ran, as_json=as_json)
 
 
@@ -138,14 +138,16 @@ def duration(seconds: float) -> str:
     return f"{seconds:.2g} s"
 
 
-def _opened(space: Path | None, output: Path) -> tuple[Study, Search]:
-    """The study, and the search that its space asks for."""
+def _opened(space: Path | None, output: Path, chosen: Mapping[str, Any]) -> tuple[Study, Search]:
+    """The study, and the search that its space asks for, but for what was chosen."""
     from archsim.sweeps.space_file import load_space
     from archsim.sweeps.study import Study
 
     if space is None:
-        return Study.open(output), Search()
+        search = Search(**chosen)
+        return Study.open(output), search
     read, search = load_space(space)
+    search = replace(search, **chosen)
     return Study.begin(output, read), search
 
 

@@ -30,6 +30,7 @@ import numpy as np
 from archsim.errors import InputError
 from archsim.machine.design import Design
 from archsim.machine.interval import Interval, Track
+from archsim.machine.mapped import MappedLayer
 from archsim.machine.option import Option, Options
 from archsim.machine.options import taken
 from archsim.numbers import IntArray
@@ -160,6 +161,12 @@ class MachineModel(ABC):
         """How busy every PE was in layers that were run, one behind the other; None where nothing
         tells.  name: of the whole; bins: spans of time at most."""
         return None
+
+    def mapped(
+        self, network: Network, layers: Sequence[MatrixLayer], options: Options
+    ) -> Sequence[MappedLayer]:
+        """How layers of a network are mapped.  Raises `InputError` where no mapping is chosen."""
+        raise InputError(f"{self.design.kind} machines have no mappings that could be chosen")
 
     def most_actions(self, layer: LayerResult) -> Mapping[str, float]:
         """Of actions that were not counted in a layer, for want of operands, the most that there

@@ -61,6 +61,30 @@ class Outcome:
         errors: dict[int, tuple[str, str]] = {at: (FAILED, why) for at in range(len(numbers))}  # noqa: C420
         return cls(numbers=numbers, network=network, values=values, errors=errors)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Outcome]) -> Outcome:
+        """Several outcomes on one network as one."""
+        first = parts[0]
+        edges = np.cumsum([0, *(len(one.numbers) for one in parts)]).tolist()
+        starts = zip(edges, parts, strict=False)
+        errors = {at + place: why for at, one in starts for place, why in one.errors.items()}
+        width = max((one.layers.shape[1] for one in parts if one.layers is not None), default=None)
+        return cls(
+            numbers=np.concatenate([one.numbers for one in parts]),
+            network=first.network,
+            values={
+                name: np.concatenate([one.values[name] for one in parts]) for name in first.values
+            },
+            errors=errors,
+            layers=None if width is None else np.concatenate([one.cycles(width) for one in parts]),
+        )
+
+    def cycles(self, layers: int) -> IntArray:
+        """`layers`, or where there is none, −1 for so many."""
+        if self.layers is not None:
+            return self.layers
+        return np.full((len(self.numbers), layers), -1, np.int64)
+
     def taken(self, places: IntArray) -> Outcome:
         """Of some places only."""
         new = {old: at for at, old in enumerate(places.tolist())}

@@ -26,7 +26,7 @@ def tables_of(grid: Grid, found: Outcome, batch: int) -> tuple[list[Table], list
         own = found if len(places) == len(found.numbers) else found.taken(places)
         points.append(_points(grid, part, digits, own, (ids, batch)))
         if own.layers is not None:
-            layers.append(_layers(grid, own, ids))
+            layers.append(_layers(grid, own, ids, batch))
     return points, layers
 
 
@@ -65,7 +65,7 @@ def _alike(text: str, length: int) -> Any:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(length, np.int32)), pa.array([text]))
 
 
-def _layers(grid: Grid, found: Outcome, ids: list[bytes]) -> Table:
+def _layers(grid: Grid, found: Outcome, ids: list[bytes], batch: int) -> Table:
     """Cycles of the layers of points that were computed."""
     pa = arrow()
     assert found.layers is not None
@@ -77,6 +77,10 @@ def _layers(grid: Grid, found: Outcome, ids: list[bytes]) -> Table:
             "point": uuids([ids[at] for at in np.repeat(done, len(names)).tolist()]),
             "layer": pa.DictionaryArray.from_arrays(pa.array(which), pa.array(names)),
             "cycles": found.layers[done].reshape(-1),
+            "number": np.repeat(
+                point_numbers(grid, found.numbers[done], found.network), len(names)
+            ),
+            "batch": pa.array(np.full(len(which), batch, np.int32)),
         }
     )
 

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from archsim.interrupts import held
 from archsim.numbers import IntArray
+from archsim.sweeps.dry_run import dry_run
 from archsim.sweeps.evaluation import Evaluator, Outcome
 from archsim.sweeps.front import FloatArray
 from archsim.sweeps.known import Known
@@ -23,6 +25,7 @@ from archsim.sweeps.samplers import sampler_of
 from archsim.sweeps.search import Search
 from archsim.sweeps.study import Study
 from archsim.sweeps.workers import Here, Processes, Task, Workers
+from archsim.version import VERSION
 from workloads.threads import threads
 
 BATCH_SECONDS = 0.2
@@ -118,6 +121,8 @@ class _Run:
                 self._collect()
                 self._write_if_due()
             self._write()
+            if not self.ran.new + self.ran.known:
+                dry_run(self.study.space, self.search)  # says why there is none
         except BaseException:
             self._keep_what_is_done()
             raise
@@ -185,10 +190,9 @@ class _Run:
             return
         self.unwritten.append(found)
         self.ran.simulator_seconds += found.cpu_seconds
-        if found.cpu_seconds > 0:
-            fitting = BATCH_SECONDS * len(found.numbers) / found.cpu_seconds
-            self.size = int(np.clip(fitting, self.size / 4, self.size * 4))
-            self.size = int(np.clip(self.size, 1, LARGEST_BATCH))
+        fitting = BATCH_SECONDS * len(found.numbers) / max(found.cpu_seconds, 1e-6)
+        self.size = int(np.clip(fitting, self.size / 4, self.size * 4))
+        self.size = int(np.clip(self.size, 1, LARGEST_BATCH))
 
     def _again(self, task: Task) -> None:
         """A worker died: its batch again in halves; a point that does it alone has failed."""
@@ -212,13 +216,15 @@ class _Run:
             return
         points: list[Any] = []
         layers: list[Any] = []
-        for one in self.unwritten:
-            more = tables_of(self.evaluator.grid, one, self.batch)
+        for network in sorted({one.network for one in self.unwritten}):
+            same = [one for one in self.unwritten if one.network == network]
+            more = tables_of(self.evaluator.grid, Outcome.joined(same), self.batch)
             points += more[0]
             layers += more[1]
         with held():
             self.study.store.write(points, layers)
             self._count()
+            self.kept = self.study.count
             self.batch += 1
             self.unwritten = []
         self.ran.writer_seconds += time.process_time() - began
@@ -228,7 +234,6 @@ class _Run:
         for one in self.unwritten:
             kinds = [kind for kind, _ in one.errors.values()]
             self.ran.new += len(one.numbers)
-            self.kept += len(one.numbers)
             self.ran.refused += kinds.count("refused")
             self.ran.failed += kinds.count("failed")
             for name, column in one.values.items():
@@ -256,6 +261,11 @@ class _Run:
         self._write()
 
 
+def told_of(search: Search, evaluator: Evaluator) -> dict[str, Any]:
+    """What is kept of a run, among where points are from."""
+    return {"archsim": VERSION, "search": search.record(), "points": evaluator.space.size}
+
+
 def run(
     study: Study,
     search: Search,
@@ -270,6 +280,7 @@ def run(
         workers = 1 if few else threads()
     if isinstance(workers, int):
         workers = Here(evaluator) if workers == 1 else Processes(study.space, workers)
+    study.store.say(f"run {datetime.now(UTC).isoformat()}", told_of(search, evaluator))
     found = _Run(
         study=study, search=search, workers=workers, evaluator=evaluator, progress=progress
     )

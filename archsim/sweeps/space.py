@@ -26,7 +26,7 @@ from archsim.layer.intake import Drawing
 from archsim.machine.design import Design
 from archsim.machine.registry import design_name, design_record
 from archsim.sweeps.expressions import Predicate
-from archsim.sweeps.objectives import OF_DESIGN, PRICED, UNITS, check_actions, column_of
+from archsim.sweeps.objectives import PRICED, column_of
 from archsim.sweeps.values import Value, values_of
 from archsim.sweeps.variants import Variant, variants_of
 from energy_models.errors import EnergyError
@@ -182,9 +182,7 @@ class Space:
     @property
     def priced(self) -> bool:
         """Whether an objective hangs on a technology."""
-        return any(name in PRICED or name not in UNITS for name in self.objectives) and bool(
-            PRICED & set(self.objectives)
-        )
+        return bool(PRICED & set(self.objectives))
 
     def load_technology(self) -> Technology | None:
         """What prices the objectives; None where none is priced.  Raises `InputError`."""
@@ -228,4 +226,4 @@ class Space:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-__all__ = ["DEFAULT_TECHNOLOGY", "OF_DESIGN", "MachineSpace", "Space", "check_actions"]
+__all__ = ["DEFAULT_TECHNOLOGY", "MachineSpace", "Space"]

@@ -52,6 +52,14 @@ OWN = {
 """Columns of points that every study has, and their types.  id: its content's hash."""
 
 
+NEW_LAYERS = """
+SELECT point, layer, given_rows.cycles FROM given_rows
+JOIN points ON points.id = point AND points.number = given_rows.number
+WHERE points.batch = given_rows.batch
+"""
+"""Layers of points that came in the same transaction, not of those that were there already."""
+
+
 def quoted(name: str) -> str:
     """A name in SQL."""
     return '"' + name.replace('"', '""') + '"'
@@ -172,12 +180,14 @@ class Store:
             for table in points:
                 self._insert("points", table, "OR IGNORE")
             for table in layers:
-                self._insert("layers", table)
+                self._insert("layers", table, rows=NEW_LAYERS)
 
-    def _insert(self, name: str, table: Table, how: str = "") -> None:
+    def _insert(
+        self, name: str, table: Table, how: str = "", *, rows: str = "SELECT * FROM given_rows"
+    ) -> None:
         self.connection.register("given_rows", table)
         try:
-            self.connection.execute(f"INSERT {how} INTO {name} BY NAME SELECT * FROM given_rows")
+            self.connection.execute(f"INSERT {how} INTO {name} BY NAME {rows}")
         finally:
             self.connection.unregister("given_rows")
 

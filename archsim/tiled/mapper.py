@@ -142,7 +142,8 @@ def find_exact(
     from archsim.tiled.measured import STEPS
 
     axes = problem.out_height, problem.out_width, problem.images, problem.filters, problem.channels
-    best, chosen, steps = _first_keys(problem, machine, aim, first), first, 0
+    chosen, steps = find_fast(name, problem, machine, aim, first, share=share), 0
+    best = _first_keys(problem, machine, aim, chosen)
     for groups in _group_counts(problem, machine, share=share):
         tiling, before = np.zeros(pb.TILING_COLUMNS, np.int64), tuple(best)
         block = problem.side_by_side(groups).vector()

@@ -13,6 +13,7 @@ from archsim.errors import InputError
 from archsim.kernels import Kernel
 from archsim.layer.problem import Problem, Tiling
 from archsim.machine.interval import LAYERS, Interval, Track
+from archsim.machine.mapped import MappedLayer
 from archsim.machine.model import (
     Answer,
     MachineModel,
@@ -28,6 +29,7 @@ from archsim.result import LayerResult
 from archsim.tiled.activity import TRACKS, Activity, layer_activity
 from archsim.tiled.choice import TIMING
 from archsim.tiled.design import CoreDesign
+from archsim.tiled.loop_nest import mapped_layer
 from archsim.tiled.mapper import FAST
 from archsim.tiled.mapper_options import mapper_of
 from archsim.tiled.occupancy import tile_occupancy
@@ -146,6 +148,17 @@ class TileMachine(MachineModel):
     def occupancy(self, name: str, layers: Sequence[LayerResult], bins: int) -> Occupancy:
         """Useful MACs, in the tilings of the result."""
         return tile_occupancy(name, self.design, layers, bins)
+
+    def mapped(
+        self, network: Network, layers: Sequence[MatrixLayer], options: Options
+    ) -> Sequence[MappedLayer]:
+        """Without regard to operands; of a layer of many steps, the mapping of each."""
+        run = self.run(network, lambda _: None, options)
+        problem = self.design.numerics.problem
+        return [
+            mapped_layer(self.design, problem(one_step(layer)), run.result(layer))
+            for layer in layers
+        ]
 
     def most_actions(self, layer: LayerResult) -> Mapping[str, float]:
         """Rows and entries of compressed memories, which are counted from values."""

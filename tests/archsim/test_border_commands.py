@@ -29,6 +29,7 @@ PLAIN = (
 )  # fmt: skip
 """Options of every command that name no file."""
 
+MAPPED = ("show", "mapping", "edge-16", "alexnet", "--layer", "conv1")
 RUN = ("run", "edge-16", "alexnet", "--timing-only")
 READS: dict[Key, tuple[str, ...]] = {
     ("run", "design"): ("run", "{toml}", "alexnet", "--timing-only"),
@@ -70,6 +71,15 @@ READS: dict[Key, tuple[str, ...]] = {
     ("compress", "input_file"): ("compress", "good.onnx", "--input", "{npz}"),
     ("compare", "results"): ("compare", "{json}", "good.json"),
     ("show", "design"): ("show", "{toml}"),
+    ("show", "of"): ("show", "mapping", "{toml}", "alexnet"),
+    ("show", "machine_mapping"): (*MAPPED, "--mapping", "{toml}"),
+    ("show", "machine_objective_technology"): (
+        *MAPPED,
+        "--objective",
+        "energy",
+        "--objective-technology",
+        "{toml}",
+    ),
     ("emit", "design"): ("emit", "{toml}"),
     ("verify", "design"): ("verify", "{toml}"),
     ("synth", "design"): ("synth", "{toml}"),
@@ -91,6 +101,7 @@ WRITES: dict[Key, tuple[tuple[str, ...], str]] = {
     ("trace", "vcd"): (("trace", "edge-16", "good.onnx", "--no-lanes", "--vcd"), "v.vcd"),
     ("compare", "csv"): (("compare", "good.json", "good.json", "--csv"), "c.csv"),
     ("compare", "plot"): (("compare", "good.json", "good.json", "--plot"), "c.svg"),
+    ("show", "output"): ((*MAPPED, "-o"), "m.toml"),
     ("emit", "output"): (("emit", "edge-16", "--set", "rows=1", "--set", "columns=1", "-o"), "c.v"),
     ("characterize", "output"): (("characterize", "-o"), "k.toml"),
     ("synth", "output"): (("synth", "edge-16", "--set", "rows=1", "-o"), "s"),
@@ -103,7 +114,7 @@ WRITES: dict[Key, tuple[tuple[str, ...], str]] = {
 }
 """Calls that write, to which the name of a file or folder is added."""
 
-QUICK = [key for key in WRITES if key[0] in ("run", "trace", "compare", "emit")]
+QUICK = [key for key in WRITES if key[0] in ("run", "trace", "compare", "emit", "show")]
 """Those that write within seconds."""
 
 LONG = ("verify", "synth", "power", "fpga")
