@@ -24,6 +24,7 @@ from archsim.version import VERSION
 
 if TYPE_CHECKING:
     from archsim.errors import InputError
+    from archsim.evaluate import Evaluations, evaluate_many
     from archsim.machines.systolic.design import CLOUD_128, EDGE_16, TPU_V1, Systolic
     from archsim.memory import OffChip, Plain
     from archsim.result import LayerResult, NetworkResult
@@ -34,6 +35,7 @@ __version__ = VERSION
 _HOMES = {
     "CLOUD_128": "machines.systolic.design",
     "EDGE_16": "machines.systolic.design",
+    "Evaluations": "evaluate",
     "TPU_V1": "machines.systolic.design",
     "InputError": "errors",
     "LayerResult": "result",
@@ -41,6 +43,7 @@ _HOMES = {
     "OffChip": "memory",
     "Plain": "memory",
     "Systolic": "machines.systolic.design",
+    "evaluate_many": "evaluate",
     "simulate": "simulate",
     "simulate_many": "simulate",
 }
@@ -50,6 +53,7 @@ __all__ = [
     "CLOUD_128",
     "EDGE_16",
     "TPU_V1",
+    "Evaluations",
     "InputError",
     "LayerResult",
     "NetworkResult",
@@ -57,6 +61,7 @@ __all__ = [
     "Plain",
     "Systolic",
     "__version__",
+    "evaluate_many",
     "simulate",
     "simulate_many",
 ]

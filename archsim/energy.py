@@ -6,7 +6,7 @@ technology, and where each figure is from.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,16 +14,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from archsim.errors import InputError
+from archsim.machine.model import counts_of
 from archsim.price_sources import use_installed
 from archsim.result import LayerResult, NetworkResult
 from energy_models.errors import EnergyError
-from energy_models.pricing import FloatArray, Price, PriceList, price
+from energy_models.pricing import (
+    FloatArray,
+    Price,
+    PriceBook,
+    PriceList,
+    PriceTotals,
+    price,
+)
 from energy_models.technology import Technology, load_technology
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from archsim.machine.design import Design
+    from energy_models.component import Component
 
 use_installed()
 
@@ -61,14 +70,7 @@ def action_counts(layer: LayerResult, design: Design | None = None) -> dict[str,
     most: Mapping[str, float] = {}
     if design is not None:
         most = design.machine_model().most_actions(layer)
-    moved = {f"{name}_bytes": float(count) for name, count in layer.bytes_moved.items()}
-    return {
-        **most,
-        **{name: float(count) for name, count in layer.actions.items()},
-        **moved,
-        "mac": float(layer.macs),
-        "cycle": float(layer.cycles),
-    }
+    return counts_of(layer, most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -290,14 +292,34 @@ def _price_record(one: Price, unit: str) -> dict[str, Any]:
     }
 
 
+def technology_of(technology: Technology | str) -> Technology:
+    """A technology, by name or file or as it is.  Raises `InputError` for unknown ones."""
+    try:
+        return load_technology(technology) if isinstance(technology, str) else technology
+    except EnergyError as error:
+        raise InputError(str(error)) from error
+
+
+def _components(design: Design) -> tuple[Component, ...]:
+    if not design.components:
+        raise InputError(f"energy and area of {design.kind} designs are not modelled yet")
+    return design.components
+
+
 def price_design(design: Design, technology: Technology | str = DEFAULT_TECHNOLOGY) -> PriceList:
     """What a design's components cost.  Raises `InputError` where a source has no figure."""
+    chosen = technology_of(technology)
     try:
-        if isinstance(technology, str):
-            technology = load_technology(technology)
-        if not design.components:
-            raise InputError(f"energy and area of {design.kind} designs are not modelled yet")
-        return price(technology, design.components)
+        return price(chosen, _components(design))
+    except EnergyError as error:
+        raise InputError(str(error)) from error
+
+
+def priced_in(technology: Technology, designs: Iterable[Design]) -> list[PriceTotals]:
+    """Sums of the prices of each design.  Raises `InputError` where a source has no figure."""
+    book = PriceBook(technology)
+    try:
+        return [book.totals(_components(design)) for design in designs]
     except EnergyError as error:
         raise InputError(str(error)) from error
 

@@ -53,7 +53,7 @@ def simulate(
     or do not fit the design's widths, and for unknown names; `WorkloadError` for an unknown
     network.
     """
-    design, network = _designed(design), _networked(network)
+    design, network = designed(design), networked(network)
     results: list[LayerResult] = []
     if operands is not None:
         require_within("macs", **{f"{network.name}: MACs with values": network.macs})
@@ -86,7 +86,7 @@ def simulate(
     )
 
 
-def _designed(design: Design | str) -> Design:
+def designed(design: Design | str) -> Design:
     """A design, by name or as it is."""
     given: Any = design
     if not isinstance(given, (Design, str)):
@@ -94,7 +94,7 @@ def _designed(design: Design | str) -> Design:
     return load_design(given) if isinstance(given, str) else given
 
 
-def _networked(network: Network | str) -> Network:
+def networked(network: Network | str) -> Network:
     """A network, by name or as it is."""
     given: Any = network
     if not isinstance(given, (Network, str)):
@@ -124,7 +124,8 @@ def operands_of(operands: Source | Mapping[str, Any], layer: Conv2d | MatMul) ->
     return named[layer.name]
 
 
-def _timed_without_values(design: Design) -> MachineModel:
+def timed_without_values(design: Design) -> MachineModel:
+    """The model of a design; raises `InputError` where its cycles depend on values."""
     model = design.machine_model()
     require(
         not model.timed_by_values,
@@ -146,8 +147,8 @@ def simulate_many(
     on values, such as scnn: `simulate` takes it, with operands; and for more tiles of a layer than
     the limit.
     """
-    models = [_timed_without_values(_designed(design)) for design in designs]
-    layers = _networked(network).matrix_layers
+    models = [timed_without_values(designed(design)) for design in designs]
+    layers = networked(network).matrix_layers
     cycles = np.zeros((len(models), len(layers)), np.int64)
     alike: dict[type[MachineModel], list[int]] = {}
     for at, model in enumerate(models):
@@ -161,7 +162,10 @@ def simulate_many(
 __all__ = [
     "Progress",
     "Source",
+    "designed",
+    "networked",
     "operands_of",
     "simulate",
     "simulate_many",
+    "timed_without_values",
 ]

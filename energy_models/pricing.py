@@ -5,7 +5,7 @@ Prices are found once a design; an account of a whole network is then one matrix
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -116,3 +116,59 @@ def _static(
             values[place] = component.count * found.value
         prices.append(Price(component=component, what=what, figure=found, figure_missing=missing))
     return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriceTotals:
+    """What all components of a design cost together.
+
+    dynamic: energy of one of each counted action, in `technology.unit`; area_um2: of all that have
+    a source, None where nothing on the chip has; leakage_mw: of all that have one.
+    """
+
+    dynamic: Mapping[str, float]
+    area_um2: float | None
+    leakage_mw: float
+
+
+class PriceBook:
+    """Sums of prices for many designs: each size of component is looked up once."""
+
+    def __init__(self, technology: Technology) -> None:
+        self.technology = technology
+        self._found: dict[tuple[object, ...], float | None] = {}
+
+    def totals(self, components: Iterable[Component]) -> PriceTotals:
+        """The sums over a design's components.  Raises `EnergyError` where a source has no figure.
+
+        They are those of `price`, without where each figure is from.
+        """
+        dynamic: dict[str, float] = {}
+        area, leakage, known = 0.0, 0.0, False
+        for one in components:
+            size = (one.kind, *one.attributes.values())
+            for action, events in one.actions.items():
+                found = self._figure(one, size, action)
+                for name, number in events.items():
+                    dynamic[name] = dynamic.get(name, 0.0) + number * (found or 0.0)
+            if one.kind != "dram":
+                piece = self._figure(one, size, "area", self.technology.area_um2)
+                if piece is not None:
+                    area, known = area + one.count * piece, True
+                piece = self._figure(one, size, "leakage", self.technology.leakage_mw)
+                leakage += one.count * (piece or 0.0)
+        return PriceTotals(dynamic=dynamic, area_um2=area if known else None, leakage_mw=leakage)
+
+    def _figure(
+        self,
+        component: Component,
+        size: tuple[object, ...],
+        what: str,
+        ask: Callable[[Component], Quantity | None] | None = None,
+    ) -> float | None:
+        """A figure of a component, found once a size; what: an action, or "area" or "leakage"."""
+        key = (what, *size)
+        if key not in self._found:
+            found = ask(component) if ask else self.technology.energy(component, what)
+            self._found[key] = None if found is None else found.value
+        return self._found[key]

@@ -243,7 +243,10 @@ class VectorOutput:
         low = 0 if relu else self.low
         q = np.empty(sums.shape, np.int64)
         limits = np.array([shift, low, self.high], np.int64)
-        _limited(sums, bias, multiplier, limits, q)
+        least, most = _limited(sums, bias, multiplier, limits, q)
+        half = 1 << (self.sum_bits - 1)
+        for sum_ in (least, most):
+            require(-half <= sum_ < half, f"sums must be {-half} to {half - 1}, not {sum_}")
         length = self.form.vector or 1
         vectors = ceil_div(sums.shape[1], length) if self.scaled else 0
         scales = np.empty((len(sums), vectors), np.int64)
@@ -253,11 +256,11 @@ class VectorOutput:
 
     def _check(self, sums: IntArray, bias: IntArray, multiplier: IntArray, shift: int) -> None:
         require(sums.ndim == 2, f"sums must be [pixels, channels], not of shape {sums.shape}")
+        require(sums.dtype == np.int64, f"sums must be int64, not {sums.dtype}")
         half = 1 << (self.sum_bits - 1)
         top = (1 << self.multiplier_bits) - 1
         channels = (sums.shape[1],)
         for name, values, shape, least, most in (
-            ("sums", sums, sums.shape, -half, half - 1),
             ("bias", bias, channels, -half, half - 1),
             ("multiplier", multiplier, channels, 0, top),
         ):
@@ -286,14 +289,18 @@ def _value_division(form: VectorFormat) -> Division:
 @kernel("i8.2, i8.1, i8.1, i8.1, i8.2")
 def _limited(
     sums: IntArray, bias: IntArray, multiplier: IntArray, limits: IntArray, z: IntArray
-) -> None:
-    """z of every sum; limits are shift, low and high."""
+) -> tuple[int, int]:
+    """z of every sum; limits are shift, low and high.  The least and the largest sum, or 0."""
     shift, low, high = limits
     half = np.int64(1) << (shift - 1) if shift > 0 else np.int64(0)  # 1 << 63 would be negative
+    least, most = np.int64(0), np.int64(0)
     for pixel in range(sums.shape[0]):
-        for c in range(sums.shape[1]):
-            product = (sums[pixel, c] + bias[c]) * multiplier[c]
-            z[pixel, c] = min(max((product + half) >> shift, low), high)
+        own, made = sums[pixel], z[pixel]
+        for c in range(len(own)):
+            least, most = min(least, own[c]), max(most, own[c])
+            product = (own[c] + bias[c]) * multiplier[c]
+            made[c] = min(max((product + half) >> shift, low), high)
+    return int(least), int(most)
 
 
 @kernel("i8.2, i8.2, int, int")

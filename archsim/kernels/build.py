@@ -24,6 +24,7 @@ from numba.np import numpy_support
 
 from archsim.kernels.closure import Part, names_of, part_of
 from archsim.kernels.native import Package, host_machine
+from archsim.kernels.references import without_counts
 from archsim.kernels.spelling import ARRAY_WORDS, dtype_text, words_of
 
 _ALLOCATION = """
@@ -105,7 +106,7 @@ def compile_entry(part: Part, args: tuple[Any, ...]) -> bytes:
             given = tuple(_type(value) for value in args)
             dispatcher.compile(given)
             result = dispatcher.overloads[given]
-            text = result.library.get_llvm_str()
+            text, name = result.library.get_llvm_str(), result.fndesc.llvm_func_name
     finally:
         if collecting:
             gc.enable()
@@ -116,7 +117,7 @@ def compile_entry(part: Part, args: tuple[Any, ...]) -> bytes:
         words=words,
         result=_spelled(result.signature.return_type),
         parts=_parts(part),
-        code=_machine_code(text, result.fndesc.llvm_func_name, symbol),
+        code=_machine_code(without_counts(text, _borrowing(part)), name, symbol),
     ).to_bytes()
 
 
@@ -153,18 +154,35 @@ def _dispatcher(part: Part) -> Any:
     return made
 
 
-def _parts(part: Part) -> dict[str, int]:
-    """Of a compiled part and all that it calls, for how many types of arguments each is there."""
-    found: dict[str, int] = {}
+def _called(part: Part) -> dict[str, Any]:
+    """numba's functions of a compiled part and of all that it calls, by name."""
+    found: dict[str, Any] = {}
     waiting = [part]
     while waiting:
         one = waiting.pop()
         name = f"{one.function.__module__}.{one.function.__qualname__}"
         if name not in found:
-            found[name] = len(_dispatchers[one.function].signatures)
+            found[name] = _dispatchers[one.function]
             inner = (part_of(value) for _, _, value in names_of(one.function))
             waiting += [each for each in inner if each is not None]
     return found
+
+
+def _parts(part: Part) -> dict[str, int]:
+    """Of a compiled part and all that it calls, for how many types of arguments each is there."""
+    return {name: len(made.signatures) for name, made in _called(part).items()}
+
+
+def _borrowing(part: Part) -> list[str]:
+    """Those of its functions, by LLVM's name, that answer with no array."""
+    made = (one for made in _called(part).values() for one in made.overloads.values())
+    return [one.fndesc.llvm_func_name for one in made if not _has_array(one.signature.return_type)]
+
+
+def _has_array(kind: Any) -> bool:
+    if isinstance(kind, types.BaseTuple):
+        return any(map(_has_array, _entries(kind)))
+    return isinstance(kind, types.Array)
 
 
 def _unliteral(kind: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from archsim.layer import integer_kernels as ik
 from archsim.layer.integer_products import BITS, DEEPEST, Product, product_for, shifted
 from archsim.layer.problem import Problem
-from archsim.layer.seen import is_product, seen_by
+from archsim.layer.seen import is_product, seen_by, seen_width
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
 from workloads.threads import in_threads
 
@@ -128,16 +128,21 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product) -> Bytes:
     ifmap, weight = layer.channels_first()
     filters = shifted(weight.reshape(one.groups, one.filters, -1))
     bias, rules = layer.biases(), layer.rules(by_column=False)
+    as_wide = seen_width(one) == one.out_width
     out = np.empty((one.images, one.groups, one.filters, one.out_height, one.out_width), np.int8)
 
     def block(place: _Block) -> None:
         image, group, first, last = place
         seen = seen_by(ifmap[image, group], one, (first, last))
-        sums = product(filters[group], seen)
+        sums, own = product(filters[group], seen), out[image, group]
+        if as_wide:
+            flat = own.reshape(one.filters, -1)
+            ik.keep(sums, bias[group], rules, first * one.out_width, flat)
+            return
         kept = np.empty(sums.shape, np.int8)
         ik.keep(sums, bias[group], rules, 0, kept)
         rows = kept.reshape(one.filters, last - first, -1)
-        out[image, group, :, first:last] = rows[:, :, : one.out_width]
+        own[:, first:last] = rows[:, :, : one.out_width]
 
     in_threads(block, _blocks(one, filters.shape[2]), most=_workers(one))
     return _by_filter(one, out)

@@ -23,9 +23,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from archsim.errors import InputError
 from archsim.machine.design import Design
@@ -113,6 +114,18 @@ class Answer(ABC):
         raise InputError("when each step was done is not known of this kind of machine")
 
 
+class ManyCounts(NamedTuple):
+    """Many designs on the same layers.
+
+    cycles: [designs, layers], −1 where a layer does not fit; names: of what is counted
+    (`counts_of`); counts: [designs, names], of all layers together.
+    """
+
+    cycles: IntArray
+    names: tuple[str, ...]
+    counts: npt.NDArray[np.float64]
+
+
 class MachineModel(ABC):
     """The model of a design's machine.
 
@@ -190,6 +203,38 @@ class MachineModel(ABC):
                     continue
         return found
 
+    @classmethod
+    def counts_of_many(cls, designs: Sequence[Any], layers: Sequence[MatrixLayer]) -> ManyCounts:
+        """Cycles, and counts of all layers, of designs of this kind of model.
+
+        One by one; a kind that counts many at once does it here.
+        """
+        found = [cls._counted(design, layers) for design in designs]
+        names = tuple(dict.fromkeys(name for _, counts in found for name in counts))
+        cycles = np.array([each for each, _ in found], np.int64)
+        counts = np.array([[one.get(name, 0.0) for name in names] for _, one in found])
+        return ManyCounts(
+            cycles.reshape(len(found), len(layers)), names, counts.reshape(len(found), len(names))
+        )
+
+    @classmethod
+    def _counted(
+        cls, design: Any, layers: Sequence[MatrixLayer]
+    ) -> tuple[list[int], dict[str, float]]:
+        """Cycles of each layer, −1 where it does not fit, and counts of all that do."""
+        model, cycles, total = design.machine_model(), list[int](), dict[str, float]()
+        for layer in layers:
+            network = Network(name=layer.name, layers=(layer,), source="one layer")
+            try:
+                result = model.run(network, _no_operands, {}).result(layer)
+            except InputError:
+                cycles.append(-1)
+                continue
+            cycles.append(result.cycles)
+            for name, count in counts_of(result, model.most_actions(result)).items():
+                total[name] = total.get(name, 0.0) + count
+        return cycles, total
+
     def options_of_step(self, options: Options, layer: MatrixLayer, step: MatrixLayer) -> Options:
         """What was chosen of a layer, as options of one of its steps (`workloads.steps`).
 
@@ -206,6 +251,21 @@ class MachineModel(ABC):
         return taken(self.design, given)
 
 
+def counts_of(layer: LayerResult, most: Mapping[str, float]) -> dict[str, float]:
+    """Everything of a layer that components are priced by.
+
+    most: the most that there can be of what was not counted.
+    """
+    moved = {f"{name}_bytes": float(count) for name, count in layer.bytes_moved.items()}
+    return {
+        **most,
+        **{name: float(count) for name, count in layer.actions.items()},
+        **moved,
+        "mac": float(layer.macs),
+        "cycle": float(layer.cycles),
+    }
+
+
 def _no_operands(layer: MatrixLayer) -> None:
     """For timing only."""
 
@@ -213,9 +273,11 @@ def _no_operands(layer: MatrixLayer) -> None:
 __all__ = [
     "Answer",
     "MachineModel",
+    "ManyCounts",
     "MatrixLayer",
     "NetworkRun",
     "OperandsOf",
     "Option",
     "Options",
+    "counts_of",
 ]

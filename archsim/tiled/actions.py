@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from archsim.memory.tile_store import TileStore
 from archsim.numbers import IntArray
 from archsim.tiled.commands import TileCommand, columns_of
@@ -72,10 +74,28 @@ def _folds(tiles: TileCommand[IntArray], machine: MachineRecord) -> dict[str, In
     return {
         "ifmap_read": folds * steps * pixels,
         "weight_read": runs * length * steps * blocks,
-        "array_step": folds * steps * (blocks * slots if slots else pixels),
+        "array_step": folds * steps * np.where(np.asarray(slots) > 0, blocks * slots, pixels),
         "stationary_step": 0 * pixels,
         "sums": steps * pixels,
         "fresh": steps * pixels,
+    }
+
+
+def tile_actions(tiles: TileCommand[IntArray], machine: MachineRecord) -> dict[str, IntArray]:
+    """Per tile: its actions, but for the words that are loaded and leave.
+
+    machine: of all tiles, or its sizes arrays as long as theirs, of machines of one dataflow.
+    """
+    work = _folds(tiles, machine)
+    outputs = tiles.output_rows * tiles.last_k
+    return {
+        "ifmap_read": work["ifmap_read"],
+        "weight_read": work["weight_read"],
+        "accumulator_read": work["sums"] - work["fresh"] * tiles.first_k + outputs,
+        "accumulator_write": work["sums"],
+        "array_step": work["array_step"],
+        "stationary_step": work["stationary_step"],
+        "output_read": outputs,
     }
 
 
@@ -106,18 +126,8 @@ def count_actions(
     machine, stores: of the design (`CoreDesign`).
     """
     columns = columns_of(tiles)
-    work = _folds(columns, machine_record(machine))
-    outputs = columns.output_rows * columns.last_k
-    counts = {
-        **{f"{operand}_write": words for operand, words in _loaded(columns).items()},
-        "ifmap_read": work["ifmap_read"],
-        "weight_read": work["weight_read"],
-        "accumulator_read": work["sums"] - work["fresh"] * columns.first_k + outputs,
-        "accumulator_write": work["sums"],
-        "array_step": work["array_step"],
-        "stationary_step": work["stationary_step"],
-        "output_read": outputs,
-        "ofmap_write": columns.output_words,
-    }
+    counts = tile_actions(columns, machine_record(machine))
+    counts |= {f"{operand}_write": words for operand, words in _loaded(columns).items()}
+    counts["ofmap_write"] = columns.output_words
     plain = {name: int(counts[name].sum()) for name in ACTIONS}
     return plain | count_store_writes(tiles, stores)

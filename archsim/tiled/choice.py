@@ -18,6 +18,7 @@ from archsim.kernels import Kernel, kernel
 from archsim.layer import problem as pb
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray
+from archsim.tiled.cycles import cycles_of
 from archsim.tiled.side_by_side import (
     BLOCK_BYTES,
     BLOCK_CYCLES,
@@ -209,7 +210,7 @@ def time_many(problems: IntArray, machines: IntArray, most: int) -> tuple[IntArr
                 if _tiles(block, tiling, most) > most:
                     cycles[design, layer] = TOO_MANY_TILES
                 else:
-                    cycles[design, layer] = count_cycles(walk(block, tiling, machine), machine)
+                    cycles[design, layer] = cycles_of(block, tiling, machine)
     return cycles, tilings
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from archsim.kernels import inlined, kernel
+from archsim.kernels import kernel
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
-from archsim.tiled import plan as pn
 from archsim.tiled.walk import chunks_of
+
+Span = tuple[int, int, int, int, int, int]
+"""What `fold_span` answers."""
 
 
 @kernel
-def span_of(
-    machine: IntArray, pixels: int, steps: int, runs: int, length: int
-) -> tuple[int, int, int, int, int, int]:
+def span_of(machine: IntArray, pixels: int, steps: int, runs: int, length: int) -> Span:
     """`fold_span` of so many pixels, filter steps, runs of a kernel and elements of a run."""
     rows, columns = machine[mc.ROWS], machine[mc.COLUMNS]
     chunks = chunks_of(length, machine)
@@ -35,7 +35,7 @@ def span_of(
 
 
 @kernel
-def fold_span(row: IntArray, machine: IntArray) -> tuple[int, int, int, int, int, int]:
+def fold_span(row: IntArray, machine: IntArray) -> Span:
     """What a tile asks of the array: folds, moving words of a fold, and the stationary loads.
 
     Returns (folds, moving, first, second, last, total): the moving words of a whole fold; the
@@ -47,36 +47,7 @@ def fold_span(row: IntArray, machine: IntArray) -> tuple[int, int, int, int, int
     return span_of(machine, row[cmd.PIXELS], row[cmd.FILTER_STEPS], runs, row[cmd.RUN_LENGTH])
 
 
-Span = tuple[int, int, int, int, int, int]
-
-
-@inlined
+@kernel
 def moving_words(span: Span, machine: IntArray) -> int:
     """Moving words of a tile: cycles in which the array computes."""
     return span[5] if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY else span[0] * span[1]
-
-
-@inlined
-def stream_folds(
-    span: Span, machine: IntArray, state: IntArray, start: int, stationary: int
-) -> None:
-    """Run a tile's folds, the stream from `start`, the stationary loads from `stationary`."""
-    folds, moving, first, second, last, total = span
-    now = state[pn.SCALARS, pn.STREAM_ENDED]
-    if machine[mc.DATAFLOW] == mc.OUTPUT_STATIONARY:
-        earlier, ended, loads = now, start + total, start + total
-    elif folds == 1:
-        earlier, ended, loads = now, start + moving, stationary + first
-    else:
-        load = max(stationary + first, now)
-        begin = max(start + moving, load + second)
-        if folds == 2:
-            earlier, ended, loads = start + moving, begin + moving, load + second
-        else:
-            # now a load begins when the fold before it starts: a fold takes the longer of both
-            final = begin + total - max(moving, first) - max(moving, second)
-            before = final - max(moving, last)
-            earlier, ended, loads = before + moving, final + moving, before + last
-    state[pn.SCALARS, pn.EARLIER_ENDED] = earlier
-    state[pn.SCALARS, pn.STREAM_ENDED] = ended
-    state[pn.SCALARS, pn.STATIONARY_ENDED] = loads

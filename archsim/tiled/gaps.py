@@ -44,15 +44,19 @@ def finish_time(word: int, port: int, gaps: IntArray) -> int:
 
 
 @kernel
-def cross(state: IntArray, port: int, words: int, ready: int, gaps: IntArray) -> int:
-    """Let `words` words cross a port, the first from `ready` on; returns the first crossing."""
-    base = state[pn.SCALARS, pn.WORDS + port]
+def cross(state: IntArray, places: IntArray, load: tuple[int, int, int], gaps: IntArray) -> int:
+    """Let words cross a port; returns the first crossing.
+
+    load: the port, the words, the cycle from which on the first one may.
+    """
+    port, words, ready = load
+    base = places[pn.WORDS + port]
     before = finish_time(base - 1, port, gaps) if base > 0 else 0
     start = finish_time(base, port, gaps)
-    first = max(ready, state[pn.SCALARS, pn.CROSSED + port] + start - before)
-    state[pn.SCALARS, pn.WORDS + port] = base + words
+    first = max(ready, state[pn.CROSSED + port] + start - before)
+    places[pn.WORDS + port] = base + words
     last = first + finish_time(base + words - 1, port, gaps) - start
-    state[pn.SCALARS, pn.CROSSED + port] = last
+    state[pn.CROSSED + port] = last
     return first
 
 
@@ -112,19 +116,16 @@ def _drain_rows(
 
 @kernel
 def drain_with_gaps(
-    state: IntArray, row: IntArray, start: int, machine: IntArray, gaps: IntArray
-) -> tuple[int, int, int]:
-    """Read an output tile's accumulators, from `start` on, through a port that pushes back.
+    row: IntArray, tile: tuple[int, int, int], crossed: IntArray, machine: IntArray, gaps: IntArray
+) -> tuple[int, int, int, int]:
+    """Read an output tile's accumulators through a port that pushes back.
 
-    Returns the first read, the cycle after the last, and the first crossing, -1 if no word does.
+    tile: the cycle from which on they may be read, the tile's first word, and the crossing of the
+    one before.  crossed: [depth of the output queue] the last crossings, kept up to date.
+    Returns the first read, the cycle after the last, the first crossing, -1 if no word does, and
+    the last one of all.
     """
-    crossed = state[pn.CROSSINGS, : machine[mc.OUTPUT_QUEUE]]
-    word = state[pn.SCALARS, pn.WORDS + pn.OFMAP]
-    tile = start, word, state[pn.SCALARS, pn.CROSSED + pn.OFMAP]
-    start, end, first, last = _drain_rows(row, tile, crossed, gaps[:0], machine, gaps)
-    state[pn.SCALARS, pn.WORDS + pn.OFMAP] = word + row[cmd.OUTPUT_WORDS]
-    state[pn.SCALARS, pn.CROSSED + pn.OFMAP] = last
-    return start, end, first
+    return _drain_rows(row, tile, crossed, gaps[:0], machine, gaps)
 
 
 @kernel

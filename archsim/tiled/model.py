@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from archsim.machine.mapped import MappedLayer
 from archsim.machine.model import (
     Answer,
     MachineModel,
+    ManyCounts,
     MatrixLayer,
     OperandsOf,
     Options,
@@ -171,32 +172,75 @@ class TileMachine(MachineModel):
     def cycles_of_many(
         cls, designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer]
     ) -> IntArray:
-        """One compiled pass over designs, layers, tiles; each layer with its best tiling."""
-        from archsim.tiled.choice import TOO_MANY_TILES, time_many
-
+        """One compiled pass over designs, layers, loops; each layer with its best tiling."""
         cycles = np.zeros((len(designs), len(layers)), np.int64)
-        # cores that see a layer alike go through one pass; most numerics make the same problems
-        alike: dict[tuple[Problem, ...], list[int]] = {}
-        seen: dict[Any, tuple[Problem, ...]] = {}
-        for at, design in enumerate(designs):
-            key = design.numerics.problem_key
-            if key not in seen:
-                seen[key] = tuple(design.numerics.problem(one_step(layer)) for layer in layers)
-            alike.setdefault(seen[key], []).append(at)
-        for problems, rows in alike.items():
-            unique = list(dict.fromkeys(problems))
-            found, _ = time_many(
-                np.stack([problem.vector() for problem in unique]),
-                np.stack([designs[at].machine for at in rows]),
-                limits().tiles,
-            )
-            place = {problem: number for number, problem in enumerate(unique)}
-            once = found[:, [place[problem] for problem in problems]]
-            steps = np.array([steps_in(layer) for layer in layers], np.int64)
-            cycles[rows] = np.where(once < 0, once, once * steps)
-        for at, layer in np.argwhere(cycles == TOO_MANY_TILES):  # found again, to say how many
-            time_layer(designs[int(at)], layers[int(layer)])
-        return cycles
+        for rows, timed in _timed(designs, layers):
+            cycles[rows] = timed.cycles[:, timed.places]
+        steps = np.array([steps_in(layer) for layer in layers], np.int64)
+        return np.where(cycles < 0, cycles, cycles * steps)
+
+    @classmethod
+    def counts_of_many(
+        cls, designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer]
+    ) -> ManyCounts:
+        """By kinds of tiles; one by one where a memory's capacity hangs on values."""
+        from archsim.tiled.many import COUNTS, count_many
+
+        if any(design.stores for design in designs):
+            return super().counts_of_many(designs, layers)
+        steps = np.array([steps_in(layer) for layer in layers], np.int64)
+        cycles = np.zeros((len(designs), len(layers)), np.int64)
+        counts = np.zeros((len(designs), len(COUNTS) + 2))
+        for rows, timed in _timed(designs, layers):
+            each = count_many(timed.problems, timed.tilings, timed.machines)
+            cycles[rows] = timed.cycles[:, timed.places]
+            times = np.bincount(timed.places, steps, len(timed.problems))
+            counts[rows, :-2] = np.einsum("dlc,l->dc", each, times)
+        cycles = np.where(cycles < 0, cycles, cycles * steps)
+        counts[:, -2] = (cycles >= 0) @ np.array([layer.macs for layer in layers], np.float64)
+        counts[:, -1] = np.maximum(cycles, 0).sum(axis=1)
+        return ManyCounts(cycles, (*COUNTS, "mac", "cycle"), counts)
+
+
+class _Timed(NamedTuple):
+    """Distinct problems [problems, ·] on machines [machines, ·]: cycles [machines, problems],
+    tilings [machines, problems, TILING_COLUMNS]; places: which problem each layer is."""
+
+    problems: IntArray
+    machines: IntArray
+    places: IntArray
+    cycles: IntArray
+    tilings: IntArray
+
+
+def _timed(
+    designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer]
+) -> Iterator[tuple[list[int], _Timed]]:
+    """Designs that see layers alike, by their places, and a step of each distinct layer."""
+    from archsim.tiled.choice import TOO_MANY_TILES, time_many
+
+    # most numerics make the same problems
+    alike: dict[tuple[Problem, ...], list[int]] = {}
+    seen: dict[Any, tuple[Problem, ...]] = {}
+    for at, design in enumerate(designs):
+        key = design.numerics.problem_key
+        if key not in seen:
+            seen[key] = tuple(design.numerics.problem(one_step(layer)) for layer in layers)
+        alike.setdefault(seen[key], []).append(at)
+    for problems, rows in alike.items():
+        unique = {problem: number for number, problem in enumerate(dict.fromkeys(problems))}
+        vectors = np.stack([problem.vector() for problem in unique])
+        machines, same = np.unique(
+            np.stack([designs[at].machine for at in rows]), axis=0, return_inverse=True
+        )
+        found, tilings = time_many(vectors, machines, limits().tiles)
+        places = np.array([unique[problem] for problem in problems])
+        cycles = found[same.reshape(-1)]
+        for at, place in np.argwhere(cycles == TOO_MANY_TILES):  # found again, to say how many
+            layer = layers[int(np.argmax(places == place))]
+            time_layer(designs[rows[int(at)]], layer)
+        tilings = tilings[same.reshape(-1)]
+        yield rows, _Timed(vectors, machines[same.reshape(-1)], places, cycles, tilings)
 
 
 def _tilings(options: Options) -> Mapping[str, Tiling]:

@@ -63,35 +63,49 @@ none, a word a cycle), how many arrive at a time, and the cycles from a request 
 DRAIN_QUEUE, IFMAP_QUEUE, WEIGHT_QUEUE, BIAS_QUEUE, STREAM_QUEUE, LOAD_QUEUE = range(6)
 """Command queues behind the dispatcher; those of the loaders are numbered as their ports."""
 
-POPS = 0  # + queue: when it gave up its entries
-FREE = 6  # + port: when the half of load j is free, at j + 2; OFMAP: of the accumulators
-CROSSINGS = 11  # of the last ofmap words, word w at w modulo the output queue's depth
-SCALARS = 12
-STATE_ROWS = 13
-"""Rows of the state, one array [STATE_ROWS, tiles + SCALAR_COLUMNS] (a record of arrays would
-spend the kernel's time on counting references)."""
+(
+    CHANNEL_FREE,  # + channel, ticks: when it has sent what is behind
+    ALLOWED,  # + port, ticks before which the channel does not begin with the load under way
+    CROSSED,  # + port: cycle of the last crossing
+    IDLE,  # + port: when the unit behind the port is idle again
+    LOADED,  # + port: when the operand tile in use was loaded
+    FREE,  # + port: when the half of the load under way is free; OFMAP: of the next sums
+    FREE_NEXT,  # + port: of the load behind it
+    FIRST_ARRIVAL,  # + port: the cycle in which the first burst of the load under way has come
+    ARRIVAL,  # + port: by how much its words come later than one a cycle from cycle 0 on
+) = range(0, 45, 5)
+"""The state of the scan, one array: ticks, then cycles.  First those of every port or channel."""
 
-CROSSED, IDLE, LOADED, HALVES, FIRST_SLOT, NEXT_TILE, WORDS = 0, 5, 10, 15, 20, 25, 30
-"""Scalars, each + port: cycle of the last crossing; when the unit behind the port is idle again;
-when the operand tile in use was loaded; loads that are complete; the slot with which the load under
-way begins, and its tile; words so far."""
+(
+    STREAM_ENDED,  # ends of the last fold's stream, of the one before it, of the stationary loads
+    EARLIER_ENDED,
+    STATIONARY_ENDED,
+    ASKED,  # the cycle in which the memory side asks for all loads: that of the layer's command
+    VISIBLE,  # the units see the tile's command; that of the tile before
+    VISIBLE_BEFORE,
+    SUMS_DONE,  # the accumulators of the tile are complete; of the tile before
+    SUMS_DONE_BEFORE,
+    FIRST_OUT_1,  # first ofmap words of the tiles 1, 2 and 3 before cross
+    FIRST_OUT_2,
+    FIRST_OUT_3,
+    LAST_OUT_1,
+    LAST_OUT_2,
+    LAST_OUT_3,
+    POPS,  # + queue · depth: when it gave up its last entries, in a ring
+) = range(45, 60)
 
-ON_CHANNEL, TICKS, BURST, DELAY = 35, 40, 45, 50  # + port: the services
-ASKED = 55
-"""The cycle in which the memory side asks for all loads: that of the layer's command."""
-ALLOWED, FIRST_ARRIVAL, ARRIVAL = 60, 65, 70
-"""+ port: ticks before which the channel does not begin with the load under way; the cycle in
-which its first burst has come; by how much its words come later than one a cycle from cycle 0
-on."""
+QUEUES = 6
 
-CHANNEL_FREE = 75  # + channel: ticks
-PUSHED, POPPED_SO_FAR = 80, 86  # + queue: entries
-STREAM_ENDED, EARLIER_ENDED, STATIONARY_ENDED = 92, 93, 94
-"""Ends of the last fold's stream, of the one before it, of the stationary loads."""
-
-COMPLETE, OUTPUTS = 95, 96  # output tiles whose sums are complete; that are drained
-LIMITS = 97  # + cause: when each condition for a tile's start was met
-SCALAR_COLUMNS = 102
+(
+    HEAD,  # + queue: where the oldest of those entries lies
+    LAG,  # + queue: entries that are pushed and not yet given up
+) = range(0, 2 * QUEUES, QUEUES)
+WAITS = 2 * QUEUES  # + cause: idle cycles of the array before the tile's stream
+BUBBLES = WAITS + 5
+WORDS = BUBBLES + 1  # + port: words so far, where they have gaps
+FIRST_SLOT = WORDS + 5  # + port: with which the load under way begins
+PLACES_COLUMNS = FIRST_SLOT + 5
+"""What the scan keeps beside times: one array of places, counts and of figures of the last tile."""
 
 
 class PlanRecord(NamedTuple, Generic[T]):

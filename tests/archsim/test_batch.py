@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import systolic_designs
-import tensorcore_designs
-import vsq_designs
-from random_layers import LATENCIES, random_layer, random_off_chip
+from random_cores import SMALL, TINY, random_design
+from random_layers import LATENCIES, random_layer
 
 from archsim.layer import problem as pb
 from archsim.layer.problem import Tiling
@@ -34,22 +32,7 @@ Chooser = Callable[[IntArray, IntArray, IntArray], bool]
 """Writes a problem's tiling on a machine; whether there is one."""
 
 BATCHES = tuple(range(2, 10))
-KINDS = (systolic_designs, systolic_designs, tensorcore_designs, vsq_designs)
 NAMED = ("cloud-128", "edge-16", "tpu-v1", "volta", "vsq-5nm", "vsq-16", "vsq-baseline")
-
-
-def random_design(draw: Draw, latencies: tuple[int, ...]) -> CoreDesign:
-    """A small core of any kind; every other one with larger scratchpads."""
-    design: CoreDesign = KINDS[draw.whole(0, 3)].random_design(draw)
-    factor = draw.one_of(2, 4, 16, 64) if draw.chance(0.5) else 1
-    memories = ("ifmap_memory", "weight_memory", "accumulator_memory")
-    larger = {
-        name: replace(memory, capacity_bytes=memory.capacity_bytes * factor)
-        for name in memories
-        if (memory := getattr(design, name))
-    }
-    changes: dict[str, Any] = {**larger, "off_chip": random_off_chip(draw, latencies)}
-    return replace(design, **changes)
 
 
 def cost(problem: IntArray, machine: IntArray, choose: Chooser) -> tuple[int, int] | None:
@@ -75,10 +58,6 @@ def excess(design: CoreDesign, layer: Conv2d, choose: Chooser = choose_mapping) 
         cycles.append(together[0] - images * alone[0])
         moved.append(together[1] - images * alone[1])
     return max(cycles), max(moved)
-
-
-SMALL = ((1, 2, 3, 5, 7, 8, 14, 17), (1, 2, 3, 5, 8, 16, 33))
-TINY = ((1, 1, 2, 3, 5, 7), (1, 1, 2, 3, 5, 8, 16, 33))
 
 
 @pytest.mark.parametrize("choose", [choose_tiling, choose_mapping], ids=["alone", "side-by-side"])

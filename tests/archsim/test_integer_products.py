@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -185,6 +186,17 @@ def test_the_deepest_sums(shape: tuple[int, int, int]) -> None:
         assert (product(products.shifted(left), right) == -128 * value * depth).all()
     assert depth * 255 * 128 < 1 << 31
     assert products.product_for(1 << 40, depth + 1) is None
+
+
+def test_sums_beyond_32_bits_are_not_taken() -> None:
+    """Of groups that plain loops would sum: 2^31 wraps in 32 bits, and not in 40."""
+    depth = 1 << 17
+    layer = MatMul(name="deep", m=1, n=1, k=depth, batch=2, shared_weight=False)
+    operands = replace(
+        operands_of(layer, 8, 1), ifmap=np.full((2, 1, depth), -128, np.int8),
+        weight=np.full((2, depth, 1), -128, np.int8), multiplier=1, shift=25,
+    )  # fmt: skip
+    assert (output_of(layer, operands, 8, 40) == 1 << 6).all()
 
 
 def saturating(left: products.UnsignedBytes, right: products.Bytes) -> products.Sums:

@@ -1,0 +1,48 @@
+"""Counts of references that compiled parts need not keep: of arrays that their callers hold.
+
+numba counts a reference wherever an array is given another name, atomically; in a scan that is most
+of the time.  A part that makes no array, and answers with none, sees arrays only that live longer
+than its call, so what it counts up it counts down again, and neither is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_FUNCTION = re.compile(r"^define [^\n]*?@(\"[^\"\n]+\"|[-\w$.]+)\(.*?^}\n", re.M | re.S)
+_CALL = re.compile(r"\b(?:call|invoke) [^\n]*?@(\"[^\"\n]+\"|[-\w$.]+)\(")
+_COUNT = re.compile(r"^\s*(?:tail )?call void @NRT_(?:incref|decref)\([^\n]*\)[^\n]*\n", re.M)
+_COUNTS = frozenset({"NRT_incref", "NRT_decref"})
+
+
+def without_counts(text: str, borrowing: Iterable[str]) -> str:
+    """LLVM's text of a module, its parts without counts where they are not needed.
+
+    borrowing: names of the functions that answer with no array.
+    """
+    bodies = {found[1]: found[0] for found in _FUNCTION.finditer(text)}
+    calls = {name: set(_CALL.findall(body)) - {name} for name, body in bodies.items()}
+    for name in _free(bodies, calls, set(borrowing)):
+        text = text.replace(bodies[name], _COUNT.sub("", bodies[name]))
+    return text
+
+
+def _free(bodies: dict[str, str], calls: dict[str, set[str]], borrowing: set[str]) -> set[str]:
+    """The functions that make no array, nor call one that does or that may answer with one."""
+    plain = {name for name in bodies if not any(one.startswith("NRT_") for one in calls[name])}
+    free = {name for name in bodies if name in plain or name in borrowing} - _COUNTS
+    while True:
+        kept = {
+            name
+            for name in free
+            if all(one in free or _harmless(one, bodies) for one in calls[name])
+        }
+        if kept == free:
+            return free & borrowing
+        free = kept
+
+
+def _harmless(name: str, bodies: dict[str, str]) -> bool:
+    """A count itself, or a function of LLVM or of the C library."""
+    return name in _COUNTS or (name not in bodies and not name.startswith(("NRT_", "numba")))
