@@ -8,11 +8,13 @@ from typing import Any
 # The stubs leave rtlil out.
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 
-from archsim.errors import InputError
+from archsim.errors import InputError, nearest, require
 from archsim.machine.design import Design
 from archsim.machine.registry import design_name, design_record
 from archsim.ports import Port
 from archsim.version import VERSION
+from rtl.axi.axi_core import AxiCore, data_bits, stream_name
+from rtl.axi.documents import records
 from rtl.hierarchy import Library, sharing
 from rtl.registry import core_of
 from rtl.to_verilog import rtlil_to_verilog
@@ -37,19 +39,25 @@ def _port_record(ports: tuple[Port, ...]) -> list[dict[str, Any]]:
             "name": port.name,
             "direction": {"i": "input", "o": "output"}[port.direction],
             "signals": [f"{port.name}__{part}" for part in ("payload", "valid", "ready")],
-            "bits": port.bits,
-            "lanes": [
-                {"bits": bits, "signed": signed, **({"name": name} if name else {})}
-                for bits, signed, name in zip(
-                    port.lane_bits,
-                    port.lane_signed,
-                    port.lane_names or [""] * port.lanes,
-                    strict=True,
-                )
-            ],
+            **_lanes_record(port),
         }
         for port in ports
     ]
+
+
+def _lanes_record(port: Port) -> dict[str, Any]:
+    return {
+        "bits": port.bits,
+        "lanes": [
+            {"bits": bits, "signed": signed, **({"name": name} if name else {})}
+            for bits, signed, name in zip(
+                port.lane_bits,
+                port.lane_signed,
+                port.lane_names or [""] * port.lanes,
+                strict=True,
+            )
+        ],
+    }
 
 
 COUNTER = "count_"
@@ -87,32 +95,77 @@ def readable(text: str, library: Library) -> str:
     return _MODULE.sub(heading, _SETTLE.sub("settle ", _NOISE.sub("", text)))
 
 
-def emit(design: Design, *, top: str = "top") -> Emitted:
+INTERFACES = ("streams", "axi")
+
+
+def emit(design: Design, *, top: str = "top", interface: str = "streams") -> Emitted:
     """Verilog of a design's core: the hierarchy of the design, each repeated module once.
 
-    Raises `InputError` for a `top` that is no identifier or names another module, and where yosys
-    cannot run.
+    interface: the core's bare streams, or AXI4-Stream and AXI4-Lite around them (`rtl.axi`).
+    Raises `InputError` for a `top` that is no identifier or names another module, for another
+    interface or one that the design cannot have, and where yosys cannot run.
     """
     if not is_identifier(top):
         raise InputError(f"top must be a Verilog identifier, not {top!r}")
+    require(
+        interface in INTERFACES,
+        f"interface must be {' or '.join(INTERFACES)}, not {interface!r}; "
+        f"{nearest(interface, INTERFACES)}",
+    )
+    if interface == "axi":
+        return _emit_axi(design, top)
     core: Any = core_of(design)
     counted = [name for name in core.signature.members if name.startswith(COUNTER)]
-    with sharing() as library:
-        text = rtlil.convert(core, name=top, emit_src=False)
-    if top in library.texts or top in library.sources:
-        raise InputError(f"top must not be the name of another module of the design, {top!r}")
-    header = HEADER.format(design=design_name(design), version=VERSION)
-    body = readable(rtlil_to_verilog("\n".join([text, *library.texts.values()])), library)
     manifest = {
-        "archsim": VERSION,
-        "top": top,
-        "design_name": design_name(design),
-        "design": design_record(design),
+        **_about(design, top),
         "clock": {"signal": "clk", "edge": "rising"},
         "reset": {"signal": "rst", "active": "high", "synchronous": True},
         "ports": _port_record(core.ports),
         "counters": [{"signal": name, "action": name.removeprefix(COUNTER)} for name in counted],
         "contract": f"docs/contracts/{design.kind}.md",
     }
+    return Emitted(verilog=_verilog(design, core, top), manifest=manifest)
+
+
+def _about(design: Design, top: str) -> dict[str, Any]:
+    return {
+        "archsim": VERSION,
+        "top": top,
+        "design_name": design_name(design),
+        "design": design_record(design),
+    }
+
+
+def _verilog(design: Design, component: Any, top: str) -> str:
+    """A component as module `top`, and all below it."""
+    with sharing() as library:
+        text = rtlil.convert(component, name=top, emit_src=False)
+    if top in library.texts or top in library.sources:
+        raise InputError(f"top must not be the name of another module of the design, {top!r}")
+    header = HEADER.format(design=design_name(design), version=VERSION)
+    body = readable(rtlil_to_verilog("\n".join([text, *library.texts.values()])), library)
     sources = "\n".join(library.sources.values())
-    return Emitted(verilog=f"{header}{sources}\n{body}", manifest=manifest)
+    return f"{header}{sources}\n{body}"
+
+
+def _emit_axi(design: Design, top: str) -> Emitted:
+    """The core behind AXI; the manifest has its streams and its registers."""
+    core = AxiCore(design=design)
+    manifest = {
+        **_about(design, top),
+        "interface": "axi",
+        "clock": {"signal": "aclk", "edge": "rising"},
+        "reset": {"signal": "aresetn", "active": "low", "synchronous": True},
+        "streams": [
+            {
+                "name": port.name,
+                "prefix": stream_name(port),
+                "tdata_bits": data_bits(port),
+                **_lanes_record(port),
+            }
+            for port in core.streams
+        ],
+        "registers": records(core.registers),
+        "contract": f"docs/contracts/{design.kind}.md",
+    }
+    return Emitted(verilog=_verilog(design, core, top), manifest=manifest)

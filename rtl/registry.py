@@ -21,10 +21,15 @@ def _kind(design: Design) -> Any:
     return needed(cores[design.kind], no_call)
 
 
+def core_kind(design: Design) -> Any:
+    """The class of a design's component; `InputError` as of `core_of`."""
+    require_within("rtl_multipliers", multipliers=design.macs_per_cycle)
+    return _kind(design)
+
+
 def core_of(design: Design) -> wiring.Component:
     """The component of a design; `InputError` where its kind has no RTL, or it is too large."""
-    require_within("rtl_multipliers", multipliers=design.macs_per_cycle)
-    return _kind(design)(design)
+    return core_kind(design)(design)
 
 
 def verification_of(design: Design) -> Verification:

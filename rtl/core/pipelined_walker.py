@@ -1,5 +1,7 @@
 """The walk over a layer's tiles, with a register behind every sum and every product."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Module, Mux, Shape, Signal, Value, signed
 
 from rtl.core.tile_walker import PRODUCTS, TileWalker
@@ -16,10 +18,10 @@ class PipelinedTileWalker(TileWalker):
     """tile[n] as of a `TileWalker`, in the same cycles.
 
     The ifmap rows and columns under a tile take three registers; the sizes that are products are
-    made by two multipliers, each between registers and with a product of 30 or 26 bits from
-    factors of 18.  What needs no product before it goes first, so that all are there in the tenth
-    cycle: weight words, rows of sums; pitch; element start; image step; address start; elements.
-    Beside them the steps of rows and taps.
+    made by two multipliers of 30 and 26 bits, whose partial products (factors of 18 bits) lie in
+    registers, and are summed behind them.  What needs no product before it goes first, so that all
+    are there in the tenth cycle: weight words, rows of sums; pitch; element start; image step;
+    address start; elements.  Beside them the steps of rows and taps.
     """
 
     def _clip(self, m: Module, axis: str, window: Value, extent: Value) -> tuple[Signal, Signal]:
@@ -91,22 +93,32 @@ class PipelinedTileWalker(TileWalker):
             for number, _, left, right in plan:
                 with m.Case(number):
                     m.d.sync += [a.eq(left), b.eq(right)]
+        partial = partial_products(a, b, len(product))
+        made = [Signal(len(part), name="partial") for part in partial]
         with m.If(step != PRODUCTS):
-            m.d.sync += product.eq(low_product(a, b, len(product)))
+            m.d.sync += [register.eq(part) for register, part in zip(made, partial, strict=True)]
+        m.d.comb += product.eq(sum_of_partials(made))
         for number, name, _, _ in plan:
             if name:
                 with m.If(step == number + 2):
                     m.d.sync += kept[name].eq(product)
 
 
-def low_product(a: Signal, b: Signal, bits: int) -> Value:
-    """a · b modulo 2^bits, of products that one multiplier of an FPGA makes; fewer if a is short.
+def partial_products(a: Signal, b: Signal, bits: int) -> list[Value]:
+    """What a · b modulo 2^bits is the sum of, each made by one multiplier of an FPGA.
 
-    With a = a₁ · 2^18 + a₀ and b alike: a₀ · b₀ + (a₁ · b₀ + a₀ · b₁) · 2^18, the sum in brackets
-    to the bits that are left above 18.
+    With a = a₁ · 2^18 + a₀ and b alike: a₀ · b₀; and to be shifted by 18, as many bits of a₀ · b₁
+    and of a₁ · b₀ as are left above; the last only if a is so long.
     """
     left = bits - _LOW
-    across = (a[:_LOW][:left] * b[_LOW:])[:left]
+    parts: list[Value] = [(a[:_LOW] * b[:_LOW])[:bits], (a[:_LOW][:left] * b[_LOW:])[:left]]
     if len(a) > _LOW:
-        across = ((a >> _LOW) * b[:left] + across)[:left]
-    return a[:_LOW] * b[:_LOW] + (across << _LOW)
+        parts.append(((a >> _LOW) * b[:left])[:left])
+    return parts
+
+
+def sum_of_partials(parts: Sequence[Value]) -> Value:
+    """a · b of `partial_products`."""
+    low, *across = parts
+    total = across[0] if len(across) == 1 else across[0] + across[1]
+    return low + (total << _LOW)

@@ -26,7 +26,11 @@ from archsim.tiled.walk import walk
 from rtl.benches.verilated import Verilated
 from rtl.cases import Draw, random_case
 from rtl.conformance import check
-from rtl.core.pipelined_walker import PipelinedTileWalker, low_product
+from rtl.core.pipelined_walker import (
+    PipelinedTileWalker,
+    partial_products,
+    sum_of_partials,
+)
 from rtl.core.tile_walker import TileWalker
 from rtl.emit import emit
 from rtl.tile_cases import random_layer, random_tiling
@@ -125,7 +129,7 @@ class _Product(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.comb += self.o.eq(low_product(self.a, self.b, self.bits))
+        m.d.comb += self.o.eq(sum_of_partials(partial_products(self.a, self.b, self.bits)))
         return m
 
 
