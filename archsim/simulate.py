@@ -74,7 +74,7 @@ def simulate(
         if progress is not None:
             progress(len(results), len(network.layers), layer.name)
     return NetworkResult(
-        kv_cache=kv_traffic(network.kv_cache, results, design.intake.weight_bits),
+        kv_cache=kv_traffic(network.kv_cache, results, design.intake),
         design=design_record(design),
         design_name=design_name(design),
         network=network.name,
