@@ -8,6 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from archsim.layer.intake import Intake
     from archsim.result import LayerResult
     from workloads.kv_cache import KvCache
 
@@ -33,14 +34,12 @@ class KvTraffic:
 
 
 def kv_traffic(
-    cache: KvCache | None, layers: Iterable[LayerResult], element_bits: float
+    cache: KvCache | None, layers: Iterable[LayerResult], intake: Intake
 ) -> KvTraffic | None:
-    """Of a network's cache and the results of its layers; None without a cache.
-
-    element_bits: of the second operand, its share of scales included (`Intake.weight_bits`).
-    """
+    """Of a network's cache and the results of its layers on a machine; None without a cache."""
     if cache is None:
         return None
+    element_bits = intake.weight_bits
     readers = set(cache.readers)
     return KvTraffic(
         elements=cache.elements,

@@ -191,11 +191,14 @@ class NetworkResult:
     version: str = ""
     timed_by_values: bool = False
     """Whether cycles depend on the operands' values."""
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What was chosen of the machine for this run, as plain data (`archsim.machine.option`)."""
     kv_cache: KvTraffic | None = None
     """What a language model keeps of its tokens, of networks that say so."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", frozen(self.design))
+        object.__setattr__(self, "options", frozen(self.options))
 
     @property
     def cycles(self) -> int:
@@ -274,6 +277,7 @@ class NetworkResult:
             "network_source": self.network_source,
             "skipped": list(self.skipped),
             "seed": self.seed,
+            **({"options": dict(self.options)} if self.options else {}),
             "timed_by_values": self.timed_by_values,
             "cycles": self.cycles,
             "serial_cycles": self.serial_cycles,

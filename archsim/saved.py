@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -103,7 +103,8 @@ class SavedResult:
 
     path: the file, or what the caller named the record.  design: nested plain data (see
     `archsim.machine.registry.design_record`).  version: of the archsim that simulated.
-    technology: nested plain data as well, empty where none was chosen.
+    technology: nested plain data as well, empty where none was chosen.  options: chosen of the
+    machine for the run, nested plain data.
     """
 
     path: str
@@ -126,6 +127,7 @@ class SavedResult:
     technology: Mapping[str, Any]
     energy: SavedEnergy | None
     area: SavedArea | None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def total_bytes(self) -> int:
@@ -202,6 +204,7 @@ def _result(saved: Record, path: str) -> SavedResult:
         technology=saved.get("technology") or {},
         energy=energy,
         area=_area(saved["area"]) if saved.get("area") else None,
+        options=saved.get("options") or {},
     )
 
 

@@ -13,6 +13,7 @@ from archsim.importers import any_network
 from archsim.kv_traffic import kv_traffic
 from archsim.machine.design import Design
 from archsim.machine.model import MachineModel
+from archsim.machine.option import option_record
 from archsim.machine.registry import design_name, design_record, load_design
 from archsim.numbers import IntArray
 from archsim.result import LayerResult, NetworkResult
@@ -62,7 +63,8 @@ def simulate(
     def values(layer: Conv2d | MatMul) -> Any:
         return None if operands is None else operands_of(operands, layer)
 
-    run = model.run(network, values, model.taken(options))
+    chosen = model.taken(options)
+    run = model.run(network, values, chosen)
     for layer in network.layers:
         if isinstance(layer, VectorWork):
             results.append(_vector(design, layer, inside=layer.name in run.inside))
@@ -72,7 +74,7 @@ def simulate(
         if progress is not None:
             progress(len(results), len(network.layers), layer.name)
     return NetworkResult(
-        kv_cache=kv_traffic(network.kv_cache, results, design.intake.weight_bits),
+        kv_cache=kv_traffic(network.kv_cache, results, design.intake),
         design=design_record(design),
         design_name=design_name(design),
         network=network.name,
@@ -83,6 +85,7 @@ def simulate(
         seed=seed,
         version=VERSION,
         timed_by_values=model.timed_by_values,
+        options=option_record(chosen),
     )
 
 

@@ -11,7 +11,7 @@ count, under random stalls on every port.
 """
 
 from archsim.machine.design import Design
-from rtl.cases import Draw, random_case
+from rtl.cases import LONGEST_WORDS, Draw, random_case
 from rtl.conformance import Verdict, check
 from rtl.simulators import Simulator, runner
 
@@ -29,6 +29,8 @@ class DesignConformance:
     """The designs whose Verilog is emitted and run: few, since each is compiled."""
 
     amaranth_cases = 36
+    amaranth_words = LONGEST_WORDS
+    """At all ports of one of them."""
     verilator_cases = 60
     cocotb_cases = 3
     seed = 1
@@ -44,7 +46,8 @@ class DesignConformance:
 
     def check_one(self, design: Design, simulator: Simulator, number: int) -> None:
         """One random case of a design; a design too small for any is passed over."""
-        assert_equal(check(random_case(self.seed, number, design), runner(design, simulator)))
+        case = random_case(self.seed, number, design, longest_words=self.amaranth_words)
+        assert_equal(check(case, runner(design, simulator)))
 
     def test_verilator_on_many_cases(self) -> None:
         for design in self.designs:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from archsim.errors import InputError
 from archsim.interrupts import held
 from archsim.robust.model import packed_arrays
-from training.recipe import Recipe, difference
+from training.recipe import difference
 from training.training import Training
 
 MAGIC = b"archsim checkpoint 1\n"
@@ -52,7 +52,6 @@ def save(folder: Path, training: Training) -> None:
     path = _file(folder, training.step)
     beside = path.with_name(f".{path.name}-{os.getpid()}")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         with held():
             try:
                 with beside.open("wb") as file:
@@ -75,6 +74,16 @@ def _head(training: Training) -> dict[str, Any]:
         "step": training.step,
         "injecting": training.injecting,
     }
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder, before the work that fills it.  Raises InputError where that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written: {error.strerror or error}") from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{folder} cannot be written: it is read-only")
 
 
 def resume(folder: Path, training: Training) -> list[str]:
@@ -133,4 +142,4 @@ def _require_same(path: Path, head: dict[str, Any], training: Training) -> None:
         )
 
 
-__all__ = ["Recipe", "checkpoints", "resume", "save"]
+__all__ = ["checkpoints", "prepare", "resume", "save"]

@@ -33,7 +33,7 @@ TRIED = 2
 def expected_cost(training: Training) -> str:
     """Products and hours of what is left, from a batch or two computed now and thrown away."""
     recipe = training.recipe
-    trial = Training(recipe, training.data.first(TRIED * recipe.batch), training.gradients)
+    trial = Training(recipe, training.data.spread(TRIED * recipe.batch), training.gradients)
     trial.advance()
     begun = time.perf_counter()
     trial.advance()
@@ -59,6 +59,7 @@ def begin(
     """A training where its latest checkpoint in `folder` left it, or at its beginning."""
     training = Training(recipe, data, TorchGradients(recipe.network, threads))
     if folder is not None:
+        checkpoint.prepare(folder)
         for line in checkpoint.resume(folder, training):
             say(line)
     return training

@@ -32,7 +32,14 @@ def _both(bits: int) -> dict[str, Recipe]:
     }
 
 
-RECIPES: Mapping[str, Recipe] = {**_both(8), **_both(4)}
-"""By name; the number behind `randbet` is the rate of errors in training, in per cent."""
+PATTERN_CHIP = 1000
+"""Beyond the chips that tables evaluate on."""
+
+RECIPES: Mapping[str, Recipe] = {
+    **_both(8),
+    **_both(4),
+    "mnist-int8-pattern-5": _recipe("pattern", 8, clip=CLIP, rate=0.05, chip=PATTERN_CHIP),
+}
+"""By name; the number at its end is the rate of errors in training, in per cent."""
 
 __all__ = ["RECIPES"]

@@ -7,6 +7,7 @@ with the same bits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.codecs.robust_quantization import quantize_network
+from archsim.errors import require
 from archsim.robust.chips import chip_flips
 from archsim.robust.model import RobustModel, model_of
 from archsim.robust.random_flips import random_flips
@@ -88,9 +90,14 @@ class Training:
         return self.steps_an_epoch * self.recipe.epochs
 
     def advance(self) -> Losses:
-        """One batch."""
+        """One batch.  Raises InputError where the weights have run away."""
         pictures, labels = self._batch()
         losses, gradients = self._gradients(pictures, labels)
+        require(
+            math.isfinite(losses.clean) and math.isfinite(losses.perturbed or 0.0),
+            f"the loss of batch {self.step} is no number any more: take a smaller learning rate "
+            f"than {self.recipe.learning_rate:g}",
+        )
         self._descend(gradients)
         self.injecting = self._inject_next(losses)
         self.step += 1

@@ -42,9 +42,11 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def first(self, count: int) -> Labelled:
-        """The first so many of them, or all."""
-        return Labelled(self.name, self.pictures[:count], self.labels[:count])
+    def spread(self, count: int) -> Labelled:
+        """So many of them at even distances, or all: sets have easy and hard stretches."""
+        whole = len(self)
+        chosen = np.arange(min(count, whole)) * whole // max(min(count, whole), 1)
+        return Labelled(self.name, self.pictures[chosen], self.labels[chosen])
 
     def floats(self) -> npt.NDArray[np.float32]:
         """The pictures from 0 to 1, as networks take them."""

@@ -105,13 +105,20 @@ def paper(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     wide: Wide = False,
+    images: Annotated[
+        int | None, typer.Option(metavar="N", help="Of randbet: test pictures of each error.")
+    ] = None,
+    chips: Annotated[
+        int | None, typer.Option(metavar="N", help="Of randbet: chips of each error.")
+    ] = None,
 ) -> None:
     """Print a published table with ours beside it: which figures we reproduce, and why not.
 
-    Example:
+    Examples:
 
     \b
       archsim paper tpu
+      archsim paper randbet --images 10000 --chips 50
     """
     beside = Console().is_terminal and not wide
     console = Console(width=None if beside else _WIDTH, highlight=False)
@@ -126,7 +133,10 @@ def paper(
         return
     with progress_bar("comparing", quiet=as_json) as bar:
         comparison = compare(
-            name, lambda what: bar.update(bar.task_ids[0], description=f"measuring {what}")
+            name,
+            lambda what: bar.update(bar.task_ids[0], description=f"measuring {what}"),
+            images=images,
+            chips=chips,
         )
     if as_json:
         print(json.dumps(comparison.record(), indent=2, ensure_ascii=False))

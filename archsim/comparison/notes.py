@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Any, cast
 
 from archsim.comparison.changes import changes_in
 from archsim.saved import SavedResult
+from workloads.names import printable
 
 _MISSING = re.compile(r"(?P<what>.+?) of .+? \((?P<kind>\w+)\): (?P<why>.*)")
 
@@ -46,6 +48,7 @@ def _notes(results: Sequence[SavedResult]) -> Iterator[str]:
         )
     if _differ(results, _clock):
         yield f"clocks differ: {_each(results, _clock)}; compare seconds, not cycles"
+    yield from _notes_on_options(results)
     yield from _notes_on_operands(results)
     yield from _notes_on_costs(results)
 
@@ -56,6 +59,32 @@ def _changed_shapes(results: Sequence[SavedResult]) -> list[str]:
     for layer in chain.from_iterable(one.layers for one in results):
         shapes.setdefault(layer.name, set()).add(layer.identity)
     return [name for name, found in shapes.items() if len(found) > 1]
+
+
+MOST_KEYS = 5
+"""Of options that are named; of more their number is told."""
+
+
+def _notes_on_options(results: Sequence[SavedResult]) -> Iterator[str]:
+    changed = [printable(one.key, 100) for one in changes_in([one.options for one in results])]
+    if changed:
+        yield f"options differ: {_each(results, _options)}; in {_some(changed)}"
+
+
+def _options(one: SavedResult) -> str:
+    """What was chosen, as words: the names of what is nested, the values of the rest."""
+    said = [
+        f"{name} of {_some([*cast('Mapping[str, Any]', value)])}"
+        if isinstance(value, Mapping)
+        else f"{name}={value}"
+        for name, value in one.options.items()
+    ]
+    return printable(f"({'; '.join(said) or 'none'})", 500)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - MOST_KEYS
+    return ", ".join(names[:MOST_KEYS]) + (f" and {more} more" if more > 0 else "")
 
 
 def _notes_on_operands(results: Sequence[SavedResult]) -> Iterator[str]:

@@ -8,8 +8,8 @@ installed; `archsim show` prints those of a design.  A machine without an option
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, cast
 
 from archsim.errors import require
 
@@ -69,4 +69,18 @@ def read_whole(word: str, least: int, most: int) -> Callable[[str], int]:
     return read
 
 
-__all__ = ["Option", "Options", "read_whole"]
+def option_record(options: Options) -> dict[str, Any]:
+    """What was chosen, as plain data: records as dictionaries, what is no plain value as text."""
+    return {name: _plain(value) for name, value in options.items()}
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        named = cast("Mapping[Any, Any]", value)
+        return {str(key): _plain(one) for key, one in named.items()}
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+__all__ = ["Option", "Options", "option_record", "read_whole"]

@@ -101,7 +101,9 @@ def model_of(
 def read_model(path: Path) -> RobustModel:
     """A model's file.  Raises InputError for what is none, or is damaged."""
     try:
-        require(path.stat().st_size <= MOST_BYTES, f"{path}: more than {MOST_BYTES} bytes")
+        with zipfile.ZipFile(path) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+        require(unpacked <= MOST_BYTES, f"more than {MOST_BYTES} bytes, unpacked")
         with np.load(path, allow_pickle=False) as file:
             head = cast("dict[str, Any]", json.loads(bytes(file["head"])))
             ranges, codes = file["ranges"], file["codes"]

@@ -221,6 +221,10 @@ RESULT = document(
                 "whether cycles depend on the operands' values, which `weight_origin` and "
                 "`ifmap_origin` of each layer may say to be drawn"
             ),
+            "options": anything(
+                "What was chosen of the machine for this run, by the names that `simulate` has; "
+                "left out where nothing was"
+            ),
             "kv_cache": KV_CACHE,
             "technology": or_null(TECHNOLOGY),
             "energy": or_null(ENERGY),

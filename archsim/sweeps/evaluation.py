@@ -201,7 +201,6 @@ class Evaluator:
             return
         network = self.grid.networks[found.network]
         chosen = [designs[place] for place in places]
-        cycles = None
         if {"cycles", "seconds"} & set(self.names) or found.layers is not None:
             try:
                 cycles, names = simulate_many(chosen, network)
@@ -209,33 +208,31 @@ class Evaluator:
                 for place, design in zip(places, chosen, strict=True):
                     self._try(found, place, design)
                 return
-            self._take_cycles(found, np.asarray(places), cycles, names)
+            clocks_hz = np.array([design.clock_hz for design in chosen])
+            self._take_cycles(found, np.asarray(places), (cycles, clocks_hz), names)
         for place, design in zip(places, chosen, strict=True):
             if place not in found.errors:
                 self._take_static(found, place, design)
 
     def _take_cycles(
-        self, found: Outcome, places: IntArray, cycles: IntArray, names: Sequence[str]
+        self,
+        found: Outcome,
+        places: IntArray,
+        timed: tuple[IntArray, FloatArray],
+        names: Sequence[str],
     ) -> None:
-        clocks = np.array([self._clock(found, place) for place in places.tolist()])
+        cycles, clocks_hz = timed
         totals = cycles.sum(axis=1).astype(np.float64)
         fits = (cycles >= 0).all(axis=1)
         for row in np.flatnonzero(~fits).tolist():
             layer = names[int(np.argmax(cycles[row] < 0))]
             found.errors[int(places[row])] = (REFUSED, f"{layer}: no tiling fits this design")
         totals[~fits] = np.nan
-        for name, column in (("cycles", totals), ("seconds", totals / clocks)):
+        for name, column in (("cycles", totals), ("seconds", totals / clocks_hz)):
             if name in found.values:
                 found.values[name][places] = column
         if found.layers is not None:
             found.layers[places] = cycles
-
-    def _clock(self, found: Outcome, place: int) -> float:
-        part, digits = self.grid.where(int(found.numbers[place]))
-        values = part.variant.fields.get("clock_hz")
-        if values is None:
-            return float(part.variant.base.clock_hz)
-        return float(values[int(digits[0, list(part.variant.fields).index("clock_hz")])])
 
     def _take_static(self, found: Outcome, place: int, design: Design) -> None:
         """What a design has whatever it computes."""

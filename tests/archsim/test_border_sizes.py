@@ -45,9 +45,13 @@ network = Network(name="n", source="s", layers=({layer},))
 """
 
 
+SECONDS = 120
+"""Of processor time, at most: 100,000 groups of a sparse machine, a pass each, take 40 and more."""
+
+
 @pytest.fixture(scope="module")
 def child() -> Iterator[BoundedChild]:
-    with BoundedChild(seconds=40) as one:
+    with BoundedChild(seconds=SECONDS) as one:
         yield one
 
 
@@ -111,4 +115,4 @@ def test_all_designs(child: BoundedChild, tmp_path: Path) -> None:
 def test_a_hundred_thousand_designs(child: BoundedChild, tmp_path: Path) -> None:
     """One compiled pass over all of them."""
     code = "from archsim import simulate_many\nsimulate_many(['edge-16'] * 100_000, 'alexnet')"
-    assert not child.python(code, cwd=tmp_path, seconds=120).fault
+    assert not child.python(code, cwd=tmp_path, seconds=SECONDS).fault

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from archsim import EDGE_16, InputError, NetworkResult, Systolic, simulate
 from archsim.comparison import ResultComparison, compare_results, ratio
 from archsim.comparison.changes import changes_in
 from archsim.energy import EnergyAccount, account
+from archsim.layer.problem import Tiling
 from archsim.saved import SavedResult, parse_result
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
@@ -251,6 +252,28 @@ def test_seeds_and_operands_are_said() -> None:
     )
     assert compare_results([timing, replace(timing, seed=3)]).notes == (
         "seeds differ: A none, B 3 (without effect: no operands were drawn)",
+    )
+
+
+def test_options_are_kept_and_said() -> None:
+    tiling = Tiling(pixel_rows=1, pixel_columns=2, filters=4, channels=3)
+    fewer = replace(tiling, filters=2)
+    plain = simulate(EDGE_16, small())
+    by_hand, other = (simulate(EDGE_16, small(), mappings={"conv": one}) for one in (tiling, fewer))
+    assert "options" not in json.loads(plain.to_json())
+    read = parse_result(json.loads(by_hand.to_json()), "by hand")
+    assert read.options == {"mappings": {"conv": asdict(tiling)}}
+    first, second = "A (mappings of conv)", "B (mappings of conv)"
+    assert compare_results([by_hand, other]).notes == (
+        f"options differ: {first}, {second}; in mappings.conv.filters",
+    )
+    assert compare_results([by_hand, plain]).notes == (
+        f"options differ: {first}, B (none); in mappings.conv.pixel_rows, "
+        "mappings.conv.pixel_columns, mappings.conv.filters, mappings.conv.channels, "
+        "mappings.conv.order and 2 more",
+    )
+    assert compare_results([plain, replace(plain, options={"chain": True})]).notes == (
+        "options differ: A (none), B (chain=True); in chain",
     )
 
 

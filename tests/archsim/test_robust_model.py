@@ -108,6 +108,16 @@ def test_what_is_no_model_is_refused_in_a_line(
         read_model(path)
 
 
+def test_a_file_that_unpacks_without_end_is_refused(
+    model: RobustModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.npz"
+    path.write_bytes(model.packed())
+    monkeypatch.setattr("archsim.robust.model.MOST_BYTES", NETWORK.weights)
+    with pytest.raises(InputError, match=f"more than {NETWORK.weights} bytes, unpacked"):
+        read_model(path)
+
+
 def test_shipped_models_are_small_and_say_how_they_were_made() -> None:
     for name in shipped_names():
         one = shipped(name)

@@ -46,11 +46,14 @@ def test_every_point_is_what_its_simulation_says(tmp_path: Path) -> None:
 
 
 def test_cycles_at_once_are_those_one_by_one(tmp_path: Path) -> None:
-    with Study.begin(tmp_path / "a", small_space(layers=True)) as study:
+    clocks = MachineSpace(design=EDGE_16, fields={**FIELDS, "rows": [4], "clock_hz": [4e8, 1e9]})
+    space = small_space(machines=(clocks,), objectives=("cycles", "seconds"), layers=True)
+    with Study.begin(tmp_path / "a", space) as study:
         study.run()
-        assert study.counts == {"done": 10}
+        assert study.counts == {"done": 12}
         for _, row in study.frame().iterrows():
-            assert row["cycles"] == simulate(study.design(row["number"]), "alexnet").cycles
+            result = simulate(study.design(row["number"]), "alexnet")
+            assert (row["cycles"], row["seconds"]) == (result.cycles, result.seconds)
         layers = study.store.rows("SELECT point, sum(cycles) FROM layers GROUP BY point")
         kept = dict(zip(study.frame()["id"].astype(str), study.frame()["cycles"], strict=True))
         assert {str(point): int(total) for point, total in layers} == kept

@@ -60,7 +60,8 @@ def test_notebook_runs(path: Path, tmp_path: Path) -> None:
         timeout=SECONDS_A_CELL,
         resources={"metadata": {"path": str(tmp_path)}},
     )
-    client.execute()
+    client.execute(cleanup_kc=True)  # of a manager that is given it would leave the kernel
+    assert not manager.has_kernel
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.execution_count for cell in code)
     wrong = [

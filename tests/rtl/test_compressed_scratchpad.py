@@ -18,7 +18,7 @@ from archsim.memory import Plain
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.timing import plan_tiling
-from rtl.cases import Draw, random_case
+from rtl.cases import LONGEST_WORDS, Draw, random_case
 from rtl.conformance import check
 from rtl.core.compressed_place import WordPlace
 from rtl.core.compressed_writer import ColumnWriter
@@ -59,12 +59,22 @@ class TestSystolicBoveda(DesignConformance):
             weight_memory=boveda(80, 1, 16),
         ),
     )
-    amaranth_cases = 16
+    amaranth_cases = 10
+    amaranth_words = 600
     verilator_cases = 40
-    cocotb_cases = 2
+    cocotb_cases = 0
 
     def random_design(self, draw: Draw) -> CoreDesign:
         return random_design(draw)
+
+
+@pytest.mark.slow
+class TestSystolicBovedaAtLength(TestSystolicBoveda):
+    """More designs, longer cases."""
+
+    amaranth_cases = 36
+    amaranth_words = LONGEST_WORDS
+    cocotb_cases = 2
 
 
 class TestTensorCoreBoveda(DesignConformance):
@@ -81,10 +91,18 @@ class TestTensorCoreBoveda(DesignConformance):
     )
     amaranth_cases = 5
     verilator_cases = 30
-    cocotb_cases = 1
+    cocotb_cases = 0
 
     def random_design(self, draw: Draw) -> CoreDesign:
         return with_compressed(draw, random_tensor_core(draw))
+
+
+@pytest.mark.slow
+class TestTensorCoreBovedaAtLength(TestTensorCoreBoveda):
+    """More designs."""
+
+    amaranth_cases = 16
+    cocotb_cases = 1
 
 
 def test_the_capacity_is_really_used() -> None:

@@ -6,7 +6,7 @@ from unusual_layers import UNUSUAL_LAYERS
 
 from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from archsim.memory import OffChip, Plain
-from rtl.cases import Draw, random_case
+from rtl.cases import LONGEST_WORDS, Draw, random_case
 from rtl.conformance import check
 from rtl.simulators import runner
 from rtl.suite import DesignConformance, assert_equal
@@ -28,8 +28,20 @@ class TestSystolic(DesignConformance):
         Systolic(rows=4, columns=7, dataflow="input_stationary", operand_bits=16),
     )
 
+    amaranth_cases = 16
+    amaranth_words = 600
+
     def random_design(self, draw: Draw) -> Systolic:
         return random_design(draw)
+
+
+@pytest.mark.slow
+class TestSystolicAtLength(TestSystolic):
+    """More designs, longer cases."""
+
+    amaranth_cases = 36
+    amaranth_words = LONGEST_WORDS
+    verilator_cases = 200
 
 
 @pytest.mark.parametrize("dataflow", DATAFLOWS)

@@ -13,7 +13,7 @@ from archsim.layer.intake import Drawing
 from archsim.machines.tensorcore.design import VOLTA, TensorCore
 from archsim.memory import OffChip, Plain
 from archsim.tiled import machine_vector as mc
-from rtl.cases import Draw, random_case
+from rtl.cases import LONGEST_WORDS, Draw, random_case
 from rtl.conformance import check
 from rtl.core.float_accumulators import FloatAccumulators
 from rtl.core.float_output import FloatRequantize
@@ -43,8 +43,20 @@ class TestTensorCore(DesignConformance):
     )
     verilator_cases = 40
 
+    amaranth_cases = 8
+    amaranth_words = 600
+
     def random_design(self, draw: Draw) -> TensorCore:
         return random_design(draw)
+
+
+@pytest.mark.slow
+class TestTensorCoreAtLength(TestTensorCore):
+    """More designs, longer cases."""
+
+    amaranth_cases = 36
+    amaranth_words = LONGEST_WORDS
+    verilator_cases = 200
 
 
 @pytest.mark.parametrize("layer", UNUSUAL_LAYERS, ids=lambda layer: layer.name)

@@ -15,7 +15,7 @@ from archsim.machines.vsq.design import Vsq
 from archsim.memory import OffChip, Plain
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.timing import plan_tiling
-from rtl.cases import Draw
+from rtl.cases import LONGEST_WORDS, Draw
 from rtl.conformance import check
 from rtl.core.sequencer import Sequencer
 from rtl.core.tokens import SlotTokens
@@ -47,8 +47,20 @@ class TestVsq(DesignConformance):
         ),
     )  # fmt: skip
 
+    amaranth_cases = 16
+    amaranth_words = 600
+
     def random_design(self, draw: Draw) -> Vsq:
         return random_design(draw)
+
+
+@pytest.mark.slow
+class TestVsqAtLength(TestVsq):
+    """More designs, longer cases."""
+
+    amaranth_cases = 36
+    amaranth_words = LONGEST_WORDS
+    verilator_cases = 200
 
 
 @pytest.mark.parametrize("layer", UNUSUAL_LAYERS, ids=lambda layer: layer.name)

@@ -8,8 +8,11 @@ import pytest
 from tiny_training import Pull, pictures, recipe
 
 from archsim.errors import InputError
-from training.checkpoint import checkpoints, resume, save
+from training.checkpoint import MAGIC, checkpoints, prepare, resume, save
 from training.training import Training
+
+ZIP_TIME = len(MAGIC) + 32 + 10
+"""Of the first member: what the archive's own checksums do not cover."""
 
 
 def fresh(**more: object) -> Training:
@@ -26,6 +29,7 @@ def test_a_training_that_goes_on_ends_with_the_same_bits(tmp_path: Path) -> None
     whole = run(fresh()).model({}).packed()
     for until in (1, 4, 8):
         folder = tmp_path / str(until)
+        prepare(folder)
         save(folder, run(fresh(), until))
         second = fresh()
         said = resume(folder, second)
@@ -41,7 +45,7 @@ def test_the_last_two_are_kept_and_nothing_else(tmp_path: Path) -> None:
     assert names == ["step-000000002.checkpoint", "step-000000003.checkpoint"]
 
 
-@pytest.mark.parametrize("damage", ["short", "empty", "flipped", "other"])
+@pytest.mark.parametrize("damage", ["short", "empty", "flipped", "time", "other"])
 def test_a_damaged_one_falls_back_to_the_one_before(tmp_path: Path, damage: str) -> None:
     training = fresh()
     for step in (3, 5):
@@ -54,6 +58,7 @@ def test_a_damaged_one_falls_back_to_the_one_before(tmp_path: Path, damage: str)
             "short": data[:at],
             "empty": b"",
             "flipped": data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :],
+            "time": data[:ZIP_TIME] + bytes([data[ZIP_TIME] ^ 1]) + data[ZIP_TIME + 1 :],
             "other": b"something else" * 100,
         }[damage]
     )
@@ -83,3 +88,12 @@ def test_checkpoints_of_another_training_are_refused(tmp_path: Path) -> None:
 def test_an_empty_folder_begins_at_the_beginning(tmp_path: Path) -> None:
     training = fresh()
     assert resume(tmp_path / "none", training) == [] and training.step == 0
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
+        with pytest.raises(InputError, match="cannot be written"):
+            prepare(folder)
+    with pytest.raises(InputError, match="cannot be written"):
+        save(tmp_path / "none", fresh())

@@ -76,6 +76,13 @@ def test_errors_are_injected_where_the_losses_allow_it(
     assert found == injected
 
 
+def test_weights_that_run_away_are_told() -> None:
+    training = Training(recipe(), pictures(), Pull(1.0, float("nan")))
+    training.advance()
+    with pytest.raises(InputError, match=r"batch 1 is no number any more: .* than 0\.05"):
+        training.advance()
+
+
 def test_the_rate_falls_at_two_three_and_four_fifths() -> None:
     one = recipe(learning_rate=0.05)
     rates = [one.learning_rate_at(step, 10) for step in range(10)]
@@ -113,6 +120,20 @@ def test_the_gradient_of_errors_is_cut_and_halved() -> None:
     np.testing.assert_allclose(training.weights["conv1.bias"], -0.01 * 1.9 * gradient, rtol=1e-5)
 
 
+def test_the_second_gradient_is_of_the_codes_with_errors() -> None:
+    chosen = recipe(method="pattern", chip=7, rate=0.1)
+    gradients = Pull()
+    training = Training(chosen, pictures(), gradients)
+    training.injecting = True
+    stored = training.model({})
+    training.advance()
+    clean, perturbed = gradients.seen
+    wrong = stored.values(stored.codes ^ chip_flips(7, stored.codes.size, 8, 0.1))
+    for name, values in stored.values().items():
+        assert (clean[name] == values).all() and (perturbed[name] == wrong[name]).all()
+    assert (perturbed["conv4.weight"] != clean["conv4.weight"]).mean() > 0.3
+
+
 def test_fixed_patterns_are_the_chips_and_random_ones_differ() -> None:
     chosen = recipe(method="pattern", chip=7, rate=0.1)
     training = Training(chosen, pictures(), Pull())
@@ -135,6 +156,13 @@ def test_random_flips_are_as_many_as_asked_for(rate: float) -> None:
         assert not planes[bits:].any()
         sigma = np.sqrt(20_000 * rate * (1 - rate))
         assert (np.abs(planes[:bits] - 20_000 * rate) <= 5 * sigma).all()
+
+
+def test_errors_drawn_in_several_goes_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, parts = np.random.default_rng(2), np.random.default_rng(2)  # the parts take four
+    expected = random_flips(5000, 8, 0.02, whole)
+    monkeypatch.setattr("archsim.robust.random_flips.MARGIN", 0.001)
+    assert random_flips(5000, 8, 0.02, parts).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,9 @@ def test_idx_files_plain_and_packed(tmp_path: Path) -> None:
     found = labelled("mnist", "test", tmp_path)
     assert (found.pictures[:, 0] == pictures).all() and found.pictures.shape == (5, 1, 28, 28)
     assert found.labels.tolist() == [0, 1, 2, 3, 4]
-    assert found.first(2).floats().max() <= 1 and len(found.first(2)) == 2
+    assert found.floats().max() <= 1
+    for count, chosen in ((2, [0, 2]), (3, [0, 1, 3]), (5, [0, 1, 2, 3, 4]), (9, [0, 1, 2, 3, 4])):
+        assert found.spread(count).labels.tolist() == chosen
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+"""How long networks whose weights bear errors take to be evaluated, over products of that size.
+
+    python benchmarks/robust_evaluation.py     a minute; prints a line for each width
+
+A chip is: its errors put into the codes, weights made of them, a session of ONNX Runtime, and
+10,000 pictures of 28 x 28, of which 320 are computed.  Beside it, in turns, `np.matmul` of float32
+matrices with as many MACs.  Processor time of one thread, the best of three.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from archsim.codecs.robust_quantization import rquant
+from archsim.robust.chips import Chips
+from archsim.robust.evaluate import Evaluator
+from archsim.robust.model import RobustModel, model_of
+from workloads.labelled import Labelled
+from workloads.simplenet import SimpleNet
+from workloads.threads import set_threads
+
+PICTURES, COMPUTED, REPEATS = 10_000, 320, 3
+SIDE = 1024
+
+
+def main() -> None:
+    """A line for each width."""
+    set_threads(1)
+    draws = np.random.default_rng(0)
+    shown = draws.integers(0, 256, (COMPUTED, 1, 28, 28)).astype(np.uint8)
+    data = Labelled("drawn", shown, np.zeros(COMPUTED, np.uint8))
+    square = draws.standard_normal((SIDE, SIDE)).astype(np.float32)
+    for channels in (8, 32):
+        network = SimpleNet(channels=channels)
+        model = model_of(network, rquant(8), network.draw(0), {})
+        evaluator = Evaluator(model, at_once=1)
+        chip, pictures, product = 9e9, 9e9, 9e9
+        for _ in range(REPEATS):
+            chip = min(chip, seconds(lambda model=model: begun(model)))
+            pictures = min(pictures, seconds(lambda one=evaluator: one.wrong(data)))
+            product = min(product, seconds(lambda: square @ square))
+        whole = chip + pictures * PICTURES / COMPUTED
+        macs = network.macs * PICTURES
+        ratio = whole / (product * macs / SIDE**3)
+        print(
+            f"{network.weights:,} weights: {whole:.1f} s a chip of {PICTURES:,} pictures "
+            f"({1000 * chip:.0f} ms of it before the first), {macs / whole / 1e9:.0f} GMAC/s, "
+            f"{ratio:.2f} times as long as float32 products"
+        )
+
+
+def begun(model: RobustModel) -> Evaluator:
+    """A chip, ready."""
+    return Evaluator(model, Chips().read(model.codes, model.scheme.bits, 1, 0.01), at_once=1)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Of processor time."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+if __name__ == "__main__":
+    main()
