@@ -48,6 +48,8 @@ class Component:
     actions: for each action of the kind, how many of its events (over all pieces) one counted
     action of the simulation stands for: {"read": {"ifmap_read": 16}} says that an `ifmap_read`
     reads a word in 16 banks.
+    relative_voltage: of an SRAM with a supply of its own, that supply over its lowest one without
+    errors (`energy_models.voltage`); None: as the technology says of all SRAMs.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Component:
     actions: Mapping[str, Mapping[str, float]] = field(
         default_factory=dict[str, Mapping[str, float]]
     )
+    relative_voltage: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", frozen(self.attributes))
@@ -74,6 +77,10 @@ class Component:
             require(size >= least, f"{self.name}: {name} must be at least {least}, not {size}")
         for action in self.actions:
             require_known(action, known, f"{self.name}: a {self.kind} does not {action!r}")
+        require(
+            self.relative_voltage is None or self.kind == "sram",
+            f"{self.name}: relative_voltage is of an sram, not of a {self.kind}",
+        )
 
     @property
     def text(self) -> str:

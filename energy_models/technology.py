@@ -135,8 +135,8 @@ class Technology:
         if component.kind == "dram" or self.unit == "MAC":
             return found  # the interface's own supply; a ratio has no node
         found = self._scaled(found, "energy", estimator)
-        if component.kind == "sram" and self.sram_relative_voltage != 1:
-            relative = self.sram_relative_voltage
+        relative = component.relative_voltage or self.sram_relative_voltage
+        if component.kind == "sram" and relative != 1:
             found = found.times(
                 sram_energy_factor(relative), f"at {relative:g} of the minimum voltage"
             )

@@ -9,7 +9,7 @@ import numpy as np
 
 from archsim.numbers import IntArray
 from archsim.ports import Transfers
-from archsim.tiled.design import CoreDesign
+from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.trace import PORTS, Answer
 from rtl.conformance import Case
 from rtl.tile_conformance import TileCase
@@ -66,8 +66,13 @@ class SequenceCase(Case):
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
-        """What the model says of each layer by itself."""
-        return tuple(layer.answer() for layer in self.layers)
+        """What the model says of each layer by itself, loaded into the halves that come next."""
+        found: list[Answer] = []
+        halves: Mapping[str, int] = dict.fromkeys(OPERANDS, 0)
+        for layer in self.layers:
+            found.append(layer.answer(halves))
+            halves = found[-1].halves(halves)
+        return tuple(found)
 
     def answer(self) -> SequenceAnswer:
         """What the model says of each layer, one behind the other."""

@@ -52,9 +52,12 @@ class TileCase(Case):
     def tail_cycles(self) -> int:
         return self.design.result_latency_cycles + SETTLING_CYCLES
 
-    def answer(self) -> Answer:
-        """What the model says; raises `InputError` as `archsim.tiled.trace.answer`."""
-        return answer(self.design, self.layer, self.tiling, self.operands, self.services)
+    def answer(self, halves: Mapping[str, int] | None = None) -> Answer:
+        """What the model says; raises `InputError` as `archsim.tiled.trace.answer`.
+
+        halves: into which half each operand is loaded first; None: the first.
+        """
+        return answer(self.design, self.layer, self.tiling, self.operands, self.services, halves)
 
     def gaps(self, expected: Any) -> Mapping[str, IntArray]:
         if self.services is None:

@@ -193,11 +193,12 @@ def commands_of(tiles: IntArray) -> list[TileCommand[int]]:
 
 def check_commands(name: str, tiles: IntArray) -> None:
     """Raise `InputError` if a tile's figures do not fit the fields of a command."""
-    for column, field in enumerate(COMMAND_FIELDS):
-        values = tiles[:, column]
-        if values.min() < field.low or values.max() > field.high:
+    columns = tiles[:, : len(COMMAND_FIELDS)]
+    least, most = columns.min(axis=0).tolist(), columns.max(axis=0).tolist()
+    for field, low, high in zip(COMMAND_FIELDS, least, most, strict=True):
+        if low < field.low or high > field.high:
             raise InputError(
                 f"{name}: {field.name} must be from {field.low} to {field.high} "
                 f"in a tile's command, "
-                f"not {values.min()} to {values.max()}; take smaller tiles"
+                f"not {low} to {high}; take smaller tiles"
             )

@@ -7,7 +7,7 @@ their memory, as they are loaded, and each output tile is computed of what was r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,10 +65,16 @@ def file_ofmap_of(design: CoreDesign, layer: Conv2d | MatMul, operands: Any) -> 
     return found
 
 
-def layer_words(design: CoreDesign, tiled: TiledLayer, operands: Any) -> dict[str, IntArray]:
+def layer_words(
+    design: CoreDesign,
+    tiled: TiledLayer,
+    operands: Any,
+    halves: Mapping[str, int] | None = None,
+) -> dict[str, IntArray]:
     """The payload of every port of data, in order: [words, lanes] each.
 
-    operands: what the numerics has taken.  Raises `InputError` where no words make the ofmap.
+    operands: what the numerics has taken.  halves: into which half each operand is loaded first;
+    None: the first.  Raises `InputError` where no words make the ofmap.
     """
     numerics, groups = design.numerics, tiled.tiling.groups
     operands = numerics.in_words(tiled.layer, operands)
@@ -80,7 +86,8 @@ def layer_words(design: CoreDesign, tiled: TiledLayer, operands: Any) -> dict[st
         wide = (one.astype(np.int64, copy=False) for one in whole)
         found = tuple(layout.side_by_side(one, groups, (1, 4)) for one in wide)
     else:
-        found = _through_memories(design, (tiled.problem, tiled.tiling), tiles, blocks, operands)
+        shape = tiled.problem, tiled.tiling
+        found = _through_memories(design, shape, tiles, blocks, operands, halves)
     words = {name: _operand_words(design, name, tiles, blocks) for name in OPERANDS}
     return words | {"ofmap": numerics.output_words(tiles, found)}
 
@@ -116,13 +123,14 @@ def _through_memories(
     tiles: Sequence[TileCommand[int]],
     blocks: Blocks,
     operands: Any,
+    halves: Mapping[str, int] | None = None,
 ) -> Outputs:
     """The outputs in blocks of groups, each output tile of what is read for it."""
     problem, tiling = tiled
     block = problem.side_by_side(tiling.groups)
     numerics, alone = design.numerics, replace(tiling, groups=1)
     found: dict[tuple[int, ...], list[tuple[TileCommand[int], Outputs]]] = {}
-    for output in _output_tiles(design, tiles, blocks):
+    for output in _output_tiles(design, tiles, blocks, halves or {}):
         last = output[-1][0]
         part, read = _of_output_tile(block, output)
         outputs = numerics.outputs(part, alone, numerics.split_of(read), operands)
@@ -141,11 +149,14 @@ def _through_memories(
 
 
 def _output_tiles(
-    design: CoreDesign, tiles: Sequence[TileCommand[int]], blocks: Blocks
+    design: CoreDesign,
+    tiles: Sequence[TileCommand[int]],
+    blocks: Blocks,
+    first: Mapping[str, int],
 ) -> Iterator[list[tuple[TileCommand[int], Part]]]:
     """The tiles of each output tile, channels in order, with what is read for them."""
     output: list[tuple[TileCommand[int], Part]] = []
-    halves: dict[str, int] = dict.fromkeys(OPERANDS, 0)
+    halves: dict[str, int] = dict.fromkeys(OPERANDS, 0) | dict(first)
     read: dict[str, IntArray] = {}
     for tile in tiles:
         for name in OPERANDS:

@@ -106,6 +106,12 @@ class Answer:
         """From the first command to the last ofmap word, and its way to the off-chip memory."""
         return plan_row(self.plan, -1).written
 
+    def halves(self, before: Mapping[str, int]) -> dict[str, int]:
+        """Into which half each operand is loaded next, of where this layer's first load went."""
+        loads = columns_of(self.tiles).loads
+        each = zip(OPERANDS, loads, strict=True)
+        return {name: (before[name] + int(one.sum())) % 2 for name, one in each}
+
 
 def answer(
     design: CoreDesign,
@@ -113,11 +119,13 @@ def answer(
     tiling: Tiling,
     operands: Any,
     services: tuple[Service, ...] | None = None,
+    halves: Mapping[str, int] | None = None,
 ) -> Answer:
     """The exact answer for a layer under given services of the ports (in the order of PORTS).
 
     operands: `workloads.operands.Operands`, or what the design's numerics makes of them.
-    services: None for those of the design's own off-chip memory.
+    services: None for those of the design's own off-chip memory.  halves: into which half each
+    operand is loaded first, behind other layers (`Answer.halves`); None: the first of all.
     Raises `InputError` for operands that are not of the layer's shapes or the design's widths.
     """
     numerics = design.numerics
@@ -128,7 +136,10 @@ def answer(
             layer.name, problem, tiling, design.machine, numerics.scaling(taken)
         ),
         **layer_words(
-            design, TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles), taken
+            design,
+            TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles),
+            taken,
+            halves,
         ),
     }
     plan, earliest, ready, finish = _planned(design, tiles, words, services)

@@ -7,19 +7,23 @@ from rtl.benches.bench import Bench, StreamPort
 
 __all__ = ["check_boundary", "ports_of", "probes_of"]
 
+IDLE = "settings_"
+"""What the names of plain inputs begin with that a bench leaves at 0 (`rtl.core.settings`)."""
+
 
 def ports_of(component: wiring.Component) -> tuple[StreamPort, ...]:
     """The component's streams, in the order in which it declares them.
 
-    Raises `ValueError` for a member that is neither a stream nor a plain output, for an array of
-    members, and for a stream without back-pressure.
+    Raises `ValueError` for a member that is neither a stream nor a plain output (but for inputs of
+    settings, which benches leave at 0), for an array of members, and for a stream without
+    back-pressure.
     """
     ports = []
     for name, member in component.signature.members.items():
         if member.dimensions:
             raise ValueError(f"{name} must be a single member, not an array")
         if member.is_port:
-            if member.flow is not wiring.Out:
+            if member.flow is not wiring.Out and not name.startswith(IDLE):
                 raise ValueError(f"{name} must be a stream or an output, not a plain input")
             continue
         signature = member.signature

@@ -1,6 +1,5 @@
 """The ifmap scratchpad's banks: a vector of lanes read at any element address."""
 
-from dataclasses import replace
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
@@ -9,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.memory import Scratchpad
 from rtl.core.delay import Delay
-from rtl.core.memory import Words, rtl_of, scratchpad
+from rtl.core.memory import Words, rtl_of, scratchpad, settings_port
 from rtl.hierarchy import place
 
 
@@ -27,7 +26,8 @@ class AlignedBanks(wiring.Component):
     it is the tile's last; read_half: the half that is read; address: of lane 0, which may lie
     outside the tile if low > 0; low, high:
     the lanes that count; o: the vector.  Of a memory that reads whole words also read: a vector is
-    read in this cycle; and what it counts (`rtl.core.memory.ScratchpadRtl`).
+    read in this cycle; and what it counts (`rtl.core.memory.ScratchpadRtl`).  settings: of a memory
+    that takes some.
     """
 
     write: Signal
@@ -41,6 +41,7 @@ class AlignedBanks(wiring.Component):
     high: Signal
     o: Signal
     read: Signal
+    settings: Signal
 
     def __init__(self, *, memory: Scratchpad, words: Words) -> None:
         self.memory = memory
@@ -51,6 +52,7 @@ class AlignedBanks(wiring.Component):
         rtl = rtl_of(memory)
         self.whole_words: bool = rtl.whole_words
         self.events: dict[str, Any] = rtl.events(words, by_lane=True)
+        self.set = settings_port(memory, words)
         super().__init__(
             {
                 "write": In(1),
@@ -69,7 +71,8 @@ class AlignedBanks(wiring.Component):
 
     def _more(self) -> dict[str, Any]:
         """Ports beside those of a memory a lane."""
-        return {"read": In(1), **self.events} if self.whole_words else {}
+        found = {"read": In(1), **self.events} if self.whole_words else {}
+        return {**found, **self.set}
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -110,9 +113,9 @@ class AlignedBanks(wiring.Component):
     def _banks(self, m: Module, row: Value, borrows: list[Value]) -> list[Value]:
         """A memory a lane, each read at its own row."""
         read: list[Value] = []
-        size = replace(self.words, lanes=1)
         for lane, borrow in enumerate(borrows):
-            bank = scratchpad(m, f"bank_{lane}", self.memory, size)
+            bank = scratchpad(m, f"bank_{lane}", self.memory, self.words.lane(lane))
+            m.d.comb += [bank.settings.eq(self.settings) for _ in self.set]
             m.d.comb += [
                 bank.write.eq(self.write),
                 bank.write_half.eq(self.write_half),
@@ -138,6 +141,7 @@ class AlignedBanks(wiring.Component):
             store.read_next.eq(Cat(borrows)),
             store.read.eq(self._read_lanes()),
             *(getattr(self, event).eq(getattr(store, event)) for event in self.events),
+            *(store.settings.eq(self.settings) for _ in self.set),
         ]
         return [store.read_data.word_select(lane, self.bits) for lane in range(self.lanes)]
 

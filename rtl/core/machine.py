@@ -15,10 +15,11 @@ from rtl.core.credits import Credits
 from rtl.core.delay import Delay
 from rtl.core.dispatcher import Dispatcher
 from rtl.core.loader import Loader
-from rtl.core.memory import Words, made_of, rtl_of
+from rtl.core.memory import Settings, Words, made_of, rtl_of, settings_of
 from rtl.core.output_stage import OutputStage
 from rtl.core.pipelined_walker import PipelinedTileWalker
 from rtl.core.sequencer import Sequencer
+from rtl.core.settings import SETTINGS_PORTS, settings_chains
 from rtl.core.tile_walker import TileWalker
 from rtl.core.tokens import RowTokens
 from rtl.core.weights import WeightReader
@@ -43,6 +44,7 @@ class Core(wiring.Component):
     Members
     -------
     command, ifmap, weight, bias, ofmap: `design.ports`; count_<action>: performance counters.
+    settings_shift, settings_in, settings_out: of memories that take settings (`rtl.core.settings`).
     """
 
     command: stream.Interface
@@ -73,9 +75,9 @@ class Core(wiring.Component):
             )
             for port in design.ports
         }
-        super().__init__(
-            {**ports, **{f"count_{name}": Out(COUNTER_BITS) for name in design.actions}}
-        )
+        counts = {f"count_{name}": Out(COUNTER_BITS) for name in design.actions}
+        self.settings = self._memory_settings()
+        super().__init__({**ports, **counts, **(SETTINGS_PORTS if self.settings else {})})
 
     @property
     def ports(self) -> tuple[Port, ...]:
@@ -118,6 +120,7 @@ class Core(wiring.Component):
         self._results(m)
         self._gates(m)
         self._counters(m)
+        settings_chains(m, self, self.settings, {"ifmap": self.banks, "weight": self.weights})
         return m
 
     def _loader(self, m: Module, name: str) -> Any:
@@ -167,7 +170,7 @@ class Core(wiring.Component):
             "ifmap_banks",
             AlignedBanks,
             memory=design.ifmap_memory,
-            words=self._words("ifmap", design.ifmap_lanes),
+            words=self._operand_words()["ifmap"],
         )
         half = Signal(name="ifmap_read_half")
         m.d.sync += half.eq(self._half(m, "ifmap", pixel_walk))
@@ -177,13 +180,12 @@ class Core(wiring.Component):
                 self._waiting(m, "ifmap", "address", asked)
             )
         ]
-        values = not design.operands_as_is
         self.weights = place(
             m,
             "weight_reader",
             WeightReader,
             memory=design.weight_memory,
-            words=self._words("weight", self._port("weight").lanes if values else 1),
+            words=self._operand_words()["weight"],
         )
         self._connect_writes(m)
         self._walk_weights(m)
@@ -239,7 +241,24 @@ class Core(wiring.Component):
             bits=port.bits // lanes,
             signed=port.lane_signed[0],
             depth=design.depth(name),
+            use=design.use(name),
         )
+
+    def _operand_words(self) -> dict[str, Words]:
+        """Of both scratchpads of operands."""
+        values = not self.design.operands_as_is
+        return {
+            "ifmap": self._words("ifmap", self.design.ifmap_lanes),
+            "weight": self._words("weight", self._port("weight").lanes if values else 1),
+        }
+
+    def _memory_settings(self) -> dict[str, Settings]:
+        """What memories take from registers, by memory."""
+        asked = {
+            name: settings_of(self.design.memory(name), words)
+            for name, words in self._operand_words().items()
+        }
+        return {name: one for name, one in asked.items() if one is not None}
 
     def _waiting(self, m: Module, name: str, what: str, value: Value) -> Value:
         """What asks the scratchpad of an operand, so late that both operands arrive together."""

@@ -8,14 +8,15 @@ memory, the proofs that it brings, if any (`proofs`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from amaranth.hdl import Module
 from amaranth.lib import wiring
+from amaranth.lib.wiring import In
 
 from archsim.errors import InputError, require
-from archsim.memory import Memory, PlainBank
+from archsim.memory import Memory, PlainBank, Use
 from archsim.plugins import lacking, needed, plugins
 from rtl.core.sram import Sram
 from rtl.hierarchy import place
@@ -40,17 +41,44 @@ Placed = tuple[type[wiring.Component], dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """What a scratchpad holds: `lanes` of `bits`, signed or not, `depth` in each half."""
+    """What a scratchpad holds: `lanes` of `bits`, signed or not, `depth` in each half.
+
+    use: of the memory, as the design says it.  Of a memory of some lanes of a word, first_bit: the
+    first one of these in the word, and word_bits: of the whole word.
+    """
 
     lanes: int
     bits: int
     signed: bool
     depth: int
+    use: Use | None = field(default=None, repr=False)
+    first_bit: int = field(default=0, repr=False)
+    word_bits: int = field(default=0, repr=False)
+
+    def lane(self, number: int) -> Words:
+        """Of one lane alone."""
+        whole = self.lanes * self.bits
+        return replace(self, lanes=1, first_bit=number * self.bits, word_bits=whole)
+
+    @property
+    def whole_bits(self) -> int:
+        """Of the whole word."""
+        return self.word_bits or self.lanes * self.bits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a memory's hardware takes from registers: so many bits, and what they are at reset."""
+
+    bits: int
+    init: int
 
 
 class ScratchpadRtl(Protocol):
     """The hardware of a scratchpad.
 
+    settings: may be there, a method of `Words` that answers `Settings`: the component then has a
+    port `settings` of so many bits, which registers of the core drive (`rtl.core.settings`).
     whole_words: its words are read whole, and it is told with `read` which lanes, with `write_last`
     where a tile ends, and with `read_next` which lanes take the word behind; else a memory of its
     own is placed for every lane that is read at a row of its own.
@@ -130,6 +158,18 @@ def _entry(access: str, kind: str) -> Any:
     return needed(known[name], lambda found: lacking(found, ANSWERS[access]))
 
 
+def settings_of(memory: Memory, words: Words) -> Settings | None:
+    """What the memory's hardware takes from registers; None where nothing."""
+    ask = getattr(rtl_of(memory), "settings", None)
+    return None if ask is None else ask(words)
+
+
+def settings_port(memory: Memory, words: Words) -> dict[str, Any]:
+    """The port of what has such a memory in it; none where nothing is set."""
+    found = settings_of(memory, words)
+    return {} if found is None else {"settings": In(found.bits)}
+
+
 def scratchpad(m: Module, name: str, memory: Memory, words: Words, *, by_lane: bool = False) -> Any:
     """Add a scratchpad to `m`; returns what has its ports."""
     unit, parameters = rtl_of(memory).unit(words, by_lane=by_lane)
@@ -153,6 +193,7 @@ __all__ = [
     "Placed",
     "Proved",
     "ScratchpadRtl",
+    "Settings",
     "StreamRtl",
     "Words",
     "bank_of",
@@ -160,4 +201,6 @@ __all__ = [
     "proofs_of",
     "rtl_of",
     "scratchpad",
+    "settings_of",
+    "settings_port",
 ]

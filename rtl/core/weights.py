@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.memory import Scratchpad
-from rtl.core.memory import Words, rtl_of, scratchpad
+from rtl.core.memory import Words, rtl_of, scratchpad, settings_port
 
 
 class WeightReader(wiring.Component):
@@ -23,7 +23,8 @@ class WeightReader(wiring.Component):
     tile's last; read: this issue uses a word; read_half: of which half; restart: behind this issue
     the walk goes back to the step's start; keep: the word behind this issue's is the next step's
     start; tile_end: the tile ends with this
-    issue; o: the word; and what the memory counts (`rtl.core.memory.ScratchpadRtl`).
+    issue; o: the word; and what the memory counts (`rtl.core.memory.ScratchpadRtl`).  settings: of
+    a memory that takes some.
     """
 
     write: Signal
@@ -37,6 +38,7 @@ class WeightReader(wiring.Component):
     keep: Signal
     tile_end: Signal
     o: Signal
+    settings: Signal
 
     def __init__(self, *, memory: Scratchpad, words: Words) -> None:
         self.memory = memory
@@ -45,6 +47,7 @@ class WeightReader(wiring.Component):
         rtl = rtl_of(memory)
         self.whole_words: bool = rtl.whole_words
         self.events: dict[str, Any] = rtl.events(words, by_lane=False)
+        self.set = settings_port(memory, words)
         bits, address = words.lanes * words.bits, range(max(depth, 2))
         super().__init__(
             {
@@ -60,6 +63,7 @@ class WeightReader(wiring.Component):
                 "tile_end": In(1),
                 "o": Out(bits),
                 **self.events,
+                **self.set,
             }
         )
 
@@ -78,6 +82,7 @@ class WeightReader(wiring.Component):
             store.write_data.eq(self.write_data),
             store.read_address.eq(address),
             store.read_half.eq(half),
+            *(store.settings.eq(self.settings) for _ in self.set),
         ]
         if self.whole_words:
             m.d.comb += [

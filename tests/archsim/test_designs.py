@@ -209,7 +209,8 @@ def test_missing_keys_keep_their_defaults() -> None:
         ("kind = 'sistolic'", ": no design kind 'sistolic'; did you mean systolic?"),
         ("kind = []", ": no design kind []; known: systolic, scnn, tensorcore, vsq"),
         ("ifmap_memory.kind = 'plane'", ": ifmap_memory has no kind 'plane'; did you mean plain?"),
-        ("ifmap_memory.kind = 3", ": ifmap_memory has no kind 3; known: plain, boveda"),
+        ("ifmap_memory.kind = 3", ": ifmap_memory has no kind 3; known: plain, boveda, faulty, "
+         "parity, secded"),
         ("ifmap_memory = 3", ": ifmap_memory must be a table, not 3"),
         ("ifmap_memory = {}", ": ifmap_memory: capacity_bytes is missing"),
         ("ifmap_memory.capacity_bytes = -1",

@@ -160,3 +160,28 @@ def test_places_outside_a_map_are_refused() -> None:
         faults.masks(8, 1)
     with pytest.raises(InputError, match="word_bits must be a multiple of the 32 bits of a value"):
         faults.inject(np.zeros(3, np.int32))
+
+
+def test_a_memory_with_a_voltage_is_priced_at_it_and_others_at_the_technology_s() -> None:
+    from archsim.machine.registry import with_settings
+    from archsim.machines.systolic.design import EDGE_16
+    from energy_models.pricing import price
+    from energy_models.technology import load_technology
+
+    design = with_settings(EDGE_16, ["weight_memory.kind=faulty", "weight_memory.voltage=0.848"])
+
+    def reads(one: Any, relative: float) -> dict[str, float]:
+        technology = load_technology("45nm", sram_relative_voltage=relative)
+        found = price(technology, [part for part in one.components if part.kind == "sram"]).prices
+        return {
+            each.component.name: each.figure.value
+            for each in found
+            if each.what == "read" and each.figure is not None
+        }
+
+    nominal, low, both = reads(EDGE_16, 1.0), reads(design, 1.0), reads(design, 0.906)
+    for name, figure in nominal.items():
+        own = name.startswith("weight.")
+        assert low[name] == pytest.approx(figure * (0.695 if own else 1.0))
+        assert both[name] == pytest.approx(figure * (0.695 if own else 0.79))
+    assert any(name.startswith("weight.") for name in nominal)

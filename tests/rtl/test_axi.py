@@ -253,7 +253,7 @@ def _question(design: Design, seed: int, count: int) -> tuple[dict[str, Any], li
 KINDS = {
     "systolic": SYSTOLIC,
     "output stationary": ("edge-16", [*SYSTOLIC[1], "dataflow=output_stationary"]),
-    "boveda": ("edge-16", [*SYSTOLIC[1], "ifmap_memory.kind=boveda"]),
+    "boveda": ("edge-16", [*SYSTOLIC[1], "ifmap_memory.kind=boveda", "ifmap_memory.group=2"]),
     "vsq": ("vsq-16", ["lanes=2", "vector=4", "bias_words=16"]),
 }
 

@@ -136,7 +136,8 @@ def test_what_cannot_stand_there_is_refused_with_the_reason(
 def test_a_broken_package_warns_and_stops_nothing(entry: str, why: str, tmp_path: Path) -> None:
     with installed(tmp_path / "other", f"[archsim.memories]\n{entry}\n", "broken"):
         with pytest.warns(PluginWarning) as told:
-            assert set(kinds("scratchpad")) == {"plain", "boveda", "late", "stuck", "voted", "flip"}
+            ours = {"plain", "boveda", "faulty", "parity", "secded"}
+            assert set(kinds("scratchpad")) == {*ours, "late", "stuck", "voted", "flip"}
         (message,) = [str(one.message) for one in told]
         told_of = f"{entry.split()[0]} (archsim.memories) of package broken cannot be used: "
         assert told_of in message and why in message

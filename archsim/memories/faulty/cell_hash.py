@@ -11,10 +11,17 @@ secret.  How well it draws is tested (`tests/archsim/test_cell_hash.py`).
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+Turn = Callable[[Any, int], Any]
+"""A word rotated to the left by so many places: of NumPy, or of hardware."""
+
+Keep = Callable[[Any], Any]
+"""What a round made, by a name: in hardware a signal, so that it is made once."""
 
 Words32 = npt.NDArray[np.uint32]
 
@@ -47,10 +54,15 @@ def turned(value: Any, by: int) -> Any:
     return (value << by | value >> (HASH_BITS - by)) & 0xFFFFFFFF
 
 
-def mixed(value: Any) -> Any:
+def unnamed(value: Any) -> Any:
+    """As it is."""
+    return value
+
+
+def mixed(value: Any, turn: Turn = turned) -> Any:
     """The function of a round."""
     one, other, third = ROUND_TURNS
-    return (turned(value, one) & turned(value, other)) ^ turned(value, third)
+    return (turn(value, one) & turn(value, other)) ^ turn(value, third)
 
 
 def splitmix(value: int) -> int:
@@ -76,24 +88,25 @@ def key_of(chip: int, memory: str) -> int:
     return (chip ^ zlib.crc32(memory.encode())) & 0xFFFFFFFF
 
 
-def row_state(address: Any, key: Any) -> tuple[Any, Any]:
+def row_state(address: Any, key: Any, turn: Turn = turned, keep: Keep = unnamed) -> tuple[Any, Any]:
     """x and y of addresses: what all bits of a word have in common."""
-    x, y = key, turned(address, ADDRESS_TURN_Y)
-    for turn in ADDRESS_TURNS:
-        x = x ^ turned(address, turn)
-    for turn in SEED_TURNS:
-        y = y ^ turned(key, turn)
+    x, y = key, turn(address, ADDRESS_TURN_Y)
+    for by in ADDRESS_TURNS:
+        x = x ^ turn(address, by)
+    for by in SEED_TURNS:
+        y = y ^ turn(key, by)
+    x, y = keep(x), keep(y)
     for constant in ROUND_CONSTANTS:
-        x, y = y ^ mixed(x) ^ constant, x
+        x, y = keep(y ^ mixed(x, turn) ^ constant), x
     return x, y
 
 
-def lane_draw(state: tuple[Any, Any], bit: int) -> Any:
+def lane_draw(state: tuple[Any, Any], bit: int, turn: Turn = turned, keep: Keep = unnamed) -> Any:
     """The 32 bits of a cell, of the state of its address."""
     turn_x, turn_y, inverted_x, inverted_y, later = lane_constants(bit)
-    x, y = turned(state[0], turn_x) ^ inverted_x, turned(state[1], turn_y) ^ inverted_y
+    x, y = keep(turn(state[0], turn_x) ^ inverted_x), turn(state[1], turn_y) ^ inverted_y
     for number in range(LANE_ROUNDS):
-        x, y = y ^ mixed(x), turned(x, later if number == 0 else 0)
+        x, y = keep(y ^ mixed(x, turn)), turn(x, later if number == 0 else 0)
     return x
 
 

@@ -28,7 +28,7 @@ from energy_models.voltage import bit_error_rate
 Bytes = npt.NDArray[np.uint8]
 
 MOST_CHIPS = 1 << 32
-MOST_DRAWS = 1 << 12
+MOST_DRAWS = 1 << 10
 MOST_WORDS = 1 << 32
 
 KINDS = 1 << KIND_BITS
@@ -103,10 +103,20 @@ class FaultMap:
         """What stands for chip and memory in the hash."""
         return key_of(self.chip, self.memory)
 
+    @property
+    def coin_key(self) -> int:
+        """What stands for them where cells fail sometimes."""
+        return ~self.key & 0xFFFFFFFF
+
     @cached_property
     def thresholds(self) -> npt.NDArray[np.uint32]:
         """[words side by side, word_bits]: a cell fails where its draw is below."""
         return self._thresholds(self.bit_rate)
+
+    @cached_property
+    def always_thresholds(self) -> npt.NDArray[np.uint32]:
+        """[words side by side, word_bits]: it fails in every draw where its draw is below."""
+        return self._thresholds(self.bit_rate * self.persistent)
 
     @property
     def kind_limits(self) -> tuple[int, int]:
@@ -132,10 +142,7 @@ class FaultMap:
         found = self._masks(self.thresholds, first, count, self.key, self.kind_limits)
         if self.persistent == 1:
             return found
-        always = self._masks(
-            self._thresholds(self.bit_rate * self.persistent), first, count, self.key,
-            self.kind_limits,
-        )  # fmt: skip
+        always = self._masks(self.always_thresholds, first, count, self.key, self.kind_limits)
         coins = self._coins(first, count)
         return always[0] | found[0] & coins, always[1] | found[1] & coins
 
@@ -199,9 +206,8 @@ class FaultMap:
         """[count, bytes]: which cells that fail sometimes do in this draw."""
         thresholds = np.full((1, self.word_bits), SOMETIMES, np.uint32)
         alone = replace(self, columns=None, law=Independent())
-        key = ~self.key & 0xFFFFFFFF
         first += self.draw << DRAW_TURN
-        return alone._masks(thresholds, first, count, key, (KINDS, 0))[0]
+        return alone._masks(thresholds, first, count, self.coin_key, (KINDS, 0))[0]
 
 
 def rate_of(rate: float | None, voltage: float | None) -> float:

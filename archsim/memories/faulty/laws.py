@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,12 @@ LARGEST = 40.0
 
 
 class Law(Protocol):
-    """A law of place."""
+    """A law of place.
+
+    uniform: all columns have one rate.
+    """
+
+    uniform: ClassVar[bool]
 
     def factors(self, chip: int, memory: str, columns: int) -> Floats:
         """[columns]: the rate of each over the mean rate."""
@@ -43,6 +48,8 @@ class Law(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class Independent:
     """Every cell alike."""
+
+    uniform: ClassVar[bool] = True
 
     def factors(self, chip: int, memory: str, columns: int) -> Floats:
         """Ones."""
@@ -57,6 +64,8 @@ class Columns:
     """
 
     shape: float = PROFILED_SHAPE
+
+    uniform: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require(

@@ -1,0 +1,114 @@
+"""What a faulty memory of any way of access says of its cells, and what it does to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from archsim.errors import InputError, require, require_whole
+from archsim.memories.faulty.fault_map import FaultMap, rate_of
+from archsim.memories.faulty.laws import Columns, Independent
+from archsim.memory import Cells, Use
+
+Bits = npt.NDArray[np.uint8]
+
+HALF_BIT = 30
+"""The bit of an address that says in which half a word lies; below it stands a draw's number."""
+
+MOST_ROWS = 1 << 20
+"""Of a half: rows of which no draw reads the coins of another."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellFaults:
+    """The faults of a memory's cells, wherever it stands (`FaultMap` says what each field is).
+
+    protected_bits: of every lane of a word.  column_shape: of the Gamma distribution of the rates
+    of columns; None: every cell alike.  Neither is there in SRAMs of other words, as are the
+    directories of compressed memories.
+    """
+
+    rate: float | None = None
+    voltage: float | None = None
+    chip: int = 0
+    zero_to_one: float = 0.0
+    one_to_zero: float = 0.0
+    stuck: float = 0.0
+    persistent: float = 1.0
+    draw: int = 0
+    column_shape: float | None = None
+    protected_bits: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        given: Any = self.protected_bits
+        if not isinstance(given, list | tuple):
+            raise InputError(f"protected_bits must be a list of bits, not {given!r}")
+        bits = tuple(cast("list[Any]", given))
+        for bit in bits:
+            require_whole(0, "not be negative", protected_bits=bit)
+        object.__setattr__(self, "protected_bits", bits)
+        self._map("", max((0, *bits)) + 1, bits)
+
+    @property
+    def bit_rate(self) -> float:
+        """The share of cells that may fail."""
+        return rate_of(self.rate, self.voltage)
+
+    def fault_map(self, use: Use, sram: str, row_bits: int) -> FaultMap:
+        """The faults of an SRAM of words as they are, or of another one by its name (`Cells`)."""
+        if row_bits != use.word_bits:
+            return self._map(f"{use.name}.{sram}", row_bits, ())
+        starts = np.cumsum((0, *use.lane_bits[:-1]))
+        bits = sorted(int(start) + bit for start in starts for bit in self.protected_bits)
+        return self._map(f"{use.name}.{sram}", row_bits, tuple(bits))
+
+    def check_lanes(self, use: Use) -> None:
+        """Raise `InputError` for protected bits beyond a lane."""
+        narrow = min(use.lane_bits)
+        for bit in self.protected_bits:
+            require(
+                bit < narrow,
+                f"protected_bits must be below the {narrow} bits of a lane, not {bit}",
+            )
+
+    def failing(self, use: Use, cells: Cells) -> Cells:
+        """What is read of cells; rows of [rows, bits] or [columns, rows, bits]."""
+        found: dict[str, Bits] = {}
+        for sram, bits in cells.items():
+            rows = np.moveaxis(bits, 0, -2) if bits.ndim == 3 else bits
+            flat = np.ascontiguousarray(rows).reshape(len(rows), -1)
+            require(
+                len(flat) <= MOST_ROWS,
+                f"a faulty memory must have at most {MOST_ROWS} rows a half, not {len(flat)}",
+            )
+            faults = self.fault_map(use, sram, flat.shape[1])
+            wrong = [
+                np.unpackbits(one, axis=1, count=flat.shape[1], bitorder="little")
+                for one in faults.masks(use.half << HALF_BIT, len(flat))
+            ]
+            read = (flat ^ np.where(flat, wrong[1], wrong[0])).reshape(rows.shape)
+            found[sram] = np.moveaxis(read, -2, 0) if bits.ndim == 3 else read
+        return found
+
+    def _map(self, memory: str, bits: int, protected: tuple[int, ...]) -> FaultMap:
+        return FaultMap(
+            words=1 << (HALF_BIT + 1),
+            word_bits=bits,
+            chip=self.chip,
+            memory=memory,
+            rate=self.rate,
+            voltage=self.voltage,
+            zero_to_one=self.zero_to_one,
+            one_to_zero=self.one_to_zero,
+            stuck=self.stuck,
+            persistent=self.persistent,
+            draw=self.draw,
+            protected_bits=protected,
+            law=Independent() if self.column_shape is None else Columns(shape=self.column_shape),
+        )
+
+
+__all__ = ["HALF_BIT", "CellFaults"]

@@ -1,0 +1,119 @@
+"""What bit errors do to each stored form, and how fast they are injected: the tables of
+`docs/low-voltage.md`.
+
+    python benchmarks/faulty_memories.py
+
+Values are int8 of a clipped normal distribution (deviation 12), the bell that trained weights
+have; a value is wrong if it is read as another one.  Times are of the processor, of all threads,
+the best of five.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from archsim.machines.vsq.design import VSQ_16
+from archsim.memories.boveda.scratchpad import Boveda
+from archsim.memories.faulty.fault_map import FaultMap
+from archsim.memories.faulty.laws import Columns
+from archsim.memories.faulty.scratchpad import Faulty
+from archsim.memories.protected.scratchpad import Parity, Secded
+from archsim.memory import Plain, Use
+
+RATES = (1e-4, 5e-4, 1e-3, 1e-2)
+WORDS, LANES = 1 << 14, 16
+USE = Use(name="weight", field="weight", lane_bits=(8,) * LANES, lane_signed=(True,) * LANES)
+LARGE = 1 << 24
+
+
+def forms() -> Iterator[tuple[str, Any]]:
+    """Each stored form around or within faulty cells, at a rate that is filled in."""
+    plain = Faulty(inner=Plain(capacity_bytes=LARGE), rate=0.0)
+    yield "plain", plain
+    yield "plain, highest bit protected", replace(plain, protected_bits=(7,))
+    yield "Boveda", Faulty(inner=Boveda(capacity_bytes=1 << 20, unit_words=4), rate=0.0)
+    yield "Boveda, units of 16 words", Faulty(inner=Boveda(capacity_bytes=1 << 20), rate=0.0)
+    yield "parity (9, 8)", Parity(inner=plain, data_bits=8)
+    yield "SECDED (22, 16)", Secded(inner=plain, data_bits=16)
+    yield "SECDED (39, 32)", Secded(inner=plain, data_bits=32)
+    yield "SECDED (72, 64)", Secded(inner=plain, data_bits=64)
+
+
+def at(memory: Any, rate: float) -> Any:
+    """The same form at a rate."""
+    if memory.kind == "faulty":
+        return memory.at(rate)
+    return replace(memory, inner=memory.inner.at(rate))
+
+
+def suffered(memory: Any, use: Use, words: Any) -> tuple[float, float]:
+    """Share of values that are wrong, and root of the mean square of their errors."""
+    seen = memory.read_back(use, memory.stored(use, words), len(words))
+    wrong = seen != words
+    return float(wrong.mean()), float(np.sqrt(((seen - words) ** 2).mean()))
+
+
+def table() -> None:
+    """Rows of forms, columns of rates."""
+    drawn = np.random.default_rng(1).normal(0, 12, (WORDS, LANES))
+    words = np.clip(np.rint(drawn), -128, 127).astype(np.int64)
+    print("| stored form | " + " | ".join(f"{rate:.2%}" for rate in RATES) + " |")
+    print("|---|" + "---|" * len(RATES))
+    for name, memory in forms():
+        pairs = [suffered(at(memory, rate), USE, words) for rate in RATES]
+        cells = [f"{wrong:.3%}, {rms:.2f}" for wrong, rms in pairs]
+        print(f"| {name} | " + " | ".join(cells) + " |")
+
+
+def vectors() -> None:
+    """VS-Quant words: wrong elements, and wrong scales, which are of a whole vector."""
+    use = VSQ_16.use("weight")
+    rng = np.random.default_rng(2)
+    words = np.stack(
+        [
+            rng.integers(-(1 << (bits - 1)), 1 << (bits - 1), 4096)
+            if signed
+            else rng.integers(0, 1 << bits, 4096)
+            for bits, signed in zip(use.lane_bits, use.lane_signed, strict=True)
+        ],
+        axis=1,
+    )
+    scales = np.array([not signed for signed in use.lane_signed])
+    for rate in RATES:
+        memory = Faulty(inner=Plain(capacity_bytes=LARGE), rate=rate)
+        wrong = memory.read_back(use, memory.stored(use, words), len(words)) != words
+        print(
+            f"vsq-16 at {rate:.2%}: {wrong[:, ~scales].mean():.3%} of elements, "
+            f"{wrong[:, scales].mean():.3%} of scales"
+        )
+
+
+def speed() -> None:
+    """Seconds of the processor for 10^8 bits."""
+    values = np.random.default_rng(0).integers(0, 256, 10**8 // 8, dtype=np.uint8)
+    laws: dict[str, Any] = {
+        "flips": {},
+        "0 to 1 and 1 to 0": {"zero_to_one": 0.5, "one_to_zero": 0.5},
+        "columns": {"law": Columns()},
+        "half of the faults sometimes": {"persistent": 0.5},
+    }
+    for name, more in laws.items():
+        faults = FaultMap(words=10**8 // 128, word_bits=128, chip=1, rate=0.01, **more)
+        faults.inject(values)
+        times: list[float] = []
+        for _ in range(5):
+            begun = time.process_time()
+            faults.inject(values)
+            times.append(time.process_time() - begun)
+        print(f"10^8 bits, {name}: {min(times):.2f} s of processor time")
+
+
+if __name__ == "__main__":
+    table()
+    vectors()
+    speed()

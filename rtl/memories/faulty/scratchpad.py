@@ -1,0 +1,62 @@
+"""A scratchpad whose cells fail: the twin of `archsim.memories.faulty.scratchpad.Faulty`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+from archsim.memories.faulty.fault_map import FaultMap
+from rtl.hierarchy import place
+from rtl.memories.faulty.fault_layer import FaultLayer, Layout
+
+
+class FaultyScratchpad(wiring.Component):
+    """What the inner one reads, with the faults of the word's cells.
+
+    Latency and throughput: those of the inner one.  Ports: its own, and settings (`Layout`).
+    """
+
+    read_data: Any
+
+    def __init__(
+        self, *, unit: Any, parameters: tuple[tuple[str, Any], ...], faults: FaultMap,
+        place: tuple[int, int],
+    ) -> None:  # fmt: skip
+        """place: the first bit of the word in the map's, and the inner one's read latency."""
+        self.unit, self.parameters = unit, dict(parameters)
+        self.faults, self.place = faults, place
+        inner = unit(**self.parameters)
+        inner._MustUse__silence = True  # made for its ports only
+        members = dict(inner.signature.members.items())
+        self.inner_names = list(members)
+        settings = In(Layout(faults=faults).settings().bits)
+        super().__init__({**members, "settings": settings})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        inner: Any = place(m, "inner", self.unit, **self.parameters)
+        own: Any = self
+        first_bit, latency = self.place
+        layer = place(
+            m, "faults", FaultLayer, faults=self.faults, bits=len(own.read_data),
+            address_bits=len(own.read_address), first_bit=first_bit, latency=latency,
+        )  # fmt: skip
+        for name in self.inner_names:
+            mine, other = getattr(own, name), getattr(inner, name)
+            if name == "read_data":
+                m.d.comb += [layer.i.eq(other), mine.eq(layer.o)]
+            else:
+                is_out = self.signature.members[name].flow == wiring.Out
+                m.d.comb += mine.eq(other) if is_out else other.eq(mine)
+        m.d.comb += [
+            layer.half.eq(own.read_half),
+            layer.address.eq(own.read_address),
+            layer.settings.eq(own.settings),
+        ]
+        return m
+
+
+__all__ = ["FaultyScratchpad"]

@@ -1,0 +1,99 @@
+"""Hardware of memories with check bits.
+
+codec       encoder and decoder of a code word
+scratchpad  a scratchpad with them, around any other
+proofs      what is proved of every code
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from archsim.errors import require
+from archsim.memories.protected.layout import Group
+from archsim.memories.protected.scratchpad import Protected
+from rtl.core.memory import Placed, Settings, Words, rtl_of
+from rtl.memories.protected.scratchpad import ProtectedScratchpad
+
+if TYPE_CHECKING:
+    from rtl.formal import Proof
+
+
+class ProtectedRtl:
+    """`ProtectedScratchpad` around what the inner kind places for words with check bits."""
+
+    def __init__(self, memory: Protected) -> None:
+        self.memory, self.inner = memory, rtl_of(memory.inner)
+        self.whole_words = self.inner.whole_words
+
+    def groups(self, words: Words) -> tuple[Group, ...]:
+        """Those among the lanes that are asked for."""
+        require(words.use is not None, "a protected memory must be told what it is used for")
+        assert words.use is not None
+        end = words.first_bit + words.lanes * words.bits
+        every = self.memory.groups(words.use)
+        return tuple(one for one in every if words.first_bit <= one.bit < end)
+
+    def coded(self, words: Words) -> Words:
+        """The words that the inner kind is asked for."""
+        groups, use = self.groups(words), words.use
+        assert use is not None
+        whole = self.memory.coded(use)
+        return replace(
+            words,
+            lanes=1,
+            bits=sum(one.code.bits for one in groups),
+            signed=False,
+            use=whole,
+            first_bit=groups[0].coded_bit,
+            word_bits=whole.word_bits,
+        )
+
+    def settings(self, words: Words) -> Settings | None:
+        """Those of the inner one."""
+        ask = getattr(self.inner, "settings", None)
+        return None if ask is None else ask(self.coded(words))
+
+    def unit(self, words: Words, *, by_lane: bool) -> Placed:
+        """The inner one's, between coders."""
+        unit, parameters = self.inner.unit(self.coded(words), by_lane=by_lane)
+        return ProtectedScratchpad, {
+            "unit": unit,
+            "parameters": tuple(sorted(parameters.items())),
+            "codes": tuple(one.code for one in self.groups(words)),
+        }
+
+    def events(self, words: Words, *, by_lane: bool) -> dict[str, Any]:
+        """As the inner one."""
+        return self.inner.events(words, by_lane=by_lane)
+
+    def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
+        """The inner one's: single banks keep no check bits."""
+        return self.inner.bank(bits=bits, depth=depth, transparent=transparent)
+
+
+class ParityRtl(ProtectedRtl):
+    """With parity."""
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """Of the code."""
+        from rtl.memories.protected.proofs import code_proofs
+
+        return code_proofs(corrects=False)
+
+
+class SecdedRtl(ProtectedRtl):
+    """With a code that corrects."""
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """Of the code."""
+        from rtl.memories.protected.proofs import code_proofs
+
+        return code_proofs(corrects=True)
+
+
+__all__ = ["ParityRtl", "SecdedRtl"]

@@ -1,0 +1,109 @@
+"""What is proved of every code: all errors of up to two bits, in all words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+from archsim.memories.protected.code import Code, parity, secded
+from rtl.formal import Proof, claim, prove_combinational
+from rtl.memories.protected.codec import Decoder, Encoder
+
+FAST, LARGEST = 8, 16
+"""Data bits of a code that corrects up to which the second proof takes seconds; and at all."""
+
+
+class ErrorProof(wiring.Component):
+    """Errors in the word of zeros: any two bits flipped, which may be the same one or none.
+
+    Without errors and, of a code that corrects, with one zeros come back; two are detected.  Of
+    parity one is detected, and two of them are not.
+    """
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        places = range(code.bits + 1)
+        super().__init__({"first": In(places), "second": In(places)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        code = self.code
+        ports: Any = self
+        decoder: Any = Decoder(code=code)
+        m.submodules.decoder = decoder
+        one = Cat(ports.first == at for at in range(code.bits))
+        other = Cat(ports.second == at for at in range(code.bits))
+        there = (ports.first < code.bits) + (ports.second < code.bits)
+        errors = Signal(range(3))
+        m.d.comb += [
+            errors.eq(Mux(ports.first == ports.second, 0, there)),
+            decoder.i.eq(one ^ other),
+        ]
+        right = ~decoder.detected & (decoder.o == 0)
+        single = right if code.corrects else decoder.detected
+        two = decoder.detected if code.corrects else ~decoder.detected
+        m.d.comb += [
+            claim(m, "none", (errors != 0) | right),
+            claim(m, "single", (errors != 1) | single),
+            claim(m, "two", (errors != 2) | two),
+        ]
+        return m
+
+
+class LinearProof(wiring.Component):
+    """The decoder treats errors in any code word as it treats them in the word of zeros."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        super().__init__({"i": In(code.data_bits), "errors": In(code.bits)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        ports: Any = self
+        encoder: Any = Encoder(code=self.code)
+        decoder: Any = Decoder(code=self.code)
+        alone: Any = Decoder(code=self.code)
+        m.submodules.encoder, m.submodules.decoder, m.submodules.alone = encoder, decoder, alone
+        m.d.comb += [
+            encoder.i.eq(ports.i),
+            decoder.i.eq(encoder.o ^ ports.errors),
+            alone.i.eq(ports.errors),
+        ]
+        moved = Mux(alone.detected, 0, alone.o ^ ports.i)
+        m.d.comb += [
+            claim(m, "detected", decoder.detected == alone.detected),
+            claim(m, "moved", decoder.o == moved),
+        ]
+        return m
+
+
+def code_proofs(*, corrects: bool) -> Iterator[Proof]:
+    """Of the usual sizes; both of a size together are of all such errors in all words."""
+    for bits in (8, 16, 32, 64):
+        code = secded(bits) if corrects else parity(bits)
+        name = f"({code.bits}, {code.data_bits})"
+        what = (
+            "no error or one gives the data, any two are detected"
+            if corrects
+            else "no error gives the data, one is detected, two are not"
+        )
+        yield Proof(
+            name=f"errors of up to two bits of {name}",
+            says=f"{what}, and what is detected reads as zeros: every place, {name}",
+            prove=lambda code=code: prove_combinational(ErrorProof(code)),
+        )
+        if corrects and bits > LARGEST:
+            continue
+        yield Proof(
+            name=f"errors in any word of {name}",
+            says=f"the decoder treats errors of any weight alike in every word: {name}",
+            prove=lambda code=code: prove_combinational(LinearProof(code)),
+            slow=corrects and bits > FAST,
+        )
+
+
+__all__ = ["ErrorProof", "LinearProof", "code_proofs"]

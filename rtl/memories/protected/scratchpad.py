@@ -1,0 +1,60 @@
+"""A scratchpad with check bits: the twin of `archsim.memories.protected.scratchpad.Protected`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.memories.protected.code import Code
+from rtl.hierarchy import place
+from rtl.memories.protected.codec import Decoder, Encoder
+
+
+class ProtectedScratchpad(wiring.Component):
+    """The inner one, written with check bits and read without.
+
+    Latency and throughput: those of the inner one.  Ports: its own, of the words alone.
+    """
+
+    write_data: Any
+    read_data: Any
+
+    def __init__(
+        self, *, unit: Any, parameters: tuple[tuple[str, Any], ...], codes: tuple[Code, ...]
+    ) -> None:
+        """codes: of the code words of a word, the lowest first."""
+        self.unit, self.parameters, self.codes = unit, dict(parameters), codes
+        inner = unit(**self.parameters)
+        inner._MustUse__silence = True  # made for its ports only
+        bits = sum(code.data_bits for code in codes)
+        data = {"write_data": In(bits), "read_data": Out(bits)}
+        super().__init__({**dict(inner.signature.members.items()), **data})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        inner: Any = place(m, "inner", self.unit, **self.parameters)
+        for name, member in self.signature.members.items():
+            mine, other = getattr(self, name), getattr(inner, name)
+            if name not in ("write_data", "read_data"):
+                m.d.comb += mine.eq(other) if member.flow == wiring.Out else other.eq(mine)
+        written: list[Value] = []
+        read: list[Value] = []
+        at = coded = 0
+        for number, code in enumerate(self.codes):
+            encoder = place(m, f"encoder_{number}", Encoder, code=code)
+            decoder = place(m, f"decoder_{number}", Decoder, code=code)
+            m.d.comb += [
+                encoder.i.eq(self.write_data[at : at + code.data_bits]),
+                decoder.i.eq(inner.read_data[coded : coded + code.bits]),
+            ]
+            written.append(encoder.o)
+            read.append(decoder.o)
+            at, coded = at + code.data_bits, coded + code.bits
+        m.d.comb += [inner.write_data.eq(Cat(written)), self.read_data.eq(Cat(read))]
+        return m
+
+
+__all__ = ["ProtectedScratchpad"]
