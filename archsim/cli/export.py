@@ -42,7 +42,7 @@ def export(
       archsim export study/ points.parquet
       archsim export study/ points.log
       archsim export study/ best.toml --by energy
-      archsim export study/ design.toml --point 397
+      archsim export study/ design.toml --point 3
     """
     from archsim.sweeps.exporting import ENDINGS, export_best, export_point
     from archsim.sweeps.objectives import column_of
