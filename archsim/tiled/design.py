@@ -79,7 +79,7 @@ class CoreDesign(Design):
         """Raise `InputError` for memories that cannot hold two words a half; called last."""
         require_positive(bias_words=self.bias_words)
         require_clock(self.clock_hz)
-        pipelined: object = self.pipelined_control
+        pipelined: Any = self.pipelined_control
         require(
             isinstance(pipelined, bool),
             f"pipelined_control must be true or false, not {pipelined!r}",
