@@ -155,6 +155,20 @@ def _replace_folder(path: Path, work: Path) -> None:
 
 
 @contextmanager
+def new_by_name(path: Path) -> Generator[Path]:
+    """A name that other people's code writes to; the file appears under its own when it is whole."""
+    require_new(path)
+    with _place(path), held():
+        work = Path(tempfile.mkdtemp(prefix=".archsim-", dir=path.parent))
+        try:
+            with heard():
+                yield work / path.name
+            (work / path.name).replace(path)
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
 def new_file(path: Path) -> Generator[TextIO]:
     """A text file, written as it comes, that appears under its name only when it is whole."""
     require_new(path)

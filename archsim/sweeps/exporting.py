@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from archsim.errors import require
-from archsim.files import new_file, new_folder, require_new
+from archsim.files import new_by_name, new_file, require_new
 from archsim.machine.registry import design_toml
 from archsim.sweeps.study import Study
 
@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 
 def export_table(study: Study, path: Path) -> None:
     """All points, whatever became of them, as Parquet or CSV, by the path's ending."""
-    require_new(path)
     kinds = {".parquet": "FORMAT parquet, COMPRESSION zstd", ".csv": "FORMAT csv, HEADER"}
-    with new_folder(path.with_name(f".{path.name}.export")) as folder:
-        part = folder / path.name
-        text = str(part).replace("'", "''")
-        study.store.rows(f"COPY points TO '{text}' ({kinds[path.suffix]})")
-        part.replace(path)
+    with new_by_name(path) as part:
+        study.store.copy_points(part, kinds[path.suffix])
 
 
 def export_optuna(study: Study, path: Path) -> None:
@@ -52,8 +48,7 @@ def export_optuna(study: Study, path: Path) -> None:
         )
 
     records: list[Any] = study.frame().to_dict(orient="records")
-    with new_folder(path.with_name(f".{path.name}.export")) as folder:
-        part = folder / path.name
+    with new_by_name(path) as part:
         storage = optuna.storages.JournalStorage(journal.JournalFileBackend(str(part)))
         made = optuna.create_study(
             study_name=study.space.name or study.path.name,
@@ -62,7 +57,6 @@ def export_optuna(study: Study, path: Path) -> None:
         )
         made.set_metric_names(list(study.objectives))
         made.add_trials([trial(row) for row in records])
-        part.replace(path)
 
 
 def export_best(study: Study, path: Path, objective: str, network: str | None = None) -> int:

@@ -40,6 +40,9 @@ FILE = "study.duckdb"
 MEMORY = "512MB"
 """What DuckDB takes of memory at most: a study of any size is written and read with it."""
 
+MOST_SAID = 300
+"""Characters of what DuckDB says that are passed on."""
+
 OWN = {
     "id": "UUID PRIMARY KEY",
     "number": "BIGINT NOT NULL",
@@ -58,6 +61,18 @@ JOIN points ON points.id = point AND points.number = given_rows.number
 WHERE points.batch = given_rows.batch
 """
 """Layers of points that came in the same transaction, not of those that were there already."""
+
+
+@contextmanager
+def damage_told(path: Path) -> Generator[None]:
+    """What DuckDB says of a file that is damaged becomes an `InputError`."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        said = str(error).splitlines()[0][:MOST_SAID]
+        raise InputError(f"{path} is damaged, or not a study: {said}") from error
 
 
 def quoted(name: str) -> str:
@@ -191,6 +206,17 @@ class Store:
             self.connection.execute(f"INSERT {how} INTO {name} BY NAME {rows}")
         finally:
             self.connection.unregister("given_rows")
+
+    def copy_points(self, path: Path, form: str) -> None:
+        """Write all points to a file.  form: DuckDB's options of COPY.  Raises `InputError`."""
+        import duckdb
+
+        text = str(path).replace("'", "''")
+        try:
+            self.connection.execute(f"COPY points TO '{text}' ({form})")
+        except duckdb.IOException as error:
+            said = str(error).splitlines()[0]
+            raise InputError(f"{path.name} cannot be written: {said}") from error
 
     def close(self) -> None:
         """Let other processes have it."""

@@ -26,7 +26,7 @@ from archsim.sweeps.points import Grid
 from archsim.sweeps.search import Search
 from archsim.sweeps.space import Space
 from archsim.sweeps.space_file import space_from_record
-from archsim.sweeps.store import FILE, Store, arrow, quoted
+from archsim.sweeps.store import FILE, Store, arrow, damage_told, quoted
 from archsim.version import VERSION
 
 if TYPE_CHECKING:
@@ -78,10 +78,12 @@ class Study:
         folder = Path(path)
         file = folder if folder.is_file() else folder / FILE
         require(file.is_file(), f"{folder} keeps no study: there is no {FILE} in it")
-        store = Store(file, read_only=read_only)
+        with damage_told(file):
+            store = Store(file, read_only=read_only)
         try:
-            require(not store.empty, f"{folder} keeps no study: its file is empty")
-            known = store.provenance()
+            with damage_told(file):
+                require(not store.empty, f"{folder} keeps no study: its file is empty")
+                known = store.provenance()
             space, _ = space_from_record(known["space"], str(folder))
         except BaseException:
             store.close()
@@ -244,8 +246,11 @@ class Study:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
         self.close()
+        if error is not None:
+            with damage_told(self.path / FILE):
+                raise error
 
 
 def digest_of(grid: Grid) -> str:

@@ -193,7 +193,8 @@ def commands_of(tiles: IntArray) -> list[TileCommand[int]]:
 
 def check_commands(name: str, tiles: IntArray) -> None:
     """Raise `InputError` if a tile's figures do not fit the fields of a command."""
-    columns = tiles[:, : len(COMMAND_FIELDS)]
+    fields = len(COMMAND_FIELDS)  # which come first
+    columns = tiles[:, :fields]
     least, most = columns.min(axis=0).tolist(), columns.max(axis=0).tolist()
     for field, low, high in zip(COMMAND_FIELDS, least, most, strict=True):
         if low < field.low or high > field.high:

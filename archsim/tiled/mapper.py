@@ -8,7 +8,7 @@ a `Tiling`.  `docs/mapping.md` says what is searched, and proves that nothing be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -126,8 +126,7 @@ def find_fast(
     tiling, before = np.zeros(pb.TILING_COLUMNS, np.int64), tuple(best)
     best_of_few(problem.vector(), machine, (*aim, best, tiling))
     if tuple(best) < before:
-        tiling[pb.T_GROUPS] = 1
-        chosen = Tiling.from_vector(tiling)
+        chosen = replace(Tiling.from_vector(tiling), groups=1)
     return chosen
 
 
@@ -157,8 +156,7 @@ def find_exact(
                 f"{LONGEST_AXIS:,}; take the fast one"
             )
         if tuple(best) < before:
-            tiling[pb.T_GROUPS] = groups
-            chosen = Tiling.from_vector(tiling)
+            chosen = replace(Tiling.from_vector(tiling), groups=groups)
     return chosen
 
 

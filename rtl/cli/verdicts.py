@@ -140,6 +140,8 @@ def _smallest(
 
 
 def _summary(request: Request, verdicts: "list[_Judged]", coverage: "Coverage") -> dict[str, Any]:
+    from rtl.conformance import LAST
+
     ran = [one.verdict for one in verdicts]
     return {
         "design": design_name(request.design),
@@ -148,9 +150,11 @@ def _summary(request: Request, verdicts: "list[_Judged]", coverage: "Coverage") 
         "cases": len(ran),
         "transfers": sum(verdict.transfers for verdict in ran),
         "cycles": sum(verdict.cycles for verdict in ran),
-        "cycle_differences": sum(verdict.cycle_differences for verdict in ran),
+        "cycle_differences": sum(
+            max(verdict.cycle_differences, LAST in verdict.counts) for verdict in ran
+        ),
         "value_differences": sum(verdict.value_differences for verdict in ran),
-        "action_differences": sum(len(verdict.counts) for verdict in ran),
+        "action_differences": sum(len(verdict.counts.keys() - {LAST}) for verdict in ran),
         "coverage": coverage.record(),
         "differences": [
             {**one.verdict.record(), "repeat": _repeat(request, one, request.smaller)}

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attacks import Attack, attacks, of_files, of_places, of_surroundings, of_values, prepare, start
+from attacks import (
+    SPACE,
+    Attack,
+    attacks,
+    of_files,
+    of_places,
+    of_surroundings,
+    of_values,
+    prepare,
+    start,
+)
 from bounded_child import BoundedChild
 from hostile_models import conv
 
@@ -28,13 +38,22 @@ def good_files(child: BoundedChild, folder: Path) -> dict[str, bytes]:
         assert ended.code == 0, ended
         return ended.out.encode()
 
+    onnx = conv().SerializeToString()
+    (folder / "small.onnx").write_bytes(onnx)
+    (folder / "space.toml").write_text(SPACE)
+    shown("sweep", "space.toml", "-o", "study", "--workers", "1", "--json")
+    study = (folder / "study" / "study.duckdb").read_bytes()
+    for name in ("small.onnx", "space.toml"):
+        (folder / name).unlink()
+    shutil.rmtree(folder / "study")
     npy, npz = io.BytesIO(), io.BytesIO()
     np.save(npy, np.ones((4, 8, 8), np.int8))
     np.savez_compressed(npz, x=np.ones((1, 4, 8, 8), np.float32))
     return {
         "toml": shown("show", "edge-16"),
         "json": shown("run", "edge-16", "alexnet", "--timing-only", "--json"),
-        "onnx": conv().SerializeToString(),
+        "onnx": onnx,
+        "duckdb": study,
         "npy": npy.getvalue(),
         "npz": npz.getvalue(),
         "lib": b"library (x) { cell (a) { area : 1; pin (y) { direction : output; } } }",

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from attacks import SPACE
 from bounded_child import BoundedChild, Ended
 from command_line import parameters_of
 from hostile_bytes import mutants
@@ -20,12 +21,13 @@ SEED = 20261124
 Key = tuple[str, str]
 
 PLAIN = (
-    "aim", "aligned_axes", "as_json", "batch", "bits", "cache", "cases", "chain", "clock_mhz",
-    "density", "depth", "device", "dim", "distribution", "family", "force", "group", "lanes",
-    "layer", "layers", "machine_chain", "machine_mapper", "machine_objective", "metadata",
-    "name", "node_nm", "only", "operands", "prune", "range_bits",
-    "seed", "settings", "simulator", "skip_unsupported", "smaller", "source", "sram_voltage",
-    "target", "timing_only", "top", "voltage", "wave_format", "wide", "zero_width",
+    "aim", "aligned_axes", "as_json", "batch", "bits", "by", "cache", "cases", "chain", "chips",
+    "clock_mhz", "density", "depth", "designs", "device", "dim", "distribution", "dry_run",
+    "family", "force", "group", "images", "interface", "lanes", "layer", "layers",
+    "machine_chain", "machine_mapper", "machine_objective", "metadata", "method", "name",
+    "network", "node_nm", "only", "operands", "point", "points", "prune", "range_bits", "seed",
+    "settings", "simulator", "skip_unsupported", "smaller", "source", "sram_voltage", "target",
+    "timing_only", "top", "voltage", "wave_format", "wide", "workers", "zero_width",
 )  # fmt: skip
 """Options of every command that name no file."""
 
@@ -89,6 +91,9 @@ READS: dict[Key, tuple[str, ...]] = {
     ("synth", "liberty"): ("synth", "edge-16", "--set", "rows=1", "--liberty", "{lib}"),
     ("power", "liberty"): ("power", "edge-16", "--set", "rows=1", "--liberty", "{lib}"),
     ("characterize", "liberty"): ("characterize", "-o", "c.toml", "--liberty", "{lib}"),
+    ("sweep", "space"): ("sweep", "{toml}", "--dry-run"),
+    ("export", "study"): ("export", "{duckdb}", "points.csv"),
+    ("report", "study"): ("report", "{duckdb}", "-o", "page.html"),
 }
 """Calls that read a file, by command and option."""
 
@@ -111,10 +116,14 @@ WRITES: dict[Key, tuple[tuple[str, ...], str]] = {
         ("verify", "edge-16", "--simulator", "cocotb", "--case", "0", "--waves"),
         "w",
     ),
+    ("sweep", "output"): (("sweep", "space.toml", "--workers", "1", "-o"), "study"),
+    ("export", "file"): (("export", "good.duckdb"), "points.csv"),
+    ("report", "output"): (("report", "good.duckdb", "-o"), "page.html"),
 }
 """Calls that write, to which the name of a file or folder is added."""
 
-QUICK = [key for key in WRITES if key[0] in ("run", "trace", "compare", "emit", "show")]
+QUICK_VERBS = ("run", "trace", "compare", "emit", "show", "export", "report")
+QUICK = [key for key in WRITES if key[0] in QUICK_VERBS]
 """Those that write within seconds."""
 
 LONG = ("verify", "synth", "power", "fpga")
@@ -148,6 +157,11 @@ def good(tmp_path_factory: pytest.TempPathFactory, child: BoundedChild) -> dict[
         assert ended.code == 0, ended
         return ended.out.encode()
 
+    folder = tmp_path_factory.mktemp("study")
+    (folder / "space.toml").write_text(SPACE)
+    (folder / "small.onnx").write_bytes(conv().SerializeToString())
+    study = ("sweep", "space.toml", "-o", "study", "--workers", "1", "--json")
+    assert child.archsim(*study, cwd=folder).code == 0
     npy, npz = io.BytesIO(), io.BytesIO()
     np.save(npy, np.ones((4, 8, 8), np.int8))
     np.savez_compressed(npz, x=np.ones((1, 4, 8, 8), np.float32))
@@ -157,15 +171,22 @@ def good(tmp_path_factory: pytest.TempPathFactory, child: BoundedChild) -> dict[
         "tiling": b"[conv1]\npixel_rows = 1\npixel_columns = 4\nfilters = 4\nchannels = 3\n",
         "json": shown(*RUN, "--json"),
         "onnx": conv().SerializeToString(),
+        "duckdb": (folder / "study" / "study.duckdb").read_bytes(),
         "npy": npy.getvalue(),
         "npz": npz.getvalue(),
         "lib": b"library (x) { cell (a) { area : 1; pin (y) { direction : output; } } }",
     }
 
 
+PLACED = ("good.json", "good.onnx", "small.onnx", "good.duckdb", "space.toml")
+
+
 def place(folder: Path, good: dict[str, bytes]) -> None:
     (folder / "good.json").write_bytes(good["json"])
     (folder / "good.onnx").write_bytes(good["onnx"])
+    (folder / "small.onnx").write_bytes(good["onnx"])
+    (folder / "good.duckdb").write_bytes(good["duckdb"])
+    (folder / "space.toml").write_text(SPACE)
 
 
 BAD = {
@@ -202,10 +223,11 @@ def test_bad_files(key: Key, child: BoundedChild, good: dict[str, bytes], tmp_pa
         ended = child.archsim(*words, cwd=tmp_path)
         assert ended.code == 2, ended
         assert not ended.fault, ended
-    assert {one.name for one in tmp_path.iterdir()} <= {"good.json", "good.onnx", f"bad.{kind}"}
+    assert {one.name for one in tmp_path.iterdir()} <= {*PLACED, f"bad.{kind}"}
 
 
-CHEAP = [key for key in READS if key[0] in ("run", "trace", "compress", "compare", "show")]
+CHEAP_VERBS = ("run", "trace", "compress", "compare", "show", "export", "report")
+CHEAP = [key for key in READS if key[0] in CHEAP_VERBS]
 
 
 @pytest.mark.slow
@@ -255,7 +277,7 @@ def test_full_disks(key: Key, child: BoundedChild, good: dict[str, bytes], tmp_p
     words, name = WRITES[key]
     assert child.archsim(*words, name, cwd=tmp_path).code == 0
     before = content(tmp_path)
-    largest = max(len(data) for path, data in before.items() if not path.startswith("good"))
+    largest = max(len(data) for path, data in before.items() if path not in PLACED)
     for size in (0, largest // 2, largest - 1):
         ended = child.archsim(*words, name, "--force", cwd=tmp_path, file_bytes=size)
         assert ended.code == 2, (size, ended)

@@ -286,7 +286,7 @@ class Clashing(DotUnit):
     kind = "clashing"
     options = (
         Option(name="seed", says="of something else", value="N", read=int),
-        Option(name="tiling", says="a switch elsewhere"),
+        Option(name="mapping", says="a switch elsewhere"),
         Option(name="own", says="its own"),
     )
 

@@ -94,7 +94,8 @@ def test_operands_that_were_drawn_stand_for_the_ofmap() -> None:
 def test_without_feeds_nothing_stays() -> None:
     bare = replace(NETWORK, feeds=())
     chained, plain = (
-        simulate(FOUR, bare, operands=OPERANDS, chain=chain).to_json() for chain in (True, False)
+        replace(simulate(FOUR, bare, operands=OPERANDS, chain=chain), options={}).to_json()
+        for chain in (True, False)
     )
     assert chained == plain
 

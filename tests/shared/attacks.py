@@ -55,6 +55,10 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "power": ("edge-16", "small.onnx"),
     "characterize": (),
     "fpga": ("cloud-128",),
+    "sweep": ("space.toml",),
+    "export": ("good.duckdb", "points.csv"),
+    "report": ("good.duckdb",),
+    "train": (),
 }
 """Of each command, what it is given where something else is attacked."""
 
@@ -65,6 +69,8 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "synth": (*SMALL, "--liberty", "absent.lib"),
     "power": (*SMALL, "--layer", "y", "--liberty", "absent.lib"),
     "characterize": ("--liberty", "absent.lib", "-o", "c.toml"),
+    "sweep": ("-o", "study", "--workers", "1"),
+    "report": ("-o", "page.html"),
 }
 """Of each command, what it is given beside; where it would work for minutes, a file that is not
 there ends it behind all that looks at its options."""
@@ -133,6 +139,9 @@ READ = (
     ("json", "compare", "good.json", "{}"),
     ("lib", "synth", "edge-16", *SMALL, "--liberty", "{}"),
     ("lib", "characterize", "-o", "c.toml", "--liberty", "{}"),
+    ("toml", "sweep", "{}", "--dry-run"),
+    ("duckdb", "export", "{}", "points.csv"),
+    ("duckdb", "report", "{}", "-o", "page.html"),
 )
 """Suffixes, and calls that read a file of such a name."""
 
@@ -181,6 +190,15 @@ def of_files() -> Iterator[tuple[str, Attack]]:
             yield f"{' '.join(words)} {name}", Attack(replaced)
 
 
+SPACE = """networks = ["small.onnx"]
+[[machine]]
+design = "edge-16"
+[machine.fields]
+rows = [1, 2]
+"""
+"""Of two designs."""
+
+
 def prepare(folder: Path, good: Mapping[str, bytes]) -> None:
     """Make a folder of all that is read.  good: files by suffix."""
     folder.mkdir()
@@ -201,6 +219,8 @@ def start(folder: Path, good: Mapping[str, bytes]) -> None:
     folder.mkdir()
     (folder / "good.json").write_bytes(good["json"])
     (folder / "small.onnx").write_bytes(good["onnx"])
+    (folder / "good.duckdb").write_bytes(good["duckdb"])
+    (folder / "space.toml").write_text(SPACE)
     os.mkfifo(folder / "fifo.toml")
     (folder / "loop.toml").symlink_to("loop.toml")
 
@@ -216,6 +236,9 @@ WRITE = (
     (".toml", "characterize", "--liberty", "absent.lib", "-o"),
     ("", "synth", "edge-16", *SMALL, "--liberty", "absent.lib", "-o"),
     ("", "fpga", "cloud-128", "-o"),
+    ("", "sweep", "space.toml", "--workers", "1", "-o"),
+    (".parquet", "export", "good.duckdb"),
+    (".html", "report", "good.duckdb", "-o"),
 )
 NAMES = (
     "/dev/full", "/dev/null", "/dev/stdout", "/proc/x", "/sys/x", "good.json", "small.onnx/x", ".",
