@@ -156,7 +156,7 @@ def _replace_folder(path: Path, work: Path) -> None:
 
 @contextmanager
 def new_by_name(path: Path) -> Generator[Path]:
-    """A name that other people's code writes to; the file appears under its own when it is whole."""
+    """A name that other code writes to; the file appears under its own when it is whole."""
     require_new(path)
     with _place(path), held():
         work = Path(tempfile.mkdtemp(prefix=".archsim-", dir=path.parent))

@@ -17,7 +17,7 @@ import json
 import re
 import uuid
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,7 +97,7 @@ class Store:
         self.path = path
         self.read_only = read_only
         self.connection: duckdb.DuckDBPyConnection = _connected(path, read_only)
-        self.connection.execute("SET enable_progress_bar = false")
+        _silence(self.connection)
         try:
             self._check_version()
         except BaseException:
@@ -231,6 +231,14 @@ def _connected(path: Path, read_only: bool) -> duckdb.DuckDBPyConnection:
         return duckdb.connect(path, read_only=read_only, config=settings)
     except duckdb.Error as error:
         raise InputError(_why_not(path, str(error))) from error
+
+
+def _silence(connection: duckdb.DuckDBPyConnection) -> None:
+    """Draw no bars beside ours.  A notebook that cannot draw any refuses to be told."""
+    import duckdb
+
+    with suppress(duckdb.InvalidInputException):
+        connection.execute("SET enable_progress_bar = false")
 
 
 def _why_not(path: Path, said: str) -> str:

@@ -22,6 +22,7 @@ from archsim.numbers import IntArray
 from archsim.sweeps.evaluation import Evaluator
 from archsim.sweeps.expressions import Predicate
 from archsim.sweeps.front import FloatArray, streamed_front
+from archsim.sweeps.objectives import column_of
 from archsim.sweeps.points import Grid
 from archsim.sweeps.search import Search
 from archsim.sweeps.space import Space
@@ -188,12 +189,12 @@ class Study:
         network: str | None = None,
         required: bool = True,
     ) -> pd.DataFrame:
-        """The points that no other beats in all objectives (all of the study's if None), the least
-        first; of one network, which may be left out where there is but one.
+        """The points that no other beats in all objectives ("energy" is `energy_pj`; all of the
+        study's if None), the least first; of one network, which may be left out if it is the only.
 
         required: only points that fulfil the space's requirements.
         """
-        chosen = list(objectives or self.objectives)
+        chosen = [column_of(name) for name in objectives or self.objectives]
         for name in chosen:
             if name not in self.objectives:
                 hint = nearest(name, self.objectives)
