@@ -51,6 +51,10 @@ class SparseCase(Case):
         return counts_of(self.design)
 
     @property
+    def ends_at_ports(self) -> bool:
+        return self.idle is not None or not self.design.off_chip.bytes_per_cycle
+
+    @property
     def tail_cycles(self) -> int:
         return SETTLING_CYCLES
 

@@ -49,6 +49,10 @@ class TileCase(Case):
         return self.design.actions
 
     @property
+    def ends_at_ports(self) -> bool:
+        return self.services is not None or not self.design.off_chip.bytes_per_cycle
+
+    @property
     def tail_cycles(self) -> int:
         return self.design.result_latency_cycles + SETTLING_CYCLES
 

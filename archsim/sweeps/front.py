@@ -10,6 +10,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from archsim.kernels import kernel
 from archsim.numbers import IntArray
 
 FloatArray = npt.NDArray[np.float64]
@@ -87,13 +88,34 @@ def _front_of_two(given: FloatArray) -> IntArray:
 def _front_of_more(given: FloatArray) -> IntArray:
     """In the order of their sums nobody is dominated by one that comes later."""
     order = np.lexsort((*given.T, given.sum(axis=1)))
-    left, found = order, list[int]()
-    while len(left):
-        first = left[0]
-        found.append(int(first))
-        left = left[1:]
-        left = left[~_dominated(given[left], given[first])]
-    return np.sort(np.array(found, np.int64))
+    return np.sort(order[undominated(np.ascontiguousarray(given[order]))])
+
+
+@kernel("f8.2")
+def undominated(given: FloatArray) -> IntArray:
+    """Places of the points that none before them dominates; who beats one is looked at first for
+    the next."""
+    points, objectives = given.shape
+    kept, found = np.empty(points, np.int64), 0
+    for at in range(points):
+        beaten = False
+        for place in range(found):
+            less = more = False
+            for objective in range(objectives):
+                one, other = given[kept[place], objective], given[at, objective]
+                if one > other:
+                    more = True
+                    break
+                less |= one < other
+            if less and not more:
+                beaten = True
+                if place > 0:
+                    kept[place], kept[place // 2] = kept[place // 2], kept[place]
+                break
+        if not beaten:
+            kept[found] = at
+            found += 1
+    return kept[:found]
 
 
 def streamed_front(chunks: Iterable[tuple[IntArray, FloatArray]]) -> tuple[IntArray, FloatArray]:
