@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from archsim.sweeps.running import Progress, Ran
     from archsim.sweeps.space import Space
     from archsim.sweeps.study import Study
+    from archsim.sweeps.workers import Workers
 
 MOST_WORKERS = 1024
 
@@ -54,6 +55,13 @@ def sweep(  # noqa: PLR0913
         int | None,
         typer.Option(metavar="N", help="Processes; without it, one for each processor."),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Compute on the workers of this Dask scheduler: tcp://host:8786.",
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the points, invalid ones too; compute none.")
     ] = False,
@@ -70,6 +78,7 @@ def sweep(  # noqa: PLR0913
       archsim sweep space.toml --dry-run
       archsim sweep space.toml -o study/
       archsim sweep -o study/ --method random --designs 5000 --workers 2
+      archsim sweep space.toml -o study/ --scheduler tcp://10.0.0.1:8786
     """
     changes = {"method": method, "designs": designs, "seed": seed}
     chosen = {name: value for name, value in changes.items() if value is not None}
@@ -79,12 +88,17 @@ def sweep(  # noqa: PLR0913
         assert space is not None
         _look(space, chosen, count, as_json=as_json)
         return
+    require(workers is None or scheduler is None, "give --workers, or --scheduler with its own")
     require(output is not None, "give the folder of the study: -o DIR")
     assert output is not None
     study, search = _opened(space, output, chosen)
     with study:
         _announce(study.space, quiet=as_json)
-        asked = None if workers is None else count
+        asked: int | Workers | None = None if workers is None else count
+        if scheduler is not None:
+            from archsim.sweeps.cluster import Cluster
+
+            asked = Cluster(study.space, scheduler)
         ran = _run(study, search, asked, quiet=as_json)
         _tell(study, ran, as_json=as_json)
 
@@ -151,7 +165,7 @@ def _opened(space: Path | None, output: Path, chosen: Mapping[str, Any]) -> tupl
     return Study.begin(output, read), search
 
 
-def _run(study: Study, search: Search, workers: int | None, *, quiet: bool) -> Ran:
+def _run(study: Study, search: Search, workers: int | Workers | None, *, quiet: bool) -> Ran:
     with progress_bar(f"sweeping {study.space.name or study.path}", quiet=quiet) as bar:
 
         def told(progress: Progress) -> None:

@@ -7,7 +7,7 @@
 | what a point is | `points.py`: its number, its content's hash, its design |
 | what is asked of it | `objectives.py`, computed by `evaluation.py` |
 | which points come next | `search.py` (methods), `samplers/` |
-| who computes them | `running.py` (the loop), `workers.py` |
+| who computes them | `running.py` (the loop), `workers.py`, `cluster.py` (Dask) |
 | what is kept | `study.py` over `store.py` (DuckDB), `rows.py` |
 | what is best | `front.py` |
 """

@@ -33,9 +33,12 @@ class Task:
 
 
 class Workers(Protocol):
-    """slots: batches that are computed at one time."""
+    """Who computes batches."""
 
-    slots: int
+    @property
+    def slots(self) -> int:
+        """Batches that are computed at one time, now."""
+        ...
 
     def submit(self, task: Task) -> Future[Outcome]:
         """Compute a batch some time."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from boveda_profiles import PROFILED
+from real_browser import CHROMIUM, FLAGS
 
 from archsim.energy import EnergyAccount, action_counts
 from archsim.result import NetworkResult
@@ -15,7 +16,21 @@ from energy_models.component import Component
 from energy_models.pricing import PriceList
 from energy_models.technology import Technology
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 Account = Callable[..., EnergyAccount]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One for all tests of a process: playwright runs once in it."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session")

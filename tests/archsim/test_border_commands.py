@@ -25,7 +25,8 @@ PLAIN = (
     "clock_mhz", "density", "depth", "designs", "device", "dim", "distribution", "dry_run",
     "family", "force", "group", "images", "interface", "lanes", "layer", "layers",
     "machine_chain", "machine_mapper", "machine_objective", "metadata", "method", "name",
-    "network", "node_nm", "only", "operands", "point", "points", "prune", "range_bits", "seed",
+    "network", "node_nm", "only", "operands", "point", "points", "prune", "range_bits", "scheduler",
+    "seed",
     "settings", "simulator", "skip_unsupported", "smaller", "source", "sram_voltage", "target",
     "timing_only", "top", "voltage", "wave_format", "wide", "workers", "zero_width",
 )  # fmt: skip

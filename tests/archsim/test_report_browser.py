@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from real_browser import CHROMIUM, NO_CHROMIUM
 
 from archsim import EDGE_16, NetworkResult, simulate
 from archsim.energy import EnergyAccount, account
@@ -19,14 +19,9 @@ from workloads.builtin import builtin
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium")
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)"
-)
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 
 WIDTHS = (360, 768, 1280)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
 
 OVERFLOW = "[document.documentElement.scrollWidth, window.innerWidth]"
 FIGURES = """() => [...document.querySelectorAll("figure")].map(figure => ({
@@ -89,16 +84,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
     path: Path = tmp_path_factory.mktemp("report") / "report.html"
     write_report(result, path, account=energy, activity=binned(EDGE_16, network))
     return Report(url=path.as_uri(), result=result, energy=energy)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

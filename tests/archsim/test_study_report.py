@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from real_browser import CHROMIUM, NO_CHROMIUM
 
 from archsim import EDGE_16, InputError
 from archsim.machine.registry import load_design
@@ -25,11 +24,7 @@ from workloads.builtin import builtin
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium")
-in_a_browser = pytest.mark.skipif(
-    CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)"
-)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason=NO_CHROMIUM)
 HOSTILE = "<script>alert(1)</script> & [red] “x”"
 ROWS = "document.querySelectorAll('#points tbody tr').length"
 PAGE = "Bokeh.documents[0].get_model_by_name('filter').args.page"
@@ -80,15 +75,6 @@ def _rows(grid: Grid, numbers: Any, network: int) -> Any:
             "area_um2": area,
         }
     )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield found
-        found.close()
 
 
 def opened(browser: Browser, path: Path, **settings: Any) -> tuple[Page, list[str]]:
