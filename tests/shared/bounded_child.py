@@ -128,13 +128,14 @@ def _in_a_fork(asked: dict[str, Any]) -> dict[str, Any]:
     pipes = [os.pipe(), os.pipe()]  # no files: a limit of their sizes is not for what is printed
     child = os.fork()
     if child == 0:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # nobody types: who reads there reads nothing
         for place, (_, write) in enumerate(pipes, 1):
             os.dup2(write, place)
         os.closerange(3, 100)
         _run(asked)
     for _, write in pipes:
         os.close(write)
-    texts = _read_both([read for read, _ in pipes])
+    texts = _read_both([read for read, _ in pipes], child, WALL * asked["seconds"])
     _, status, usage = os.wait4(child, 0)
     return {
         "code": os.waitstatus_to_exitcode(status),
@@ -145,14 +146,20 @@ def _in_a_fork(asked: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_both(ends: list[int]) -> list[str]:
-    """What comes from two pipes until both end."""
+def _read_both(ends: list[int], child: int, seconds: float) -> list[str]:
+    """What comes from two pipes until both end; a child that takes longer is killed."""
     import select
+    import signal
+    import time
 
     texts = {end: bytearray() for end in ends}
     open_ones = set(ends)
+    late = time.monotonic() + seconds
     while open_ones:
-        for end in select.select(list(open_ones), [], [])[0]:
+        ready = select.select(list(open_ones), [], [], max(late - time.monotonic(), 0.1))[0]
+        if not ready and time.monotonic() >= late:
+            os.kill(child, signal.SIGKILL)
+        for end in ready:
             data = os.read(end, 1 << 16)
             texts[end] += data[: max(0, 4 * MIB - len(texts[end]))]
             if not data:
@@ -210,9 +217,7 @@ def _run_code(code: str) -> int:
 
 def _bound(asked: dict[str, Any]) -> None:
     import resource
-    import signal
 
-    signal.alarm(WALL * asked["seconds"])
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     memory = pages * resource.getpagesize() + asked["memory_mib"] * MIB
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
