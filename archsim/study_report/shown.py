@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from archsim.errors import require
-from archsim.sweeps.objectives import UNITS
+from archsim.sweeps.objectives import titled
+from archsim.sweeps.plots import LOGARITHMIC
 
 if TYPE_CHECKING:
     from archsim.sweeps.study import Study
@@ -22,9 +23,6 @@ MOST_POINTS = 100_000
 
 FEW = 16
 """Values of a field that are chosen one by one; of more, a range is."""
-
-LOG_SPREAD = 20
-"""Largest over smallest positive value from which on an axis is logarithmic."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ def _drawn(study: Study, most: int) -> pd.DataFrame:
 def _axis(points: pd.DataFrame, name: str, *, objective: bool) -> Axis:
     column = points[name]
     numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    title = f"{name} ({UNITS[name]})" if UNITS.get(name, name) != name else name
+    title = titled(name)
     if not numeric:
         texts = tuple(sorted({_text(one) for one in column.tolist()}))
         return Axis(name, title, objective, 0, max(len(texts) - 1, 1), False, texts)
@@ -136,7 +134,7 @@ def _axis(points: pd.DataFrame, name: str, *, objective: bool) -> Axis:
     low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
     few: Sequence[Any] = sorted(set(finite.tolist()))
     kept = tuple(few) if not objective and len(few) <= FEW else ()
-    wide = low > 0 and high / low >= (8 if kept and _powers(few) else LOG_SPREAD)
+    wide = low > 0 and high / low >= (8 if kept and _powers(few) else LOGARITHMIC)
     return Axis(name, title, objective, low, high if high > low else low + 1, wide, kept)
 
 

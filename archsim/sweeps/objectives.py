@@ -42,6 +42,12 @@ def column_of(name: str) -> str:
     return SHORT.get(name, name)
 
 
+def titled(name: str) -> str:
+    """A field or an objective with its unit."""
+    unit = UNITS.get(name, name)
+    return name if unit == name else f"{name} ({unit})"
+
+
 def check_actions(wanted: Iterable[str], known: Iterable[str], machine: str) -> None:
     """Raise `InputError` for an objective that a machine cannot give."""
     listed = sorted({*UNITS, *known})
@@ -51,4 +57,4 @@ def check_actions(wanted: Iterable[str], known: Iterable[str], machine: str) -> 
             raise InputError(f"objectives: {machine} machines give no {name!r}; {hint}")
 
 
-__all__ = ["OF_DESIGN", "PRICED", "SHORT", "UNITS", "check_actions", "column_of"]
+__all__ = ["OF_DESIGN", "PRICED", "SHORT", "UNITS", "check_actions", "column_of", "titled"]

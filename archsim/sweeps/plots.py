@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from archsim.errors import InputError, nearest, require
+from archsim.errors import require
 from archsim.plots.axes import NOTEBOOK, Layout, dress, legend, plain
 from archsim.plots.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
-from archsim.sweeps.objectives import UNITS, column_of
+from archsim.sweeps.objectives import titled
 from archsim.sweeps.sensitivity import sensitivities
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ class StudyPlots:
         """
         names = self.study.objectives
         require(len(names) > 1, f"{self.study.path}: a front has two objectives, the study has one")
-        chosen = [self._objective(x or names[0]), self._objective(y or names[1])]
+        chosen = [self.study.objective(x or names[0]), self.study.objective(y or names[1])]
         points = self._points(network)
-        front = self.study.front(chosen, network=self._network(network))
+        front = self.study.front(chosen, network=self.study.one_network(network))
         drawn = self.layout.axes(ax, 7.5, 4.8)
         drawn.scatter(points[chosen[0]], points[chosen[1]], s=6, color=BLUE, alpha=0.35, lw=0)
         drawn.step(
@@ -83,7 +83,7 @@ class StudyPlots:
     def parallel(self, *, network: str | None = None, ax: Axes | None = None) -> Axes:
         """A line a design over all fields that vary and all objectives; the front's in orange."""
         points = self._points(network)
-        front = set(self.study.front(network=self._network(network))["number"])
+        front = set(self.study.front(network=self.study.one_network(network))["number"])
         fields = [name for name in self.study.fields if points[name].nunique(dropna=False) > 1]
         names = [*fields, *self.study.objectives]
         heights = np.stack([_heights(points[name]) for name in names], axis=1)
@@ -134,35 +134,14 @@ class StudyPlots:
         drawn.legend(frameon=False)
         return drawn
 
-    def _network(self, network: str | None) -> str:
-        names = self.study.space.network_names
-        require(
-            network is not None or len(names) == 1,
-            f"of which network? the study has {', '.join(names)}",
-        )
-        return names[0] if network is None else network
-
     def _points(self, network: str | None) -> pd.DataFrame:
-        found = self.study.frame(network=self._network(network))
+        found = self.study.frame(network=self.study.one_network(network))
         require(len(found) > 0, f"{self.study.path}: no point of the study was computed")
-        return found
-
-    def _objective(self, name: str) -> str:
-        found = column_of(name)
-        if found not in self.study.objectives:
-            hint = nearest(name, self.study.objectives)
-            raise InputError(f"the study has no objective {name!r}; {hint}")
         return found
 
     def _title(self, network: str | None) -> str:
         name = self.study.space.name or self.study.path.name
-        return f"{name}, {self._network(network)}"
-
-
-def titled(name: str) -> str:
-    """A field or an objective with its unit."""
-    unit = UNITS.get(name, name)
-    return name if unit == name else f"{name} ({unit})"
+        return f"{name}, {self.study.one_network(network)}"
 
 
 def _wide(values: FloatArray) -> bool:
@@ -199,4 +178,4 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) and abs(value) < 1e8 else f"{value:,.4g}"
 
 
-__all__ = ["StudyPlots", "titled"]
+__all__ = ["LOGARITHMIC", "StudyPlots"]

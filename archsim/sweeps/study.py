@@ -194,15 +194,21 @@ class Study:
 
         required: only points that fulfil the space's requirements.
         """
-        chosen = [column_of(name) for name in objectives or self.objectives]
-        for name in chosen:
-            if name not in self.objectives:
-                hint = nearest(name, self.objectives)
-                raise InputError(f"the study has no objective {name!r}; {hint}")
-        numbers, _ = streamed_front(self.chunks(chosen, self._one(network), required=required))
+        chosen = [self.objective(name) for name in objectives or self.objectives]
+        chunks = self.chunks(chosen, self.one_network(network), required=required)
+        numbers, _ = streamed_front(chunks)
         return self.points(numbers).sort_values(chosen, ignore_index=True)
 
-    def _one(self, network: str | None) -> str:
+    def objective(self, name: str) -> str:
+        """The column of an objective as it is typed.  Raises `InputError` if there is none."""
+        found = column_of(name)
+        if found not in self.objectives:
+            hint = nearest(found, self.objectives)
+            raise InputError(f"the study has no objective {found!r}; {hint}")
+        return found
+
+    def one_network(self, network: str | None) -> str:
+        """The one that is meant, or the only one.  Raises `InputError` where several may be."""
         names = self.space.network_names
         require(
             network is not None or len(names) == 1,
