@@ -16,7 +16,9 @@ from typing import Any
 
 from archsim.errors import InputError
 from archsim.sweeps.evaluation import Evaluator, Outcome
+from archsim.sweeps.points import Grid
 from archsim.sweeps.space import Space
+from archsim.sweeps.study import digest_of
 from archsim.sweeps.workers import Task
 from archsim.version import VERSION
 
@@ -41,7 +43,7 @@ class Cluster:
         import distributed
 
         self._scheduler = scheduler
-        self._space, self._key = space, space.digest({})
+        self._space, self._key = space, digest_of(Grid(space))
         try:
             self._client: Any = distributed.Client(
                 scheduler, timeout=min(wait_seconds, CONNECT_SECONDS), set_as_default=False
@@ -148,7 +150,7 @@ def _line(error: BaseException) -> str:
 
 
 _evaluators: dict[str, Evaluator] = {}
-"""In a worker: of the space that it computes."""
+"""In a worker: of the space that it computes, told by all it holds, its networks' contents too."""
 
 
 def compute(key: str, space: Space, task: Task, wanted: About) -> Outcome:

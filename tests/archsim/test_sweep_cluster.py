@@ -8,15 +8,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from archsim import EDGE_16, InputError
-from archsim.sweeps import MachineSpace, Space, Study
+from archsim import EDGE_16, InputError, simulate
+from archsim.sweeps import MachineSpace, Search, Space, Study
 from archsim.sweeps import cluster as on_cluster
 from archsim.sweeps.cluster import Cluster
+from workloads.layers import MatMul, Network
 
 distributed: Any = pytest.importorskip("distributed", reason="pip install 'archsim[cluster]'")
 
@@ -72,6 +74,15 @@ def test_workers_of_a_cluster_compute_the_same(
             ran = study.run(workers=Cluster(SPACE, address), progress=told)
         assert (ran.new, ran.failed) == (len(alone), 0)
         assert kept(tmp_path) == alone
+        for rows in (4, 8):  # networks of one name: a worker knows them by what they are
+            network = Network(
+                name="n", source="a test", layers=(MatMul(name="y", m=rows, n=8, k=8),)
+            )
+            space = replace(SPACE, networks=(network,))
+            with Study.begin(tmp_path / str(rows), space) as study:
+                study.run(Search(designs=1), workers=Cluster(space, address))
+                (cycles,) = study.frame()["cycles"]
+                assert cycles == simulate(study.design(0), network).cycles
         monkeypatch.setattr(on_cluster, "VERSION", "9.9")
         with pytest.raises(
             InputError, match=r"worker tcp://.* has archsim .*, and here is archsim 9"
