@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
+from energy_models import pricing
 from energy_models.component import Component
 from energy_models.errors import EnergyError
-from energy_models.pricing import PriceBook, price
 from energy_models.technology import Technology, load_technology, technologies
 
 TECHNOLOGIES = sorted(technologies())
@@ -131,8 +131,8 @@ def test_prices_of_registers_are_those_of_their_parts() -> None:
 def test_a_book_that_is_kept_prices_as_a_list_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """Alike memories of other supplies apart; also when it forgets, as it does of very many."""
     technology = load_technology("45nm")
-    book = PriceBook(technology)
-    monkeypatch.setattr("energy_models.pricing.MOST_REMEMBERED", 2)
+    book = pricing.PriceBook(technology)
+    monkeypatch.setattr(pricing, "MOST_REMEMBERED", 2)
     sizes = {"word_bits": 64, "depth": 256, "read_ports": 1, "write_ports": 1}
     reads = {"read": {"ifmap_read": 2.0}}
     for supply in (None, 0.9, 0.8, 1.0, 0.9):
@@ -140,7 +140,7 @@ def test_a_book_that_is_kept_prices_as_a_list_does(monkeypatch: pytest.MonkeyPat
             name="m", kind="sram", attributes=sizes, actions=reads, relative_voltage=supply
         )
         dram = Component(name="d", kind="dram", actions={"read": {"ifmap_read": 8.0}})
-        listed, totals = price(technology, [memory, dram]), book.totals([memory, dram])
+        listed, totals = pricing.price(technology, [memory, dram]), book.totals([memory, dram])
         assert totals.dynamic["ifmap_read"] == pytest.approx(listed.dynamic.sum(), rel=1e-12)
         assert totals.area_um2 == pytest.approx(listed.area_um2.sum(), rel=1e-12)
         assert totals.leakage_mw == pytest.approx(listed.leakage_mw.sum(), rel=1e-12)
