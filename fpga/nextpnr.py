@@ -15,7 +15,7 @@ from fpga.devices import Target
 from fpga.wrapper import UNIT
 from rtl.toolchain import ToolchainError, watch_tool
 
-__all__ = ["Placement", "SlowestPath", "nextpnr_version", "place_and_route", "read_report"]
+__all__ = ["Placement", "SlowestPath", "nextpnr_version", "place_and_route", "read_report", "run_wheel", "slowest_clock"]
 
 _SCRIPT = """
 import importlib, sys
@@ -87,32 +87,47 @@ def place_and_route(
     watch: called with each phase that begins.  A clock that is missed is no error.
     Raises `ToolchainError`, with nextpnr's reason, if the netlist does not fit or is refused.
     """
-    module = _wheel(target.family).replace("-", "_")
-    command = [sys.executable, "-c", _SCRIPT, module, f"run_nextpnr_{target.family}"]
-    command += [*target.chip.placement, "--json", "top.json", "--report", "report.json"]
+    command = [*target.chip.placement, "--json", "top.json", "--report", "report.json"]
     command += ["--freq", f"{target.clock_hz / 1e6:g}", "--seed", str(target.seed)]
     command += ["--timing-allow-fail"]
     if target.family == "ecp5":
         command += ["--lpf-allow-unconstrained"]
-    code = _run(command, folder, watch)
-    if code != 0:
-        log = (folder / "nextpnr.log").read_text(encoding="utf-8").splitlines()
-        reasons = [line for line in log if line.startswith("ERROR: ")] or log[-5:]
-        raise ToolchainError(f"nextpnr failed ({code}): {' '.join(reasons[:1])}")
+    run_wheel(
+        target.family, f"run_nextpnr_{target.family}", command, folder, "nextpnr.log", watch
+    )
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     return read_report(report, target.family)
 
 
-def _run(command: Sequence[str], folder: Path, watch: Callable[[str], object]) -> int:
-    with (folder / "nextpnr.log").open("w", buffering=1, encoding="utf-8") as log:
+def run_wheel(  # noqa: PLR0913
+    family: str,
+    function: str,
+    words: Sequence[str],
+    folder: Path,
+    log: str,
+    watch: Callable[[str], object] = lambda phase: None,
+) -> None:
+    """Run a tool of the family's wheel in `folder`, its output in the file `log`.
+
+    watch: called with each phase of nextpnr that begins.  Raises `ToolchainError`, with the tool's
+    reason, if it fails.
+    """
+    module = _wheel(family).replace("-", "_")
+    command = [sys.executable, "-c", _SCRIPT, module, function, *words]
+    with (folder / log).open("w", buffering=1, encoding="utf-8") as file:
 
         def follow(line: str) -> None:
-            print(line, file=log)
+            print(line, file=file)
             for begins, phase in _PHASES.items():
                 if line.startswith(begins):
                     watch(phase)
 
-        return watch_tool(command, folder, follow)
+        code = watch_tool(command, folder, follow)
+    if code != 0:
+        lines = (folder / log).read_text(encoding="utf-8").splitlines()
+        reasons = [line for line in lines if line.startswith("ERROR: ")] or lines[-5:]
+        tool = function.removeprefix("run_").partition("_")[0]
+        raise ToolchainError(f"{tool} failed ({code}): {' '.join(reasons[:1])}")
 
 
 def read_report(report: dict[str, Any], family: str) -> Placement:
@@ -120,11 +135,23 @@ def read_report(report: dict[str, Any], family: str) -> Placement:
 
     Raises `ToolchainError` if there is not exactly one clock, or no path between its registers.
     """
+    if len(report["fmax"]) != 1:
+        paths = len(report["critical_paths"])
+        raise ToolchainError(f"nextpnr reports {len(report['fmax'])} clocks and {paths} paths, not 1")
+    return slowest_clock(report, family)
+
+
+def slowest_clock(report: dict[str, Any], family: str) -> Placement:
+    """The figures of nextpnr's report of a design, of the slowest of its clocks.
+
+    Raises `ToolchainError` if there is no clock, or no path between its registers.
+    """
     clocks: dict[str, Any] = report["fmax"]
-    edge = f"posedge {next(iter(clocks), '')}"
+    clock = min(clocks, key=lambda name: clocks[name]["achieved"], default="")
+    edge = f"posedge {clock}"
     inner = [one["path"] for one in report["critical_paths"] if one["from"] == one["to"] == edge]
-    if len(clocks) != 1 or len(inner) != 1:
-        raise ToolchainError(f"nextpnr reports {len(clocks)} clocks and {len(inner)} paths, not 1")
+    if len(inner) != 1:
+        raise ToolchainError(f"nextpnr reports {len(inner)} paths of the clock {clock!r}, not 1")
     (path,) = inner
     logic = report["utilization"][_LOGIC[family]]
     routing = sum(step["delay"] for step in path if step["type"] == "routing")
@@ -136,7 +163,7 @@ def read_report(report: dict[str, Any], family: str) -> Placement:
         levels=sum(step["type"] == "logic" for step in path),
     )
     return Placement(
-        fmax_hz=round(next(iter(clocks.values()))["achieved"] * 1e6),
+        fmax_hz=round(clocks[clock]["achieved"] * 1e6),
         path=slowest,
         places=logic["used"],
         places_on_chip=logic["available"],

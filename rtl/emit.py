@@ -15,7 +15,10 @@ from archsim.ports import Port
 from archsim.version import VERSION
 from rtl.axi.axi_core import AxiCore, data_bits, stream_name
 from rtl.axi.documents import records
+from rtl.axi.register_map import register_map
 from rtl.hierarchy import Library, sharing
+from rtl.link.frames import LINK_VERSION, PAYLOAD, Operation, Status
+from rtl.link.link_core import LinkCore, word_bytes
 from rtl.registry import core_of
 from rtl.to_verilog import rtlil_to_verilog
 from rtl.verilog_names import is_identifier
@@ -95,13 +98,14 @@ def readable(text: str, library: Library) -> str:
     return _MODULE.sub(heading, _SETTLE.sub("settle ", _NOISE.sub("", text)))
 
 
-INTERFACES = ("streams", "axi")
+INTERFACES = ("streams", "axi", "link")
 
 
 def emit(design: Design, *, top: str = "top", interface: str = "streams") -> Emitted:
     """Verilog of a design's core: the hierarchy of the design, each repeated module once.
 
-    interface: the core's bare streams, or AXI4-Stream and AXI4-Lite around them (`rtl.axi`).
+    interface: the core's bare streams; AXI4-Stream and AXI4-Lite around them (`rtl.axi`); or two
+    streams of bytes (`rtl.link`).
     Raises `InputError` for a `top` that is no identifier or names another module, for another
     interface or one that the design cannot have, and where yosys cannot run.
     """
@@ -109,11 +113,13 @@ def emit(design: Design, *, top: str = "top", interface: str = "streams") -> Emi
         raise InputError(f"top must be a Verilog identifier, not {top!r}")
     require(
         interface in INTERFACES,
-        f"interface must be {' or '.join(INTERFACES)}, not {interface!r}; "
+        f"interface must be {', '.join(INTERFACES[:-1])} or {INTERFACES[-1]}, not {interface!r}; "
         f"{nearest(interface, INTERFACES)}",
     )
     if interface == "axi":
         return _emit_axi(design, top)
+    if interface == "link":
+        return _emit_link(design, top)
     core: Any = core_of(design)
     counted = [name for name in core.signature.members if name.startswith(COUNTER)]
     manifest = {
@@ -166,6 +172,38 @@ def _emit_axi(design: Design, top: str) -> Emitted:
             for port in core.streams
         ],
         "registers": records(core.registers),
+        "contract": f"docs/contracts/{design.kind}.md",
+    }
+    return Emitted(verilog=_verilog(design, core, top), manifest=manifest)
+
+
+def _emit_link(design: Design, top: str) -> Emitted:
+    """The core behind a byte link; the manifest has what a host must know of it."""
+    registers = register_map(design)
+    core = LinkCore(design=design)
+    manifest = {
+        **_about(design, top),
+        "interface": "link",
+        "clock": {"signal": "clk", "edge": "rising"},
+        "reset": {"signal": "rst", "active": "high", "synchronous": True},
+        "link": {
+            "version": LINK_VERSION,
+            "rx": [f"rx__{part}" for part in ("payload", "valid", "ready")],
+            "tx": [f"tx__{part}" for part in ("payload", "valid", "ready")],
+            "payload_bytes": PAYLOAD,
+            "operations": {one.name: one.value for one in Operation},
+            "statuses": {one.name: one.value for one in Status},
+        },
+        "streams": [
+            {
+                "name": port.name,
+                "number": number,
+                "word_bytes": word_bytes(port),
+                **_lanes_record(port),
+            }
+            for number, port in enumerate((*core.inputs, core.output))
+        ],
+        "registers": records(registers),
         "contract": f"docs/contracts/{design.kind}.md",
     }
     return Emitted(verilog=_verilog(design, core, top), manifest=manifest)

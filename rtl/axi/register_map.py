@@ -11,7 +11,7 @@ from archsim.machine.registry import design_record
 from archsim.ports import Port
 from rtl.registry import core_of
 
-__all__ = ["COMMAND", "IDENTIFICATION", "MAP_VERSION", "Register", "command_words", "register_map"]
+__all__ = ["COMMAND", "IDENTIFICATION", "MAP_VERSION", "Register", "command_words", "design_crc", "register_map"]
 
 IDENTIFICATION = 0x41524348
 """What register ID reads: "ARCH"."""
@@ -55,8 +55,8 @@ def register_map(design: Design) -> tuple[Register, ...]:
     outputs = [port.name for port in ports if port.direction == "o"]
     if outputs != ["ofmap"]:
         raise InputError(
-            f"interface must be streams for designs of kind {design.kind!r}, not axi: "
-            f"AXI needs one port of outputs, ofmap, not {', '.join(outputs)}"
+            f"interface must be streams for designs of kind {design.kind!r}: "
+            f"the others need one port of outputs, ofmap, not {', '.join(outputs)}"
         )
     return (*_control(design), *_parameters(ports), *_counters(design), *_commands(design))
 
@@ -66,13 +66,17 @@ def _command(design: Design) -> Port:
         if port.name == "command":
             return port
     raise InputError(
-        f"interface must be streams for designs of kind {design.kind!r}, not axi: "
-        f"AXI needs a port named command"
+        f"interface must be streams for designs of kind {design.kind!r}: "
+        f"the others need a port named command"
     )
 
 
+def design_crc(design: Design) -> int:
+    """What register DESIGN reads: CRC-32 of the design as JSON, its keys in order."""
+    return zlib.crc32(json.dumps(design_record(design), sort_keys=True).encode())
+
+
 def _control(design: Design) -> tuple[Register, ...]:
-    record = json.dumps(design_record(design), sort_keys=True).encode()
     start = "Write 1 to START: the layer of COMMAND begins; refused while one is pending or running"
     return (
         Register(name="ID", address=0x00, access="r", reset=IDENTIFICATION, says="ARCH, in ASCII."),
@@ -83,7 +87,7 @@ def _control(design: Design) -> tuple[Register, ...]:
             name="DESIGN",
             address=0x08,
             access="r",
-            reset=zlib.crc32(record),
+            reset=design_crc(design),
             says="CRC-32 of the design as JSON, its keys in order.",
         ),
         Register(
@@ -169,7 +173,7 @@ def _commands(design: Design) -> tuple[Register, ...]:
     words = command_words(design)
     if COMMAND + 4 * words > LAST:
         raise InputError(
-            f"interface must be streams for {design.summary}, not axi: its command takes {words} "
+            f"interface must be streams for {design.summary}: its command takes {words} "
             f"registers, of at most {(LAST - COMMAND) // 4}"
         )
     return tuple(

@@ -3,7 +3,7 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from rtl.toolchain import (
 )
 from workloads.threads import threads
 
-__all__ = ["Library", "VerilogPort", "build_library", "streams_and_probes"]
+__all__ = ["Library", "VerilogPort", "build_library", "build_key", "compiled", "streams_and_probes"]
 
 _TRACES = {
     "": ([], ""),
@@ -63,13 +63,17 @@ def build_library(verilog: str, top: str, *, trace: str = "", wires: Sequence[st
     require("verilator", "perl", "make", "g++")
     template = wrapper_text((), (), {})
     shown = _shown(wires)
-    parts = [verilog, top, trace, shown, template, _COMPILE, _LINK, *_OPTIONS]
-    key = cache_key(verilator_version(), *parts)
+    key = build_key(verilog, top, trace, shown, template)
     place = build_once("verilated", key, lambda work: _build(work, verilog, top, trace, shown))
     found = json.loads((place / "ports.json").read_text())
     ports = {name: VerilogPort(**port) for name, port in found.items()}
     streams, probes = streams_and_probes(ports)
     return Library(path=place / "core.so", ports=streams, probes=probes)
+
+
+def build_key(*parts: str) -> str:
+    """The name of what is built of these texts, by this Verilator and these options."""
+    return cache_key(verilator_version(), *parts, _COMPILE, _LINK, *_OPTIONS)
 
 
 def streams_and_probes(
@@ -104,9 +108,27 @@ def _shown(wires: Sequence[str]) -> str:
 
 
 def _build(work: Path, verilog: str, top: str, trace: str, shown: str) -> None:
+    def wrapper(ports: Mapping[str, VerilogPort]) -> str:
+        streams, probes = streams_and_probes(ports)
+        return wrapper_text(streams, probes, {name: port.member for name, port in ports.items()})
+
+    options, defines = _TRACES[trace]
+    compiled(work, verilog, top, wrapper, options=options, defines=defines, shown=shown)
+
+
+def compiled(
+    work: Path,
+    verilog: str,
+    top: str,
+    wrapper: Callable[[Mapping[str, VerilogPort]], str],
+    *,
+    options: Sequence[str] = (),
+    defines: str = "",
+    shown: str = "",
+) -> None:
+    """Leave core.so and ports.json in `work`: module `top`, and around it the C++ of `wrapper`."""
     environment = verilator_environment()
     environment["CCACHE_BASEDIR"] = str(work)
-    options, defines = _TRACES[trace]
     (work / "core.v").write_text(verilog)
     (work / "shown.vlt").write_text(shown)
     command = [str(verilator_path()), *_OPTIONS, *options, "--top-module", top]
@@ -114,9 +136,7 @@ def _build(work: Path, verilog: str, top: str, trace: str, shown: str) -> None:
     command += ["--exe", "-o", "../core.so", "core.v", "shown.vlt", "wrapper.cpp"]
     run_tool(command, cwd=work, env=environment)
     ports = _read_header((work / "obj" / "Vtop.h").read_text())
-    streams, probes = streams_and_probes(ports)
-    members = {name: port.member for name, port in ports.items()}
-    (work / "wrapper.cpp").write_text(wrapper_text(streams, probes, members))
+    (work / "wrapper.cpp").write_text(wrapper(ports))
     make = ["make", "-C", "obj", "-f", "Vtop.mk", f"-j{min(threads(), 8)}"]
     run_tool([*make, "OPT_FAST=-O3", "OPT_SLOW=-O1", "OPT_GLOBAL=-O2"], cwd=work, env=environment)
     written = {name: vars(port) for name, port in ports.items()}

@@ -1,0 +1,258 @@
+"""A bitstream for a board: the emitted core behind its byte link, mapped, placed, routed, packed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from archsim.errors import require
+from archsim.files import scratch_folder
+from archsim.machine.design import Design
+from archsim.version import VERSION
+from fpga.board_top import CORE, BoardTop
+from fpga.boards import Board
+from fpga.cells import Cells, cells_of
+from fpga.fit import check_cells, check_design
+from fpga.nextpnr import (
+    Placement,
+    SlowestPath,
+    nextpnr_version,
+    run_wheel,
+    slowest_clock,
+)
+from rtl.emit import emit
+from rtl.synthesis.cache import code_digest, kept
+from rtl.toolchain import require as require_tools
+from rtl.toolchain import run_yosys, yosys_version
+
+__all__ = ["BITSTREAM", "BoardBuild", "build"]
+
+BITSTREAM = {"ecp5": "core.bit", "ice40": "core.bin"}
+LEAST_BIT_CYCLES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoardBuild:
+    """What was built.
+
+    cells: of the whole chip, and by module of the emitted core (`by_module`). fmax_hz: by seed, of
+    the slowest path; seed: whose bitstream it is, the fastest's. clock_hz: that the core runs at;
+    bit_cycles: of it a bit on the wire. sha256: of the bitstream.
+    """
+
+    board: str
+    clock_hz: float
+    baud: int
+    bit_cycles: int
+    cells: Cells
+    by_module: dict[str, dict[str, int]]
+    places: int
+    places_on_chip: int
+    fmax_hz: dict[str, float]
+    seed: int
+    path: SlowestPath
+    sha256: str
+    tools: dict[str, str]
+
+    @property
+    def meets_clock(self) -> bool:
+        """Whether the core is fast enough for the board's clock."""
+        return self.fmax_hz[str(self.seed)] >= self.clock_hz
+
+    def record(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**asdict(self), "meets_clock": self.meets_clock}
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> BoardBuild:
+        """The inverse of `record`."""
+        plain = {name: value for name, value in record.items() if name != "meets_clock"}
+        path = SlowestPath(**plain.pop("path"))
+        return cls(**{**plain, "cells": Cells(**plain["cells"])}, path=path)
+
+
+def build(
+    design: Design,
+    board: Board,
+    *,
+    folder: Path,
+    seeds: Sequence[int] = (1,),
+    divisor: int | None = None,
+    baud: int = 115_200,
+    progress: Callable[[str], object] = lambda phase: None,
+) -> BoardBuild:
+    """Leave bitstream, logs and the emitted Verilog in `folder`, which exists and is empty.
+
+    Each step's answer is kept under all that it depends on, and found again: a build that was
+    interrupted goes on behind the last step that was done.
+    Raises `InputError` for a design that does not fit the chip, or that no clock of the board and
+    baud rate suit; `ToolchainError` for a tool that is missing or fails.
+    """
+    divisor = board.divisor if divisor is None else divisor
+    require(
+        divisor >= 1 and divisor & (divisor - 1) == 0,
+        f"divisor must be a power of two, not {divisor}",
+    )
+    clock_hz = board.clock_hz / divisor
+    require(
+        0 < baud <= clock_hz / LEAST_BIT_CYCLES,
+        f"baud must be at most {clock_hz / LEAST_BIT_CYCLES:,.0f} at {clock_hz / 1e6:g} MHz, "
+        f"not {baud}",
+    )
+    require(len(seeds) > 0, "seeds must not be empty")
+    require_tools("pyosys")
+    nextpnr_version(board.chip.family)
+    check_design(design, board.chip)
+    progress("emitting")
+    emitted = emit(design, top=CORE, interface="link")
+    top = BoardTop(emitted.verilog, clock_hz=board.clock_hz, divisor=divisor, baud=baud)
+    work = _Work(board=board, top=top, progress=progress)
+    mapped = work.mapped()
+    netlist = json.loads((mapped / "top.json").read_text(encoding="utf-8"))["modules"]["top"]
+    cells = cells_of(_known(netlist))
+    check_cells(cells, board.chip)
+    routed = {seed: work.routed(mapped, seed) for seed in seeds}
+    reports = {seed: _placement(place, board) for seed, place in routed.items()}
+    best = max(seeds, key=lambda seed: reports[seed].fmax_hz)
+    found, place = reports[best], routed[best]
+    name = BITSTREAM[board.chip.family]
+    for file in (name, "nextpnr.log", "nextpnr.json"):
+        shutil.copy(place / file, folder / file)
+    shutil.copy(mapped / "yosys.log", folder / "yosys.log")
+    (folder / f"{CORE}.v").write_text(emitted.verilog, encoding="utf-8")
+    (folder / f"{CORE}.json").write_text(emitted.manifest_json() + "\n", encoding="utf-8")
+    return BoardBuild(
+        board=board.name,
+        clock_hz=clock_hz,
+        baud=baud,
+        bit_cycles=top.bit_cycles,
+        cells=cells,
+        by_module=_by_module(netlist),
+        places=found.places,
+        places_on_chip=found.places_on_chip,
+        fmax_hz={str(seed): reports[seed].fmax_hz for seed in seeds},
+        seed=best,
+        path=found.path,
+        sha256=hashlib.sha256((folder / name).read_bytes()).hexdigest(),
+        tools=work.tools,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    board: Board
+    top: BoardTop
+    progress: Callable[[str], object]
+
+    @property
+    def tools(self) -> dict[str, str]:
+        family = self.board.chip.family
+        return {
+            "archsim": VERSION,
+            "yosys": yosys_version(),
+            f"yowasp-nextpnr-{family}": nextpnr_version(family),
+        }
+
+    def _key(self, *parts: str) -> tuple[str, ...]:
+        top = self.top
+        said = (repr(self.board), top.verilog, repr(top.clock_hz), str(top.bit_cycles))
+        return ("board", *said, json.dumps(self.tools), _own_digest(), code_digest(), *parts)
+
+    def mapped(self) -> Path:
+        """The folder with top.json, the plan's constraints and commands, and yosys.log."""
+
+        def write(folder: Path) -> None:
+            self.progress("mapping")
+            platform = self.board.open()
+            plan = platform.prepare(self.top, "top", **_options(self.board))
+            with scratch_folder("archsim-board") as work:
+                plan.extract(str(work))
+                passes = (work / "top.ys").read_text(encoding="utf-8").splitlines()
+                with (work / "yosys.log").open("w", encoding="utf-8") as log:
+                    run_yosys(
+                        [one.strip() for one in passes if one.strip() and one[0] != "#"],
+                        work,
+                        lambda line: log.write(line + "\n"),
+                    )
+                for file in ("top.json", "yosys.log", "build_top.json", *_constraints(work)):
+                    shutil.copy(work / file, folder / file)
+
+        return kept(self._key("mapped"), write)
+
+    def routed(self, mapped: Path, seed: int) -> Path:
+        """The folder with bitstream, nextpnr's log and report, for one seed of the placer."""
+
+        def write(folder: Path) -> None:
+            with scratch_folder("archsim-board") as work:
+                for file in mapped.iterdir():
+                    shutil.copy(file, work / file.name)
+                commands = json.loads((work / "build_top.json").read_text())["commands"]
+                (place, pack) = commands[1:]
+                family = self.board.chip.family
+                words = [word for word in place[1:] if word not in ("--quiet", "--log", "top.tim")]
+                words += ["--seed", str(seed), "--report", "nextpnr.json", "--timing-allow-fail"]
+                if family == "ecp5":
+                    words += ["--lpf-allow-unconstrained"]
+                run_wheel(family, f"run_nextpnr_{family}", words, work, "nextpnr.log", self._said(seed))
+                self.progress("packing the bitstream")
+                tool = {"ecp5": "run_ecppack", "ice40": "run_icepack"}[family]
+                run_wheel(family, tool, pack[1:], work, "pack.log", lambda phase: None)
+                made = work / pack[-1].replace(".svf", ".bit")
+                shutil.copy(made, folder / BITSTREAM[family])
+                for file in ("nextpnr.log", "nextpnr.json"):
+                    shutil.copy(work / file, folder / file)
+
+        return kept(self._key("routed", str(seed)), write)
+
+    def _said(self, seed: int) -> Callable[[str], object]:
+        return lambda phase: self.progress(f"{phase}, seed {seed}")
+
+
+def _own_digest() -> str:
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _options(board: Board) -> dict[str, str]:
+    """Of Amaranth's templates: options of yosys as `fpga.place` has them."""
+    options = [one for one in board.chip.synthesis if one not in ("-device", "u", "hx")]
+    if board.chip.family == "ice40" and board.chip.dsps:
+        options.append("-dsp")
+    return {"synth_opts": " ".join(options)}
+
+
+def _constraints(folder: Path) -> list[str]:
+    return [file.name for file in folder.iterdir() if file.suffix in (".lpf", ".pcf")]
+
+
+def _known(netlist: dict[str, Any]) -> dict[str, Any]:
+    """Without the cells of pins, which are on every board."""
+    pins = ("TRELLIS_IO", "SB_IO", "SB_GB", "GSR", "SGSR", "DCCA", "IB", "OB", "BB")
+    return {"cells": {n: one for n, one in netlist["cells"].items() if one["type"] not in pins}}
+
+
+def _by_module(netlist: dict[str, Any]) -> dict[str, dict[str, int]]:
+    """Cells by the module of the hierarchy that they come from, two levels deep."""
+    groups: dict[str, dict[str, Any]] = {}
+    for name, cell in _known(netlist)["cells"].items():
+        groups.setdefault(_module_of(name, cell), {})[name] = cell
+    counted = {name: cells_of({"cells": cells}).record() for name, cells in groups.items()}
+    total = Counter({name: sum(cells.values()) for name, cells in counted.items()})
+    return {name: counted[name] for name, _ in total.most_common()}
+
+
+def _module_of(name: str, cell: dict[str, Any]) -> str:
+    path = str(cell["attributes"].get("hdlname", "")).split() or name.lstrip("\\").split(".")
+    inner = [part for part in path[:-1] if "$" not in part]
+    return ".".join(inner[:3]) or "top"
+
+
+def _placement(place: Path, board: Board) -> Placement:
+    record = json.loads((place / "nextpnr.json").read_text(encoding="utf-8"))
+    return slowest_clock(record, board.chip.family)
