@@ -113,6 +113,6 @@ def board_named(name: str) -> Board:
     name = _SHORT.get(name, name)
     if name not in BOARDS:
         raise InputError(
-            f"board must be one of {', '.join(BOARDS)}, not {name!r}; {nearest(name, BOARDS)}"
+            f"board must be one of {', '.join(BOARDS)}, not {name!r}; {nearest(name, (*_SHORT, *BOARDS))}"
         )
     return BOARDS[name]

@@ -1,4 +1,7 @@
-"""`archsim fpga`: place a design on an FPGA: resources and clock."""
+"""`archsim fpga`: designs on FPGAs: placed, built for a board, spoken to.
+
+place: resources and clock of a design, or of Boveda's units, on a chip.
+"""
 
 import json
 from contextlib import nullcontext
@@ -12,6 +15,7 @@ from archsim.cli.output import progress_bar
 from archsim.files import new_folder
 from archsim.machine.registry import load_design, with_settings
 from fpga import tables
+from fpga.board_cli import build_for_board, run_on_board
 from fpga.devices import Target
 from fpga.fit import check_design
 from fpga.nextpnr import nextpnr_version
@@ -24,7 +28,7 @@ from workloads.names import printable
 BOVEDA = "boveda"
 
 
-def fpga(  # noqa: PLR0913
+def place_design(  # noqa: PLR0913
     design: Annotated[
         str,
         typer.Argument(
@@ -68,8 +72,8 @@ def fpga(  # noqa: PLR0913
     Example:
 
     \b
-      archsim fpga edge-16 --set rows=2 --set columns=2
-      archsim fpga boveda --family ice40 --set group=8
+      archsim fpga place edge-16 --set rows=2 --set columns=2
+      archsim fpga place boveda --family ice40 --set group=8
     """
     target = Target(family=family, device=device, clock_hz=clock_mhz * 1e6, seed=seed)
     nextpnr_version(family)
@@ -108,4 +112,8 @@ def units(design: str, settings: list[str], target: Target) -> dict[str, str]:
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command("fpga")(fpga)
+    group = typer.Typer(help="Place designs on FPGAs, build bitstreams, run networks on boards.")
+    group.command("place")(place_design)
+    group.command("build")(build_for_board)
+    group.command("run")(run_on_board)
+    app.add_typer(group, name="fpga")
