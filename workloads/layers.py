@@ -10,15 +10,16 @@ Counting rules, used by every layer:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from workloads.checks import countable, named, not_negative, positive
-from workloads.errors import WorkloadError
+from workloads.errors import WorkloadError, unknown_name
 from workloads.kv_cache import KvCache
 from workloads.limits import check_limit
 from workloads.pooling import Feed
+from workloads.sparsity import DENSE, Densities
 from workloads.tensor_bytes import TensorBytes
 
 
@@ -220,8 +221,9 @@ class Network:
 
     `source` says where the shapes come from; `skipped` lists the operators left out on demand,
     each as "node: operator". `feeds` says which convolution's ofmap is another one's ifmap, where
-    that is known; `kv_cache` what a language model keeps. Raises WorkloadError if two layers share
-    a name.
+    that is known; `kv_cache` what a language model keeps; `densities`, by the layer's name, how
+    sparse it is where that is known without values. Raises WorkloadError if two layers share a
+    name, and for densities of no layer.
     """
 
     name: str
@@ -230,6 +232,7 @@ class Network:
     skipped: tuple[str, ...] = ()
     feeds: tuple[Feed, ...] = ()
     kv_cache: KvCache | None = None
+    densities: Mapping[str, Densities] = field(default_factory=dict[str, Densities], hash=False)
 
     def __post_init__(self) -> None:
         named("a network's", self.name)
@@ -237,6 +240,14 @@ class Network:
         twice = _first_repeated(layer.name for layer in self.layers)
         if twice is not None:
             raise WorkloadError(f"{self.name}: layer names must be unique, not {twice!r} twice")
+        known = {layer.name for layer in self.matrix_layers} if self.densities else ()
+        for name in self.densities:
+            if name not in known:
+                raise unknown_name("matrix layer", name, sorted(known))
+
+    def densities_of(self, layer: Conv2d | MatMul) -> Densities:
+        """Of one of its layers; dense where nothing is known."""
+        return self.densities.get(layer.name, DENSE)
 
     @property
     def macs(self) -> int:
