@@ -13,18 +13,20 @@ measured on pictures of the training set without errors (`calibrated`); beyond i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from archsim.codecs.robust_quantization import FEWEST_BITS, MOST_BITS
-from archsim.errors import InputError, require
+from archsim.codecs.robust_quantization import MOST_BITS
+from archsim.errors import require
 from archsim.machine.design import Design
+from archsim.result import NetworkResult
 from archsim.robust.model import RobustModel
 from archsim.robust.vector_unit import Floats, behind, window_sums, within
+from archsim.simulate import simulate
 from workloads.labelled import Labelled
 from workloads.layers import Conv2d, Network
 from workloads.operands import Operands
@@ -61,7 +63,7 @@ class MatrixWeights:
 
 
 def matrix_network(model: RobustModel, pictures: int) -> Network:
-    """The matrix layers for so many pictures at once; the last one as a convolution of one pixel."""
+    """The matrix layers for so many pictures at once, the last one as a convolution of a pixel."""
     net = model.network
     layers = [
         Conv2d(
@@ -101,9 +103,7 @@ def calibrated(model: RobustModel, pictures: npt.NDArray[np.uint8]) -> Ranges:
     arrays = dict(zip(names, session.run(names, {"pictures": given}), strict=True))
     kernels = [*(one.kernel for one in convolutions), 1]
     found: list[tuple[float, float, float]] = []
-    for name, of_sums, of_ifmap, kernel in zip(
-        order, sums, (None, *made), kernels, strict=True
-    ):
+    for name, of_sums, of_ifmap, kernel in zip(order, sums, (None, *made), kernels, strict=True):
         ifmap = given if of_ifmap is None else arrays[of_ifmap]
         whole = arrays[of_sums].reshape(*arrays[of_sums].shape[:2], *ifmap.shape[2:])
         offset = _offset(model, name)
@@ -159,40 +159,47 @@ class MachineEvaluator:
 
     def wrong(self, design: Design, data: Labelled) -> list[bool]:
         """Which pictures are taken for another class, in order."""
+        found: list[bool] = []
+        for start in range(0, len(data), BATCH):
+            here = slice(start, start + BATCH)
+            part = Labelled(data.name, data.pictures[here], data.labels[here])
+            logits, _ = self._run(design, part)
+            found += (logits.argmax(axis=1) != part.labels).tolist()
+        return found
+
+    def logits(self, design: Design, data: Labelled) -> Floats:
+        """[n, classes], all pictures at once."""
+        return self._run(design, data)[0]
+
+    def simulated(self, design: Design, data: Labelled) -> NetworkResult:
+        """All pictures at once, with cycles and actions; the layers' operands are those of a run
+        of the same design."""
+        _, operands = self._run(design, data)
+        return simulate(design, matrix_network(self.model, len(data)), operands=operands)
+
+    def _run(self, design: Design, data: Labelled) -> tuple[Floats, dict[str, Operands]]:
+        """Logits, and the operands of every layer."""
         size = (self.model.network.colours, self.model.network.side, self.model.network.side)
         shape = data.pictures.shape[1:]
         require(shape == size, f"{data.name}: pictures of {shape}, where the model takes {size}")
         weights = matrix_weights(self.model, design.intake.source_bits)
-        found: list[bool] = []
-        for start in range(0, len(data), BATCH):
-            part = data.pictures[start : start + BATCH]
-            logits = self._logits(design, weights, part)
-            labels = data.labels[start : start + BATCH]
-            found += (logits.argmax(axis=1) != labels).tolist()
-        return found
-
-    def _logits(
-        self,
-        design: Design,
-        weights: Mapping[str, MatrixWeights],
-        pictures: npt.NDArray[np.uint8],
-    ) -> Floats:
-        values, network = self.model.values(), matrix_network(self.model, len(pictures))
+        values, network = self.model.values(), matrix_network(self.model, len(data))
         given: dict[str, Operands] = {}
         run = design.machine_model().run(network, lambda layer: given[layer.name], {})
-        x = pictures.astype(np.float32) / np.float32(255)
+        x = data.floats()
         after = {one.name: one for one in self.model.network.convolutions}
         for layer in network.matrix_layers:
             assert isinstance(layer, Conv2d)
             own = weights[layer.name]
             given[layer.name] = self._operands(design, layer, own, x)
             ofmap = run.result(layer).ofmap
-            taken = design.intake.take(layer, given.pop(layer.name))
+            assert ofmap is not None
+            taken = design.intake.take(layer, given[layer.name])
             sums = within(design.intake.reals(taken, ofmap), self._reach(own, layer.name))
             if own.offset:
                 sums += np.float32(own.offset) * window_sums(x, layer.kernel_height)
             x = behind(after[layer.name], sums, values) if layer.name in after else sums
-        return x.reshape(len(pictures), -1)
+        return x.reshape(len(data), -1), given
 
     def _reach(self, own: MatrixWeights, name: str) -> float:
         """Of what the array makes."""

@@ -1,4 +1,4 @@
-"""What is done between two matrix layers of a SimpleNet, beside the array: in float32, [n, C, H, W].
+"""What is done between two matrix layers of a SimpleNet: float32, [n, C, H, W].
 
 A machine's array makes sums; normalisation, ReLU and pooling are vector work, which has no memory
 of this model and no faults.

@@ -29,7 +29,9 @@ def test_every_bit_lies_in_its_place(
     assert bits.dtype == np.uint8 and bits.tolist() == plainly
     found = words_of(bits, widths, signed)
     for lane, (width, sign) in enumerate(zip(widths, signed, strict=True)):
-        for value, whole in zip(found[:, lane].tolist(), given_words[:, lane].tolist(), strict=True):
+        for value, whole in zip(
+            found[:, lane].tolist(), given_words[:, lane].tolist(), strict=True
+        ):
             low = whole % (1 << width)
             negative = (sign or width == 64) and low >> (width - 1)
             assert value == (low - (1 << width) if negative else low)
