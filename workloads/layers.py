@@ -16,6 +16,7 @@ from functools import cached_property
 
 from workloads.checks import countable, named, not_negative, positive
 from workloads.errors import WorkloadError, unknown_name
+from workloads.flow import Node
 from workloads.kv_cache import KvCache
 from workloads.limits import check_limit
 from workloads.pooling import Feed
@@ -222,7 +223,8 @@ class Network:
     `source` says where the shapes come from; `skipped` lists the operators left out on demand,
     each as "node: operator". `feeds` says which convolution's ofmap is another one's ifmap, where
     that is known; `kv_cache` what a language model keeps; `densities`, by the layer's name, how
-    sparse it is where that is known without values. Raises WorkloadError if two layers share a
+    sparse it is where that is known without values; `flow` what its operators read and make, in
+    order, empty where that is not known. Raises WorkloadError if two layers share a
     name, and for densities of no layer.
     """
 
@@ -233,6 +235,7 @@ class Network:
     feeds: tuple[Feed, ...] = ()
     kv_cache: KvCache | None = None
     densities: Mapping[str, Densities] = field(default_factory=dict[str, Densities], hash=False)
+    flow: tuple[Node, ...] = ()
 
     def __post_init__(self) -> None:
         named("a network's", self.name)
