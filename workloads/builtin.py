@@ -2,7 +2,8 @@
 
 Each is a file `networks/NAME.toml`: `source`, `parameters` (whole numbers), `words` (bits of
 text which a variant replaces), `input` (a shape), `blocks` and `layers` in the notation of
-`workloads.notation`, `batch_normalised` where a convolution's bias is a normalisation, and `published` figures against which the tests hold the totals. A file
+`workloads.notation`, `batch_normalised` where a convolution's bias is a normalisation that
+training computes, and `published` figures against which the tests hold the totals. A file
 with `extends` takes everything from another one and replaces the parameters, words and
 published figures which it gives itself.
 """

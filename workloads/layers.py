@@ -22,6 +22,7 @@ from workloads.limits import check_limit
 from workloads.pooling import Feed
 from workloads.sparsity import DENSE, Densities
 from workloads.tensor_bytes import TensorBytes
+from workloads.training.record import Training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,8 +225,8 @@ class Network:
     each as "node: operator". `feeds` says which convolution's ofmap is another one's ifmap, where
     that is known; `kv_cache` what a language model keeps; `densities`, by the layer's name, how
     sparse it is where that is known without values; `flow` what its operators read and make, in
-    order, empty where that is not known. Raises WorkloadError if two layers share a
-    name, and for densities of no layer.
+    order, empty where that is not known; `training` what a training step keeps. Raises
+    WorkloadError if two layers share a name, and for densities of no layer.
     """
 
     name: str
@@ -236,6 +237,7 @@ class Network:
     kv_cache: KvCache | None = None
     densities: Mapping[str, Densities] = field(default_factory=dict[str, Densities], hash=False)
     flow: tuple[Node, ...] = ()
+    training: Training | None = None
 
     def __post_init__(self) -> None:
         named("a network's", self.name)
@@ -261,8 +263,11 @@ class Network:
     def weight_elements(self) -> int:
         """Trained matrix elements, each once: no biases, no normalisation, no look-up tables.
 
-        A product of two computed operands (`shared_weight` is false) has none.
+        A product of two computed operands (`shared_weight` is false) has none. Of a training step
+        they are those of its forward layers.
         """
+        if self.training is not None:
+            return self.training.weight_elements
         return sum(
             layer.weight_elements
             for layer in self.matrix_layers
