@@ -315,9 +315,8 @@ def price_design(design: Design, technology: Technology | str = DEFAULT_TECHNOLO
         raise InputError(str(error)) from error
 
 
-def priced_in(technology: Technology, designs: Iterable[Design]) -> list[PriceTotals]:
+def priced_in(book: PriceBook, designs: Iterable[Design]) -> list[PriceTotals]:
     """Sums of the prices of each design.  Raises `InputError` where a source has no figure."""
-    book = PriceBook(technology)
     try:
         return [book.totals(_components(design)) for design in designs]
     except EnergyError as error:

@@ -107,6 +107,11 @@ class Technology:
         opened = sorted(spec for spec in specs if not spec.startswith(ABSENT))
         return {spec: open_source(spec, self.folder) for spec in opened}
 
+    @cached_property
+    def _bits(self) -> dict[tuple[str, str, str], Quantity | None]:
+        """Figures of the parts of `register_file`, by quantity, kind and event, once found."""
+        return {}
+
     def source(self, what: What, kind: str, action: str = "") -> str:
         """The source of a quantity for a kind (and action): "table:horowitz-2014".
 
@@ -161,7 +166,11 @@ class Technology:
             return macro
 
         def ask(part: Component, event: str) -> Quantity | None:
-            return self._energy(part, event) if event else self._static(what, part)
+            key = (what, part.kind, event)
+            if key not in self._bits:
+                found = self._energy(part, event) if event else self._static(what, part)
+                self._bits[key] = found
+            return self._bits[key]
 
         registers = register_file(component, action, ask)
         return registers if registers is not None and registers.value < macro.value else macro
