@@ -209,8 +209,9 @@ def near_tiling(
 ) -> IntArray:
     """Write the tiling of a layer, groups included, into `tiling`, and what it takes into `best`.
 
-    best: its cycles and bytes.  They stay as they are where none fits, or none is better.  share: groups may lie side by side.
-    bytes: as if words of the ifmap were packed across tiles.  Returns what it did [EFFORT_COLUMNS].
+    best: its cycles and bytes, as if words of the ifmap were packed across tiles.  They stay as
+    they are where none fits, or none is better.  share: groups may lie side by side.  Returns what
+    it did [EFFORT_COLUMNS].
     """
     effort, counts = np.zeros(EFFORT_COLUMNS, np.int64), np.ones(MOST_COUNTS, np.int64)
     waiting = np.zeros((WAITING, SIZES + pb.TILING_COLUMNS), np.int64)
