@@ -9,6 +9,7 @@ for one way of access; nobody asks for its class.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol
@@ -35,7 +36,9 @@ class Use:
     that says its kind.  lane_bits, lane_signed: of the lanes of a word.  by_lane: every lane is
     read at a row of its own.  as_is: why words must lie there as they are, "" where a kind may
     store them in another form; machine: with it, of whom that is said.  half: of a scratchpad,
-    in which of the two the words lie.
+    in which of the two the words lie.  as_banks: its halves are banks of rows that are added to
+    where they lie, placed and priced by `macros` and hardware of banks alone.  whole: of words seen
+    as other lanes (`as_lanes`), what they are.
     """
 
     name: str
@@ -46,6 +49,8 @@ class Use:
     as_is: str = ""
     machine: str = ""
     half: int = 0
+    as_banks: bool = False
+    whole: Use | None = dataclasses.field(default=None, repr=False)
 
     @property
     def lanes(self) -> int:
@@ -66,7 +71,8 @@ class Use:
         """The same words as so many lanes of one width, the last one with what is left."""
         bits, left = divmod(self.word_bits, lanes)
         signed = (self.lane_signed[0],) * lanes
-        return replace(self, lane_bits=(bits,) * (lanes - 1) + (bits + left,), lane_signed=signed)
+        lane_bits = (bits,) * (lanes - 1) + (bits + left,)
+        return replace(self, lane_bits=lane_bits, lane_signed=signed, whole=self.whole or self)
 
 
 @dataclass(frozen=True, kw_only=True)

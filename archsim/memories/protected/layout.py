@@ -37,6 +37,11 @@ def groups_of(use: Use, data_bits: int, make: MakeCode) -> tuple[Group, ...]:
     code word.
     """
     wide = max(use.lane_bits)
+    widths = " and ".join(str(bits) for bits in sorted(set(use.lane_bits)))
+    require(
+        not use.by_lane or set(use.lane_bits[:-1]) <= {wide},
+        f"no code word fits lanes of {widths} bits, each of which is read at a row of its own",
+    )
     require(
         not use.by_lane or data_bits <= wide,
         f"data_bits must be at most the {wide} bits of a lane, which is read at a row of its own, "

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from archsim.blocks import Components, selectors
-from archsim.errors import require_positive
+from archsim.errors import require, require_positive
 from archsim.memories.protected.code import Code, parity, secded
 from archsim.memories.protected.layout import (
     Group,
@@ -61,7 +61,9 @@ class Protected(Around):
         return self.inner.sure_depth(coded_bits(word_bits, self.data_bits, self.code))
 
     def check(self, use: Use) -> None:
-        """Raise `InputError` for lanes that code words would cut; else as the inner one."""
+        """Raise `InputError` for lanes that code words would cut, and where there is room for
+        rows alone; else as the inner one."""
+        require(not use.as_banks, "its rows are added to where they lie: no check bits lie beside")
         self.inner.check(self.coded(use))
 
     def total_bits(self, use: Use) -> int:
@@ -83,9 +85,9 @@ class Protected(Around):
 
     def components(self, use: Use) -> Components:
         """The inner one's, and gates of two inputs, each priced as a choice of two bits."""
-        groups = self.groups(use)
-        coded = self.coded(use)
-        merged = coded if not use.by_lane else coded.as_lanes(use.lanes)
+        words = use.whole or use
+        groups = self.groups(words)
+        merged = coded_use(words, groups).as_lanes(use.lanes)
         name = f"{use.name}.code"
         write, read = ({f"{use.name}_{what}": 1.0} for what in ("write", "read"))
         encode = sum(encode_gates(one.code) for one in groups)
