@@ -92,18 +92,17 @@ class Plain(_Words):
     def components(self, use: Use) -> Components:
         """Two halves of whole words, or of a bank for each lane."""
         name, lanes = f"{use.name}.memory", use.lanes
-        bits, left = divmod(use.word_bits, lanes)
-        depth = self.depth(use.word_bits)
+        bits, depth = use.word_bits // lanes, self.depth(use.word_bits)
+        every_lane: Events = {f"{use.name}_read": float(lanes)}
         if use.by_lane:
             shape, factor = (2 * lanes, 1, bits, depth), float(lanes)
         else:
-            shape, factor = (2, 1, use.word_bits, depth), 1.0
+            shape, factor = (2, lanes, bits, depth), 1.0
         read: Events = {f"{use.name}_read": factor}
         write: Events = {f"{use.name}_write": factor}
         return (
             *self.macros(name, shape, read, write),
-            *selectors(name, bits, lanes, {f"{use.name}_read": float(lanes)}),
-            *(selectors(name, left, 1, {f"{use.name}_read": 1.0}) if left else ()),
+            *selectors(name, bits, lanes, every_lane),
         )
 
 

@@ -9,7 +9,6 @@ for one way of access; nobody asks for its class.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol
@@ -37,8 +36,7 @@ class Use:
     read at a row of its own.  as_is: why words must lie there as they are, "" where a kind may
     store them in another form; machine: with it, of whom that is said.  half: of a scratchpad,
     in which of the two the words lie.  as_banks: its halves are banks of rows that are added to
-    where they lie, placed and priced by `macros` and hardware of banks alone.  whole: of words seen
-    as other lanes (`as_lanes`), what they are.
+    where they lie, placed and priced by `macros` and hardware of banks alone.
     """
 
     name: str
@@ -50,7 +48,6 @@ class Use:
     machine: str = ""
     half: int = 0
     as_banks: bool = False
-    whole: Use | None = dataclasses.field(default=None, repr=False)
 
     @property
     def lanes(self) -> int:
@@ -72,7 +69,7 @@ class Use:
         bits, left = divmod(self.word_bits, lanes)
         signed = (self.lane_signed[0],) * lanes
         lane_bits = (bits,) * (lanes - 1) + (bits + left,)
-        return replace(self, lane_bits=lane_bits, lane_signed=signed, whole=self.whole or self)
+        return replace(self, lane_bits=lane_bits, lane_signed=signed)
 
 
 @dataclass(frozen=True, kw_only=True)

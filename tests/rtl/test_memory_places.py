@@ -47,14 +47,13 @@ OF_TILES = {
     "bias_memory": dict.fromkeys(("boveda", "faulty", "parity", "secded"), READ_ANY),
 }
 VECTORS = "its words are vectors with scales, not values of one width"
-APART = "no code word fits lanes of 4 and 6 bits, each of which is read at a row of its own"
 
 REFUSED: dict[str, dict[str, dict[str, str]]] = {
     "systolic": OF_TILES,
     "tensorcore": OF_TILES,
     "vsq": {
         **OF_TILES,
-        "ifmap_memory": {"boveda": VECTORS, "parity": APART, "secded": APART},
+        "ifmap_memory": {"boveda": VECTORS},
         "weight_memory": {"boveda": VECTORS},
     },
     "scnn": {

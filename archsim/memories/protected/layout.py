@@ -37,11 +37,6 @@ def groups_of(use: Use, data_bits: int, make: MakeCode) -> tuple[Group, ...]:
     code word.
     """
     wide = max(use.lane_bits)
-    widths = " and ".join(str(bits) for bits in sorted(set(use.lane_bits)))
-    require(
-        not use.by_lane or set(use.lane_bits[:-1]) <= {wide},
-        f"no code word fits lanes of {widths} bits, each of which is read at a row of its own",
-    )
     require(
         not use.by_lane or data_bits <= wide,
         f"data_bits must be at most the {wide} bits of a lane, which is read at a row of its own, "
@@ -60,12 +55,6 @@ def groups_of(use: Use, data_bits: int, make: MakeCode) -> tuple[Group, ...]:
             found.append(Group(lanes=(begin, lane + 1), bit=bit, coded_bit=coded, code=code))
             begin, bit, coded, size = lane + 1, bit + size, coded + code.bits, 0
     return tuple(found)
-
-
-def coded_bits(word_bits: int, data_bits: int, make: MakeCode) -> int:
-    """Of a word with its check bits."""
-    whole, left = divmod(word_bits, data_bits)
-    return whole * make(data_bits).bits + (make(left).bits if left else 0)
 
 
 def coded_use(use: Use, groups: tuple[Group, ...]) -> Use:
@@ -103,4 +92,4 @@ def decoded(use: Use, groups: tuple[Group, ...], coded: IntArray) -> IntArray:
     return words_of(found, use.lane_bits, use.lane_signed)
 
 
-__all__ = ["Group", "coded_bits", "coded_use", "decoded", "encoded", "groups_of"]
+__all__ = ["Group", "coded_use", "decoded", "encoded", "groups_of"]
