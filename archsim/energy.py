@@ -15,8 +15,8 @@ import numpy as np
 
 from archsim.errors import InputError
 from archsim.machine.model import counts_of
-from archsim.price_sources import use_installed
 from archsim.result import LayerResult, NetworkResult
+from archsim.technologies import load_technology, use_installed
 from energy_models.errors import EnergyError
 from energy_models.pricing import (
     FloatArray,
@@ -26,7 +26,7 @@ from energy_models.pricing import (
     PriceTotals,
     price,
 )
-from energy_models.technology import Technology, load_technology
+from energy_models.technology import Technology
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,5 +1,7 @@
 """Each pass of a layer, computed as the layers that machines are given, against autograd."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -77,7 +79,7 @@ def _autograd(layer, tensors):
 def test_convolutions_against_autograd(layer):
     tensors = _tensors(layer)
     dx, dw = _autograd(layer, tensors)
-    parts = input_gradient(layer)
+    parts: Any = input_gradient(layer)
     found, _ = _computed(parts, tensors, dx.shape)
     assert np.array_equal(found, dx)
     for form in ("product", "convolution"):
@@ -99,7 +101,7 @@ def test_a_stride_costs_what_the_layer_does():
         kernel_width=3, stride_height=2, stride_width=2, pad_top=1, pad_left=1, pad_bottom=1,
         pad_right=1,
     )  # fmt: skip
-    parts = input_gradient(layer)
+    parts: Any = input_gradient(layer)
     assert [part.layer.name for part in parts] == [
         f"conv1/BP{a}.{b}" for a in (0, 1) for b in (0, 1)
     ]
