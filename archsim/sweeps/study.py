@@ -266,11 +266,17 @@ def digest_of(grid: Grid) -> str:
 
 
 def _made(folder: Path) -> Path:
-    """The file of a study in a folder, which is made.  Raises `InputError`."""
+    """The file of a study in a folder, which is made.  Raises `InputError`.
+
+    Into a folder that holds other things no study is put.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        others = not (folder / FILE).exists() and any(folder.iterdir())
     except OSError as error:
         raise InputError(f"{folder} cannot be made: {error.strerror}") from error
+    if others:
+        raise InputError(f"{folder} holds other things and no study; name a new folder")
     return folder / FILE
 
 

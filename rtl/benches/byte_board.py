@@ -25,7 +25,7 @@ class ByteBoard:
     """
 
     def __init__(
-        self, verilog: str, *, top: str = "top", timeout: int = 100_000, baud_cycles: int = 1
+        self, verilog: str, *, top: str = "top", timeout: int = 1 << 19, baud_cycles: int = 1
     ) -> None:
         require("verilator", "perl", "make", "g++")
         key = build_key("board", verilog, top, _TEXT)

@@ -56,7 +56,7 @@ class LinkCore(wiring.Component):
     rx: stream.Interface
     tx: stream.Interface
 
-    def __init__(self, *, design: Design, patience: int = 1 << 20) -> None:
+    def __init__(self, *, design: Design, patience: int = 1 << 18) -> None:
         self.design = design
         self.patience = patience
         self.inputs = input_streams(design)

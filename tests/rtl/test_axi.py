@@ -196,8 +196,8 @@ def test_files_of_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("interface", "says"),
     [
-        ("axy", r"^interface must be streams or axi, not 'axy'; did you mean axi\?$"),
-        ("link", r"^interface must be streams or axi, not 'link'"),
+        ("axy", r"^interface must be streams, axi or link, not 'axy'; did you mean axi\?$"),
+        ("bus", r"^interface must be streams, axi or link, not .bus."),
     ],
 )
 def test_other_interfaces(interface: str, says: str) -> None:
