@@ -32,7 +32,9 @@ def build_for_board(  # noqa: PLR0913
     ] = 1,
     divisor: Annotated[
         int | None,
-        typer.Option(help="Of the board's clock, a power of two. Without: at most 25 MHz are left."),
+        typer.Option(
+            help="Of the board's clock, a power of two. Without: at most 25 MHz are left."
+        ),
     ] = None,
     baud: Annotated[int, typer.Option(help="Bits a second of the board's serial port.")] = 115_200,
     force: Force = False,
@@ -140,17 +142,19 @@ def run_on_board(  # noqa: PLR0913
 
     chosen = with_settings(load_design(design), settings or [])
     model, image = _network(workload, photo, input_file)
-    with progress_bar("building the board", quiet=as_json) as bar:
-        with _opened(chosen, port, baud) as board:
-            session = Session(board, chosen)
-            core = _core(chosen) if cycles else None
+    with (
+        progress_bar("building the board", quiet=as_json) as bar,
+        _opened(chosen, port, baud) as board,
+    ):
+        session = Session(board, chosen)
+        core = _core(chosen) if cycles else None
 
-            def tell(layer: Any) -> None:
-                phase(bar, f"{layer.name} has crossed")
+        def tell(layer: Any) -> None:
+            phase(bar, f"{layer.name} has crossed")
 
-            phase(bar, "the first layer")
-            found = network_on_board(session, model, image, core=core, progress=tell)
-            crossed = getattr(board, "cycle", None)
+        phase(bar, "the first layer")
+        found = network_on_board(session, model, image, core=core, progress=tell)
+        crossed = getattr(board, "cycle", None)
     record = {"design": chosen.summary, "network": workload, "port": port, **found.record()}
     if crossed is not None:
         record["board_cycles"] = crossed

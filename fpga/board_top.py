@@ -26,22 +26,22 @@ class BoardTop(Elaboratable):
         if self.divisor > 1:
             self._divided(m, platform)
         platform.add_file(f"{CORE}.v", self.verilog)
-        m.submodules.uart = uart = Uart(divisor=self.bit_cycles)
+        uart: Any = Uart(divisor=self.bit_cycles)
+        m.submodules.uart = uart
         pins = platform.request("uart")
         m.d.comb += [uart.rx.eq(pins.rx.i), pins.tx.o.eq(uart.tx)]
-        io: Any = uart
         reset = Signal(4, init=0xF)
         m.d.sync += reset.eq(reset >> 1)
         m.submodules.core = Instance(
             CORE,
             i_clk=ClockSignal(),
             i_rst=reset[0],
-            i_rx__payload=io.received.payload,
-            i_rx__valid=io.received.valid,
-            o_rx__ready=io.received.ready,
-            o_tx__payload=io.sent.payload,
-            o_tx__valid=io.sent.valid,
-            i_tx__ready=io.sent.ready,
+            i_rx__payload=uart.received.payload,
+            i_rx__valid=uart.received.valid,
+            o_rx__ready=uart.received.ready,
+            o_tx__payload=uart.sent.payload,
+            o_tx__valid=uart.sent.valid,
+            i_tx__ready=uart.sent.ready,
         )
         return m
 

@@ -112,7 +112,6 @@ def board_named(name: str) -> Board:
     """Raises `InputError` for an unknown board."""
     name = _SHORT.get(name, name)
     if name not in BOARDS:
-        raise InputError(
-            f"board must be one of {', '.join(BOARDS)}, not {name!r}; {nearest(name, (*_SHORT, *BOARDS))}"
-        )
+        near = nearest(name, (*_SHORT, *BOARDS))
+        raise InputError(f"board must be one of {', '.join(BOARDS)}, not {name!r}; {near}")
     return BOARDS[name]

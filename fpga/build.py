@@ -1,4 +1,4 @@
-"""A bitstream for a board: the emitted core behind its byte link, mapped, placed, routed, packed."""
+"""A bitstream for a board: the core behind its byte link, mapped, placed, routed, packed."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class BoardBuild:
         return cls(**{**plain, "cells": Cells(**plain["cells"])}, path=path)
 
 
-def build(
+def build(  # noqa: PLR0913
     design: Design,
     board: Board,
     *,
@@ -199,7 +199,9 @@ class _Work:
                 words += ["--seed", str(seed), "--report", "nextpnr.json", "--timing-allow-fail"]
                 if family == "ecp5":
                     words += ["--lpf-allow-unconstrained"]
-                run_wheel(family, f"run_nextpnr_{family}", words, work, "nextpnr.log", self._said(seed))
+                run_wheel(
+                    family, f"run_nextpnr_{family}", words, work, "nextpnr.log", self._said(seed)
+                )
                 self.progress("packing the bitstream")
                 tool = {"ecp5": "run_ecppack", "ice40": "run_icepack"}[family]
                 run_wheel(family, tool, pack[1:], work, "pack.log", lambda phase: None)

@@ -15,7 +15,15 @@ from fpga.devices import Target
 from fpga.wrapper import UNIT
 from rtl.toolchain import ToolchainError, watch_tool
 
-__all__ = ["Placement", "SlowestPath", "nextpnr_version", "place_and_route", "read_report", "run_wheel", "slowest_clock"]
+__all__ = [
+    "Placement",
+    "SlowestPath",
+    "nextpnr_version",
+    "place_and_route",
+    "read_report",
+    "run_wheel",
+    "slowest_clock",
+]
 
 _SCRIPT = """
 import importlib, sys
@@ -92,14 +100,12 @@ def place_and_route(
     command += ["--timing-allow-fail"]
     if target.family == "ecp5":
         command += ["--lpf-allow-unconstrained"]
-    run_wheel(
-        target.family, f"run_nextpnr_{target.family}", command, folder, "nextpnr.log", watch
-    )
+    run_wheel(target.family, f"run_nextpnr_{target.family}", command, folder, "nextpnr.log", watch)
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     return read_report(report, target.family)
 
 
-def run_wheel(  # noqa: PLR0913
+def run_wheel(
     family: str,
     function: str,
     words: Sequence[str],
@@ -137,7 +143,9 @@ def read_report(report: dict[str, Any], family: str) -> Placement:
     """
     if len(report["fmax"]) != 1:
         paths = len(report["critical_paths"])
-        raise ToolchainError(f"nextpnr reports {len(report['fmax'])} clocks and {paths} paths, not 1")
+        raise ToolchainError(
+            f"nextpnr reports {len(report['fmax'])} clocks and {paths} paths, not 1"
+        )
     return slowest_clock(report, family)
 
 

@@ -103,8 +103,8 @@ class Session:
                 if right:
                     return _done(operation, answer)
         raise LinkError(
-            f"no answer to {operation.name}, asked {self._tries} times: is the board connected, and "
-            f"does it hold a core with a byte link?"
+            f"no answer to {operation.name}, asked {self._tries} times: is the board connected, "
+            f"and does it hold a core with a byte link?"
         )
 
     def _heard(self) -> Frame | None:
@@ -249,4 +249,3 @@ def _done(operation: Operation, answer: Frame) -> bytes:
         status = Status(answer.code).name if known else f"status {answer.code}"
         raise LinkError(f"the core answers {operation.name} with {status}")
     return answer.payload
-

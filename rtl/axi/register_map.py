@@ -11,7 +11,15 @@ from archsim.machine.registry import design_record
 from archsim.ports import Port
 from rtl.registry import core_of
 
-__all__ = ["COMMAND", "IDENTIFICATION", "MAP_VERSION", "Register", "command_words", "design_crc", "register_map"]
+__all__ = [
+    "COMMAND",
+    "IDENTIFICATION",
+    "MAP_VERSION",
+    "Register",
+    "command_words",
+    "design_crc",
+    "register_map",
+]
 
 IDENTIFICATION = 0x41524348
 """What register ID reads: "ARCH"."""

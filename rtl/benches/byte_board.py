@@ -1,4 +1,4 @@
-"""A board that is simulated: emitted Verilog with a byte link, compiled, stepped as it is spoken to.
+"""A simulated board: emitted Verilog with a byte link, compiled, stepped as it is spoken to.
 
 It has the interface of pyserial's ports, as far as a session needs it: `write`, `read`, `timeout`.
 """

@@ -19,7 +19,7 @@ from rtl.toolchain import (
 )
 from workloads.threads import threads
 
-__all__ = ["Library", "VerilogPort", "build_library", "build_key", "compiled", "streams_and_probes"]
+__all__ = ["Library", "VerilogPort", "build_key", "build_library", "compiled", "streams_and_probes"]
 
 _TRACES = {
     "": ([], ""),
@@ -116,7 +116,7 @@ def _build(work: Path, verilog: str, top: str, trace: str, shown: str) -> None:
     compiled(work, verilog, top, wrapper, options=options, defines=defines, shown=shown)
 
 
-def compiled(
+def compiled(  # noqa: PLR0913
     work: Path,
     verilog: str,
     top: str,

@@ -1,4 +1,4 @@
-"""A core behind a byte link: a host reads and writes its registers and feeds its ports by frames."""
+"""A core behind a byte link: a host reads and writes registers and feeds ports by frames."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ from rtl.link.frames import PAYLOAD, Operation, Status
 from rtl.link.receiver import LENGTH_BITS, Receiver
 from rtl.link.sender import Sender
 
-__all__ = ["LinkCore", "check_word_bytes", "input_streams", "word_bytes"]
+__all__ = ["LinkCore", "input_streams", "word_bytes"]
 
 QUEUE_BYTES = 1024
 """Of each port's queue, as far as whole words fill it; two words at least."""
@@ -79,8 +79,10 @@ class LinkCore(wiring.Component):
         ]
         self.queues = [self._queue(m, port) for port in self.inputs]
         self.results = self._queue(m, self.output)
-        m.submodules.receiver = self.receiver = Receiver(patience=self.patience)
-        m.submodules.sender = self.sender = Sender()
+        self.receiver: Any = Receiver(patience=self.patience)
+        self.sender: Any = Sender()
+        m.submodules.receiver = self.receiver
+        m.submodules.sender = self.sender
         wiring.connect(m, wiring.flipped(self.rx), self.receiver.i)
         wiring.connect(m, self.sender.o, wiring.flipped(self.tx))
         self._control(m)
@@ -228,10 +230,15 @@ class LinkCore(wiring.Component):
         m.next = f"STORE_{then}"
 
     def _registers(self, m: Module) -> None:
-        core, received = self.core, self.receiver
+        core = self.core
         address = Signal(ADDRESS_BITS, name="address")
         m.d.comb += [core.s_axi_awaddr.eq(address), core.s_axi_araddr.eq(address)]
         m.d.comb += [core.s_axi_wdata.eq(self._fetched(4)), core.s_axi_wstrb.eq(0xF)]
+        self._reads(m, address)
+        self._writes(m, address)
+
+    def _reads(self, m: Module, address: Signal) -> None:
+        core, received = self.core, self.receiver
         with m.State("DO_GIVE"):
             self._store(m, self._fetched(4), 4, "ANSWER")
         with m.State("READ_NEXT"):
@@ -253,6 +260,9 @@ class LinkCore(wiring.Component):
                 with m.If(core.s_axi_rresp[1]):
                     m.d.sync += self.status.eq(Status.REFUSED)
                     m.next = "ANSWER"
+
+    def _writes(self, m: Module, address: Signal) -> None:
+        core, received = self.core, self.receiver
         with m.State("WRITE_NEXT"):
             m.d.sync += self.wanted.eq(6)
             m.next = "FETCH_WRITE"

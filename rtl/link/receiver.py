@@ -45,7 +45,8 @@ class Receiver(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         io: Any = self
-        m.submodules.checksum = crc = CRC32_ISO_HDLC(8).create()
+        crc: Any = CRC32_ISO_HDLC(8).create()
+        m.submodules.checksum = crc
         m.submodules.payload = payload = memory.Memory(shape=unsigned(8), depth=PAYLOAD, init=[])
         write, read = payload.write_port(), payload.read_port(domain="sync")
         at, idle = Signal(LENGTH_BITS), Signal(range(self.patience + 1))

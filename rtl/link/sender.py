@@ -42,7 +42,8 @@ class Sender(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         io: Any = self
-        m.submodules.checksum = crc = CRC32_ISO_HDLC(8).create()
+        crc: Any = CRC32_ISO_HDLC(8).create()
+        m.submodules.checksum = crc
         m.submodules.payload = payload = memory.Memory(shape=unsigned(8), depth=PAYLOAD, init=[])
         write, read = payload.write_port(), payload.read_port(domain="sync")
         at = Signal(LENGTH_BITS + 1)

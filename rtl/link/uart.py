@@ -26,8 +26,8 @@ class Uart(wiring.Component):
         self.divisor = divisor
         super().__init__(
             {
-                "rx": In(1, init=1),
-                "tx": Out(1, init=1),
+                "rx": In(1),
+                "tx": Out(1),
                 "received": Out(stream.Signature(8)),
                 "sent": In(stream.Signature(8)),
             }
@@ -46,9 +46,8 @@ class Uart(wiring.Component):
         timer, left, bits = Signal(range(2 * self.divisor)), Signal(range(10)), Signal(9)
         with m.If(io.received.ready):
             m.d.sync += io.received.valid.eq(0)
-        with m.If(left == 0):
-            with m.If(~wire):  # into the middle of the first bit
-                m.d.sync += [left.eq(9), timer.eq(self.divisor + self.divisor // 2 - 2)]
+        with m.If(left == 0), m.If(~wire):  # into the middle of the first bit
+            m.d.sync += [left.eq(9), timer.eq(self.divisor + self.divisor // 2 - 2)]
         with m.Elif(timer != 0):
             m.d.sync += timer.eq(timer - 1)
         with m.Else():
@@ -61,11 +60,14 @@ class Uart(wiring.Component):
         io: Any = self
         timer, left, bits = Signal(range(self.divisor)), Signal(range(11)), Signal(10, init=0x3FF)
         m.d.comb += [io.tx.eq(bits[0]), io.sent.ready.eq(left == 0)]
-        with m.If(left == 0):
-            with m.If(io.sent.valid):
-                m.d.sync += bits.eq(Cat(Const(0, 1), io.sent.payload, Const(1, 1)))
-                m.d.sync += [left.eq(10), timer.eq(self.divisor - 1)]
+        with m.If(left == 0), m.If(io.sent.valid):
+            m.d.sync += bits.eq(Cat(Const(0, 1), io.sent.payload, Const(1, 1)))
+            m.d.sync += [left.eq(10), timer.eq(self.divisor - 1)]
         with m.Elif(timer != 0):
             m.d.sync += timer.eq(timer - 1)
         with m.Else():
-            m.d.sync += [timer.eq(self.divisor - 1), left.eq(left - 1), bits.eq((bits >> 1) | 0x200)]
+            m.d.sync += [
+                timer.eq(self.divisor - 1),
+                left.eq(left - 1),
+                bits.eq((bits >> 1) | 0x200),
+            ]

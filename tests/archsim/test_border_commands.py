@@ -12,21 +12,22 @@ from pathlib import Path
 import pytest
 from attacks import SPACE
 from bounded_child import BoundedChild, Ended
-from command_line import parameters_of
+from command_line import commands, parameters_of
 from hostile_bytes import mutants
-
-from archsim.cli.verbs import verbs
 
 SEED = 20261124
 Key = tuple[str, str]
 
 PLAIN = (
-    "aim", "aligned_axes", "as_json", "batch", "bits", "by", "cache", "cases", "chain", "chips",
-    "clock_mhz", "density", "depth", "designs", "device", "dim", "distribution", "dry_run",
+    "aim", "aligned_axes", "as_json", "batch", "baud", "bits", "board", "by", "cache",
+    "cases", "chain", "chips",
+    "clock_mhz", "cycles", "density", "depth", "designs", "device", "dim",
+    "distribution", "divisor", "dry_run",
     "family", "force", "group", "images", "interface", "lanes", "layer", "layers",
     "machine_chain", "machine_mapper", "machine_objective", "metadata", "method", "name",
-    "network", "node_nm", "only", "operands", "point", "points", "prune", "range_bits", "scheduler",
-    "seed",
+    "network", "node_nm", "only", "operands", "photo", "point", "points", "port",
+    "prune", "range_bits", "scheduler",
+    "seed", "seeds",
     "settings", "simulator", "skip_unsupported", "smaller", "source", "sram_voltage", "target",
     "timing_only", "top", "voltage", "watch", "wave_format", "wide", "workers", "zero_width",
 )  # fmt: skip
@@ -88,7 +89,11 @@ READS: dict[Key, tuple[str, ...]] = {
     ("synth", "design"): ("synth", "{toml}"),
     ("power", "design"): ("power", "{toml}"),
     ("power", "workload"): ("power", "edge-16", "{onnx}", "--layer", "y"),
-    ("fpga", "design"): ("fpga", "{toml}"),
+    ("fpga place", "design"): ("fpga", "place", "{toml}"),
+    ("fpga build", "design"): ("fpga", "build", "{toml}", "--board", "ulx3s", "-o", "new"),
+    ("fpga run", "design"): ("fpga", "run", "{toml}", "good.onnx"),
+    ("fpga run", "workload"): ("fpga", "run", "edge-16", "{onnx}"),
+    ("fpga run", "input_file"): ("fpga", "run", "edge-16", "good.onnx", "--input", "{npz}"),
     ("synth", "liberty"): ("synth", "edge-16", "--set", "rows=1", "--liberty", "{lib}"),
     ("power", "liberty"): ("power", "edge-16", "--set", "rows=1", "--liberty", "{lib}"),
     ("characterize", "liberty"): ("characterize", "-o", "c.toml", "--liberty", "{lib}"),
@@ -111,7 +116,8 @@ WRITES: dict[Key, tuple[tuple[str, ...], str]] = {
     ("emit", "output"): (("emit", "edge-16", "--set", "rows=1", "--set", "columns=1", "-o"), "c.v"),
     ("characterize", "output"): (("characterize", "-o"), "k.toml"),
     ("synth", "output"): (("synth", "edge-16", "--set", "rows=1", "-o"), "s"),
-    ("fpga", "output"): (("fpga", "boveda", "-o"), "f"),
+    ("fpga place", "output"): (("fpga", "place", "boveda", "-o"), "f"),
+    ("fpga build", "output"): (("fpga", "build", "edge-16", "--board", "ulx3s", "-o"), "f"),
     ("verify", "coverage"): (("verify", "edge-16", "--cases", "1", "--coverage"), "b.json"),
     ("verify", "waves"): (
         ("verify", "edge-16", "--simulator", "cocotb", "--case", "0", "--waves"),
@@ -127,14 +133,14 @@ QUICK_VERBS = ("run", "trace", "compare", "emit", "show", "export", "report")
 QUICK = [key for key in WRITES if key[0] in QUICK_VERBS]
 """Those that write within seconds."""
 
-LONG = ("verify", "synth", "power", "fpga")
+LONG = ("verify", "synth", "power", "fpga place", "fpga build", "fpga run")
 """Those that take minutes of a design that is none of the bad ones, as an empty file is."""
 
 NOT_FILES = {("list", "what"), ("paper", "name")}
 
 
 def test_every_option_that_names_a_file_is_told_of() -> None:
-    there = {(verb, one.name) for verb in verbs() for one in parameters_of(verb)}
+    there = {(verb, one.name) for verb in commands() for one in parameters_of(verb)}
     rest = {key for key in there if key[1] not in (*PLAIN, "help")} - NOT_FILES
     assert rest == READS.keys() | WRITES.keys()
 

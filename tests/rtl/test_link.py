@@ -11,6 +11,7 @@ from amaranth.sim import Simulator
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archsim.layer.intake import Drawing
 from archsim.machine.design import Design
 from archsim.machine.registry import load_design, with_settings
 from fpga.host.network import BoardError, layer_on_board
@@ -254,8 +255,6 @@ def test_a_layer_beside_the_model(board: ByteBoard, monkeypatch: pytest.MonkeyPa
         name="conv", channels=3, filters=2, ifmap_height=4, ifmap_width=4, kernel_height=2,
         kernel_width=2,
     )  # fmt: skip
-    from archsim.layer.intake import Drawing
-
     operands = DESIGN.intake.synthetic(layer, Drawing())
     ofmap, found = layer_on_board(session, layer, operands)
     assert ofmap.shape == (1, 2, 3, 3)
@@ -271,8 +270,9 @@ def test_a_layer_beside_the_model(board: ByteBoard, monkeypatch: pytest.MonkeyPa
 def test_bytes_on_a_wire(divisor: int) -> None:
     """Sent and heard by two ends whose clocks' phases differ."""
     m = Module()
-    m.submodules.here = here = Uart(divisor=divisor)
-    m.submodules.there = there = Uart(divisor=divisor)
+    here: Any = Uart(divisor=divisor)
+    there: Any = Uart(divisor=divisor)
+    m.submodules.here, m.submodules.there = here, there
     m.d.comb += there.rx.eq(here.tx)
     data = bytes([0x00, 0xFF, 0x55, 0xA5, 0x01, 0x80])
     heard = bytearray()

@@ -64,4 +64,4 @@ def test_it_is_mapped_and_measured(third: Call) -> None:
     power = json.loads(good(third("power", *SMALL, "--json")))
     assert power["macs"] == 32**3
     assert json.loads(good(third("synth", *SMALL, "--json")))
-    assert json.loads(good(third("fpga", *SMALL, "--json")))
+    assert json.loads(good(third("fpga", "place", *SMALL, "--json")))

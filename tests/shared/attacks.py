@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from command_line import parameters_of
-
-from archsim.cli.verbs import verbs
+from command_line import commands, parameters_of
 
 SEED = 20261125
 
@@ -54,7 +52,9 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "synth": ("edge-16",),
     "power": ("edge-16", "small.onnx"),
     "characterize": (),
-    "fpga": ("cloud-128",),
+    "fpga place": ("cloud-128",),
+    "fpga build": ("cloud-128",),
+    "fpga run": ("edge-16", "absent"),
     "sweep": ("space.toml",),
     "export": ("good.duckdb", "points.csv"),
     "report": ("good.duckdb",),
@@ -70,6 +70,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "power": (*SMALL, "--layer", "y", "--liberty", "absent.lib"),
     "characterize": ("--liberty", "absent.lib", "-o", "c.toml"),
     "sweep": ("-o", "study", "--workers", "1"),
+    "fpga build": ("--board", "ulx3s", "-o", "board"),
     "report": ("-o", "page.html"),
 }
 """Of each command, what it is given beside; where it would work for minutes, a file that is not
@@ -93,13 +94,13 @@ def _words(verb: str, *others: str, without: str = "") -> tuple[str, ...]:
     options = OPTIONS.get(verb, ())
     pairs = [options[at : at + 2] for at in range(0, len(options), 2)]
     kept = [word for pair in pairs if pair[0] != without for word in pair]
-    return (verb, *ARGUMENTS[verb], *kept, *others)
+    return (*verb.split(), *ARGUMENTS[verb], *kept, *others)
 
 
 def of_values(each: int | None = None) -> Iterator[tuple[str, Attack]]:
     """Every option and argument with `each` of the values, or with all of them."""
     draw = random.Random(SEED)
-    for verb in verbs():
+    for verb in commands():
         names = [one for one in parameters_of(verb) if not getattr(one, "is_flag", False)]
         places = iter(range(len(ARGUMENTS[verb])))
         for one in names:
@@ -235,7 +236,8 @@ WRITE = (
     (".v", "emit", "edge-16", *SMALL, "-o"),
     (".toml", "characterize", "--liberty", "absent.lib", "-o"),
     ("", "synth", "edge-16", *SMALL, "--liberty", "absent.lib", "-o"),
-    ("", "fpga", "cloud-128", "-o"),
+    ("", "fpga", "place", "cloud-128", "-o"),
+    ("", "fpga", "build", "cloud-128", "--board", "ulx3s", "-o"),
     ("", "sweep", "space.toml", "--workers", "1", "-o"),
     (".parquet", "export", "good.duckdb"),
     (".html", "report", "good.duckdb", "-o"),

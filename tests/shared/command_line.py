@@ -39,10 +39,29 @@ def refused(said: Said) -> str:
     return said.err.removeprefix("archsim: ").removesuffix("\n")
 
 
-def parameters_of(verb: str) -> list[Any]:
+TRAIN_FOR_HOURS = "train"
+"""A group whose commands work for hours; tests/training has tests of its own."""
+
+
+def commands() -> list[str]:
+    """All commands, those of a group as "group command"."""
+    from archsim.cli.verbs import command_of, verbs
+
+    found: list[str] = []
+    for verb in verbs():
+        inner = getattr(command_of(verb), "commands", {})
+        grouped = inner and verb != TRAIN_FOR_HOURS
+        found += [f"{verb} {name}" for name in inner] if grouped else [verb]
+    return found
+
+
+def parameters_of(name: str) -> list[Any]:
     """Arguments and options of a command, those that machines bring among them."""
     from archsim.cli.verbs import command_of
 
+    verb, _, inner = name.partition(" ")
     command: Any = command_of(verb)
-    context = command.context_class(command, info_name=verb, resilient_parsing=True)
+    if inner:
+        command = command.commands[inner]
+    context = command.context_class(command, info_name=name, resilient_parsing=True)
     return command.get_params(context)
