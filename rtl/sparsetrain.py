@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 
-from archsim.machines.sparsetrain.design import SparseTrain
+from archsim.machines.sparsetrain.design import COUNTED, SparseTrain
 from rtl.core.adder_tree import sum_of
 from rtl.core.one_hot import any_of
 from rtl.core.train_drain import TrainDrain
@@ -33,18 +33,7 @@ class SparseTrainCore(DesignComponent):
     needed: stream.Interface
     ofmap: stream.Interface
 
-    counters = (
-        "step",
-        "product",
-        "output",
-        "fetch",
-        "row_load",
-        "column_load",
-        "row_word",
-        "column_word",
-        "word",
-        "block",
-    )
+    counters = COUNTED
 
     @staticmethod
     def verification() -> Verification:
@@ -203,10 +192,11 @@ class SparseTrainCore(DesignComponent):
         )
         if not design.skip_outputs:
             m.d.comb += self.queue.eq(Mux(self.wait.first, within, self.tile))
+            self.asked = Signal(name="never")
             return Signal(name="none")
         left, at = Signal(range(design.rows + 1)), Signal(range(max(design.rows, 2)))
         given = data.View(self.load.shape(), self.command.payload)
-        takes = self.needed.valid & self.needed.ready
+        self.asked = takes = self.needed.valid & self.needed.ready
         masked = self.incoming | (~self.wait.masked).replicate(len(self.incoming))
         m.d.comb += [
             self.needed.ready.eq((left != 0) & ~self.waiting),
@@ -237,6 +227,8 @@ class SparseTrainCore(DesignComponent):
             column_word=self.column.valid & self.column.ready,
             word=self.ofmap.valid & self.ofmap.ready,
             block=self.accept,
+            tile=self.start & self.wait.first,
+            needed_word=self.asked,
         )
 
 

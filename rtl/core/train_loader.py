@@ -98,16 +98,16 @@ class TrainLoader(wiring.Component):
         with m.If(self.write):
             m.d.sync += step.eq(step + 1)
             with m.If(last_step):
-                m.d.sync += [step.eq(0), self.bank.eq(0), line.eq(0)]
-                m.d.sync += [vector.eq(vector + 1), self.pe.eq(self.pe + 1)]
-                with m.If(self.pe == self.spread - 1):
-                    m.d.sync += [self.pe.eq(0), base.eq(base + bank_rows)]
+                m.d.sync += [Cat(step, self.bank, line).eq(0), vector.eq(vector + 1)]
                 with m.If(vector == vectors - 1):
                     m.d.sync += self.active.eq(0)
-            with m.Elif(self.bank == rows - 1):
-                m.d.sync += [self.bank.eq(0), line.eq(line + 1)]
-            with m.Else():
-                m.d.sync += self.bank.eq(self.bank + 1)
+                self._next_vector(m, base)
+            if rows > 1:
+                with m.Elif(self.bank != rows - 1):
+                    m.d.sync += self.bank.eq(self.bank + 1)
+            if bank_rows > 1:
+                with m.Else():
+                    m.d.sync += [self.bank.eq(0), line.eq(line + 1)]
         with m.If(self.start):
             m.d.sync += [
                 self.active.eq(1),
@@ -115,6 +115,16 @@ class TrainLoader(wiring.Component):
                 Cat(vector, step, line, self.bank, self.pe).eq(0),
                 base.eq(Mux(self.half, self.depth // 2, 0)),
             ]
+
+    def _next_vector(self, m: Module, base: Signal) -> None:
+        """The next PE; behind the last one, the next place."""
+        on = base.eq(base + self.design.bank_rows)
+        if self.spread == 1:
+            m.d.sync += on
+            return
+        m.d.sync += self.pe.eq(self.pe + 1)
+        with m.If(self.pe == self.spread - 1):
+            m.d.sync += [self.pe.eq(0), on]
 
 
 __all__ = ["TrainLoader"]

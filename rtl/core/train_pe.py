@@ -108,7 +108,6 @@ class TrainPe(wiring.Component):
     def _operands(self, m: Module, window: TrainWindow, taken: Signal) -> list[list[Value]]:
         """Of the window's rows both operands; it moves on by as many rows as are done."""
         design, rows = self.design, self.design.window_rows
-        left, head = Signal(range(design.depth + 1)), Signal(range(max(rows, 2)))
         columns = address_bits(design.own_columns) if design.own_columns > 1 else 0
         found, moves = list[list[Value]](), [Signal(name=f"moves_{bank}") for bank in range(rows)]
         for name, vectors, vector in (
@@ -117,8 +116,34 @@ class TrainPe(wiring.Component):
         ):
             found.append(self._buffer(m, name, (vectors, vector), moves))
         pairs = [self._non_zero(m, bank, found) for bank in range(rows)]
-        spent = [Signal(design.lanes, name=f"spent_{bank}") for bank in range(rows)]
-        seen: list[list[Signal]] = [
+        left = Signal(range(design.depth + 1))
+        m.d.comb += [
+            self.ends.eq(self.busy & (left <= window.done)),
+            self.fetched.eq(Mux(self.busy, Mux(self.ends, left, window.done), 0)),
+        ]
+        m.d.sync += left.eq(Mux(self.takes, self.steps, left - window.done))
+        if rows == 1:
+            m.d.comb += [window.pairs_0.eq(pairs[0] & (left != 0).replicate(design.lanes))]
+            m.d.comb += moves[0].eq(1)
+            return found
+        return self._rotated(m, window, (left, pairs, moves), found)
+
+    def _rotated(
+        self,
+        m: Module,
+        window: TrainWindow,
+        state: tuple[Signal, list[Signal], list[Signal]],
+        found: list[list[Value]],
+    ) -> list[list[Value]]:
+        """The operands of each row of the window, which begins in any of the banks.
+
+        state: steps that are left; of each bank its pairs, and whether it moves on.
+        """
+        (left, pairs, moves), lanes = state, self.design.lanes
+        rows = len(pairs)
+        head = Signal(range(rows))
+        spent = [Signal(lanes, name=f"spent_{bank}") for bank in range(rows)]
+        seen: list[list[Value]] = [
             [Signal(len(found[0][0]), name=f"{name}_{row}") for row in range(rows)]
             for name in ("left", "right")
         ]
@@ -127,27 +152,21 @@ class TrainPe(wiring.Component):
                 with m.Case(first):
                     for row in range(rows):
                         bank = (first + row) % rows
-                        there = pairs[bank] & ~spent[bank] & (left > row).replicate(design.lanes)
                         now = getattr(window, f"pairs_{row}")
                         rest = getattr(window, f"left_{row}")
                         m.d.comb += [
-                            now.eq(there),
+                            now.eq(pairs[bank] & ~spent[bank] & (left > row).replicate(lanes)),
                             moves[bank].eq(window.done > row),
-                            seen[0][row].eq(found[0][bank]),
-                            seen[1][row].eq(found[1][bank]),
+                            *(side[row].eq(one[bank]) for side, one in zip(seen, found, strict=True)),
                         ]
                         m.d.sync += spent[bank].eq(
                             Mux(moves[bank], 0, spent[bank] | (now & ~rest))
                         )
-        m.d.comb += [
-            self.ends.eq(self.busy & (left <= window.done)),
-            self.fetched.eq(Mux(self.busy, Mux(self.ends, left, window.done), 0)),
-        ]
         onward = Signal(range(2 * rows))
         m.d.comb += onward.eq(head + window.done)
-        m.d.sync += [left.eq(left - window.done), head.eq(Mux(onward < rows, onward, onward - rows))]
+        m.d.sync += head.eq(Mux(onward < rows, onward, onward - rows))
         with m.If(self.takes):
-            m.d.sync += [left.eq(self.steps), head.eq(0), *(one.eq(0) for one in spent)]
+            m.d.sync += [head.eq(0), *(one.eq(0) for one in spent)]
         return seen
 
     def _buffer(

@@ -19,6 +19,26 @@ if TYPE_CHECKING:
 
 MOST_LANES = 64
 
+COUNTED = (
+    "step",
+    "product",
+    "output",
+    "fetch",
+    "row_load",
+    "column_load",
+    "row_word",
+    "column_word",
+    "word",
+    "block",
+    "tile",
+    "needed_word",
+)
+"""Actions, which the core counts too: steps of PEs, products, outputs, rows that leave windows; steps
+that are loaded, words of values, of the ofmap; commands, tiles, words of masks of outputs."""
+
+COUNTER_BITS = 48
+"""Of each of these counters."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SparseTrain(Design):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +23,7 @@ from archsim.machines.sparsetrain.kernels import (
     TAKEN_ROWS,
     block_work,
 )
+from archsim.machines.sparsetrain.tiling import FIRST
 from archsim.machines.sparsetrain.timing import block_scan, block_times
 from archsim.machines.sparsetrain.vectors import needed_outputs, ofmap_of
 from archsim.machines.sparsetrain.words import ofmap_words, ones_of, stream_words, word_counts
@@ -99,7 +101,7 @@ class SparseTrainAnswer(LayerAnswer):
         """To the last word of the ofmap."""
         if not len(self.times):
             return 0
-        if self.times is not block_times and any(own.any() for own in self.gaps.values()):
+        if any(own.any() for own in self.gaps.values()):
             return int(self.crossed["ofmap"][-1]) + 1
         return int(self.times[-1, timing.DONE] + self.work.loads[-1, timing.WORDS]) + 2
 
@@ -147,12 +149,12 @@ class SparseTrainAnswer(LayerAnswer):
             "column_word": counts["column"],
             "word": counts["ofmap"],
             "block": counts["command"],
+            "tile": int((self.work.blocks[:, FIRST] == 1).sum()),
+            "needed_word": counts.get("needed", 0),
         }
 
     @property
     def result(self) -> LayerResult:
-        from dataclasses import replace
-
         return replace(
             super().result,
             products=int(self.work.work[:, PRODUCTS].sum()),
