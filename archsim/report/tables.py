@@ -44,7 +44,7 @@ def layer_table(result: NetworkResult, account: EnergyAccount | None) -> Table:
     unit = None if account is None else energy_unit(account, max(energies.values(), default=0.0))
     energy_name = [f"energy ({unit.name})"] if unit else []
     blocks = ["groups side by side"] if any(_together(one) > 1 for one in result.layers) else []
-    names = ["MACs", "cycles", "util. %", *energy_name, "off-chip bytes", "tiles", *blocks]
+    names = ["MACs", "cycles", "util %", *energy_name, "off-chip bytes", "tiles", *blocks]
     columns = [Column(name="layer", number=False), Column(name="kind", number=False)]
     columns += [Column(name=name) for name in (*names, *map(cause_text, causes))]
 

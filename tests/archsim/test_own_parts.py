@@ -27,7 +27,7 @@ from archsim.simulate import simulate
 from workloads.layers import MatMul, Network
 
 LENET = str(EXAMPLE / "data" / "lenet.csv")
-MINE = str(EXAMPLE / "data" / "mine.toml")
+PRICES = EXAMPLE / "own_parts" / "prices"
 MOST_LINES = 400
 
 
@@ -88,6 +88,7 @@ def test_all_that_it_adds_is_listed(own: Call) -> None:
         ("memories", "registers"),
         ("codecs", "bit-planes"),
         ("sources", "csv"),
+        ("technologies", "mine"),
         ("importers", "csv"),
     }
     assert "dot-8" in {row["name"] for row in listed["designs"]}
@@ -215,13 +216,20 @@ def test_its_memory_stands_in_a_machine_of_ours(own: Call) -> None:
 
 
 def test_its_prices_are_taken(own: Call) -> None:
-    found = json.loads(good(own("run", "dot-8", LENET, "--technology", MINE, "--json")))["energy"]
+    found = json.loads(good(own("run", "dot-8", LENET, "--technology", "mine", "--json")))["energy"]
     prices = {(one["component"], one["what"]): one for one in found["prices"]}
     multiply, add = prices["dot.multiplier", "multiply"], prices["dot.adder", "add"]
     assert (multiply["value"], add["value"]) == (0.2, 0.1)
     assert multiply["source"] == "M. Horowitz, Computing's Energy Problem, ISSCC 2014, figure 1.1.9"
     pairs = 120 * 400 // 8
     assert found["layers"]["conv3"]["dot.multiplier"] == pytest.approx(0.2 * 8 * pairs)
+    assert good(own("show", "mine")) == (PRICES / "mine.toml").read_text()
+
+
+def test_mappings_are_chosen_by_its_prices(own: Call) -> None:
+    words = ("show", "mapping", "edge-16", LENET, "--layer", "conv3", "--objective", "energy")
+    said = refused(own(*words, "--objective-technology", "mine"))
+    assert said.startswith("output_stage.requantize: table horowitz has no adder(bits=33) add")
 
 
 WRONG_FILES = [
@@ -242,7 +250,7 @@ def test_wrong_files_are_refused(
     if text is not None:
         (tmp_path / name).write_text(text)
     technology = tmp_path / "mine.toml"
-    technology.write_text(Path(MINE).read_text().replace("horowitz.csv", "prices.csv"))
+    technology.write_text((PRICES / "mine.toml").read_text().replace("horowitz.csv", "prices.csv"))
     words = ("run", "dot-8", "net.csv" if name == "net.csv" else LENET)
     assert message in refused(
         own(*words, "--technology", "mine.toml" if name[0] == "p" else "45nm")

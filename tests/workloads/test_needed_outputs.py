@@ -1,6 +1,7 @@
 """Outputs that nobody reads, and how sparse a layer is where there are no values."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,8 +35,9 @@ def test_every_machine_gives_0_where_no_output_is_needed(design):
     pairs = {layer.name: _masked(layer) for layer in layers}
     whole = simulate(design, network, operands={name: one for name, (one, _) in pairs.items()})
     found = simulate(design, network, operands={name: one for name, (_, one) in pairs.items()})
-    for every, kept in zip(whole.layers, found.layers, strict=True):
-        needed = pairs[kept.name][1].needed
+    results: Any = zip(whole.layers, found.layers, strict=True)
+    for every, kept in results:
+        needed: Any = pairs[kept.name][1].needed
         assert np.array_equal(kept.ofmap[needed], every.ofmap[needed])
         assert not kept.ofmap[~needed].any() and every.ofmap[~needed].any()
         assert kept.ofmap.dtype == every.ofmap.dtype
@@ -43,6 +45,7 @@ def test_every_machine_gives_0_where_no_output_is_needed(design):
 
 def test_the_reference_gives_0_there():
     plain, masked = _masked(CONV)
+    assert masked.needed is not None
     found = compute(CONV, masked)
     assert np.array_equal(found, np.where(masked.needed, compute(CONV, plain), 0))
     assert found.dtype == compute(CONV, plain).dtype
