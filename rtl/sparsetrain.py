@@ -3,7 +3,7 @@
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 
-from archsim.machines.sparsetrain.design import COUNTED, SparseTrain
+from archsim.machines.sparsetrain.design import COUNTED, SparseTrain, events_at_once
 from rtl.core.adder_tree import sum_of
 from rtl.core.one_hot import any_of
 from rtl.core.train_drain import TrainDrain
@@ -125,7 +125,9 @@ class SparseTrainCore(DesignComponent):
         """The outputs [row · columns + column] of a PE, in the order of its queue."""
         columns = range(pe, self.design.columns, self.design.pes)
         return [
-            row * self.design.columns + column for row in range(self.design.rows) for column in columns
+            row * self.design.columns + column
+            for row in range(self.design.rows)
+            for column in columns
         ]
 
     def _drain(self, m: Module, pes: list[TrainPe]) -> None:
@@ -183,7 +185,7 @@ class SparseTrainCore(DesignComponent):
             m.d.sync += [self.load.eq(self.command.payload), self.loading.eq(1)]
 
     def _needed(self, m: Module) -> Value:
-        """Takes the mask of a tile's outputs, a row a word; whether words of it are still to come."""
+        """Takes the mask of a tile's outputs, a row a word; whether words are still to come."""
         design = self.design
         within = Cat(
             (self.wait.rows > row) & (self.wait.columns > column)
@@ -216,9 +218,11 @@ class SparseTrainCore(DesignComponent):
             "output": [pe.finished for pe in pes],
             "fetch": [pe.fetched for pe in pes],
         }
+        most = events_at_once(self.design)
         for name, values in sums.items():
             counter: Signal = getattr(self, f"count_{name}")
-            m.d.sync += counter.eq(counter + sum_of([*values]))
+            now = Signal(range(most[name] + 1), name=f"now_{name}")
+            m.d.sync += [now.eq(sum_of([*values])), counter.eq(counter + now)]
         self.counted(
             m,
             row_load=loaders["row"].write,

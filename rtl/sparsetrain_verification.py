@@ -1,22 +1,15 @@
 """How the sparse training machine is proved: random layers, zeros, masks of outputs, stalls."""
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from archsim.errors import InputError
 from archsim.layer.intake import Drawing
 from archsim.machine.model import MatrixLayer
 from archsim.machines.sparsetrain.design import SparseTrain
 from archsim.numbers import BoolArray
-from rtl.coverage.aims import Aim
-from rtl.coverage.bins import Bin, Seen
-from rtl.coverage.integer_bins import EDGES
 from rtl.draw import Draw
 from rtl.layer_verification import MOST_DRAWS, LayerCase, LayerVerification
-from workloads.layers import Conv2d, MatMul
+from workloads.layers import MatMul
 from workloads.operands import Operands, ofmap_shape
 
 DENSITIES = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0)

@@ -5,9 +5,8 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.sparsetrain.design import SparseTrain
-from rtl.core.one_hot import any_of
+from rtl.core.one_hot import any_of, index_of
 from rtl.core.sram import address_bits
-from rtl.core.train_pe import index_of
 
 
 class TrainDrain(wiring.Component):
@@ -22,6 +21,15 @@ class TrainDrain(wiring.Component):
     active: words are left.  half, address: what the PEs are to show in the next cycle; sums: what
     they show.
     """
+
+    ofmap: stream.Interface
+    start: Signal
+    needed: Signal
+    of: Signal
+    active: Signal
+    half: Signal
+    address: Signal
+    sums: Signal
 
     def __init__(self, *, design: SparseTrain) -> None:
         self.design = design

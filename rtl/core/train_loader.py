@@ -19,10 +19,23 @@ class TrainLoader(wiring.Component):
 
     Members
     -------
-    start: begins with `vectors` vectors of `steps` steps in the half `half`, from the next cycle on.
+    start: begins with `vectors` vectors of `steps` steps in the half `half`, in the next cycle.
     active: steps are left to write.  write, bank, address, data: what is written; pe: where, of
     `spread` PEs, to which vectors go by turns.
     """
+
+    mask: stream.Interface
+    value: stream.Interface
+    start: Signal
+    vectors: Signal
+    steps: Signal
+    half: Signal
+    active: Signal
+    write: Signal
+    pe: Signal
+    bank: Signal
+    address: Signal
+    data: Signal
 
     def __init__(self, *, design: SparseTrain, vectors: int, spread: int) -> None:
         self.design, self.spread = design, spread

@@ -2,20 +2,22 @@
 
 from functools import reduce
 from operator import or_
+from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.sparsetrain.design import SparseTrain
 from rtl.core.adder_tree import sum_of
-from rtl.core.one_hot import any_of, chosen
+from rtl.core.one_hot import chosen, index_of
 from rtl.core.sram import Sram, address_bits
+from rtl.core.train_sums import TrainSums
 from rtl.core.train_window import TrainWindow
 from rtl.hierarchy import place
 
 
-def operand_ports(design: SparseTrain, vectors: int) -> dict[str, wiring.In]:
+def operand_ports(design: SparseTrain, vectors: int) -> dict[str, Any]:
     """What a loader writes into a buffer of so many vectors."""
     return {
         "write": In(1),
@@ -44,6 +46,22 @@ class TrainPe(wiring.Component):
     stepped: operands are taken.  products, fetched: how many, and rows that leave the window.
     finished: an output is done.
     """
+
+    start: Signal
+    queue: Signal
+    steps: Signal
+    half: Signal
+    first: Signal
+    sums: Signal
+    drain: Signal
+    drain_half: Signal
+    drain_address: Signal
+    drain_data: Signal
+    idle: Signal
+    stepped: Signal
+    finished: Signal
+    products: Signal
+    fetched: Signal
 
     def __init__(self, *, design: SparseTrain) -> None:
         self.design = design
@@ -157,11 +175,12 @@ class TrainPe(wiring.Component):
                         m.d.comb += [
                             now.eq(pairs[bank] & ~spent[bank] & (left > row).replicate(lanes)),
                             moves[bank].eq(window.done > row),
-                            *(side[row].eq(one[bank]) for side, one in zip(seen, found, strict=True)),
+                            *(
+                                side[row].eq(one[bank])
+                                for side, one in zip(seen, found, strict=True)
+                            ),
                         ]
-                        m.d.sync += spent[bank].eq(
-                            Mux(moves[bank], 0, spent[bank] | (now & ~rest))
-                        )
+                        m.d.sync += spent[bank].eq(Mux(moves[bank], 0, spent[bank] | (now & ~rest)))
         onward = Signal(range(2 * rows))
         m.d.comb += onward.eq(head + window.done)
         m.d.sync += head.eq(Mux(onward < rows, onward, onward - rows))
@@ -201,7 +220,9 @@ class TrainPe(wiring.Component):
         bits, pairs = self.design.operand_bits, Signal(self.design.lanes, name=f"non_zero_{bank}")
         m.d.comb += pairs.eq(
             Cat(
-                reduce(lambda a, b: a & b, (one[bank].word_select(lane, bits).any() for one in found))
+                reduce(
+                    lambda a, b: a & b, (one[bank].word_select(lane, bits).any() for one in found)
+                )
                 for lane in range(self.design.lanes)
             )
         )
@@ -221,26 +242,23 @@ class TrainPe(wiring.Component):
                 )
             )
         m.d.comb += self.products.eq(Mux(self.busy, sum_of(any_lane), 0))
-        bits = design.accumulator_bits
-        partial, running = Signal(signed(bits)), Signal(signed(bits))
-        total = Signal(signed(bits))
-        first, second = (Signal(name=f"stage_{number}") for number in (1, 2))
-        last = [Signal(name=f"last_{number}") for number in (1, 2)]
-        output = [Signal.like(self.output, name=f"output_{number}") for number in (1, 2)]
-        m.d.sync += [
-            first.eq(self.busy),
-            second.eq(first),
-            last[0].eq(self.ends),
-            last[1].eq(last[0]),
-            output[0].eq(self.output),
-            output[1].eq(output[0]),
-            partial.eq(sum_of(products)),
+        step, last, output = Signal(), Signal(), Signal.like(self.output)
+        m.d.sync += [step.eq(self.busy), last.eq(self.ends), output.eq(self.output)]
+        sums = place(m, "totals", TrainSums, design=design)
+        m.d.comb += [
+            sums.step.eq(step),
+            sums.last.eq(last),
+            sums.output.eq(output),
+            sums.value.eq(sum_of(products)),
+            sums.first.eq(self.first),
+            sums.half.eq(self.sums),
+            *(
+                getattr(sums, name).eq(getattr(self, name))
+                for name in ("drain", "drain_half", "drain_address")
+            ),
+            self.drain_data.eq(sums.drain_data),
+            self.idle.eq(~self.busy & ~self.waiting & ~step),
         ]
-        m.d.comb += total.eq(running + partial)
-        with m.If(second):
-            m.d.sync += running.eq(Mux(last[1], 0, total))
-        self._accumulate(m, (last[1], output), total)
-        m.d.comb += self.idle.eq(~self.busy & ~self.waiting & ~first)
 
     def _chosen(
         self, m: Module, window: TrainWindow, seen: list[Value], where: tuple[int, int]
@@ -259,34 +277,5 @@ class TrainPe(wiring.Component):
         m.d.sync += operand.eq(chosen(ways))
         return operand
 
-    def _accumulate(
-        self, m: Module, written: tuple[Value, list[Signal]], total: Signal
-    ) -> None:
-        """Two halves of accumulators: of the tile that is computed, and of the one that leaves."""
-        design, (write, output) = self.design, written
-        before: list[Value] = []
-        for half in (0, 1):
-            words = place(
-                m, f"sums_{half}", Sram, bits=design.accumulator_bits, depth=design.own_outputs
-            )
-            drains = self.drain & (self.drain_half == half)
-            m.d.comb += [
-                words.read_address.eq(Mux(drains, self.drain_address, output[0])),
-                words.write.eq(write & (self.sums == half)),
-                words.write_address.eq(output[1]),
-            ]
-            before.append(words.read_data)
-            m.d.comb += words.write_data.eq(total + Mux(self.first, 0, words.read_data).as_signed())
-        m.d.comb += self.drain_data.eq(Mux(self.drain_half, before[1], before[0]))
 
-
-def index_of(one_hot: Value) -> Value:
-    """The number of the bit that is 1; 0 if none is."""
-    width = address_bits(len(one_hot))
-    return Cat(
-        any_of([one_hot[at] for at in range(len(one_hot)) if at >> bit & 1] or [one_hot[0] & 0])
-        for bit in range(width)
-    )
-
-
-__all__ = ["TrainPe", "index_of"]
+__all__ = ["TrainPe"]

@@ -21,6 +21,9 @@ class TrainWindow(wiring.Component):
     left behind this cycle.  done: 1 to all rows.
     """
 
+    pairs_0: Signal
+    done: Signal
+
     def __init__(self, *, design: SparseTrain) -> None:
         self.design = design
         lanes, rows = design.lanes, range(design.window_rows)

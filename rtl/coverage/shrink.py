@@ -99,8 +99,7 @@ def smaller_pieces(layer: Conv2d | MatMul, operands: Operands) -> Iterator[Piece
 
 
 def _corner_needed(layer: Conv2d | MatMul, operands: Operands) -> Operands:
-    """With a mask of the layer's outputs: of a larger one its first corner, and the first output.
-    """
+    """With a mask of the layer's outputs: a larger one's first corner, and the first output."""
     if operands.needed is None:
         return operands
     corner = tuple(slice(size) for size in ofmap_shape(layer))

@@ -28,8 +28,7 @@ from archsim.blocks import (
     times,
 )
 from archsim.machine import components as every
-
-from archsim.machines.sparsetrain.design import COUNTED, COUNTER_BITS
+from archsim.machines.sparsetrain.design import COUNTED, COUNTER_BITS, events_at_once
 
 if TYPE_CHECKING:
     from archsim.machines.sparsetrain.design import SparseTrain
@@ -137,7 +136,7 @@ def _datapath(design: SparseTrain) -> Components:
         wide, count = wide + 1, count - pairs
     return (
         *found,
-        *registers("sum", min(2 * bits + (lanes - 1).bit_length(), total), pes, STEP),
+        *registers("sum", design.step_bits, pes, STEP),
         *registers("sum", total, pes, STEP),
         *adders("sum", total, pes, STEP),
     )
@@ -190,7 +189,7 @@ def _loader_bits(design: SparseTrain, vectors: int, spread: int) -> int:
 
 
 def _pe_bits(design: SparseTrain) -> int:
-    """Its output in three stages and the flags of each; what is left, and where the window begins."""
+    """Its output in three stages, the flags of each; steps left, and the window's first bank."""
     output = address_bits(design.own_outputs)
     return 3 * output + 5 + design.depth.bit_length() + (design.window_rows - 1).bit_length()
 
@@ -203,6 +202,7 @@ def _core_bits(design: SparseTrain) -> int:
         needed = design.rows.bit_length() + (design.rows - 1).bit_length()
     flags = 2 + 3 + 3 + 2  # of the computed block; under way; halves; blocks in hand
     counters = COUNTER_BITS * (len(COUNTED) - (not design.skip_outputs))
+    counters += sum(most.bit_length() for most in events_at_once(design).values())
     return 2 * command + design.depth.bit_length() + flags + needed + counters
 
 

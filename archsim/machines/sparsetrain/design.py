@@ -33,8 +33,8 @@ COUNTED = (
     "tile",
     "needed_word",
 )
-"""Actions, which the core counts too: steps of PEs, products, outputs, rows that leave windows; steps
-that are loaded, words of values, of the ofmap; commands, tiles, words of masks of outputs."""
+"""Actions, which the core counts too: steps of PEs, products, outputs, rows that leave windows;
+steps that are loaded, words of values, of the ofmap; commands, tiles, words of masks of outputs."""
 
 COUNTER_BITS = 48
 """Of each of these counters."""
@@ -142,6 +142,12 @@ class SparseTrain(Design):
         return self.rows * self.own_columns
 
     @property
+    def step_bits(self) -> int:
+        """Of the sum of a step's products, if it is not cut to the accumulators' width."""
+        whole = 2 * self.operand_bits + (self.lanes - 1).bit_length()
+        return min(whole, self.accumulator_bits)
+
+    @property
     def command_fields(self) -> tuple[CommandField, ...]:
         """Of a block: sizes; whether it begins a tile, ends one, and has a mask of outputs."""
         sizes = ("rows", "columns", "depth")
@@ -203,6 +209,17 @@ class SparseTrain(Design):
         from archsim.machines.sparsetrain.components import sparsetrain_components
 
         return sparsetrain_components(self)
+
+
+def events_at_once(design: SparseTrain) -> dict[str, int]:
+    """Of actions of the PEs, the most in a cycle."""
+    pes = design.pes
+    return {
+        "step": pes,
+        "product": pes * design.lanes,
+        "output": pes,
+        "fetch": pes * design.window_rows,
+    }
 
 
 SPARSETRAIN = SparseTrain()

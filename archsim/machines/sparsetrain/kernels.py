@@ -50,7 +50,7 @@ def _choose(left: Words, window: Window) -> int:
     free = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - lanes)
     for place in range(len(ahead)):
         row = ahead[place]
-        word = left[row]
+        word = np.uint64(left[row])
         if word == 0:
             continue
         chosen = _turned(word, aside[place], lanes) & free

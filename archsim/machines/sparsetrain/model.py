@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -25,14 +25,25 @@ from archsim.machines.sparsetrain.kernels import (
 )
 from archsim.machines.sparsetrain.tiling import FIRST
 from archsim.machines.sparsetrain.timing import block_scan, block_times
-from archsim.machines.sparsetrain.vectors import needed_outputs, ofmap_of
+from archsim.machines.sparsetrain.vectors import ofmap_of, outputs_of
 from archsim.machines.sparsetrain.words import ofmap_words, ones_of, stream_words, word_counts
 from archsim.machines.sparsetrain.work import LayerWork
 from archsim.numbers import IntArray, wrap
 from archsim.result import LayerResult
 from workloads.reference import accumulate
 
-SCANNED = ("command", "row_mask", "row", "column_mask", "column", "needed", "ofmap")
+if TYPE_CHECKING:
+    from archsim.machines.sparsetrain.timing import Waits
+
+SCANNED: tuple[str, ...] = (
+    "command",
+    "row_mask",
+    "row",
+    "column_mask",
+    "column",
+    "needed",
+    "ofmap",
+)
 
 
 class SparseTrainAnswer(LayerAnswer):
@@ -46,8 +57,12 @@ class SparseTrainAnswer(LayerAnswer):
         """Its blocks, and what PEs do for them."""
         return LayerWork(design=self.design, layer=self.layer, operands=self.taken)
 
-    @cached_property
+    @property
     def counts(self) -> Mapping[str, int]:
+        return self._counts
+
+    @cached_property
+    def _counts(self) -> Mapping[str, int]:
         return word_counts(self.work)
 
     @cached_property
@@ -64,11 +79,12 @@ class SparseTrainAnswer(LayerAnswer):
     @cached_property
     def _scanned(self) -> tuple[IntArray, Mapping[str, IntArray]]:
         """The cycles of blocks, and of every word."""
-        waits = tuple(
+        waits = [
             self.waits(port).copy() if port in self.counts else np.zeros(0, np.int64)
             for port in SCANNED
-        )
-        times = block_scan(self.work.loads, ones_of(self.work), self.design.lanes, waits)
+        ]
+        given = cast("Waits", tuple(waits))
+        times = block_scan(self.work.loads, ones_of(self.work), self.design.lanes, given)
         found = dict(zip(SCANNED, waits, strict=True))
         return times, {port: found[port] for port in self.counts}
 
@@ -85,7 +101,7 @@ class SparseTrainAnswer(LayerAnswer):
     @cached_property
     def _sums(self) -> IntArray:
         """[groups, rows, columns], 0 where nothing is computed."""
-        found = needed_outputs(self.work.problem, self._accumulated)
+        found = outputs_of(self.work.problem, self._accumulated)
         if self.work.cut.turned:
             found = found.transpose(0, 2, 1)
         return found if self.work.needed is None else found * self.work.needed
@@ -96,7 +112,7 @@ class SparseTrainAnswer(LayerAnswer):
         sums = self._sums.transpose(0, 2, 1) if self.work.cut.turned else self._sums
         return ofmap_of(self.layer, self.work.problem, sums)
 
-    @cached_property
+    @property
     def cycles(self) -> int:
         """To the last word of the ofmap."""
         if not len(self.times):
@@ -110,7 +126,7 @@ class SparseTrainAnswer(LayerAnswer):
         """Blocks."""
         return len(self.work.blocks)
 
-    @cached_property
+    @property
     def where(self) -> Mapping[str, int]:
         """Of the PEs' cycles the mean."""
         if not self.cycles:
@@ -190,9 +206,8 @@ class SparseTrainModel(LayerMachine):
 
     def answer(self, layer: MatrixLayer, operands: Any, options: Options) -> SparseTrainAnswer:
         if operands is None:
-            raise InputError(
-                f"{layer.name}: cycles of {self.design.kind} machines depend on values; give operands"
-            )
+            why = f"cycles of {self.design.kind} machines depend on values; give operands"
+            raise InputError(f"{layer.name}: {why}")
         return SparseTrainAnswer(
             design=self.design, layer=layer, operands=operands, options=options
         )

@@ -10,6 +10,9 @@ from archsim.numbers import IntArray
 
 Counts = npt.NDArray[np.uint8]
 
+Waits = tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]
+"""Of commands, masks of rows, rows, masks of columns, columns, masks of outputs, the ofmap."""
+
 (LOAD_ROWS, LOAD_COLUMNS, LOAD_NEEDED, WORK, WORDS) = range(5)
 """Of a block: steps of rows and of columns, words of the mask of outputs, cycles of the longest PE,
 words of the ofmap that leave behind it."""
@@ -72,13 +75,12 @@ def block_scan(
     blocks: IntArray,
     ones: tuple[Counts, Counts],
     lanes: int,
-    waits: tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray],
+    waits: Waits,
 ) -> IntArray:
     """`block_times` with idle cycles before each word of each port, and when each word crosses.
 
     ones: of each step of rows and of columns, the values that are not zero.
-    waits: of commands, masks of rows, rows, masks of columns, columns, masks of outputs, ofmap; as
-    answer, the cycle in which each word crosses.
+    waits: idle cycles; as answer, the cycle in which each word crosses.
     """
     times = np.zeros((len(blocks), 5), np.int64)
     commands, row_masks, rows, column_masks, columns, needed, ofmap = waits
@@ -160,6 +162,8 @@ __all__ = [
     "START",
     "WORDS",
     "WORK",
+    "Counts",
+    "Waits",
     "block_scan",
     "block_times",
 ]

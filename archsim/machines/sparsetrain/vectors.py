@@ -10,14 +10,15 @@ import numpy.typing as npt
 from archsim.layer.layout import ifmap_view, weight_view
 from archsim.layer.problem import Problem, margins
 from archsim.machine.model import MatrixLayer
-from archsim.numbers import BoolArray, IntArray
+from archsim.numbers import IntArray
+from workloads.operands import ofmap_shape
 
 AnyArray = npt.NDArray[Any]
 Words = npt.NDArray[np.uint64]
 
 
 def window_vectors(layer: MatrixLayer, problem: Problem, ifmap: AnyArray) -> AnyArray:
-    """What each pixel of the ofmap sees: [groups, images · P · Q, R · S · C], channels innermost."""
+    """What pixels of the ofmap see: [groups, images · P · Q, R · S · C], channels innermost."""
     split = ifmap_view(layer, problem, ifmap)
     padded = np.pad(split, ((0, 0), (0, 0), *margins(problem), (0, 0)))
     down, across = problem.dilation_height, problem.dilation_width
@@ -35,8 +36,8 @@ def filter_vectors(layer: MatrixLayer, problem: Problem, weight: AnyArray) -> An
     return split.reshape(problem.groups, problem.filters, -1)
 
 
-def needed_outputs(problem: Problem, needed: BoolArray) -> BoolArray:
-    """A layer's mask ([N, K, P, Q] or [b, M, N]) as [groups, images · P · Q, K]."""
+def outputs_of(problem: Problem, needed: AnyArray) -> AnyArray:
+    """What a layer has for each output (as its ofmap) as [groups, images · P · Q, K]."""
     if needed.ndim == 3:
         return np.ascontiguousarray(needed.reshape(problem.groups, -1, problem.filters))
     split = needed.reshape(problem.images, problem.groups, problem.filters, -1)
@@ -46,19 +47,13 @@ def needed_outputs(problem: Problem, needed: BoolArray) -> BoolArray:
 
 
 def ofmap_of(layer: MatrixLayer, problem: Problem, sums: AnyArray) -> AnyArray:
-    """The inverse of `needed_outputs`."""
+    """The inverse of `outputs_of`."""
     sizes = (problem.images, problem.out_height, problem.out_width)
-    if len(layer_shape(layer)) == 3:
-        return sums.reshape(layer_shape(layer))
+    shape = ofmap_shape(layer)
+    if len(shape) == 3:
+        return sums.reshape(shape)
     split = sums.reshape(problem.groups, *sizes, problem.filters)
-    return np.ascontiguousarray(split.transpose(1, 0, 4, 2, 3)).reshape(layer_shape(layer))
-
-
-def layer_shape(layer: MatrixLayer) -> tuple[int, ...]:
-    """Of its ofmap."""
-    from workloads.operands import ofmap_shape
-
-    return ofmap_shape(layer)
+    return np.ascontiguousarray(split.transpose(1, 0, 4, 2, 3)).reshape(shape)
 
 
 def in_steps(vectors: AnyArray, lanes: int) -> AnyArray:
@@ -86,9 +81,9 @@ def stepped(vectors: IntArray, lanes: int) -> IntArray:
 __all__ = [
     "filter_vectors",
     "in_steps",
-    "needed_outputs",
     "non_zero",
     "ofmap_of",
+    "outputs_of",
     "stepped",
     "window_vectors",
 ]

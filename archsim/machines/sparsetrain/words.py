@@ -17,6 +17,7 @@ from archsim.machines.sparsetrain.tiling import (
     STEP,
     STEPS,
 )
+from archsim.machines.sparsetrain.timing import Counts
 from archsim.machines.sparsetrain.vectors import AnyArray, stepped
 from archsim.machines.sparsetrain.work import LayerWork
 from archsim.numbers import IntArray
@@ -24,20 +25,20 @@ from archsim.numbers import IntArray
 OPERANDS = (("row", ROW, ROWS), ("column", COLUMN, COLUMNS))
 
 
-def ones_of(work: LayerWork) -> tuple[IntArray, IntArray]:
+def ones_of(work: LayerWork) -> tuple[Counts, Counts]:
     """Values that are not zero, of each step of rows and of columns in the order of loads."""
     rows, columns = (
-        _joined([piece.sum(axis=1, dtype=np.uint8) for piece in _flags(work, number)], 0, np.uint8)
-        for number in (0, 1)
+        _joined([piece.sum(axis=1) for piece in _of_blocks(work, number, flags != 0)], 0)
+        for number, flags in enumerate(work.vectors)
     )
-    return rows, columns
+    return rows.astype(np.uint8), columns.astype(np.uint8)
 
 
 def stream_words(work: LayerWork) -> dict[str, IntArray]:
     """Of every port, [words, lanes], but the ofmap's."""
     found: dict[str, IntArray] = {"command": commands(work)}
     for number, (name, _, _) in enumerate(OPERANDS):
-        steps = _joined(list(_steps(work, number)), work.design.lanes)
+        steps = _joined(list(_of_blocks(work, number, work.vectors[number])), work.design.lanes)
         found[f"{name}_mask"] = (steps != 0).astype(np.int64)
         found[name] = packed(steps[steps != 0], work.design.lanes)
     if work.design.skip_outputs:
@@ -76,17 +77,6 @@ def ofmap_words(work: LayerWork, sums: AnyArray) -> IntArray:
     return _joined(found, pes)
 
 
-def _steps(work: LayerWork, number: int) -> Iterator[IntArray]:
-    """Of rows or columns the steps of each block, vector by vector, [steps, lanes]."""
-    for vectors in _of_blocks(work, number, work.vectors[number]):
-        yield vectors
-
-
-def _flags(work: LayerWork, number: int) -> Iterator[AnyArray]:
-    for vectors in _of_blocks(work, number, work.vectors[number] != 0):
-        yield vectors
-
-
 def _of_blocks(work: LayerWork, number: int, vectors: AnyArray) -> Iterator[AnyArray]:
     _, at, many = OPERANDS[number]
     lanes = work.design.lanes
@@ -108,10 +98,10 @@ def _needed(work: LayerWork) -> Iterator[IntArray]:
         yield np.pad(own, ((0, 0), (0, work.design.columns - own.shape[1])))
 
 
-def _joined(pieces: list[AnyArray], lanes: int, dtype: type = np.int64) -> AnyArray:
+def _joined(pieces: list[AnyArray], lanes: int) -> AnyArray:
     """One behind the other; nothing of so many lanes where there are none."""
     if not pieces:
-        return np.zeros((0, lanes) if lanes else 0, dtype)
+        return np.zeros((0, lanes) if lanes else 0, np.int64)
     return np.concatenate(pieces)
 
 

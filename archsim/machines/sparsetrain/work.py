@@ -28,8 +28,8 @@ from archsim.machines.sparsetrain.vectors import (
     AnyArray,
     Words,
     filter_vectors,
-    needed_outputs,
     non_zero,
+    outputs_of,
     window_vectors,
 )
 from archsim.numbers import BoolArray, IntArray
@@ -60,7 +60,7 @@ class LayerWork:
 
     @cached_property
     def non_zero(self) -> tuple[Words, Words]:
-        """A bit for each value of rows and of columns that is not zero, [groups, vectors, steps]."""
+        """A bit for each value of rows, of columns that is not zero, [groups, vectors, steps]."""
         rows, columns = (non_zero(one, self.design.lanes) for one in self.vectors)
         return rows, columns
 
@@ -69,7 +69,7 @@ class LayerWork:
         """Outputs that are computed, [groups, rows, columns]; None for all."""
         if self.operands.needed is None or not self.design.skip_outputs:
             return None
-        found = needed_outputs(self.problem, self.operands.needed)
+        found = outputs_of(self.problem, self.operands.needed)
         return np.ascontiguousarray(found.transpose(0, 2, 1)) if self.cut.turned else found
 
     @cached_property
@@ -82,7 +82,7 @@ class LayerWork:
             return whole
         short = sets * self.design.pes - self.cut.columns
         padded = np.pad(self.needed, ((0, 0), (0, 0), (0, short)))
-        return padded.reshape(*whole.shape, self.design.pes).any(axis=3)
+        return np.asarray(padded.reshape(*whole.shape, self.design.pes).any(axis=3))
 
     @cached_property
     def blocks(self) -> IntArray:
@@ -92,8 +92,6 @@ class LayerWork:
 
     def _words_of(self, blocks: IntArray) -> IntArray:
         """Words of the ofmap of each block's tile."""
-        sums = np.zeros(tuple(size + 1 for size in self.words_needed.shape), np.int64)
-        sums[:, 1:, 1:] = 0
         flags = self.words_needed.astype(np.int64).cumsum(axis=1).cumsum(axis=2)
         sums = np.pad(flags, ((0, 0), (1, 0), (1, 0)))
         group, top = blocks[:, GROUP], blocks[:, ROW]
