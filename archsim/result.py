@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from archsim.kv_traffic import KvTraffic
     from archsim.plots import ResultPlots
+    from archsim.training_traffic import TrainingTraffic
     from workloads.layers import Conv2d, MatMul, VectorWork
 
 TRAFFIC = ("ifmap", "weight", "bias", "ofmap")
@@ -195,6 +196,8 @@ class NetworkResult:
     """What was chosen of the machine for this run, as plain data (`archsim.machine.option`)."""
     kv_cache: KvTraffic | None = None
     """What a language model keeps of its tokens, of networks that say so."""
+    training: TrainingTraffic | None = None
+    """What each pass of a training step takes, of networks that are one."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", frozen(self.design))
@@ -289,6 +292,7 @@ class NetworkResult:
             "actions": dict(self.actions),
             "layers": [layer.record() for layer in self.layers],
             **({"kv_cache": self.kv_cache.record()} if self.kv_cache else {}),
+            **({"training": self.training.record()} if self.training else {}),
         }
 
     def to_json(self) -> str:

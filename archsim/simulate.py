@@ -18,6 +18,7 @@ from archsim.machine.option import option_record
 from archsim.machine.registry import design_name, design_record, load_design
 from archsim.numbers import BoolArray, IntArray
 from archsim.result import LayerResult, NetworkResult
+from archsim.training_traffic import training_traffic
 from archsim.version import VERSION
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
 
@@ -85,6 +86,7 @@ def simulate(
             progress(len(results), len(network.layers), layer.name)
     return NetworkResult(
         kv_cache=kv_traffic(network.kv_cache, results, design.intake),
+        training=training_traffic(network.training, results, design.intake),
         design=design_record(design),
         design_name=design_name(design),
         network=network.name,

@@ -13,6 +13,7 @@ from archsim.cli.fitting import fitting, left_out, names_column
 from archsim.energy import EnergyAccount
 from archsim.operand_notes import operand_notes
 from archsim.result import LayerResult, NetworkResult
+from archsim.training_traffic import TrainingTraffic
 
 CAUSES = {
     "fill": "filling",
@@ -172,6 +173,22 @@ def layer_table(result: NetworkResult, console: Console) -> tuple[Table, list[st
     return _table(result, shown, lines, console), legend
 
 
+def _training_lines(training: TrainingTraffic) -> list[str]:
+    """Each pass, and what is kept off the chip."""
+    lines = [
+        f"{name}: {one.cycles:,} cycles; {one.macs / 1e6:,.1f} M MACs"
+        + (f", of them {one.products / 1e6:,.1f} M made" if one.products != one.macs else "")
+        + f"; {one.moved_bytes / 1e3:,.0f} kB moved; {one.vector_operations:,} vector operations"
+        for name, one in training.passes.items()
+    ]
+    lines.append(
+        f"kept off the chip: {training.footprint_bytes:,} bytes: weights "
+        f"{training.weight_bytes:,}, gradients {training.gradient_bytes:,}, optimiser "
+        f"{training.optimiser_bytes:,}, of the forward pass {training.kept_bytes:,}"
+    )
+    return lines
+
+
 def closing_lines(result: NetworkResult) -> list[str]:
     """The figures a user looks for first, and the actions."""
     actions = "; ".join(f"{name} {count:,}" for name, count in result.actions.items())
@@ -188,6 +205,8 @@ def closing_lines(result: NetworkResult) -> list[str]:
             f"KV cache: {kept.footprint_bytes:,} bytes kept off the chip; "
             f"{kept.read_bytes:,} read, {kept.appended_bytes:,} appended"
         )
+    if result.training:
+        lines += _training_lines(result.training)
     lines += [f"operands: {note}" for note in operand_notes(result)]
     if result.skipped:
         lines.append(f"skipped as asked: {', '.join(result.skipped)}")

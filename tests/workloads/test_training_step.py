@@ -4,11 +4,11 @@ import re
 from typing import Any
 
 import pytest
+from written_networks import written
 
 from workloads.builtin import builtin
 from workloads.errors import WorkloadError
 from workloads.layers import MatMul, Network
-from workloads.notation import Builder
 from workloads.training.record import PHASES
 from workloads.training.step import training_network, training_passes, training_step
 
@@ -22,14 +22,6 @@ PARAMETERS = {  # trained values, torchvision's documentation; AlexNet with two 
     "squeezenet1.1": 1235496,
     "vgg16": 138357544,
 }
-
-
-def network(text, shape=(2, 3, 8, 8), *, normalised=False):
-    builder = Builder(shape=shape, blocks={}, where="text", normalised=normalised)
-    builder.read(text, {})
-    return Network(
-        name="text", layers=tuple(builder.layers), source="a test", flow=tuple(builder.flow)
-    )
 
 
 def _training(network):
@@ -49,7 +41,7 @@ def test_as_many_trained_values_as_published(name):
 
 
 def test_the_order_of_a_small_step():
-    small = network(
+    small = written(
         "a = conv 4 3x3 +1 bias relu\n"
         "p = maxpool 2x2 /2\n"
         "b = conv 4 3x3 +1 bias\n"
@@ -75,7 +67,7 @@ def test_the_order_of_a_small_step():
 
 
 def test_frozen_layers_have_no_weight_gradient_and_end_the_way_back():
-    small = network("a = conv 4 3x3\nb = conv 4 3x3\nc = conv 4 3x3\n")
+    small = written("a = conv 4 3x3\nb = conv 4 3x3\nc = conv 4 3x3\n")
     kinds = [(one.kind, one.of.name) for one in training_passes(small, frozen=["a"])]
     assert kinds[3:] == [("WG", "c"), ("BP", "c"), ("WG", "b")]
     kinds = [(one.kind, one.of.name) for one in training_passes(small, frozen=["b"])]
@@ -87,7 +79,7 @@ def test_frozen_layers_have_no_weight_gradient_and_end_the_way_back():
 
 
 def test_normalisation_stands_behind_its_convolution():
-    small = network("a = conv 4 3x3 bias relu\nb = conv 4 3x3\n", normalised=True)
+    small = written("a = conv 4 3x3 bias relu\nb = conv 4 3x3\n", normalised=True)
     step = training_network(small)
     names = [one.name for one in step.layers]
     assert names[:3] == ["a", "a/batch_norm", "b"]
@@ -104,7 +96,7 @@ def test_recurrent_layers_go_back_through_time():
 
 
 def test_a_gradient_that_is_not_defined_names_its_node():
-    odd = network("a = conv 4 3x3\nodd = Round\nb = conv 4 3x3\n")
+    odd = written("a = conv 4 3x3\nodd = Round\nb = conv 4 3x3\n")
     said = "the gradient of node odd is not defined: its operator is Round; those with one are"
     with pytest.raises(WorkloadError, match=re.escape(said)):
         training_network(odd)

@@ -10,12 +10,13 @@ gradient, WG, BP; then the optimiser, stochastic gradient descent with momentum 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
 from workloads.flow import Node
 from workloads.layers import Conv2d, Layer, MatMul, Network, VectorWork
+from workloads.training.activity import Activity, Supports
 from workloads.training.backward import Backward
 from workloads.training.input_gradient import input_gradient
 from workloads.training.kept import kept_values
@@ -182,10 +183,23 @@ def training_passes(
 
 
 def training_network(
-    network: Network, *, frozen: Iterable[str] = (), form: Form = "product"
+    network: Network,
+    *,
+    frozen: Iterable[str] = (),
+    form: Form = "product",
+    activity: Activity | None = None,
 ) -> Network:
-    """The whole step as a network.  Raises WorkloadError as `training_step`."""
-    return training_step(network, frozen=frozen, form=form).network
+    """The whole step as a network, with the densities that follow from an activity.
+
+    Raises WorkloadError as `training_step`, and for an activity of tensors of another network.
+    """
+    step = training_step(network, frozen=frozen, form=form)
+    if activity is None:
+        return step.network
+    supports = Supports(step.backward, activity)
+    densities = {one.layer.name: supports.of(one) for one in step.passes}
+    source = f"{step.network.source}; {activity.source}"
+    return replace(step.network, densities=densities, source=source)
 
 
 __all__ = [
