@@ -35,10 +35,14 @@ class TestSparseTrain(DesignConformance):
     """Windows of every depth, with and without a mask of outputs."""
 
     designs = (SMALL,)
-    amaranth_cases = 10
+    amaranth_cases = 8
     amaranth_words = 500
     verilator_cases = 40
     cocotb_cases = 1
+
+    @pytest.mark.slow
+    def test_cocotb_on_the_emitted_file(self) -> None:
+        super().test_cocotb_on_the_emitted_file()
 
     def random_design(self, draw: Draw) -> SparseTrain:
         pes = draw.one_of(1, 2, 4)
@@ -50,7 +54,10 @@ class TestSparseTrain(DesignConformance):
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DESIGNS)
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("wide", "one PE")]
+
+
+@pytest.mark.parametrize("name", ["small", "nothing skipped", *SLOW])
 def test_components_are_the_netlist(name: str, tmp_path: Path) -> None:
     """Every flip-flop, and every memory's shape."""
     design = DESIGNS[name]
