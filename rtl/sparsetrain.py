@@ -66,8 +66,8 @@ class SparseTrainCore(DesignComponent):
             Signal(name=name) for name in ("accept", "start", "done")
         )
         outputs = self.design.rows * self.design.columns
-        self.incoming, self.tile, self.queue = (
-            Signal(outputs, name=name) for name in ("incoming", "tile", "queue")
+        self.incoming, self.tile, self.outputs = (
+            Signal(outputs, name=name) for name in ("incoming", "tile", "outputs")
         )
 
     def _loaders(self, m: Module) -> dict[str, TrainLoader]:
@@ -112,7 +112,7 @@ class SparseTrainCore(DesignComponent):
                 ]
             m.d.comb += [
                 pe.start.eq(self.start),
-                pe.queue.eq(Cat(self.queue[at] for at in self._outputs_of(number))),
+                pe.outputs.eq(Cat(self.outputs[at] for at in self._outputs_of(number))),
                 pe.steps.eq(self.now.depth),
                 pe.half.eq(self.now_half),
                 pe.first.eq(self.now.first),
@@ -177,7 +177,7 @@ class SparseTrainCore(DesignComponent):
                 self.now_half.eq(~self.now_half),
             ]
             with m.If(self.wait.first):
-                m.d.sync += [self.tile.eq(self.queue), self.sums.eq(~self.sums)]
+                m.d.sync += [self.tile.eq(self.outputs), self.sums.eq(~self.sums)]
         with m.If(loaded):
             m.d.sync += [self.wait.eq(self.load), self.waiting.eq(1), self.loading.eq(0)]
             m.d.sync += self.load_half.eq(~self.load_half)
@@ -193,7 +193,7 @@ class SparseTrainCore(DesignComponent):
             for column in range(design.columns)
         )
         if not design.skip_outputs:
-            m.d.comb += self.queue.eq(Mux(self.wait.first, within, self.tile))
+            m.d.comb += self.outputs.eq(Mux(self.wait.first, within, self.tile))
             self.asked = Signal(name="never")
             return Signal(name="none")
         left, at = Signal(range(design.rows + 1)), Signal(range(max(design.rows, 2)))
@@ -202,7 +202,7 @@ class SparseTrainCore(DesignComponent):
         masked = self.incoming | (~self.wait.masked).replicate(len(self.incoming))
         m.d.comb += [
             self.needed.ready.eq((left != 0) & ~self.waiting),
-            self.queue.eq(Mux(self.wait.first, within & masked, self.tile)),
+            self.outputs.eq(Mux(self.wait.first, within & masked, self.tile)),
         ]
         with m.If(takes):
             m.d.sync += [left.eq(left - 1), at.eq(at + 1)]

@@ -4,7 +4,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -37,7 +37,7 @@ class TrainPe(wiring.Component):
 
     Members
     -------
-    start: takes a queue of outputs [row · own columns + column], 1 where it is needed.
+    start: takes a queue of `outputs` [row · own columns + column], 1 where it is needed.
     steps, half, first, sums: of the block, from the cycle behind `start` on: its steps, the half of
     the operand buffers, whether sums begin anew, and the half of the accumulators.
     row_*, column_*: what the loaders write.
@@ -48,7 +48,7 @@ class TrainPe(wiring.Component):
     """
 
     start: Signal
-    queue: Signal
+    outputs: Signal
     steps: Signal
     half: Signal
     first: Signal
@@ -73,7 +73,7 @@ class TrainPe(wiring.Component):
         super().__init__(
             {
                 "start": In(1),
-                "queue": In(outputs),
+                "outputs": In(outputs),
                 "steps": In(range(design.depth + 1)),
                 "half": In(1),
                 "first": In(1),
@@ -109,7 +109,7 @@ class TrainPe(wiring.Component):
 
     def _queue(self, m: Module) -> Signal:
         """The output that is next: the lowest of those that are left."""
-        queue = Signal(self.design.own_outputs)
+        queue = Signal(self.design.own_outputs, name="queued")
         lowest, number = Signal.like(queue), Signal.like(self.output)
         m.d.comb += [
             lowest.eq(queue & (~queue + 1)),
@@ -117,7 +117,7 @@ class TrainPe(wiring.Component):
             self.takes.eq(queue.any() & (~self.busy | self.ends)),
         ]
         with m.If(self.start):
-            m.d.sync += queue.eq(self.queue)
+            m.d.sync += queue.eq(self.outputs)
         with m.Elif(self.takes):
             m.d.sync += queue.eq(queue & ~lowest)
         self.waiting = queue.any()
@@ -172,8 +172,9 @@ class TrainPe(wiring.Component):
                         bank = (first + row) % rows
                         now = getattr(window, f"pairs_{row}")
                         rest = getattr(window, f"left_{row}")
+                        within = left > row if row < self.design.depth else C(0, 1)
                         m.d.comb += [
-                            now.eq(pairs[bank] & ~spent[bank] & (left > row).replicate(lanes)),
+                            now.eq(pairs[bank] & ~spent[bank] & within.replicate(lanes)),
                             moves[bank].eq(window.done > row),
                             *(
                                 side[row].eq(one[bank])
