@@ -134,6 +134,10 @@ class TileMachine(MachineModel):
             )
         return TileAnswer(design=self.design, layer=layer, tiling=tiling, operands=operands)
 
+    def options_as_run(self, layer: LayerResult) -> Options:
+        """In its tiling."""
+        return {} if layer.tiling is None else {"mappings": {layer.name: layer.tiling}}
+
     def options_of_step(self, options: Options, layer: MatrixLayer, step: MatrixLayer) -> Options:
         """The layer's tiling as the step's."""
         given = _tilings(options)
