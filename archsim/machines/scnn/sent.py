@@ -30,7 +30,8 @@ def products_sent(
         reached[some] = taps[some].astype(np.float64) @ outputs
     vectors = np.diff(activations.starts)
     first = np.repeat(np.repeat(np.arange(len(taps)), mapping.used_pes) * len(seen), vectors)
-    each = np.take(reached, first[:, None] + activations.place) * activations.valued
+    places = np.where(activations.valued, first[:, None] + activations.place, 0)
+    each = np.take(reached, places) * activations.valued
     pes = np.repeat(np.tile(np.arange(mapping.used_pes), len(taps)), vectors)
     found = each @ np.ones(each.shape[1])
     return np.bincount(pes, found, mapping.used_pes).astype(np.int64)
