@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from faulty_module import faulty_module
 from scnn_cases import Case, agrees, answers, operands_of

@@ -28,6 +28,8 @@ def products_sent(
         for tap, offset in offsets.items():
             outputs[tap, offset:] = seen[: max(len(seen) - offset, 0)]
         reached[some] = taps[some].astype(np.float64) @ outputs
+    if not len(seen):  # no input is in a phase
+        return np.zeros(mapping.used_pes, np.int64)
     vectors = np.diff(activations.starts)
     first = np.repeat(np.repeat(np.arange(len(taps)), mapping.used_pes) * len(seen), vectors)
     places = np.where(activations.valued, first[:, None] + activations.place, 0)
