@@ -120,16 +120,21 @@ def _offset(model: RobustModel, name: str) -> float:
     return model.scheme.line(model.tensors[f"{name}.weight"].of)[1]
 
 
+def require_held(model: RobustModel, bits: int) -> None:
+    """Refuse codes that operands of so many bits do not hold."""
+    require(
+        bits >= model.scheme.bits,
+        f"the machine's operands have {bits} bits, which do not hold codes of {model.scheme.bits}",
+    )
+
+
 def matrix_weights(model: RobustModel, bits: int) -> dict[str, MatrixWeights]:
     """Weights of every matrix layer for a machine that is given operands of so many bits.
 
     Up to 8 bits, the codes; above, the values.  Raises InputError for codes of more bits.
     """
+    require_held(model, bits)
     values, scheme = model.values(), model.scheme
-    require(
-        bits >= scheme.bits,
-        f"the machine's operands have {bits} bits, which do not hold codes of {scheme.bits}",
-    )
     found: dict[str, MatrixWeights] = {}
     for name in [*(one.name for one in model.network.convolutions), CLASSIFY]:
         tensor, bias = model.tensors[f"{name}.weight"], values[f"{name}.bias"]
@@ -226,4 +231,11 @@ class MachineEvaluator:
         )
 
 
-__all__ = ["MachineEvaluator", "Ranges", "calibrated", "matrix_network", "matrix_weights"]
+__all__ = [
+    "MachineEvaluator",
+    "Ranges",
+    "calibrated",
+    "matrix_network",
+    "matrix_weights",
+    "require_held",
+]
