@@ -150,16 +150,23 @@ def voltage(  # noqa: PLR0913
 
     chosen = with_settings(load_design(design), settings or [])
     require(0 <= loss <= 100, f"--loss must be from 0 to 100, not {loss:g}")
+    announced: list[str] = []
     with progress_bar("looking", quiet=as_json) as bar:
+
+        def told(what: str) -> None:
+            if not announced:
+                announce_compilation(chosen.machine_model(), quiet=as_json)
+            announced.append(what)
+            bar.update(bar.task_ids[0], description=f"measuring {what}")
+
         points = MachinePoints(
             model=shipped(model),
             images=images,
             chips=chips,
             pictures=lambda: (labelled("mnist", "test"), labelled("mnist", "train")),
             files=(SHIPPED, own_file()),
-            progress=lambda what: bar.update(bar.task_ids[0], description=f"measuring {what}"),
+            progress=told,
         )
-        announce_compilation(chosen.machine_model(), quiet=as_json)
         found = at_low_voltage(chosen, points, loss)
     if as_json:
         head = {"design": design, "model": model, "images": images, "chips": chips}
