@@ -198,6 +198,24 @@ def test_parts_do_not_wrap() -> None:
     np.testing.assert_array_equal(parts, wrap(four, 16).sum(axis=-1)[None])
 
 
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"computing": 3}, "cycles by cause must sum to its 4 cycles, not to 3"),
+        ({"computing": 5, "draining": -1}, "cycles by cause must be counts of computing, filling,"),
+        ({"computing": 3, "resting": 1}, "cycles by cause must be counts of computing, filling,"),
+    ],
+)
+def test_a_machine_says_of_a_layer_what_every_machine_does(
+    monkeypatch: pytest.MonkeyPatch, where: dict[str, int], message: str
+) -> None:
+    model = example_module("dot_unit.model")
+    monkeypatch.setattr(model.DotAnswer, "where", where)
+    network = Network(name="one", layers=(MatMul(name="m", m=1, n=2, k=2),), source="here")
+    with pytest.raises(InputError, match=f"dot-unit machines, m: {message}"):
+        simulate(model.DotUnit(), network)
+
+
 def test_its_memory_stands_in_a_machine_of_ours(own: Call) -> None:
     words = ("run", "edge-16", LENET, "--timing-only", "--json", "--set")
     size = ("ifmap_memory.capacity_bytes=4096", "--set")
