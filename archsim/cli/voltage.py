@@ -35,8 +35,10 @@ def series_table(found: MachineAtLowVoltage) -> Table:
     )
     table.add_column("memory")
     table.add_column("form")
-    for name in (*(f"{voltage:g}" for voltage in voltages), "lowest", "saves, % of memory"):
-        table.add_column(name, justify="right", no_wrap=True)
+    for one in map(str, voltages):
+        table.add_column(one, justify="right", no_wrap=True)
+    table.add_column("lowest", justify="right", no_wrap=True)
+    table.add_column("saves, % of memory", justify="right", no_wrap=True)
     for one in found.series:
         if one.points:
             table.add_row(*_cells(one, found, voltages, bound))
