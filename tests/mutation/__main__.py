@@ -9,15 +9,17 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import track
 
+from tests.mutation.batch import Batches
 from tests.mutation.campaign import (
-    AGAIN,
     Found,
     campaign,
+    campaign_in_batches,
     counts,
     follow_edits,
     keep,
     known,
     sample,
+    unexplained,
 )
 from tests.mutation.figures import FigureTrials
 from tests.mutation.page import PAGE, found_in, page
@@ -26,7 +28,7 @@ from tests.mutation.subjects import FOUND, SUBJECTS
 from tests.mutation.trial import ModelTrials, RtlTrials
 from tests.mutation.unit_tests import try_tests
 
-Do = Literal["try", "tests", "report", "page"]
+Do = Literal["try", "equal", "tests", "report", "page"]
 Side = Literal["rtl", "model", "figures"]
 
 
@@ -35,8 +37,8 @@ def main(  # noqa: PLR0913
     do: Annotated[
         Do,
         typer.Argument(
-            help="try faults; try survivors on their units' tests; report, or write the page of, "
-            "what is known."
+            help="try faults; ask the solver whether survivors do anything; try them on their "
+            "units' tests; report, or write the page of, what is known."
         ),
     ] = "try",
     side: Annotated[Side, typer.Option(help="Where the faults are.")] = "rtl",
@@ -76,11 +78,18 @@ def main(  # noqa: PLR0913
             mutants = trials.mutants()
             follow_edits(file, mutants)
             typer.echo(f"{one}, {side}: {len(mutants):,} mutants can be made")
-            running = campaign(
-                sample(mutants, seed), trials.run, file,
-                wanted=count, processes=processes, seconds=seconds, again=again,
-            )  # fmt: skip
+            order = sample(mutants, seed)
+            if isinstance(trials, RtlTrials):
+                batches = Batches(trials, processes, seconds)
+                running = campaign_in_batches(order, batches.run, file, wanted=count, again=again)
+            else:
+                running = campaign(
+                    order, trials.run, file,
+                    wanted=count, processes=processes, seconds=seconds, again=again,
+                )  # fmt: skip
             tried = list(track(running, description="mutants", total=None))
+        elif do == "equal":
+            tried = _equal(one, file, processes, seconds)
         elif do == "tests":
             tried = _tests(one, file, seconds)
         else:
@@ -94,10 +103,21 @@ def _trials(kind: str, side: Side) -> RtlTrials | ModelTrials | FigureTrials:
     return (RtlTrials if side == "rtl" else ModelTrials)(SUBJECTS[kind])
 
 
+def _equal(kind: str, file: Path, processes: int, seconds: float) -> list[Found]:
+    """Survivors in the RTL that the solver shows to change nothing."""
+    batches = Batches(RtlTrials(SUBJECTS[kind]), processes, seconds)
+    left = {one.mutant: one for one in known(file).values() if unexplained(one)}
+    tried: list[Found] = []
+    for mutant, outcome, seen, _ in batches.ask_solver(list(left)):
+        tried.append(replace(left[mutant], outcome=outcome, seen=seen))
+        keep(file, tried[-1])
+    return tried
+
+
 def _tests(kind: str, file: Path, seconds: float) -> list[Found]:
     """Survivors of which it is not known, on the tests of their units."""
     tried: list[Found] = []
-    for found in [one for one in known(file).values() if one.outcome in AGAIN and not one.seen]:
+    for found in [one for one in known(file).values() if unexplained(one) and not one.seen]:
         outcome, seen = try_tests(found.mutant, kind, seconds)
         tried.append(replace(found, outcome=outcome, seen=seen))
         keep(file, tried[-1])

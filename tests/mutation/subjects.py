@@ -33,6 +33,9 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
         f"rows=4 columns=3 {_memories(1024, 1024, 1536)}",
         f"rows=3 columns=4 dataflow=output_stationary {_memories(1024, 1024, 1024)}",
         f"rows=4 columns=2 dataflow=input_stationary {_memories(1024, 1024, 1024)} {_BOVEDA}",
+        f"rows=3 columns=2 pipelined_control=true {_memories(1024, 1024, 1024)} "
+        "ifmap_memory.kind=faulty ifmap_memory.rate=0.01 weight_memory.kind=faulty "
+        "weight_memory.rate=0.003 weight_memory.kind=secded",
     ),
     "tensorcore": _designs(
         "volta",

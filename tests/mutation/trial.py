@@ -142,7 +142,7 @@ class RtlTrials:
                 return "stillborn", f"{type(error).__name__}: {error}"
             if faulty is not None:
                 changed.append((one, faulty))
-                found = self._one(faulty.verilog, one)
+                found = self.judged(one, faulty)
                 if found is not None:
                     return found
         if not changed:
@@ -151,13 +151,23 @@ class RtlTrials:
             return "equal", f"shown by induction: {', '.join(sorted(changed[0][1].changed))}"
         return "survived", ""
 
-    def _one(self, verilog: str, one: Prepared) -> tuple[Outcome, str] | None:
+    def judged(self, one: Prepared, faulty: Faulty) -> tuple[Outcome, str] | None:
+        """What becomes of a faulty design on the cases of the sound one; None if all are equal."""
+        try:
+            core = self.built(one.emission.verilog(faulty))
+        except Exception as error:
+            return "stillborn", f"{type(error).__name__}: {str(error)[-300:]}"
+        return self.compared(one, core)
+
+    def built(self, verilog: str, choice: str = "") -> Any:
+        """A simulator (`rtl.benches.verilated.Verilated`); choice: as of `QuickBuilder.build`."""
         with tempfile.TemporaryDirectory(dir=self.folder.name) as work:
-            self.verilated.build_library = partial(self.builder.build, Path(work))
-            try:
-                core = self.verilated.Verilated(verilog, top="top")
-            except Exception as error:
-                return "stillborn", f"{type(error).__name__}: {str(error)[-300:]}"
+            build = partial(self.builder.build, Path(work), choice=choice)
+            self.verilated.build_library = build
+            return self.verilated.Verilated(verilog, top="top")
+
+    def compared(self, one: Prepared, core: Any) -> tuple[Outcome, str] | None:
+        """The first case in which a simulator does something else; None if there is none."""
         where = f"design {self.prepared.index(one) + 1},"
         for number, (case, expected, bench) in enumerate(one.asked):
             try:
