@@ -22,10 +22,11 @@ from tests.mutation.campaign import (
     unexplained,
 )
 from tests.mutation.figures import FigureTrials
+from tests.mutation.model_trials import ModelTrials
 from tests.mutation.page import PAGE, found_in, page
 from tests.mutation.report import table
 from tests.mutation.subjects import FOUND, SUBJECTS
-from tests.mutation.trial import ModelTrials, RtlTrials
+from tests.mutation.trial import RtlTrials
 from tests.mutation.unit_tests import try_tests
 
 Do = Literal["try", "equal", "tests", "report", "page"]
@@ -83,6 +84,7 @@ def main(  # noqa: PLR0913
                 batches = Batches(trials, processes, seconds)
                 running = campaign_in_batches(order, batches.run, file, wanted=count, again=again)
             else:
+                trials.prepare()
                 running = campaign(
                     order, trials.run, file,
                     wanted=count, processes=processes, seconds=seconds, again=again,

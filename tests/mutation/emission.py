@@ -117,7 +117,7 @@ class Emission:
 
     def with_fault(self, mutant: Mutant) -> Faulty | None:
         """The design with the fault, which is put in already; None where no letter changes."""
-        first, last = _function(mutant)
+        first, last = function_of(mutant)
         touched = {key for key, one in self.made.items() if one.runs(mutant.module, first, last)}
         if not touched:
             return None
@@ -251,7 +251,7 @@ def _lines_noted(stack: list[Made]) -> Iterator[None]:
         sys.settrace(None)
 
 
-def _function(mutant: Mutant) -> tuple[int, int]:
+def function_of(mutant: Mutant) -> tuple[int, int]:
     """First and last line of the function that the fault is in, or of the whole file."""
     text = source_of(mutant.module).read_text(encoding="utf-8")
     around = [

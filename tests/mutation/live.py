@@ -133,10 +133,12 @@ def _caches_of(value: Any) -> list[Any]:
     return [one for one in plain if isinstance(one, _lru_cache_wrapper)]
 
 
-def remember_caches() -> None:
+def remember_caches(*, clear: bool = False) -> None:
     """Look for them before processes are forked, so that each need not."""
     _known.clear()
-    _caches()
+    for cache in _caches():
+        if clear:
+            cache.cache_clear()
 
 
 __all__ = ["put_in_live", "remember_caches"]

@@ -266,10 +266,7 @@ class Schema:
     def add(self, variant: Variant) -> None:
         """One more; raises `CannotMergeError`, and is as before, where that cannot be."""
         number = variant.number
-        alone = {
-            name for name, one in variant.changed.items()
-            if name not in self.sound or not _same_boundary(self.sound[name], one)
-        }  # fmt: skip
+        alone = {name for name, one in variant.changed.items() if self._is_new(name, one)}
         changed = dict(variant.changed)
         changed |= {name: one for name, one in self.sound.items() if name not in changed
                     and any(cell.type in alone for cell in one.cells)}  # fmt: skip
@@ -293,6 +290,10 @@ class Schema:
                 self.extra[named[name]] = one
             else:
                 self.variants[name].append((number, one))
+
+    def _is_new(self, name: str, one: Netlist) -> bool:
+        """Whether no module of the sound design can stand for it too."""
+        return name not in self.sound or not _same_boundary(self.sound[name], one)
 
     def modules(self) -> dict[str, Any]:
         """All modules, as yosys' JSON has them; each has the choice as an input."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.util
-import os
 import resource
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from typing import Any, Literal
 from tests.mutation.emission import Emission, Faulty
 from tests.mutation.operators import Mutant
 from tests.mutation.quick_build import QuickBuilder
-from tests.mutation.sources import mutants_of, mutants_run_by
+from tests.mutation.sources import mutants_of
 
 Outcome = Literal["caught", "caught by tests", "survived", "same", "equal", "stillborn", "hung"]
 """caught: verify says that model and RTL differ, or that the RTL breaks a stream's rule or never
@@ -178,47 +177,6 @@ class RtlTrials:
                 hung = f": {verdict.hung}" if verdict.starved else ""
                 return "caught", f"{where} case {number}{hung}"
         return None
-
-
-class ModelTrials:
-    """Trials of faults in the model of some subjects; kernels run as Python."""
-
-    def __init__(self, subjects: Sequence[Subject]) -> None:
-        from rtl.simulators import runner
-
-        self.subjects = subjects
-        for subject in subjects:
-            runner(subject.load(), "verilator")  # built, for all to come
-
-    def mutants(self) -> list[Mutant]:
-        """Of the lines that the model's answers run through."""
-        return mutants_run_by(self._answer)
-
-    def _answer(self) -> None:
-        for subject in self.subjects:
-            list(subject.draw(subject.load()))
-
-    def run(self, mutant: Mutant) -> tuple[Outcome, str]:
-        """In a process of its own: the outcome, and what was seen."""
-        os.environ["NUMBA_DISABLE_JIT"] = "1"
-        put_in(mutant, HOUSE)
-        try:
-            from rtl.conformance import check
-            from rtl.simulators import runner
-
-            ready = [(subject, design := subject.load(), runner(design, "verilator"))
-                     for subject in self.subjects]  # fmt: skip
-        except Exception as error:
-            return "stillborn", f"{type(error).__name__}: {error}"
-        for subject, design, run in ready:
-            number = -1
-            try:
-                for number, one in enumerate(subject.draw(design)):
-                    if not check(one.case, run, one.expected).equal:
-                        return "caught", f"case {number}"
-            except Exception as error:  # `verify` ends with it: nobody takes that for an equality
-                return "caught", f"case {number + 1}: {type(error).__name__}: {error}"
-        return "survived", ""
 
 
 def limit_memory() -> None:
