@@ -50,7 +50,7 @@ class Batches:
         spent = dict.fromkeys(mutants, 0.0)
         for one in self.trials.prepared:
             faulty: dict[Mutant, Faulty] = {}
-            making = Pool(_Emitter(one), self.processes, min(self.seconds, MOST_SECONDS))
+            making = Pool(Emitter(one), self.processes, min(self.seconds, MOST_SECONDS))
             for mutant, answer, seconds in making.each(list(waiting)):
                 spent[mutant] += seconds
                 if isinstance(answer, Faulty):
@@ -59,7 +59,7 @@ class Batches:
                 elif answer is not None:
                     waiting.remove(mutant)
                     yield mutant, "stillborn", str(answer), spent[mutant]
-            for mutant, outcome, seen, seconds in self._judged(one, faulty):
+            for mutant, outcome, seen, seconds in self.judged(one, faulty):
                 spent[mutant] += seconds
                 waiting.remove(mutant)
                 yield mutant, outcome, seen, spent[mutant]
@@ -76,7 +76,7 @@ class Batches:
         """The modules that differ, if they do the same."""
         names: set[str] = set()
         for one in self.trials.prepared:
-            faulty = _Emitter(one)(mutant)
+            faulty = Emitter(one)(mutant)
             if isinstance(faulty, Faulty):
                 names |= faulty.changed.keys()
                 if not one.emission.shown_equal(faulty):
@@ -86,7 +86,7 @@ class Batches:
     def _pool(self, run: Any) -> Pool:
         return Pool(run, self.processes, self.seconds)
 
-    def _judged(self, one: Prepared, faulty: dict[Mutant, Faulty]) -> Iterator[Result]:
+    def judged(self, one: Prepared, faulty: dict[Mutant, Faulty]) -> Iterator[Result]:
         """Those that a case tells from the sound design, or of which no design can be made."""
         merging = {mutant: each.changed for mutant, each in faulty.items() if each.same_sources}
         merged: set[Mutant] = set()
@@ -142,7 +142,7 @@ class Batches:
             return None
 
 
-class _Emitter:
+class Emitter:
     """In a process of its own: what a fault changes of a design; None for nothing."""
 
     def __init__(self, one: Prepared) -> None:
@@ -183,4 +183,4 @@ def _found(ended: Iterator[tuple[Mutant, Any, float]]) -> Iterator[Result]:
             yield mutant, *answer, seconds
 
 
-__all__ = ["Batches", "Result"]
+__all__ = ["Batches", "Emitter", "Result"]
