@@ -165,10 +165,15 @@ class RtlTrials:
             self.verilated.build_library = build
             return self.verilated.Verilated(verilog, top="top")
 
-    def compared(self, one: Prepared, core: Any) -> tuple[Outcome, str] | None:
-        """The first case in which a simulator does something else; None if there is none."""
+    def compared(
+        self, one: Prepared, core: Any, cases: int | None = None
+    ) -> tuple[Outcome, str] | None:
+        """The first case in which a simulator does something else; None if there is none.
+
+        cases: how many are tried, from the first; all by default.
+        """
         where = f"design {self.prepared.index(one) + 1},"
-        for number, (case, expected, bench) in enumerate(one.asked):
+        for number, (case, expected, bench) in enumerate(one.asked[:cases]):
             try:
                 verdict = self.judge(case, expected, core.run(bench))
             except (self.protocol_error, RuntimeError) as error:
