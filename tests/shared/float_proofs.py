@@ -38,8 +38,8 @@ class FloatRoundProof(Proof):
         m.d.comb += [
             unit.total.eq(free.total), unit.largest.eq(free.largest), unit.nan.eq(free.nan),
             unit.plus_infinity.eq(free.plus), unit.minus_infinity.eq(free.minus),
-            Assume((free.total == 0) | (free.largest >= self._least_exponent)),
-            Assume(free.total != -(1 << (self.datapath.sum_bits - 1))),
+            Assume((free.total == 0) | (free.largest >= self._least_exponent), "exponent"),
+            Assume(free.total != -(1 << (self.datapath.sum_bits - 1)), "total"),
         ]  # fmt: skip
         size, found = named(m, "size", self._size(m)), unit.o[:-1]
         finite = ~(free.nan | free.plus | free.minus)
