@@ -24,12 +24,14 @@ from tests.mutation.campaign import (
 from tests.mutation.figures import FigureTrials
 from tests.mutation.model_trials import ModelTrials
 from tests.mutation.page import PAGE, found_in, page
+from tests.mutation.reached import table as reached_table
+from tests.mutation.reached import write as write_reached
 from tests.mutation.report import table
-from tests.mutation.subjects import FOUND, SUBJECTS
+from tests.mutation.subjects import FOUND, REACHED, SUBJECTS
 from tests.mutation.trial import RtlTrials
 from tests.mutation.unit_tests import try_tests
 
-Do = Literal["try", "equal", "tests", "report", "page"]
+Do = Literal["try", "equal", "tests", "report", "reached", "page"]
 Side = Literal["rtl", "model", "figures"]
 
 
@@ -39,7 +41,7 @@ def main(  # noqa: PLR0913
         Do,
         typer.Argument(
             help="try faults; ask the solver whether survivors do anything; try them on their "
-            "units' tests; report, or write the page of, what is known."
+            "units' tests; report what is known; see how far cases reach; write the page."
         ),
     ] = "try",
     side: Annotated[Side, typer.Option(help="Where the faults are.")] = "rtl",
@@ -69,8 +71,11 @@ def main(  # noqa: PLR0913
     if kind not in (*SUBJECTS, "all"):
         raise typer.BadParameter(f"{kind} is none of {', '.join(SUBJECTS)}, all")
     kinds = list(SUBJECTS) if kind == "all" else [kind]
+    if do == "reached":
+        write_reached(out / REACHED)
+        return
     if do == "page":
-        PAGE.write_text(page(found_in(out)), encoding="utf-8")
+        PAGE.write_text(page(found_in(out), reached_table(out / REACHED)), encoding="utf-8")
         return
     for one in kinds:
         file = out / f"{one}-{side}.jsonl"

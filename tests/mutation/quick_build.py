@@ -20,6 +20,7 @@ from rtl.benches.verilated_build import (
     streams_and_probes,
 )
 from rtl.benches.wrapper import wrapper_text
+from rtl.core.settings import SETTINGS_PORTS
 from rtl.toolchain import run_tool, verilator_environment, verilator_path
 
 _HEADERS = ("algorithm", "cstdint", "cstring", "memory", "stdexcept", "string", "vector")
@@ -80,6 +81,9 @@ class QuickBuilder:
         run_tool(command, cwd=work, env=verilator_environment())
         ports = _read_header((work / "obj" / "Vtop.h").read_text())
         chosen = ports.pop(choice).member if choice else ""
+        for name in SETTINGS_PORTS:  # stay low
+            if name in ports and ports[name].is_input:
+                del ports[name]
         streams, probes = streams_and_probes(ports)
         members = {name: port.member for name, port in ports.items()}
         parts = ['#include "all.h"\n']

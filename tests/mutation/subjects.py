@@ -10,6 +10,9 @@ from tests.mutation.trial import Subject
 FOUND = Path(__file__).with_name("found")
 """What is known of faults: `KIND-SIDE.jsonl`, a line a fault."""
 
+REACHED = "reached.json"
+"""There, of every design: how far cases reach (`tests.mutation.reached`)."""
+
 
 def _memories(ifmap: int, weight: int, accumulator: int) -> str:
     """Bytes of the scratchpads."""

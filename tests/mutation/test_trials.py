@@ -23,8 +23,10 @@ from tests.mutation.live import put_in_live
 from tests.mutation.operators import Mutant, mutants
 from tests.mutation.page import PAGE, found_in, page, sorted_out
 from tests.mutation.pool import Pool
+from tests.mutation.reached import reached
+from tests.mutation.reached import table as reached_table
 from tests.mutation.sources import column_of, line_of, mutants_of, source_of
-from tests.mutation.subjects import FOUND, SUBJECTS
+from tests.mutation.subjects import FOUND, REACHED, SUBJECTS
 from tests.mutation.trial import Outcome, RtlTrials, put_in
 
 
@@ -125,7 +127,16 @@ def test_of_a_fault_the_last_word_counts_and_lines_are_followed(tmp_path: Path) 
 
 
 def test_the_page_says_what_is_known() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(found_in(FOUND))
+    assert PAGE.read_text(encoding="utf-8") == page(found_in(FOUND), reached_table(FOUND / REACHED))
+
+
+def test_how_far_cases_reach_is_what_verify_says() -> None:
+    """Of bins that need no run; none of them is counted twice, or forgotten."""
+    design = Systolic(rows=2, columns=2)
+    few, more = reached(design, 2), reached(design, 6)
+    assert 0 < few["hit"] < more["hit"] <= more["bins"] == few["bins"]
+    assert len(set(more["missing"])) == more["bins"] - more["hit"]
+    assert set(more["missing"]) < set(few["missing"])
 
 
 def test_what_is_out_of_reach_counts_as_not_caught() -> None:
