@@ -7,6 +7,7 @@ registers of a core are clocked in every cycle; an action says which of them tak
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from energy_models.component import Component
 
@@ -158,6 +159,7 @@ def block(
     return (Component(name=name, kind=kind, count=count, attributes=sizes, actions=actions),)
 
 
+@lru_cache(maxsize=4096)
 def parts_of(bits: int, widest: int) -> tuple[tuple[int, int], ...]:
     """A width as even parts of at most `widest`: (bits, how many)."""
     parts = -(-bits // widest)

@@ -15,8 +15,8 @@ import numpy as np
 
 from archsim.errors import InputError
 from archsim.machine.model import counts_of
-from archsim.price_sources import use_installed
 from archsim.result import LayerResult, NetworkResult
+from archsim.technologies import load_technology, use_installed
 from energy_models.errors import EnergyError
 from energy_models.pricing import (
     FloatArray,
@@ -26,7 +26,7 @@ from energy_models.pricing import (
     PriceTotals,
     price,
 )
-from energy_models.technology import Technology, load_technology
+from energy_models.technology import Technology
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -315,9 +315,8 @@ def price_design(design: Design, technology: Technology | str = DEFAULT_TECHNOLO
         raise InputError(str(error)) from error
 
 
-def priced_in(technology: Technology, designs: Iterable[Design]) -> list[PriceTotals]:
+def priced_in(book: PriceBook, designs: Iterable[Design]) -> list[PriceTotals]:
     """Sums of the prices of each design.  Raises `InputError` where a source has no figure."""
-    book = PriceBook(technology)
     try:
         return [book.totals(_components(design)) for design in designs]
     except EnergyError as error:

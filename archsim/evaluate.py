@@ -14,7 +14,7 @@ from archsim.machine.design import Design
 from archsim.machine.model import MachineModel
 from archsim.numbers import IntArray
 from archsim.simulate import designed, networked, timed_without_values
-from energy_models.pricing import PriceTotals
+from energy_models.pricing import PriceBook, PriceTotals
 from energy_models.technology import Technology
 from workloads.layers import Network
 
@@ -58,20 +58,21 @@ def evaluate_many(
     designs: Iterable[Design | str],
     network: Network | str,
     *,
-    technology: Technology | str = DEFAULT_TECHNOLOGY,
+    technology: Technology | PriceBook | str = DEFAULT_TECHNOLOGY,
 ) -> Evaluations:
     """Cycles, energy and area of many designs, as `simulate` and `archsim.energy.account` say.
 
     designs: of machines whose cycles do not depend on values, or their names; network: itself, or
-    its name; technology: itself, or its name or file.  What a layer without operands cannot count
-    is the most that there can be, as in an account.  Raises `InputError` for a machine whose cycles
+    its name; technology: itself, its name or file, or a `PriceBook` of it, which whoever calls this
+    many times keeps.  What a layer without operands cannot count is the most that there can be, as
+    in an account.  Raises `InputError` for a machine whose cycles
     depend on values, for more tiles of a layer than the limit, and where the technology has no
     figure for a component.
     """
     models = [timed_without_values(designed(design)) for design in designs]
     layers = networked(network).matrix_layers
-    chosen = technology_of(technology)
-    totals = priced_in(chosen, [model.design for model in models])
+    book = technology if isinstance(technology, PriceBook) else PriceBook(technology_of(technology))
+    totals = priced_in(book, [model.design for model in models])
     cycles = np.zeros((len(models), len(layers)), np.int64)
     dynamic = np.zeros(len(models))
     alike: dict[type[MachineModel], list[int]] = {}
@@ -87,9 +88,9 @@ def evaluate_many(
         layers=tuple(layer.name for layer in layers),
         cycles=cycles,
         clock_hz=clock_hz,
-        energy=_with_static(dynamic, totals, cycles, clock_hz, chosen.unit),
+        energy=_with_static(dynamic, totals, cycles, clock_hz, book.technology.unit),
         area_um2=np.array([np.nan if one.area_um2 is None else one.area_um2 for one in totals]),
-        unit=chosen.unit,
+        unit=book.technology.unit,
     )
 
 

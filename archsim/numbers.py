@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 AnyIntArray = npt.NDArray[np.signedinteger[Any]]
 """Operands as they are kept: int8 up to 8 bits, else wider."""

@@ -12,6 +12,7 @@ the entry.  It never stops what does not need it.
 | `archsim.memory_rtl` | likewise | its hardware (`rtl.core.memory`) |
 | `archsim.codecs` | as the codec | a `Codec` (`archsim.codecs.known`) |
 | `archsim.price_sources` | as the source's prefix | what opens it (`archsim.price_sources`) |
+| `archsim.technologies` | as the technology | its TOML file's path (`archsim.technologies`) |
 | `archsim.importers` | as the files end, without the dot | what reads one (`archsim.importers`) |
 | `archsim.commands` | as the verb | what adds it to the command line (`archsim.cli.verbs`) |
 """
@@ -22,6 +23,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, entry_points
+from traceback import walk_tb
 from typing import Any
 
 from archsim.errors import InputError
@@ -112,6 +114,24 @@ def needed(entry: EntryPoint, check: Check = lambda _: "") -> Any:
     return found
 
 
+def blame(error: BaseException) -> str:
+    """Which installed package an error comes out of, where, and what it is; "" if out of none."""
+    installed = entry_points()
+    entries = [
+        entry
+        for group in installed.groups
+        if group.startswith(f"{OURS}.")
+        for entry in installed.select(group=group)
+    ]
+    packages = {one.value.partition(":")[0].partition(".")[0]: package_of(one) for one in entries}
+    for frame, line in reversed(list(walk_tb(error.__traceback__))):
+        module = str(frame.f_globals.get("__name__", ""))
+        package = packages.get(module.partition(".")[0], OURS)
+        if package != OURS:
+            return f"package {package} failed in {module}, line {line}: {_said(error)}"
+    return ""
+
+
 def _made_for_others(package: Distribution | None) -> str:
     """Why a package is not for this version of archsim; "" where it is, or says nothing."""
     if package is None or package.name == OURS:
@@ -141,6 +161,7 @@ def _line(entry: EntryPoint, why: str) -> str:
 
 __all__ = [
     "PluginWarning",
+    "blame",
     "lacking",
     "leave_out",
     "loaded",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from archsim.kv_traffic import KvTraffic
     from archsim.plots import ResultPlots
+    from archsim.training_traffic import TrainingTraffic
     from workloads.layers import Conv2d, MatMul, VectorWork
 
 TRAFFIC = ("ifmap", "weight", "bias", "ofmap")
@@ -130,6 +131,11 @@ class LayerResult:
         """Bytes that crossed all ports."""
         return sum(self.bytes_moved.values())
 
+    @property
+    def groups_side_by_side(self) -> int:
+        """Groups of the layer that lie side by side on the array."""
+        return self.tiling.groups if self.tiling else 1
+
     def with_operands(self, operands: Any, **changes: Any) -> LayerResult:
         """The same, saying how and from where a layer's `operands` came, and other changes."""
         return replace(
@@ -195,6 +201,8 @@ class NetworkResult:
     """What was chosen of the machine for this run, as plain data (`archsim.machine.option`)."""
     kv_cache: KvTraffic | None = None
     """What a language model keeps of its tokens, of networks that say so."""
+    training: TrainingTraffic | None = None
+    """What each pass of a training step takes, of networks that are one."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", frozen(self.design))
@@ -289,6 +297,7 @@ class NetworkResult:
             "actions": dict(self.actions),
             "layers": [layer.record() for layer in self.layers],
             **({"kv_cache": self.kv_cache.record()} if self.kv_cache else {}),
+            **({"training": self.training.record()} if self.training else {}),
         }
 
     def to_json(self) -> str:

@@ -11,12 +11,15 @@ import numpy as np
 from archsim.errors import InputError, enough_memory, require, require_within
 from archsim.importers import any_network
 from archsim.kv_traffic import kv_traffic
+from archsim.layer.operand_check import check_needed
+from archsim.machine.answered import checked
 from archsim.machine.design import Design
 from archsim.machine.model import MachineModel
 from archsim.machine.option import option_record
 from archsim.machine.registry import design_name, design_record, load_design
-from archsim.numbers import IntArray
+from archsim.numbers import BoolArray, IntArray
 from archsim.result import LayerResult, NetworkResult
+from archsim.training_traffic import training_traffic
 from archsim.version import VERSION
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
 
@@ -42,7 +45,8 @@ def simulate(
     or the names of their files.
     operands: None for timing only; else a mapping or function from a layer to its `Operands`
     (`workloads.operands`), or to what the design's numerics makes of them, and every
-    `LayerResult.ofmap` holds the layer's output, [N, K, P, Q] or [b, M, N].
+    `LayerResult.ofmap` holds the layer's output, [N, K, P, Q] or [b, M, N], 0 where their `needed`
+    says that nobody reads it.
     options: what the design's kind declares (`archsim.machine.option`, `archsim show` prints them).
     Of cores that are walked by tiles `mappings`, by layer name, where the automatic one is not
     wanted, and `mapper`, `objective` and `objective_technology`, by which the others are found
@@ -60,8 +64,15 @@ def simulate(
         require_within("macs", **{f"{network.name}: MACs with values": network.macs})
     model = design.machine_model()
 
+    masks: dict[str, BoolArray] = {}
+
     def values(layer: Conv2d | MatMul) -> Any:
-        return None if operands is None else operands_of(operands, layer)
+        found = None if operands is None else operands_of(operands, layer)
+        needed = getattr(found, "needed", None)
+        if needed is not None:
+            check_needed(layer, needed)
+            masks[layer.name] = needed
+        return found
 
     chosen = model.taken(options)
     run = model.run(network, values, chosen)
@@ -70,11 +81,13 @@ def simulate(
             results.append(_vector(design, layer, inside=layer.name in run.inside))
         else:
             with enough_memory(layer.name):
-                results.append(replace(run.result(layer), work=layer))
+                found = replace(checked(run.result(layer), design.kind), work=layer)
+                results.append(_masked(found, masks.pop(layer.name, None)))
         if progress is not None:
             progress(len(results), len(network.layers), layer.name)
     return NetworkResult(
         kv_cache=kv_traffic(network.kv_cache, results, design.intake),
+        training=training_traffic(network.training, results, design.intake),
         design=design_record(design),
         design_name=design_name(design),
         network=network.name,
@@ -87,6 +100,14 @@ def simulate(
         timed_by_values=model.timed_by_values,
         options=option_record(chosen),
     )
+
+
+def _masked(result: LayerResult, needed: BoolArray | None) -> LayerResult:
+    """With 0 for the outputs that are not needed, which not every machine leaves out."""
+    if needed is None or result.ofmap is None:
+        return result
+    nothing = result.ofmap.dtype.type(0)
+    return replace(result, ofmap=np.where(needed, result.ofmap, nothing))
 
 
 def designed(design: Design | str) -> Design:

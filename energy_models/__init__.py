@@ -7,7 +7,7 @@ published    estimators over tables, and DRAM by interface
 sram         memories: a grid measured with CACTI (`sram_grids/`)
 logic        building blocks measured by synthesis (`coefficients/`)
 scaling      between technology nodes; voltage: with the supply
-technology   which source answers for what (`technologies/`)
+technology   which source answers for what (`technologies/`; technology_files: by name)
 sources      from a source's name to its estimator
 pricing      prices of a design's components; an account is one matrix product
 units        units of tables

@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from energy_models.errors import require, require_known
-from energy_models.frozen import frozen
+from energy_models.frozen import FrozenDict
 
 KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "mac": (("operand_bits", "accumulator_bits"), ("mac",)),
@@ -37,6 +37,8 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "dram": ((), ("read", "write")),
 }
 """Each kind's attributes, all of them required, and its actions."""
+
+_ACTIONS = {kind: frozenset(actions) for kind, (_, actions) in KINDS.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +64,28 @@ class Component:
     relative_voltage: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "attributes", frozen(self.attributes))
-        object.__setattr__(self, "actions", frozen(self.actions))
+        acting = {action: FrozenDict(events) for action, events in self.actions.items()}
+        object.__setattr__(self, "attributes", FrozenDict(self.attributes))
+        object.__setattr__(self, "actions", FrozenDict(acting))
+        if not self._sound():
+            self._refuse()
+
+    def _sound(self) -> bool:
+        """Whether nothing is wrong with it; what is, `_refuse` says: sweeps make so many of them
+        that the texts would be most of the work."""
+        if self.kind not in KINDS or self.count <= 0:
+            return False
+        wanted, _ = KINDS[self.kind]
+        if len(self.attributes) != len(wanted) or not self.actions.keys() <= _ACTIONS[self.kind]:
+            return False
+        for name in wanted:
+            size = self.attributes.get(name, -1)
+            if size < 1 and (size < 0 or not name.endswith("_ports")):
+                return False
+        return self.relative_voltage is None or self.kind == "sram"
+
+    def _refuse(self) -> None:
+        """Raise `EnergyError` for the first thing that is wrong."""
         require_known(self.kind, KINDS, f"{self.name}: no component kind {self.kind!r}")
         require(self.count > 0, f"{self.name}: count must be positive, not {self.count}")
         wanted, known = KINDS[self.kind]

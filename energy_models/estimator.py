@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from energy_models.component import Component
@@ -25,7 +25,7 @@ class Quantity:
     def times(self, factor: float, how: str = "") -> Quantity:
         """The figure multiplied, with the reason added to `how`."""
         text = "; ".join(part for part in (self.how, how) if part)
-        return replace(self, value=self.value * factor, how=text)
+        return Quantity(value=self.value * factor, source=self.source, how=text)
 
 
 class Estimator(Protocol):

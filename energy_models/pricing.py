@@ -5,7 +5,7 @@ Prices are found once a design; an account of a whole network is then one matrix
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -131,12 +131,23 @@ class PriceTotals:
     leakage_mw: float
 
 
+MOST_REMEMBERED = 1 << 16
+"""Sizes of components whose figures a book keeps: a space of any size is priced in some 50 MB."""
+
+Figures = dict[str, float | None]
+"""Of one piece of a size: of each action that was asked for, of "area" and "leakage"; None where
+there is no source."""
+
+
 class PriceBook:
-    """Sums of prices for many designs: each size of component is looked up once."""
+    """Sums of prices for many designs: each size of component is looked up once.
+
+    Whoever prices batch after batch keeps the book.
+    """
 
     def __init__(self, technology: Technology) -> None:
         self.technology = technology
-        self._found: dict[tuple[object, ...], float | None] = {}
+        self._found: dict[tuple[object, ...], Figures] = {}
 
     def totals(self, components: Iterable[Component]) -> PriceTotals:
         """The sums over a design's components.  Raises `EnergyError` where a source has no figure.
@@ -146,29 +157,37 @@ class PriceBook:
         dynamic: dict[str, float] = {}
         area, leakage, known = 0.0, 0.0, False
         for one in components:
-            size = (one.kind, *one.attributes.values())
+            figures = self._figures(one)
             for action, events in one.actions.items():
-                found = self._figure(one, size, action)
+                found = figures[action] or 0.0
                 for name, number in events.items():
-                    dynamic[name] = dynamic.get(name, 0.0) + number * (found or 0.0)
-            if one.kind != "dram":
-                piece = self._figure(one, size, "area", self.technology.area_um2)
-                if piece is not None:
-                    area, known = area + one.count * piece, True
-                piece = self._figure(one, size, "leakage", self.technology.leakage_mw)
-                leakage += one.count * (piece or 0.0)
+                    dynamic[name] = dynamic.get(name, 0.0) + number * found
+            piece = figures["area"]
+            if piece is not None:
+                area, known = area + one.count * piece, known or one.kind != "dram"
+            leakage += one.count * (figures["leakage"] or 0.0)
         return PriceTotals(dynamic=dynamic, area_um2=area if known else None, leakage_mw=leakage)
 
-    def _figure(
-        self,
-        component: Component,
-        size: tuple[object, ...],
-        what: str,
-        ask: Callable[[Component], Quantity | None] | None = None,
-    ) -> float | None:
-        """A figure of a component, found once a size; what: an action, or "area" or "leakage"."""
-        key = (what, *size)
-        if key not in self._found:
-            found = ask(component) if ask else self.technology.energy(component, what)
-            self._found[key] = None if found is None else found.value
-        return self._found[key]
+    def _figures(self, component: Component) -> Figures:
+        """The figures of a component, found once a size."""
+        size = (component.kind, component.relative_voltage, *component.attributes.values())
+        found = self._found.get(size)
+        if found is None:
+            if len(self._found) >= MOST_REMEMBERED:
+                self._found.clear()
+            found = self._found[size] = self._of_piece(component)
+        for action in component.actions:
+            if action not in found:
+                found[action] = _value(self.technology.energy(component, action))
+        return found
+
+    def _of_piece(self, component: Component) -> Figures:
+        """What one piece has whatever it does; off the chip, nothing."""
+        if component.kind == "dram":
+            return {"area": 0.0, "leakage": 0.0}
+        area, leakage = self.technology.area_um2(component), self.technology.leakage_mw(component)
+        return {"area": _value(area), "leakage": _value(leakage)}
+
+
+def _value(found: Quantity | None) -> float | None:
+    return None if found is None else found.value

@@ -20,6 +20,10 @@ from collections.abc import Callable, Iterator
 from energy_models.component import Component
 from energy_models.estimator import Quantity
 
+REGISTER = Component(name="memory as registers", kind="register", attributes={"bits": 1})
+CHOICE = Component(name="memory as registers", kind="mux", attributes={"bits": 1, "ways": 2})
+"""A bit of it."""
+
 Ask = Callable[[Component, str], "Quantity | None"]
 """A figure of one piece for an action ("" for area and leakage); None where there is no source."""
 
@@ -31,7 +35,7 @@ def register_file(memory: Component, action: str, ask: Ask) -> Quantity | None:
     """
     bits, depth = memory.attributes["word_bits"], memory.attributes["depth"]
     total, sources = 0.0, dict[str, None]()
-    for part, event, number in _parts(memory.name, action, depth):
+    for part, event, number in _parts(action, depth):
         found = ask(part, event)
         if found is None:
             return None
@@ -43,19 +47,17 @@ def register_file(memory: Component, action: str, ask: Ask) -> Quantity | None:
     )
 
 
-def _parts(name: str, action: str, depth: int) -> Iterator[tuple[Component, str, int]]:
+def _parts(action: str, depth: int) -> Iterator[tuple[Component, str, int]]:
     """For each bit of a word: a piece, its event, and how many of them."""
-    register = Component(name=name, kind="register", attributes={"bits": 1})
-    choice = Component(name=name, kind="mux", attributes={"bits": 1, "ways": 2})
     if action == "write":
-        yield register, "write", 1
-        yield choice, "select", depth
+        yield REGISTER, "write", 1
+        yield CHOICE, "select", depth
     elif action == "read":
-        yield register, "write", 1
-        yield choice, "select", depth - 1
+        yield REGISTER, "write", 1
+        yield CHOICE, "select", depth - 1
     else:
-        yield register, "", depth + 1
-        yield choice, "", 2 * depth - 1
+        yield REGISTER, "", depth + 1
+        yield CHOICE, "", 2 * depth - 1
 
 
-__all__ = ["register_file"]
+__all__ = ["CHOICE", "REGISTER", "register_file"]

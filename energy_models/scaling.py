@@ -20,6 +20,7 @@ nominal one, where the fitted polynomials still rise and fall as they should.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from energy_models.errors import require
 from energy_models.estimator import Quantity
@@ -151,6 +152,7 @@ def nominal_v(node_nm: float) -> float:
     return math.exp(sum(weight * math.log(NOMINAL_V[node]) for node, weight in _around(node_nm)))
 
 
+@lru_cache(maxsize=1024)
 def _factor(kind: str, node_nm: float, voltage_v: float) -> float:
     """A polynomial's value; between two nodes, of each at the same share of its nominal supply."""
     nominal = nominal_v(node_nm)

@@ -10,7 +10,8 @@ action of one ("register.clock"), or "default", to a source:
 "dram:INTERFACE"  energy per bit of an off-chip interface
 "none: REASON"    nobody has said: it is left out, and the reason is shown
 
-Installed packages may add others (`archsim.price_sources`).
+Installed packages may add sources (`archsim.price_sources`) and technologies
+(`archsim.technologies`).
 
 A source of another node or voltage is scaled (`energy_models.scaling`), and says so.
 
@@ -20,7 +21,6 @@ sources of "register" and "mux" where these are less: each figure is the lower o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,9 +35,9 @@ from energy_models.reading import load_toml
 from energy_models.register_file import register_file
 from energy_models.scaling import scale
 from energy_models.sources import ABSENT, open_source
+from energy_models.technology_files import FOLDER, file_of, named_file, shipped_names
 from energy_models.voltage import sram_energy_factor
 
-FOLDER = Path(__file__).parent / "technologies"
 QUANTITIES = ("energy", "area", "leakage")
 
 What = Literal["energy", "area", "leakage"]
@@ -107,6 +107,11 @@ class Technology:
         opened = sorted(spec for spec in specs if not spec.startswith(ABSENT))
         return {spec: open_source(spec, self.folder) for spec in opened}
 
+    @cached_property
+    def _bits(self) -> dict[tuple[str, str, str], Quantity | None]:
+        """Figures of the parts of `register_file`, by quantity, kind and event, once found."""
+        return {}
+
     def source(self, what: What, kind: str, action: str = "") -> str:
         """The source of a quantity for a kind (and action): "table:horowitz-2014".
 
@@ -161,7 +166,11 @@ class Technology:
             return macro
 
         def ask(part: Component, event: str) -> Quantity | None:
-            return self._energy(part, event) if event else self._static(what, part)
+            key = (what, part.kind, event)
+            if key not in self._bits:
+                found = self._energy(part, event) if event else self._static(what, part)
+                self._bits[key] = found
+            return self._bits[key]
 
         registers = register_file(component, action, ask)
         return registers if registers is not None and registers.value < macro.value else macro
@@ -210,14 +219,13 @@ class Technology:
 
 
 def technology_toml(name: str) -> str:
-    """The file of a shipped technology, ready to edit.  Raises `EnergyError` for other names."""
-    require_known(name, technologies(), f"no technology {name!r}")
-    return (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+    """The file of a technology, ready to edit.  Raises `EnergyError` for other names."""
+    return named_file(name).read_text(encoding="utf-8")
 
 
 def shipped_technologies() -> list[Technology]:
     """The technologies in the package, their sources not yet opened."""
-    return [_read(path) for path in sorted(FOLDER.glob("*.toml"))]
+    return [read_technology(FOLDER / f"{name}.toml") for name in shipped_names()]
 
 
 def technologies() -> dict[str, str]:
@@ -225,24 +233,14 @@ def technologies() -> dict[str, str]:
     return {one.name: one.title for one in shipped_technologies()}
 
 
-def _alike(name: str, known: list[str]) -> str:
-    """A hint at those of the same node; at all where there is none: 28nm is not nearly 180nm."""
-    same = [one for one in known if re.findall(r"\d+", one) == re.findall(r"\d+", name)]
-    return nearest(name, same) if same else f"known: {', '.join(known)}"
-
-
 def load_technology(
     name_or_path: str, *, voltage_v: float | None = None, sram_relative_voltage: float = 1.0
 ) -> Technology:
-    """A shipped technology, or the one in a TOML file, at its own or another supply voltage.
+    """A technology by name, or the one in a TOML file, at its own or another supply voltage.
 
     Raises `EnergyError` for an unknown name and for a file that is not a technology.
     """
-    known = [path.stem for path in sorted(FOLDER.glob("*.toml"))]
-    path = FOLDER / f"{name_or_path}.toml" if name_or_path in known else Path(name_or_path)
-    if name_or_path not in known and not (path.suffix == ".toml" or path.exists()):
-        raise EnergyError(f"no technology {name_or_path!r}; {_alike(name_or_path, known)}")
-    found = _read(path)
+    found = read_technology(file_of(name_or_path))
     found = replace(
         found,
         voltage_v=found.voltage_v if voltage_v is None else voltage_v,
@@ -252,7 +250,8 @@ def load_technology(
     return found
 
 
-def _read(path: Path) -> Technology:
+def read_technology(path: Path) -> Technology:
+    """The one in a TOML file, its sources not yet opened.  Raises `EnergyError`."""
     return _from_record(load_toml(path, EnergyError), path)
 
 

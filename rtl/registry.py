@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 
 from archsim.errors import InputError, require_within
 from archsim.machine.design import Design
-from archsim.plugins import needed, no_call, plugins
+from archsim.plugins import needed, no_call, package_of, plugins
 from rtl.verification import Verification
 
 
@@ -29,12 +29,21 @@ def core_kind(design: Design) -> Any:
 
 def core_of(design: Design) -> wiring.Component:
     """The component of a design; `InputError` where its kind has no RTL, or it is too large."""
-    return core_kind(design)(design)
+    core = core_kind(design)(design)
+    if not isinstance(core, wiring.Component):
+        what = type(core).__name__
+        raise InputError(f"{_entry_of(design)} must make a component of a design, not {what}")
+    return core
 
 
 def verification_of(design: Design) -> Verification:
     """How a design is proved; `InputError` where its kind has no RTL or brings no cases."""
     found = getattr(_kind(design), "verification", None)
     if found is None:
-        raise InputError(f"designs of kind {design.kind!r} bring no cases to verify them with")
+        raise InputError(f"{_entry_of(design)} brings no cases to verify designs with")
     return found()
+
+
+def _entry_of(design: Design) -> str:
+    entry = plugins("archsim.rtl")[design.kind]
+    return f"{entry.name} ({entry.group}) of package {package_of(entry)}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import Call, Said
+from heads import unnamed
 from hypothesis import settings
 
 # A check says the same of the same commit: what is drawn follows from the test's own text.
@@ -31,8 +33,21 @@ def archsim(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> Call:
-    """Call the command line in this process, in a folder of its own."""
+    """Call the command line in this process, in a folder of its own.
+
+    Every head of a table that is printed must be in the glossary.
+    """
+    from rich.table import Table
+
     from archsim.cli import main as command_line
+
+    add_column = Table.add_column
+
+    def add_named(table: Table, header: Any = "", *given: Any, **settings: Any) -> None:
+        assert not unnamed(str(header)), f"docs/glossary.md does not tell of the head {header!r}"
+        add_column(table, header, *given, **settings)
+
+    monkeypatch.setattr(Table, "add_column", add_named)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)

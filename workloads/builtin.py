@@ -2,7 +2,8 @@
 
 Each is a file `networks/NAME.toml`: `source`, `parameters` (whole numbers), `words` (bits of
 text which a variant replaces), `input` (a shape), `blocks` and `layers` in the notation of
-`workloads.notation`, and `published` figures against which the tests hold the totals. A file
+`workloads.notation`, `batch_normalised` where a convolution's bias is a normalisation that
+training computes, and `published` figures against which the tests hold the totals. A file
 with `extends` takes everything from another one and replaces the parameters, words and
 published figures which it gives itself.
 """
@@ -22,7 +23,10 @@ from workloads.notation import Builder
 from workloads.notation_operators import shape_of
 
 _FOLDER = Path(__file__).parent / "networks"
-_KEYS = {"source", "parameters", "input", "blocks", "layers", "published", "extends", "words"}
+_KEYS = {
+    "source", "parameters", "input", "blocks", "layers", "published", "extends", "words",
+    "batch_normalised",
+}  # fmt: skip
 
 
 @cache
@@ -50,13 +54,17 @@ def builtin(name: str, *, parameters: Mapping[str, int] | None = None) -> Networ
     filled: dict[str, str | int] = {**values, **data.get("words", {})}
     blocks = cast("dict[str, str]", data.get("blocks", {}))
     blocks = {key: _keep(text, filled) for key, text in blocks.items()}
-    builder = Builder(shape=shape, blocks=blocks, where=f"networks/{name}.toml")
+    normalised = bool(data.get("batch_normalised", False))
+    builder = Builder(
+        shape=shape, blocks=blocks, where=f"networks/{name}.toml", normalised=normalised
+    )
     builder.read(data["layers"], filled)
     return Network(
         name=name,
         layers=tuple(builder.layers),
         source=data["source"],
         feeds=builder.feeds(),
+        flow=tuple(builder.flow),
     )
 
 

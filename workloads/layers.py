@@ -10,16 +10,19 @@ Counting rules, used by every layer:
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from workloads.checks import countable, named, not_negative, positive
-from workloads.errors import WorkloadError
+from workloads.errors import WorkloadError, unknown_name
+from workloads.flow import Node
 from workloads.kv_cache import KvCache
 from workloads.limits import check_limit
 from workloads.pooling import Feed
+from workloads.sparsity import DENSE, Densities
 from workloads.tensor_bytes import TensorBytes
+from workloads.training.record import Training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,8 +223,10 @@ class Network:
 
     `source` says where the shapes come from; `skipped` lists the operators left out on demand,
     each as "node: operator". `feeds` says which convolution's ofmap is another one's ifmap, where
-    that is known; `kv_cache` what a language model keeps. Raises WorkloadError if two layers share
-    a name.
+    that is known; `kv_cache` what a language model keeps; `densities`, by the layer's name, how
+    sparse it is where that is known without values; `flow` what its operators read and make, in
+    order, empty where that is not known; `training` what a training step keeps. Raises
+    WorkloadError if two layers share a name, and for densities of no layer.
     """
 
     name: str
@@ -230,6 +235,9 @@ class Network:
     skipped: tuple[str, ...] = ()
     feeds: tuple[Feed, ...] = ()
     kv_cache: KvCache | None = None
+    densities: Mapping[str, Densities] = field(default_factory=dict[str, Densities], hash=False)
+    flow: tuple[Node, ...] = ()
+    training: Training | None = None
 
     def __post_init__(self) -> None:
         named("a network's", self.name)
@@ -237,6 +245,14 @@ class Network:
         twice = _first_repeated(layer.name for layer in self.layers)
         if twice is not None:
             raise WorkloadError(f"{self.name}: layer names must be unique, not {twice!r} twice")
+        known = {layer.name for layer in self.matrix_layers} if self.densities else ()
+        for name in self.densities:
+            if name not in known:
+                raise unknown_name("matrix layer", name, sorted(known))
+
+    def densities_of(self, layer: Conv2d | MatMul) -> Densities:
+        """Of one of its layers; dense where nothing is known."""
+        return self.densities.get(layer.name, DENSE)
 
     @property
     def macs(self) -> int:
@@ -247,8 +263,11 @@ class Network:
     def weight_elements(self) -> int:
         """Trained matrix elements, each once: no biases, no normalisation, no look-up tables.
 
-        A product of two computed operands (`shared_weight` is false) has none.
+        A product of two computed operands (`shared_weight` is false) has none. Of a training step
+        they are those of its forward layers.
         """
+        if self.training is not None:
+            return self.training.weight_elements
         return sum(
             layer.weight_elements
             for layer in self.matrix_layers

@@ -1,7 +1,8 @@
 """A network by its name, or from its file.
 
 A built-in network's name may be followed by sizes: `bert-base:tokens=128,batch=8`.  A language
-model, built in or of a `config.json`, is asked for `prefill=TOKENS` or `decode=CONTEXT`.
+model, built in or of a `config.json`, is asked for `prefill=TOKENS` or `decode=CONTEXT`.  With
+`training` it is a step of its training (`workloads.training.asked`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from workloads.layers import Network
 from workloads.names import printable
 from workloads.packaged import packaged, packaged_names
 from workloads.requests import requested
+from workloads.training.asked import taken_training
 
 __all__ = [
     "FORMATS",
@@ -68,9 +70,13 @@ def shapes_named(text: str, *, batch: int | None = None) -> Network:
         if "batch" in settings:
             raise WorkloadError(f"{text}: the batch is said twice: {batch} too")
         settings["batch"] = batch
+    asked = taken_training(name, settings)
     if name in networks():
         network = builtin(name, parameters=settings)
-        return replace(network, source=_said(network.source, settings))
+        network = replace(network, source=_said(network.source, settings))
+        return network if asked is None else asked.step_of(network)
+    if asked is not None:
+        raise WorkloadError(f"{name}: the training of language models is not known here")
     return _language(name, settings)
 
 

@@ -29,8 +29,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from workloads.errors import WorkloadError
+from workloads.flow import INPUT, Node
 from workloads.layers import Conv2d, Layer
-from workloads.notation_operators import Shape, make_layers, pool_of
+from workloads.notation_operators import Shape, make_layers, operator_name, pool_of
 from workloads.pooling import Feed, MaxPool
 
 _RANGE = re.compile(r"(\d+)\.\.(\d+)")
@@ -39,13 +40,20 @@ _RANGE = re.compile(r"(\d+)\.\.(\d+)")
 class Builder:
     """Reads lines of the notation, keeps the shapes of the tensors, collects the layers."""
 
-    def __init__(self, *, shape: Shape, blocks: Mapping[str, str], where: str) -> None:
-        """Begin at the tensor `input` of `shape`; `where` opens the messages of errors."""
+    def __init__(
+        self, *, shape: Shape, blocks: Mapping[str, str], where: str, normalised: bool = False
+    ) -> None:
+        """Begin at the tensor `input` of `shape`; `where` opens the messages of errors.
+
+        normalised: a convolution's bias is a batch normalisation that was folded into it.
+        """
         self.layers: list[Layer] = []
+        self.flow: list[Node] = []
+        self._normalised = normalised
         self._where = where
         self._blocks = blocks
-        self._tensors: dict[str, Shape] = {"input": shape}
-        self._current = "input"
+        self._tensors: dict[str, Shape] = {INPUT: shape}
+        self._current = INPUT
         self._aliases: dict[str, str] = {}
         self._reads: list[tuple[str, str]] = []
         self._pools: dict[str, tuple[str, MaxPool]] = {}
@@ -122,8 +130,20 @@ class Builder:
         sources = [self._real(tensor) for tensor in inputs]
         self._reads += [(source, name) for source in sources]
         pool = pool_of(operator, arguments)
-        if pool is not None:
+        if pool is not None and operator == "maxpool":
             self._pools[name] = sources[0], pool
+        self.flow.append(
+            Node(
+                name=name,
+                operator=operator_name(operator),
+                reads=tuple(sources),
+                shape=result,
+                layers=tuple(layer.name for layer in layers),
+                relu="relu" in arguments,
+                normalised=self._normalised and operator == "conv" and "bias" in arguments,
+                pool=pool,
+            )
+        )
         return result
 
 

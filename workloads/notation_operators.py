@@ -39,8 +39,8 @@ def make_layers(name: str, operator: str, arguments: list[str], shapes: list[Sha
 
 
 def pool_of(operator: str, arguments: list[str]) -> MaxPool | None:
-    """The pooling that a line's words say; None if they say none."""
-    if operator != "maxpool":
+    """The max or average pooling that a line's words say; None if they say none."""
+    if operator not in ("maxpool", "avgpool"):
         return None
     kernel, stride, pad = _window(arguments)
     return MaxPool(
@@ -49,6 +49,11 @@ def pool_of(operator: str, arguments: list[str]) -> MaxPool | None:
         pad=(pad, pad),
         ceil="ceil" in arguments,
     )
+
+
+def operator_name(word: str) -> str:
+    """What ONNX calls the operator of a word of the notation."""
+    return _NAMES.get(word, word)
 
 
 def number(text: str) -> int:
@@ -197,6 +202,11 @@ def _concat(name: str, shapes: list[Shape]) -> tuple[Layer, Shape]:
 
 
 _NORMALISING = ("Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization")
+_NAMES = {
+    "conv": "Conv", "fc": "Gemm", "linear": "MatMul", "product": "MatMul", "maxpool": "MaxPool",
+    "avgpool": "AveragePool", "globalpool": "GlobalAveragePool", "lrn": "LRN", "lstm": "LSTM",
+    "embed": "Gather", "reshape": "Reshape", "add": "Add", "concat": "Concat",
+}  # fmt: skip
 _JOINS = {"add": _add, "concat": _concat}
 _OPERATORS: dict[str, Callable[[str, Shape, list[str]], Made]] = {
     "conv": _conv,

@@ -41,6 +41,10 @@ class Operands:
     With `file`, the integers are those of a quantised file, less what makes them fit, and the
     ofmap is as the file has it (`workloads.file_scaling`): its scales are a filter's own, of which
     `weight_scale` is the largest; multiplier and shift are that filter's.
+
+    needed: of the ofmap's shape, which outputs anyone reads; None where all are.  The others are 0
+    in what is computed (`workloads.reference.compute`, `LayerResult.ofmap`), whatever the bias; a
+    machine that takes no notice computes them all the same, and its ports show them.
     """
 
     ifmap: Integers
@@ -55,6 +59,14 @@ class Operands:
     weight_origin: Origin = "given"
     ifmap_origin: Origin = "given"
     file: FileScaling | None = None
+    needed: NDArray[np.bool_] | None = None
+
+
+def ofmap_shape(layer: Conv2d | MatMul) -> tuple[int, ...]:
+    """Shape of a layer's ofmap."""
+    if isinstance(layer, MatMul):
+        return layer.batch, layer.m, layer.n
+    return layer.batch, layer.filters, layer.ofmap_height, layer.ofmap_width
 
 
 def operand_shapes(layer: Conv2d | MatMul) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -61,8 +61,14 @@ def compute(
     """The layer's integer ofmap: accumulate, add bias, requantise, ReLU, saturate.
 
     Shapes of `accumulate`; int8 up to 8 bits, else int16. Of a quantised file's operands the
-    file's integers, by its rule and in its type. Raises WorkloadError.
+    file's integers, by its rule and in its type. Outputs that are not needed are 0. Raises
+    WorkloadError.
     """
+    ofmap = _all_outputs(layer, operands, bits)
+    return ofmap if operands.needed is None else ofmap * operands.needed
+
+
+def _all_outputs(layer: Conv2d | MatMul, operands: Operands, bits: int) -> NDArray[np.integer[Any]]:
     if operands.file is not None:
         return _compute_file(layer, operands, operands.file)
     acc = accumulate(layer, operands.ifmap, operands.weight)

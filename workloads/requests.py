@@ -1,4 +1,7 @@
-"""A network's name with what is asked of it: `llama3-8b:decode=8192,batch=4`."""
+"""A network's name with what is asked of it: `llama3-8b:decode=8192,batch=4`.
+
+A word of `FLAGS` stands without a number: `resnet18:training,batch=4`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ import re
 
 from workloads.errors import WorkloadError
 
-_ASKED = re.compile(r"(?P<name>.+):(?P<settings>[^:/\\]*=[^:/\\]*)", re.DOTALL)
+FLAGS = ("training",)
+"""What is asked for by its word alone; its number is 1."""
+
+_ASKED = re.compile(rf"(?P<name>.+):(?P<settings>[^:/\\]*=[^:/\\]*|{'|'.join(FLAGS)})", re.DOTALL)
 _SETTING = re.compile(r"(?P<key>[a-z_]+)=(?P<value>\d{1,19})", re.ASCII)
 
 
@@ -17,7 +23,8 @@ def requested(text: str) -> tuple[str, dict[str, int]]:
         return text, {}
     settings: dict[str, int] = {}
     for part in found["settings"].split(","):
-        setting = _SETTING.fullmatch(part.strip())
+        word = part.strip()
+        setting = _SETTING.fullmatch(f"{word}=1" if word in FLAGS else word)
         if setting is None:
             raise WorkloadError(
                 f"{found['name'][:60]}: a network takes NAME:KEY=NUMBER,KEY=NUMBER, "
@@ -29,4 +36,4 @@ def requested(text: str) -> tuple[str, dict[str, int]]:
     return found["name"], settings
 
 
-__all__ = ["requested"]
+__all__ = ["FLAGS", "requested"]

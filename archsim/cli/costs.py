@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from archsim.energy import DEFAULT_TECHNOLOGY, EnergyAccount, account
 from archsim.errors import InputError, require
 from archsim.result import NetworkResult
+from archsim.technologies import load_technology
 from energy_models.errors import EnergyError
-from energy_models.technology import Technology, load_technology
+from energy_models.technology import Technology
 
 NONE = "none"
 

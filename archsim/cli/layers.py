@@ -13,6 +13,7 @@ from archsim.cli.fitting import fitting, left_out, names_column
 from archsim.energy import EnergyAccount
 from archsim.operand_notes import operand_notes
 from archsim.result import LayerResult, NetworkResult
+from archsim.training_traffic import TrainingTraffic
 
 CAUSES = {
     "fill": "filling",
@@ -80,8 +81,8 @@ def _figures(result: LayerResult | NetworkResult, moved: int, tiles: int) -> Row
 
 def _together(result: LayerResult | NetworkResult) -> str:
     """Groups side by side, where it is more than one."""
-    tiling = result.tiling if isinstance(result, LayerResult) else None
-    return f"{tiling.groups:,}" if tiling and tiling.groups > 1 else ""
+    count = result.groups_side_by_side if isinstance(result, LayerResult) else 1
+    return f"{count:,}" if count > 1 else ""
 
 
 def _differing(result: LayerResult | NetworkResult) -> str:
@@ -110,7 +111,7 @@ def _by_rank(result: NetworkResult) -> list[str]:
     where = result.where
     causes = sorted(CAUSES, key=lambda name: -where[CAUSES[name]])
     of_file = ["differ"] if any(layer.as_file for layer in result.layers) else []
-    blocks = any(layer.tiling and layer.tiling.groups > 1 for layer in result.layers)
+    blocks = any(layer.groups_side_by_side > 1 for layer in result.layers)
     last = (*LAST, BLOCKS) if blocks else LAST
     return [*FIRST, *of_file, *(name for name in causes if where[CAUSES[name]]), *last]
 
@@ -172,6 +173,22 @@ def layer_table(result: NetworkResult, console: Console) -> tuple[Table, list[st
     return _table(result, shown, lines, console), legend
 
 
+def _training_lines(training: TrainingTraffic) -> list[str]:
+    """Each pass, and what is kept off the chip."""
+    lines = [
+        f"{name}: {one.cycles:,} cycles; {one.macs / 1e6:,.1f} M MACs"
+        + (f", of them {one.products / 1e6:,.1f} M made" if one.products != one.macs else "")
+        + f"; {one.moved_bytes / 1e3:,.0f} kB moved; {one.vector_operations:,} vector operations"
+        for name, one in training.passes.items()
+    ]
+    lines.append(
+        f"kept off the chip: {training.footprint_bytes:,} bytes: weights "
+        f"{training.weight_bytes:,}, gradients {training.gradient_bytes:,}, optimiser "
+        f"{training.optimiser_bytes:,}, of the forward pass {training.kept_bytes:,}"
+    )
+    return lines
+
+
 def closing_lines(result: NetworkResult) -> list[str]:
     """The figures a user looks for first, and the actions."""
     actions = "; ".join(f"{name} {count:,}" for name, count in result.actions.items())
@@ -188,6 +205,8 @@ def closing_lines(result: NetworkResult) -> list[str]:
             f"KV cache: {kept.footprint_bytes:,} bytes kept off the chip; "
             f"{kept.read_bytes:,} read, {kept.appended_bytes:,} appended"
         )
+    if result.training:
+        lines += _training_lines(result.training)
     lines += [f"operands: {note}" for note in operand_notes(result)]
     if result.skipped:
         lines.append(f"skipped as asked: {', '.join(result.skipped)}")

@@ -81,9 +81,15 @@ def _workloads() -> list[dict[str, Any]]:
 
 
 def _technologies() -> list[dict[str, Any]]:
+    from archsim.technologies import installed_technologies, technology_entries
     from energy_models.technology import shipped_technologies
 
-    return [technology.record() for technology in shipped_technologies()]
+    ours = [{**one.record(), "package": OURS} for one in shipped_technologies()]
+    entries = technology_entries()
+    return ours + [
+        {**one.record(), "package": package_of(entries[name])}
+        for name, one in installed_technologies().items()
+    ]
 
 
 def _memories() -> list[dict[str, Any]]:

@@ -96,9 +96,13 @@ def _reported() -> None:
         _discard_output()
         _fail(f"{error.filename or 'the output'}: {error.strerror}")
     except Exception as error:
-        if not _is_told(error):
+        if _is_told(error):
+            _fail(str(error))
+        from archsim.plugins import blame
+
+        if not (told := blame(error)):
             raise
-        _fail(str(error))
+        _fail(told)
 
 
 def _run() -> None:

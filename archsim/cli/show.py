@@ -61,9 +61,12 @@ def show(  # noqa: PLR0913
         return
     given = of or layer or as_json or output or context.meta.get(TYPED)
     require(not given, f"{USAGE} takes more than a name; archsim show {design} does not")
-    from energy_models.technology import technologies, technology_toml
+    from archsim.technologies import use_installed
+    from energy_models.technology import technology_toml
+    from energy_models.technology_files import technology_names
 
-    if design in technologies():
+    use_installed()
+    if design in technology_names():
         require(not settings, "--set changes designs; edit a technology's file")
         print(technology_toml(design), end="")
         return
@@ -122,11 +125,11 @@ def _show_workload(name: str, settings: list[str] | None, *, wide: bool) -> None
     """Its layers.  Raises `InputError` for a name that is of nothing that could be shown."""
     from archsim.importers import any_network, is_network_file
     from archsim.machine.registry import registered_names
-    from energy_models.technology import technologies
+    from energy_models.technology_files import technology_names
     from workloads.named import is_network, network_names
 
     if not (is_network(name) or is_network_file(name)):
-        known = [*registered_names(), *technologies(), *network_names()]
+        known = [*registered_names(), *technology_names(), *network_names()]
         raise InputError(
             f"nothing is called {name!r}; {nearest(name, known)} (archsim list has all names)"
         )

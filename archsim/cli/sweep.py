@@ -65,6 +65,10 @@ def sweep(  # noqa: PLR0913
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the points, invalid ones too; compute none.")
     ] = False,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Look at the study in DIR, while another process writes it."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Search a space of designs, and keep every point in a study (`docs/how-to/sweeps.md`).
@@ -79,8 +83,20 @@ def sweep(  # noqa: PLR0913
       archsim sweep space.toml -o study/
       archsim sweep -o study/ --method random --designs 5000 --workers 2
       archsim sweep space.toml -o study/ --scheduler tcp://10.0.0.1:8786
+      archsim sweep -o study/ --watch
     """
     changes = {"method": method, "designs": designs, "seed": seed}
+    if watch:
+        computing = (space, method, designs, seed, workers, scheduler, dry_run or None)
+        require(
+            output is not None and not any(one is not None for one in computing),
+            "--watch only looks at a study: give -o DIR, and nothing else but --json",
+        )
+        from archsim.cli.watch import watch_study
+
+        assert output is not None
+        watch_study(output, as_json=as_json)
+        return
     chosen = {name: value for name, value in changes.items() if value is not None}
     count = _worker_count(workers)
     if dry_run:

@@ -97,14 +97,29 @@ class RobustScheme:
 
     def dequantize(self, codes: Codes, of: Range) -> Floats:
         """What codes stand for, also those that only errors make; bits beyond m are not read."""
-        stored = (codes & np.uint8(2 * self.half - 1)).astype(np.int16)
-        number = (stored ^ self.half) - self.half if self.signed else stored - self.half
+        number = self.numbers(codes)
         most = of.high if self.symmetric else 1.0
         unit = np.clip(number * self._delta(of), -most, most)
         if self.symmetric:
             return unit.astype(np.float32)
         values = (unit + 1) / 2 * (of.high - of.low) + of.low
         return np.clip(values, of.low, of.high).astype(np.float32)
+
+    def numbers(self, codes: Codes) -> npt.NDArray[np.int16]:
+        """The signed numbers v (less 2^(m-1) of unsigned codes) that codes hold.
+
+        As two's complement of m bits they are the codes, of unsigned ones with their highest bit
+        inverted: a bit that flips in one flips in the other.
+        """
+        stored = (codes & np.uint8(2 * self.half - 1)).astype(np.int16)
+        return (stored ^ self.half) - self.half if self.signed else stored - self.half
+
+    def line(self, of: Range) -> tuple[float, float]:
+        """(a, b) of value = a v + b, for v whose value is not cut to the range."""
+        if self.symmetric:
+            return self._delta(of), 0.0
+        reach = (of.high - of.low) / 2
+        return self._delta(of) * (reach or 1.0), (of.high + of.low) / 2
 
     def _unit(self, values: npt.NDArray[Any], of: Range) -> npt.NDArray[Any]:
         if self.symmetric:

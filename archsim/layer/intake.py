@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from archsim.layer.operand_check import check_integers, require_one_scale
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Distribution, Operands, synthetic
@@ -50,6 +53,10 @@ class Intake(Protocol):
 
         Raises `InputError` for operands that are not of the layer's shapes or the core's widths.
         """
+        ...
+
+    def reals(self, operands: Any, ofmap: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """What the values of an ofmap stand for; operands: what `take` answered."""
         ...
 
 
@@ -100,3 +107,7 @@ class IntegerIntake:
         if not self.whole_files:
             require_one_scale(layer, operands)
         return operands
+
+    def reals(self, operands: Operands, ofmap: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """Integers in units of the ofmap's scale."""
+        return ofmap.astype(np.float32) * np.float32(operands.ofmap_scale)

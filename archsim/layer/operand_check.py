@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from archsim.errors import InputError, require
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import Operands, operand_shapes
+from workloads.operands import Operands, ofmap_shape, operand_shapes
 from workloads.quantize import MAX_SHIFT
 
 
@@ -29,9 +29,20 @@ def check_integers(
         require(layer.bias, f"{layer.name}: bias must be None, since the layer has none")
         filters = layer.n if isinstance(layer, MatMul) else layer.filters
         check_values(f"{layer.name}: bias", operands.bias, (filters,), accumulator_bits)
+    if operands.needed is not None:
+        check_needed(layer, operands.needed)
     largest = (1 << multiplier_bits) - 1
     _check_scaling(layer.name, "multiplier", operands.multiplier, 1, largest)
     _check_scaling(layer.name, "shift", operands.shift, 0, MAX_SHIFT)
+
+
+def check_needed(layer: Conv2d | MatMul, needed: NDArray[Any]) -> None:
+    """Raise `InputError` unless `needed` says of every output yes or no."""
+    where, shape = f"{layer.name}: needed", ofmap_shape(layer)
+    if needed.shape != shape:
+        raise InputError(f"{where} must have the ofmap's shape {shape}, not {needed.shape}")
+    if needed.dtype != np.bool_:
+        raise InputError(f"{where} must hold yes or no (bool), not {needed.dtype}")
 
 
 def require_one_scale(layer: Conv2d | MatMul, operands: Operands) -> None:

@@ -190,6 +190,29 @@ KV_CACHE = record(
     },
 )
 
+_PASS = record(
+    "One pass, over all its layers",
+    {
+        "cycles": count("cycles", "of its matrix layers"),
+        "macs": count("MACs", "of their mathematics"),
+        "products": count("MACs", "multiplications that were made"),
+        "moved_bytes": count("bytes", "across all ports"),
+        "vector_operations": count("operations", "elementary ones beside the array, not timed"),
+    },
+)
+
+TRAINING = record(
+    "Of a training step: each pass, and room off the chip, in the machine's own width",
+    {
+        "passes": by_name("FP, BP, WG (gradients of weights), update", _PASS),
+        "footprint_bytes": count("bytes", "of all that follow"),
+        "weight_bytes": count("bytes", "of all that is trained"),
+        "gradient_bytes": count("bytes", "of its gradients"),
+        "optimiser_bytes": count("bytes", "that the optimiser keeps"),
+        "kept_bytes": count("bytes", "that the forward pass keeps for the others"),
+    },
+)
+
 RESULT = document(
     "A saved result of archsim",
     record(
@@ -226,6 +249,7 @@ RESULT = document(
                 "left out where nothing was"
             ),
             "kv_cache": KV_CACHE,
+            "training": TRAINING,
             "technology": or_null(TECHNOLOGY),
             "energy": or_null(ENERGY),
             "area": or_null(AREA),

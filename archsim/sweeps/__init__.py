@@ -4,12 +4,13 @@
 |---|---|
 | what a space is | `space.py` (a value), `space_file.py` (TOML), `variants.py` |
 | values and constraints of fields | `values.py`, `expressions.py` |
-| what a point is | `points.py`: its number, its content's hash, its design |
+| what a point is | `points.py`: its number, its content's hash, its design; `shared_designs.py` |
 | what is asked of it | `objectives.py`, computed by `evaluation.py` |
 | which points come next | `search.py` (methods), `samplers/` |
 | who computes them | `running.py` (the loop), `workers.py`, `cluster.py` (Dask) |
 | what is kept | `study.py` over `store.py` (DuckDB), `rows.py` |
-| what is best | `front.py` |
+| what is best | `front.py`; so far, `standing.py` |
+| what others see of a run | `live.py` |
 """
 
 from archsim.sweeps.front import front_of

@@ -25,6 +25,7 @@ from archsim.simulate import simulate, simulate_many
 from archsim.sweeps.objectives import UNITS, check_actions
 from archsim.sweeps.points import Grid
 from archsim.sweeps.space import Space
+from energy_models.pricing import PriceBook
 from energy_models.technology import Technology
 from workloads.errors import WorkloadError
 from workloads.layers import Conv2d, MatMul, Network
@@ -107,6 +108,7 @@ class Evaluator:
         self.space = space
         self.names = space.objectives
         self._technology: Technology | None = space.load_technology()
+        self._book = None if self._technology is None else PriceBook(self._technology)
 
     def check(self) -> None:
         """Raise `InputError` for an objective that a machine, or the technology, cannot give.
@@ -205,8 +207,8 @@ class Evaluator:
         rows = np.asarray(places)
         clocks_hz = np.array([design.clock_hz for design in chosen])
         try:
-            if self._technology is not None:
-                many = evaluate_many(chosen, network, technology=self._technology)
+            if self._book is not None:
+                many = evaluate_many(chosen, network, technology=self._book)
                 cycles, names = many.cycles, many.layers
                 self._take_priced(found, rows, many)
             else:

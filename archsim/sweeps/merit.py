@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from archsim.numbers import IntArray
 from archsim.sweeps.front import FloatArray
@@ -57,20 +58,36 @@ def _joined(names: tuple[str, ...], values: FloatArray) -> FloatArray:
 
 def violations(grid: Grid, designs: IntArray, values: FloatArray) -> FloatArray:
     """How many of the space's requirements each design breaks [designs]; those without values one
-    more than there are."""
+    more than there are.
+
+    values: objectives [designs, objectives].
+    """
     required = grid.space.required
-    columns: dict[str, Any] = {}
+    found = np.zeros(len(designs))
+    if required:
+        columns = _columns(grid, designs, values)
+        for one in required:
+            found += ~one.holds(columns, len(designs))
+    found[np.isnan(values).any(axis=1)] = len(required) + 1.0
+    return found
+
+
+def required_of(grid: Grid, designs: IntArray, values: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which designs have values, all requirements of the space fulfilled."""
+    return violations(grid, designs, values) == 0
+
+
+def _columns(grid: Grid, designs: IntArray, values: FloatArray) -> dict[str, Any]:
+    """What the space's requirements ask for: fields are looked up only where they are asked."""
+    columns: dict[str, Any] = {name: values[:, at] for at, name in enumerate(grid.space.objectives)}
+    if {name for one in grid.space.required for name in one.names} <= set(columns):
+        return columns
     for name, column in grid.columns(designs).items():
         known = [one for one in column.tolist() if one is not None]
         kind = type(known[0]).__name__ if known else "float"
         numeric = kind in ("int", "float")
         columns[name] = np.array(column, np.float64) if numeric else np.array(column.astype(str))
-    columns |= {name: values[:, at] for at, name in enumerate(grid.space.objectives)}
-    found = np.zeros(len(designs))
-    for one in required:
-        found += ~one.holds(columns, len(designs))
-    found[np.isnan(values).any(axis=1)] = len(required) + 1.0
-    return found
+    return columns
 
 
-__all__ = ["merits", "violations"]
+__all__ = ["merits", "required_of", "violations"]

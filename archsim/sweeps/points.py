@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -22,6 +22,7 @@ from archsim.machine.design import Design
 from archsim.machine.registry import complete_record
 from archsim.numbers import IntArray
 from archsim.sweeps.expressions import Predicate
+from archsim.sweeps.shared_designs import SharedDesigns
 from archsim.sweeps.space import MachineSpace, Space
 from archsim.sweeps.variants import Column, Variant, flat
 from workloads.layers import Network
@@ -39,12 +40,17 @@ class Part:
     first: int
 
     @cached_property
-    def _names(self) -> dict[str, str]:
-        """All fields but those that vary, as they stand in the text that is hashed."""
+    def values(self) -> dict[str, tuple[Any, ...]]:
+        """The values of every field, varied or not; of what says how operands are drawn too."""
         known = flat(complete_record(self.variant.base))
         if self.machine.timed_by_values:
             known |= {f"operands.{k}": v for k, v in vars(self.machine.drawing).items()}
-        return {name: json.dumps(value) for name, value in known.items()}
+        return {**{name: (value,) for name, value in known.items()}, **self.variant.fields}
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """All fields as they stand in the text that is hashed, with their first values."""
+        return {name: json.dumps(values[0]) for name, values in self.values.items()}
 
     def ids(self, digits: IntArray, network: str) -> list[bytes]:
         """The content hash of each design on a network, told by its own."""
@@ -83,6 +89,11 @@ class Grid:
                 self.parts.append(Part(machine=machine, variant=variant, first=first))
                 first += variant.size
         self._firsts = np.array([part.first for part in self.parts], np.int64)
+
+    @cached_property
+    def shared(self) -> SharedDesigns:
+        """Designs that several machines have in common."""
+        return SharedDesigns(self)
 
     @cached_property
     def networks(self) -> tuple[Network, ...]:
@@ -172,9 +183,9 @@ class Grid:
         return part, digits
 
 
-def numbers_of(designs: Sequence[int] | IntArray) -> IntArray:
-    """As arrays of numbers."""
-    return np.asarray(designs, np.int64)
+def point_numbers(grid: Grid, designs: IntArray, network: int) -> IntArray:
+    """Numbers of the points of designs on a network, by its place in the space."""
+    return designs * len(grid.space.networks) + network
 
 
-__all__ = ["ID_BYTES", "Grid", "Part", "numbers_of"]
+__all__ = ["ID_BYTES", "Grid", "Part", "point_numbers"]

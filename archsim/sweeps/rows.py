@@ -8,13 +8,8 @@ import numpy as np
 
 from archsim.numbers import IntArray
 from archsim.sweeps.evaluation import DONE, Outcome
-from archsim.sweeps.points import Grid, Part
+from archsim.sweeps.points import Grid, Part, point_numbers
 from archsim.sweeps.store import Table, arrow, uuids
-
-
-def point_numbers(grid: Grid, designs: IntArray, network: int) -> IntArray:
-    """Of points, from numbers of designs."""
-    return designs * len(grid.space.networks) + network
 
 
 def tables_of(grid: Grid, found: Outcome, batch: int) -> tuple[list[Table], list[Table]]:
@@ -26,7 +21,7 @@ def tables_of(grid: Grid, found: Outcome, batch: int) -> tuple[list[Table], list
         own = found if len(places) == len(found.numbers) else found.taken(places)
         points.append(_points(grid, part, digits, own, (ids, batch)))
         if own.layers is not None:
-            layers.append(_layers(grid, own, ids, batch))
+            layers.append(_layers(grid, own, ids))
     return points, layers
 
 
@@ -65,7 +60,7 @@ def _alike(text: str, length: int) -> Any:
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(length, np.int32)), pa.array([text]))
 
 
-def _layers(grid: Grid, found: Outcome, ids: list[bytes], batch: int) -> Table:
+def _layers(grid: Grid, found: Outcome, ids: list[bytes]) -> Table:
     """Cycles of the layers of points that were computed."""
     pa = arrow()
     assert found.layers is not None
@@ -77,12 +72,8 @@ def _layers(grid: Grid, found: Outcome, ids: list[bytes], batch: int) -> Table:
             "point": uuids([ids[at] for at in np.repeat(done, len(names)).tolist()]),
             "layer": pa.DictionaryArray.from_arrays(pa.array(which), pa.array(names)),
             "cycles": found.layers[done].reshape(-1),
-            "number": np.repeat(
-                point_numbers(grid, found.numbers[done], found.network), len(names)
-            ),
-            "batch": pa.array(np.full(len(which), batch, np.int32)),
         }
     )
 
 
-__all__ = ["point_numbers", "tables_of"]
+__all__ = ["tables_of"]

@@ -19,10 +19,14 @@ from archsim.sweeps.dry_run import dry_run
 from archsim.sweeps.evaluation import Evaluator, Outcome
 from archsim.sweeps.front import FloatArray
 from archsim.sweeps.known import Known
+from archsim.sweeps.live import News
 from archsim.sweeps.merit import merits
-from archsim.sweeps.rows import point_numbers, tables_of
+from archsim.sweeps.points import point_numbers
+from archsim.sweeps.progress import Progress, Ran
+from archsim.sweeps.rows import tables_of
 from archsim.sweeps.samplers import sampler_of
 from archsim.sweeps.search import Search
+from archsim.sweeps.standing import Standing
 from archsim.sweeps.study import Study
 from archsim.sweeps.workers import Here, Processes, Task, Workers
 from archsim.version import VERSION
@@ -39,40 +43,6 @@ FEW = 200
 
 WRITE_ROWS, WRITE_SECONDS = 1000, 1.0
 """A transaction is made of so many rows, or of what came in so long."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """done: points of this run, of at most `total`, those that were known among them; kept: points
-    that the study has; seconds: since it began; best: least value of each objective so far."""
-
-    done: int
-    total: int
-    kept: int
-    seconds: float
-    best: dict[str, float]
-
-    @property
-    def rate(self) -> float:
-        """Points a second."""
-        return self.done / self.seconds if self.seconds > 0 else 0.0
-
-
-@dataclass(kw_only=True)
-class Ran:
-    """What a run did.  new, known: points that it computed, and that were kept before.
-
-    Seconds: in all; of CPU in the sampler, in the writer, and in all workers.
-    """
-
-    new: int = 0
-    known: int = 0
-    refused: int = 0
-    failed: int = 0
-    seconds: float = 0.0
-    sampler_seconds: float = 0.0
-    writer_seconds: float = 0.0
-    simulator_seconds: float = 0.0
 
 
 @dataclass(kw_only=True)
@@ -96,9 +66,11 @@ class _Run:
         self.waiting: dict[Future[Outcome], Task] = {}
         self.unwritten: list[Outcome] = []
         self.written = self.began
-        self.best: dict[str, float] = {}
         self.kept = self.study.count
+        self.standing = Standing.of_study(self.study, grid) if self.kept else Standing(grid)
+        self.news = News(self.study.path, self.study.space.name or str(self.study.path))
         self.untold = np.empty(0, np.int64)
+        self.shared: dict[int, set[int]] = {}
         self._remember()
 
     def _remember(self) -> None:
@@ -117,14 +89,19 @@ class _Run:
 
     def run(self) -> Ran:
         try:
+            self._tell_news("running")
             while self._fill():
                 self._collect()
                 self._write_if_due()
             self._write()
             if not self.ran.new + self.ran.known:
                 dry_run(self.study.space, self.search)  # says why there is none
+            self._tell_news("done")
         except BaseException:
-            self._keep_what_is_done()
+            try:
+                self._keep_what_is_done()
+            finally:
+                self._tell_news("ended")
             raise
         finally:
             self.workers.close()
@@ -171,11 +148,23 @@ class _Run:
 
     def _plan(self, designs: IntArray, network: int) -> None:
         grid = self.evaluator.grid
+        designs = self._unasked(designs, network)
         known = self.known.are(point_numbers(grid, designs, network))
         self.ran.known += int(known.sum())
         new = designs[~known]
         for start in range(0, len(new), self.size):
             self.asked.append(Task(numbers=new[start : start + self.size], network=network))
+
+    def _unasked(self, designs: IntArray, network: int) -> IntArray:
+        """Each as the machine's that computes it, but for those that another one asked for."""
+        shared = self.evaluator.grid.shared
+        if not shared.any:
+            return designs
+        asked = self.shared.setdefault(network, set())
+        numbers = list(dict.fromkeys(shared.first_of(designs).tolist()))
+        new = [number for number in numbers if number not in asked]
+        asked.update(new)
+        return np.array(new, np.int64)
 
     def _collect(self) -> None:
         done, _ = wait(self.waiting, timeout=WRITE_SECONDS, return_when=FIRST_COMPLETED)
@@ -207,6 +196,8 @@ class _Run:
         rows = sum(len(one.numbers) for one in self.unwritten)
         if rows >= WRITE_ROWS or time.perf_counter() - self.written > WRITE_SECONDS:
             self._write()
+        if self.news.due:
+            self._tell_news("running")
 
     def _write(self) -> None:
         """One transaction of all that came."""
@@ -236,22 +227,24 @@ class _Run:
             self.ran.new += len(one.numbers)
             self.ran.refused += kinds.count("refused")
             self.ran.failed += kinds.count("failed")
-            for name, column in one.values.items():
-                if not np.isnan(column).all():
-                    least = float(np.nanmin(column))
-                    self.best[name] = min(self.best.get(name, least), least)
+            self.standing.take(one)
 
     def _report(self) -> None:
         if self.progress is not None:
-            self.progress(
-                Progress(
-                    done=self.ran.new + self.ran.known,
-                    total=self.total,
-                    kept=self.kept,
-                    seconds=time.perf_counter() - self.began,
-                    best=dict(self.best),
-                )
-            )
+            self.progress(self._progress())
+
+    def _progress(self) -> Progress:
+        return Progress(
+            done=self.ran.new + self.ran.known,
+            total=self.total,
+            kept=self.kept,
+            seconds=time.perf_counter() - self.began,
+            best=self.standing.best,
+        )
+
+    def _tell_news(self, state: str) -> None:
+        """Tell those who watch."""
+        self.news.tell(state, self._progress(), self.ran, self.standing)
 
     def _keep_what_is_done(self) -> None:
         """On the way out: what workers have given already is kept."""

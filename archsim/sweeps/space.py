@@ -29,9 +29,10 @@ from archsim.sweeps.expressions import Predicate
 from archsim.sweeps.objectives import PRICED, column_of
 from archsim.sweeps.values import Value, values_of
 from archsim.sweeps.variants import Variant, variants_of
+from archsim.technologies import load_technology
 from energy_models.errors import EnergyError
 from energy_models.frozen import frozen
-from energy_models.technology import Technology, load_technology
+from energy_models.technology import Technology
 from workloads.layers import Network
 
 DEFAULT_TECHNOLOGY = "45nm"

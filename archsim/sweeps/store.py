@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import uuid
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -31,20 +32,25 @@ if TYPE_CHECKING:
 Table = Any
 """A table of pyarrow's, which has no types."""
 
-VERSION = 1
-"""Of the tables."""
+VERSION = 2
+"""Of the tables: 1 had an index of contents, which took most of the file and half of the time."""
 
 FILE = "study.duckdb"
 """Its name in the folder of a study."""
 
-MEMORY = "512MB"
+MEMORY = "128MB"
 """What DuckDB takes of memory at most: a study of any size is written and read with it."""
+
+HELD = "Conflicting lock is held in"
+"""How DuckDB says that another process has a file."""
+
+LOCK_SECONDS = 1.0
 
 MOST_SAID = 300
 """Characters of what DuckDB says that are passed on."""
 
 OWN = {
-    "id": "UUID PRIMARY KEY",
+    "id": "UUID NOT NULL",
     "number": "BIGINT NOT NULL",
     "batch": "INTEGER NOT NULL",
     "status": "VARCHAR NOT NULL",
@@ -53,14 +59,6 @@ OWN = {
     "network": "VARCHAR NOT NULL",
 }
 """Columns of points that every study has, and their types.  id: its content's hash."""
-
-
-NEW_LAYERS = """
-SELECT point, layer, given_rows.cycles FROM given_rows
-JOIN points ON points.id = point AND points.number = given_rows.number
-WHERE points.batch = given_rows.batch
-"""
-"""Layers of points that came in the same transaction, not of those that were there already."""
 
 
 @contextmanager
@@ -191,19 +189,17 @@ class Store:
         )
 
     def write(self, points: Sequence[Table], layers: Sequence[Table]) -> None:
-        """Points, and cycles of their layers, in one transaction; those that are there stay."""
+        """Points that are not there yet, and cycles of their layers, in one transaction."""
         with self.transaction():
             for table in points:
-                self._insert("points", table, "OR IGNORE")
+                self._insert("points", table)
             for table in layers:
-                self._insert("layers", table, rows=NEW_LAYERS)
+                self._insert("layers", table)
 
-    def _insert(
-        self, name: str, table: Table, how: str = "", *, rows: str = "SELECT * FROM given_rows"
-    ) -> None:
+    def _insert(self, name: str, table: Table) -> None:
         self.connection.register("given_rows", table)
         try:
-            self.connection.execute(f"INSERT {how} INTO {name} BY NAME {rows}")
+            self.connection.execute(f"INSERT INTO {name} BY NAME SELECT * FROM given_rows")
         finally:
             self.connection.unregister("given_rows")
 
@@ -224,13 +220,18 @@ class Store:
 
 
 def _connected(path: Path, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """Who writes waits a moment for one who only looked."""
     import duckdb
 
     settings: dict[str, Any] = {"memory_limit": MEMORY}
-    try:
-        return duckdb.connect(path, read_only=read_only, config=settings)
-    except duckdb.Error as error:
-        raise InputError(_why_not(path, str(error))) from error
+    until = time.monotonic() + (0.0 if read_only else LOCK_SECONDS)
+    while True:
+        try:
+            return duckdb.connect(path, read_only=read_only, config=settings)
+        except duckdb.Error as error:
+            if HELD not in str(error) or time.monotonic() >= until:
+                raise InputError(_why_not(path, str(error))) from error
+        time.sleep(LOCK_SECONDS / 20)
 
 
 def _silence(connection: duckdb.DuckDBPyConnection) -> None:
@@ -243,7 +244,7 @@ def _silence(connection: duckdb.DuckDBPyConnection) -> None:
 
 def _why_not(path: Path, said: str) -> str:
     """Why a file cannot be opened."""
-    holder = re.search(r"Conflicting lock is held in (.*?) ?\(PID (\d+)\)", said)
+    holder = re.search(HELD + r" (.*?) ?\(PID (\d+)\)", said)
     if holder is not None:
         return (
             f"{path} is held by another process: {holder[1].strip() or 'one'} (pid {holder[2]}); "

@@ -127,7 +127,8 @@ class CoreDesign(Design):
             field=f"{name}_memory",
             lane_bits=bits,
             lane_signed=signed,
-            by_lane=name == "ifmap",
+            by_lane=name == "ifmap" and len(bits) == self.array_columns["ifmap_lanes"],
+            as_banks=name == "accumulator",
             as_is=as_is,
             machine=machine,
         )

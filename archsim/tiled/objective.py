@@ -15,6 +15,7 @@ import numpy.typing as npt
 from archsim.errors import InputError, nearest
 from archsim.kernels import kernel
 from archsim.numbers import IntArray
+from archsim.technologies import load_technology
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.bound import (
     BIAS_WRITES,
@@ -32,7 +33,7 @@ from archsim.tiled.bound import (
 )
 from energy_models.errors import EnergyError
 from energy_models.pricing import price
-from energy_models.technology import Technology, load_technology
+from energy_models.technology import Technology
 
 if TYPE_CHECKING:
     from archsim.tiled.design import CoreDesign

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from archsim.cli.options import DesignName, Force, Settings
-from archsim.cli.output import shown
+from archsim.cli.output import output_console, shown
 from archsim.errors import InputError, require, require_seed, require_within
 from archsim.files import require_new, write_new
 from archsim.machine.registry import load_design, with_settings
@@ -118,8 +118,8 @@ def verify(  # noqa: PLR0913
         if "smallest" in summary:
             print(f"smallest: {json.dumps(summary['smallest'])}")
         if only is None:
-            print(reached.line())
-        print(_closing(summary))
+            output_console().print(reached.line())
+        output_console().print(_closing(summary))
     if summary["differences"]:
         raise typer.Exit(DIFFERENT)
 

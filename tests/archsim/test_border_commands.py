@@ -28,7 +28,7 @@ PLAIN = (
     "network", "node_nm", "only", "operands", "point", "points", "prune", "range_bits", "scheduler",
     "seed",
     "settings", "simulator", "skip_unsupported", "smaller", "source", "sram_voltage", "target",
-    "timing_only", "top", "voltage", "wave_format", "wide", "workers", "zero_width",
+    "timing_only", "top", "voltage", "watch", "wave_format", "wide", "workers", "zero_width",
 )  # fmt: skip
 """Options of every command that name no file."""
 

@@ -16,6 +16,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pytest
+from heads import unnamed
 
 from archsim import EDGE_16, InputError, NetworkResult, simulate
 from archsim.energy import EnergyAccount, account
@@ -161,6 +162,12 @@ def test_headline_figures_are_exact(page: Page, result: NetworkResult, energy: A
         ],
         rel=1e-15,
     )
+
+
+def test_heads_are_in_the_glossary(page: Page) -> None:
+    heads = {head for table in page.rows.values() for head in table[0]}
+    assert len(heads) > 20
+    assert [head for head in heads if unnamed(head)] == []
 
 
 def test_the_table_has_every_layer_and_a_total(page: Page, result: NetworkResult) -> None:

@@ -46,6 +46,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "compressed lists": ("scnn-4pe", "net", *SMALL, "--set", "activation_memory.kind=boveda"),
     "quantised": ("edge-16", "quantised"),
     "language model": ("cloud-128", "gpt2:decode=2", "--timing-only"),
+    "training": ("cloud-128", "alexnet:training,density=50", "--timing-only"),
     "built in": ("tpu-v1", "alexnet", "--timing-only", "--sram-voltage", "0.9"),
 }  # fmt: skip
 

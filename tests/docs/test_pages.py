@@ -7,6 +7,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from command_line import Call
+from heads import unnamed, written_in
 
 from archsim.cli import layers
 from archsim.plots.palette import CAUSE_COLOURS, cause_text
@@ -57,6 +59,52 @@ def test_glossary_names_the_heads_of_the_table() -> None:
         *(f"tiling.{one}" for one in LAYER["properties"]["tiling"]["properties"]),
     }
     assert fields <= known
+
+
+TABLES = (
+    ("list", "--wide"),
+    ("show", "mobilenetv2"),
+    ("run", "edge-16", "mobilenetv2", "--timing-only"),
+    ("trace", "edge-16", "alexnet", "--layer", "conv5"),
+    ("compress", "alexnet", "--layer", "conv2", "--layers"),
+    ("paper", "mac-area"),
+)
+
+
+@pytest.mark.parametrize("words", TABLES, ids=lambda words: words[0])
+def test_every_head_that_is_printed_is_in_the_glossary(
+    words: tuple[str, ...], archsim: Call
+) -> None:
+    """`archsim` fails for others, here and wherever tests call it."""
+    assert archsim(*words).code == 0
+
+
+def test_every_head_that_is_written_out_is_in_the_glossary() -> None:
+    files = [
+        one
+        for name in ("archsim", "rtl", "fpga", "training")
+        for one in (ROOT / name).rglob("*.py")
+    ]
+    heads = {head for path in files for head in written_in(text(path))}
+    assert {"pJ/MAC", "each µm²", "words × bits", "LUT RAM", "state"} <= heads
+    assert [head for head in sorted(heads) if unnamed(head)] == []
+
+
+@pytest.mark.parametrize(
+    ("head", "parts"),
+    [
+        ("util %", []),
+        ("layer (cycles)", []),
+        ("weights\nbits/value", []),
+        ("zero-run", []),
+        ("C/A", []),
+        ("weights", ["weights"]),
+        ("layer\nspeed", ["speed"]),
+        ("utilisation %", ["utilisation %"]),
+    ],
+)
+def test_a_head_is_named_whole(head: str, parts: list[str]) -> None:
+    assert unnamed(head) == parts
 
 
 def test_decisions_are_listed_with_what_became_of_them() -> None:

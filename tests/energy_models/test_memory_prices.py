@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from energy_models import pricing
 from energy_models.component import Component
 from energy_models.errors import EnergyError
 from energy_models.technology import Technology, load_technology, technologies
@@ -125,3 +126,22 @@ def test_prices_of_registers_are_those_of_their_parts() -> None:
     assert price("130nm", "write", 5, 3, (1, 1)) == pytest.approx(
         5 * (written.value + 3 * turned.value)
     )
+
+
+def test_a_book_that_is_kept_prices_as_a_list_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Alike memories of other supplies apart; also when it forgets, as it does of very many."""
+    technology = load_technology("45nm")
+    book = pricing.PriceBook(technology)
+    monkeypatch.setattr(pricing, "MOST_REMEMBERED", 2)
+    sizes = {"word_bits": 64, "depth": 256, "read_ports": 1, "write_ports": 1}
+    reads = {"read": {"ifmap_read": 2.0}}
+    for supply in (None, 0.9, 0.8, 1.0, 0.9):
+        memory = Component(
+            name="m", kind="sram", attributes=sizes, actions=reads, relative_voltage=supply
+        )
+        dram = Component(name="d", kind="dram", actions={"read": {"ifmap_read": 8.0}})
+        listed, totals = pricing.price(technology, [memory, dram]), book.totals([memory, dram])
+        assert totals.dynamic["ifmap_read"] == pytest.approx(listed.dynamic.sum(), rel=1e-12)
+        assert totals.area_um2 == pytest.approx(listed.area_um2.sum(), rel=1e-12)
+        assert totals.leakage_mw == pytest.approx(listed.leakage_mw.sum(), rel=1e-12)
+    assert book.totals([dram]).area_um2 is None

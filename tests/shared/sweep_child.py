@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from archsim import EDGE_16
-from archsim.sweeps import MachineSpace, Search, Space, Study, running, workers
+from archsim.sweeps import MachineSpace, Search, Space, Study, live, running, workers
 from archsim.sweeps.evaluation import Evaluator, Outcome
 from archsim.sweeps.running import Progress
 from archsim.sweeps.workers import Here, Task
@@ -67,6 +67,7 @@ def told(progress: Progress) -> None:
 def main(folder: Path, rows: int) -> None:
     running.WRITE_ROWS = rows
     running.FIRST_BATCH = rows
+    live.EVERY_SECONDS = 0.0
     with Study.begin(folder, SPACE) as study:
         study.run(Search(), workers=Here(MadeUp(SPACE)), progress=told)
 

@@ -152,6 +152,10 @@ class FloatNumerics:
             ifmap_origin=operands.ifmap_origin,
         )
 
+    def reals(self, operands: FloatOperands, ofmap: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """They are numbers already."""
+        return ofmap.astype(np.float32, copy=False)
+
     def scaling(self, operands: FloatOperands) -> tuple[int, int]:
         """Floats have none."""
         return 1, 0

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from archsim.codecs.vector_dot import VectorMac
 from archsim.codecs.vector_operands import (
@@ -128,6 +129,10 @@ class VectorNumerics:
         return vector_operands(
             layer, operands, self.mac, self.output.form, bits=SOURCE_BITS, sum_bits=self.sum_bits
         )
+
+    def reals(self, operands: VectorOperands, ofmap: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """In units of `ofmap_coarse`."""
+        return ofmap.astype(np.float32) * np.float32(operands.ofmap_coarse)
 
     def scaling(self, operands: VectorOperands) -> tuple[int, int]:
         """Multipliers are the filters' own; the shift is the layer's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +18,12 @@ Bits = npt.NDArray[np.uint8]
 
 HALF_BIT = 30
 """The bit of an address that says in which half a word lies; below it stands a draw's number."""
+
+LEAST_KEPT = 256
+"""Rows whose masks are kept together, at least."""
+
+MOST_KEPT_BITS = 1 << 23
+"""Masks of more are made again each time: 64 of them are kept, two of a map."""
 
 MOST_ROWS = 1 << 20
 """Of a half: rows of which no draw reads the coins of another."""
@@ -85,11 +92,9 @@ class CellFaults:
                 f"a faulty memory must have at most {MOST_ROWS} rows a half, not {len(flat)}",
             )
             faults = self.fault_map(use, sram, flat.shape[1])
-            wrong = [
-                np.unpackbits(one, axis=1, count=flat.shape[1], bitorder="little")
-                for one in faults.masks(use.half << HALF_BIT, len(flat))
-            ]
-            read = (flat ^ np.where(flat, wrong[1], wrong[0])).reshape(rows.shape)
+            if_zero, if_one = wrong_bits(faults, use.half << HALF_BIT, len(flat))
+            wrong = if_zero if if_zero is if_one else np.where(flat, if_one, if_zero)
+            read = (flat ^ wrong).reshape(rows.shape)
             found[sram] = np.moveaxis(read, -2, 0) if bits.ndim == 3 else read
         return found
 
@@ -111,4 +116,28 @@ class CellFaults:
         )
 
 
-__all__ = ["HALF_BIT", "CellFaults"]
+def wrong_bits(faults: FaultMap, first: int, rows: int) -> tuple[Bits, Bits]:
+    """[rows, word_bits], of rows from `first` on: 1 where a bit is wrong if 0, or if 1, is stored.
+
+    Both are one array where they are alike.  Tiles are read from the same rows again and again, so
+    masks of small memories are kept.
+    """
+    known = 1 << max(rows - 1, LEAST_KEPT - 1).bit_length()
+    if known * faults.word_bits <= MOST_KEPT_BITS:
+        if_zero, if_one = _kept(faults, first, known)
+    else:
+        if_zero, if_one = faults.masks(first, rows)
+    found = _unpacked(if_zero[:rows], faults.word_bits)
+    return found, found if if_zero is if_one else _unpacked(if_one[:rows], faults.word_bits)
+
+
+def _unpacked(masks: Bits, bits: int) -> Bits:
+    return np.unpackbits(masks, axis=1, count=bits, bitorder="little")
+
+
+@lru_cache(maxsize=64)
+def _kept(faults: FaultMap, first: int, rows: int) -> tuple[Bits, Bits]:
+    return faults.masks(first, rows)
+
+
+__all__ = ["HALF_BIT", "CellFaults", "wrong_bits"]

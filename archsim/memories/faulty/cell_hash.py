@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,7 @@ def splitmix(value: int) -> int:
     return value ^ value >> 31
 
 
+@lru_cache(maxsize=1 << 14)
 def lane_constants(bit: int) -> tuple[int, int, int, int, int]:
     """Of a bit of a word: what x and y are turned by and inverted with, and the turn of x behind
     the first round: (turn of x, turn of y, inverted x, inverted y, later turn)."""

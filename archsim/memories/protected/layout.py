@@ -57,12 +57,6 @@ def groups_of(use: Use, data_bits: int, make: MakeCode) -> tuple[Group, ...]:
     return tuple(found)
 
 
-def coded_bits(word_bits: int, data_bits: int, make: MakeCode) -> int:
-    """Of a word with its check bits."""
-    whole, left = divmod(word_bits, data_bits)
-    return whole * make(data_bits).bits + (make(left).bits if left else 0)
-
-
 def coded_use(use: Use, groups: tuple[Group, ...]) -> Use:
     """The same words with a lane of check bits behind each group's."""
     bits: list[int] = []
@@ -98,4 +92,4 @@ def decoded(use: Use, groups: tuple[Group, ...], coded: IntArray) -> IntArray:
     return words_of(found, use.lane_bits, use.lane_signed)
 
 
-__all__ = ["Group", "coded_bits", "coded_use", "decoded", "encoded", "groups_of"]
+__all__ = ["Group", "coded_use", "decoded", "encoded", "groups_of"]

@@ -7,15 +7,15 @@ zeros, of the code word alone.  Coding is combinational: no cycle is added.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import gcd
 from typing import ClassVar
 
 from archsim.blocks import Components, selectors
-from archsim.errors import require_positive
+from archsim.errors import require, require_positive
 from archsim.memories.protected.code import Code, parity, secded
 from archsim.memories.protected.layout import (
     Group,
-    coded_bits,
     coded_use,
     decoded,
     encoded,
@@ -54,14 +54,16 @@ class Protected(Around):
 
     def depth(self, word_bits: int) -> int:
         """Words with their check bits."""
-        return self.inner.depth(coded_bits(word_bits, self.data_bits, self.code))
+        return self.inner.depth(self._coded_bits(word_bits))
 
     def sure_depth(self, word_bits: int) -> int:
         """Likewise."""
-        return self.inner.sure_depth(coded_bits(word_bits, self.data_bits, self.code))
+        return self.inner.sure_depth(self._coded_bits(word_bits))
 
     def check(self, use: Use) -> None:
-        """Raise `InputError` for lanes that code words would cut; else as the inner one."""
+        """Raise `InputError` for lanes that code words would cut, and where there is room for
+        rows alone; else as the inner one."""
+        require(not use.as_banks, "its rows are added to where they lie: no check bits lie beside")
         self.inner.check(self.coded(use))
 
     def total_bits(self, use: Use) -> int:
@@ -82,19 +84,33 @@ class Protected(Around):
         return decoded(use, groups, self.inner.read_back(coded_use(use, groups), cells, words))
 
     def components(self, use: Use) -> Components:
-        """The inner one's, and gates of two inputs, each priced as a choice of two bits."""
-        groups = self.groups(use)
-        coded = self.coded(use)
-        merged = coded if not use.by_lane else coded.as_lanes(use.lanes)
+        """The inner one's, and gates of two inputs, each priced as a choice of two bits.
+
+        use: as whoever prices counts its lanes, which code words need not respect.
+        """
+        bits = use.word_bits // use.lanes if use.by_lane else use.word_bits
+        times = use.lanes if use.by_lane else 1
+        coded = replace(use, lane_bits=(times * self._coded_bits(bits),), lane_signed=(True,))
         name = f"{use.name}.code"
         write, read = ({f"{use.name}_{what}": 1.0} for what in ("write", "read"))
-        encode = sum(encode_gates(one.code) for one in groups)
-        decode = sum(decode_gates(one.code) for one in groups)
+        codes = self._codes(bits)
+        encode = times * sum(number * encode_gates(code) for number, code in codes)
+        decode = times * sum(number * decode_gates(code) for number, code in codes)
         return (
-            *self.inner.components(merged),
+            *self.inner.components(coded.as_lanes(gcd(use.lanes, coded.word_bits))),
             *selectors(f"{name}.encode", encode, 1, write),
             *selectors(f"{name}.decode", decode, 1, read),
         )
+
+    def _codes(self, bits: int) -> list[tuple[int, Code]]:
+        """Those of so many bits, and how many of each."""
+        whole, left = divmod(bits, self.data_bits)
+        found = [(whole, self.code(self.data_bits))] if whole else []
+        return [*found, (1, self.code(left))] if left else found
+
+    def _coded_bits(self, bits: int) -> int:
+        """With check bits."""
+        return sum(number * code.bits for number, code in self._codes(bits))
 
 
 @dataclass(frozen=True, kw_only=True)

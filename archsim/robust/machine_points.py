@@ -1,0 +1,195 @@
+"""Errors and energy of models on machines at low voltage, each measured once and kept.
+
+A point is a model (by the hash of its file), a machine, what stands at which voltage, a chip and a
+number of pictures; what is known of it is how many of these are wrong.  Every point is written
+behind the others as soon as it is known: a run that was ended goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from archsim.energy import account
+from archsim.errors import InputError, require, require_positive
+from archsim.machine.design import Design
+from archsim.machine.registry import design_name, design_record, load_design
+from archsim.robust.measured import MOST_CHIPS, cache_file, fingerprint
+from archsim.robust.model import RobustModel
+from archsim.robust.on_machine import (
+    BATCH,
+    CALIBRATED_PICTURES,
+    MachineEvaluator,
+    calibrated,
+    matrix_network,
+)
+from archsim.robust.placed import At, placed
+from archsim.simulate import simulate
+from workloads.labelled import Labelled
+
+SHIPPED = Path(__file__).parent / "models" / "machines.jsonl"
+
+Key = tuple[str, ...]
+
+Pictures = Callable[[], tuple[Labelled, Labelled]]
+"""The set to be tested with and the one to calibrate with."""
+
+
+def own_file() -> Path:
+    """Where a user's own points are kept (it need not exist)."""
+    return cache_file().with_name("robust-machines.jsonl")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Energy:
+    """Of one picture, in pJ: of all, and of the memory's own components."""
+
+    total_pj: float
+    by_memory_pj: dict[str, float]
+
+
+@dataclass
+class MachinePoints:
+    """A model on machines: errors on `images` of a set's pictures at even distances, on each chip.
+
+    pictures: asked for only where something must be measured.  files: where known points are read
+    from; new ones are written behind the last.  progress: told before each measurement.
+    """
+
+    model: RobustModel
+    images: int
+    chips: int
+    pictures: Pictures
+    technology: str = "16nm"
+    files: tuple[Path, ...] = ()
+    progress: Callable[[str], None] = lambda _: None
+    _known: dict[Key, Any] = field(default_factory=dict[Key, Any])
+
+    def __post_init__(self) -> None:
+        require_positive(images=self.images, chips=self.chips)
+        require(self.chips <= MOST_CHIPS, f"chips must be at most {MOST_CHIPS}, not {self.chips}")
+        for path in self.files:
+            self._known.update(_read(path))
+
+    def errors(self, design: Design, at: Sequence[At] = ()) -> list[float]:
+        """Per cent of the pictures that are wrong, by chip; of one chip where nothing can fail.
+
+        Raises InputError as `archsim.robust.placed.placed`.
+        """
+        failing = any(one.voltage < 1 for one in at)
+        return [self._error(design, at, chip) for chip in range(self.chips if failing else 1)]
+
+    def mean(self, design: Design, at: Sequence[At] = ()) -> float:
+        """Of `errors`."""
+        found = self.errors(design, at)
+        return sum(found) / len(found)
+
+    def energy(self, design: Design, at: Sequence[At] = ()) -> Energy:
+        """Of one picture, in batches of `BATCH`."""
+        key = self._key(design, at, "energy", self.technology)
+        if key not in self._known:
+            self.progress(f"{design_name(design)}: energy, {_said(at)}")
+            self._keep(key, self._measured_energy(placed(design, at)))
+        return Energy(**self._known[key])
+
+    def _error(self, design: Design, at: Sequence[At], chip: int) -> float:
+        key = self._key(design, at, str(chip), str(self.images))
+        if key not in self._known:
+            changed = placed(design, at, chip)
+            self.progress(
+                f"{design_name(design)}: {_said(at)}, chip {chip}, {self.images} pictures"
+            )
+            self._keep(key, sum(self._evaluator.wrong(changed, self._test)))
+        return 100 * self._known[key] / self.images
+
+    def _measured_energy(self, design: Design) -> dict[str, Any]:
+        """Counted without operands where no count hangs on values."""
+        found, pictures = None, BATCH
+        if not design.machine_model().timed_by_values:
+            found = account(simulate(design, matrix_network(self.model, BATCH)), self.technology)
+        if found is None or found.bounded:
+            shown = self._test.spread(BATCH)
+            pictures = len(shown)
+            found = account(self._evaluator.simulated(design, shown), self.technology)
+        groups: dict[str, float] = {}
+        for name, value in found.by_component.items():
+            memory = name.split(".")[0]
+            groups[memory] = groups.get(memory, 0.0) + value / pictures
+        return {"total_pj": found.total / pictures, "by_memory_pj": groups}
+
+    @cached_property
+    def _sets(self) -> tuple[Labelled, Labelled]:
+        return self.pictures()
+
+    @cached_property
+    def _test(self) -> Labelled:
+        whole = self._sets[0]
+        require(
+            self.images <= len(whole),
+            f"--images must be at most {len(whole)}, those of {whole.name}, not {self.images}",
+        )
+        return whole.spread(self.images)
+
+    @cached_property
+    def _evaluator(self) -> MachineEvaluator:
+        trained_with = self._sets[1].spread(CALIBRATED_PICTURES)
+        return MachineEvaluator(self.model, calibrated(self.model, trained_with.pictures))
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return fingerprint(self.model)
+
+    def _key(self, design: Design, at: Iterable[At], *more: str) -> Key:
+        failing = ", ".join(one.text for one in sorted(at))
+        return (self._fingerprint, _named(design), failing, *more)
+
+    def _keep(self, key: Key, value: Any) -> None:
+        self._known[key] = value
+        if not self.files:
+            return
+        path = self.files[-1]
+        with suppress(OSError):  # what cannot be kept is measured again
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([list(key), value]) + "\n")
+
+
+def _said(at: Sequence[At]) -> str:
+    return ", ".join(f"{one.memory} {one.form} at {one.voltage:g}" for one in at) or "no errors"
+
+
+def _named(design: Design) -> str:
+    """A shipped design's name, or the hash of what another one is."""
+    name = design_name(design)
+    with suppress(InputError):
+        if load_design(name) == design:
+            return name
+    record = json.dumps(design_record(design), sort_keys=True)
+    return hashlib.sha256(record.encode()).hexdigest()[:16]
+
+
+def _read(path: Path) -> Iterable[tuple[Key, Any]]:
+    """The points of a file; lines that are damaged are passed over."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        with suppress(ValueError, TypeError, KeyError):
+            key, value = cast("list[Any]", json.loads(line))
+            named = tuple(str(part) for part in key)
+            if isinstance(value, dict):
+                energy = cast("dict[str, Any]", value)
+                groups = {str(name): float(pj) for name, pj in energy["by_memory_pj"].items()}
+                yield named, {"total_pj": float(energy["total_pj"]), "by_memory_pj": groups}
+            else:
+                yield named, int(value)
+
+
+__all__ = ["SHIPPED", "Energy", "MachinePoints", "own_file"]

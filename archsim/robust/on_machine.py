@@ -1,0 +1,229 @@
+"""A shipped model on a machine: its matrix layers by the machine's model, with what its memories
+give back, and the rest beside the array (`archsim.robust.vector_unit`).
+
+A machine of integers keeps the very codes: code c of a weight stands for a c + b
+(`archsim.codecs.robust_quantization`), so that the array's product is of c, and b times the sum of
+each window of the ifmap is added beside it.  A flipped bit of a code is then the flipped bit of
+that weight.  A machine that makes its operands of others (floats, vectors with scales) is given
+weights of `source_bits`, and keeps those in its own form.
+
+Sums become an ofmap of the machine's own width, whose range, like those of activations, was
+measured on pictures of the training set without errors (`calibrated`); beyond it they saturate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from archsim.codecs.robust_quantization import MOST_BITS
+from archsim.errors import require
+from archsim.machine.design import Design
+from archsim.result import NetworkResult
+from archsim.robust.model import RobustModel
+from archsim.robust.vector_unit import Floats, behind, window_sums, within
+from archsim.simulate import simulate
+from workloads.labelled import Labelled
+from workloads.layers import Conv2d, Network
+from workloads.operands import Operands
+from workloads.optional import load_optional
+from workloads.quantize import quantize_at, requantize_parameters, scale_of, storage
+from workloads.simplenet_onnx import simplenet_onnx
+
+CALIBRATED_PICTURES = 256
+
+BATCH = 100
+"""Pictures at once."""
+
+CLASSIFY = "classify"
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """By matrix layer, the largest magnitude of its sums, bias included, of what is left of these
+    without the offset of its codes (`MatrixWeights.offset`), and of its ifmap."""
+
+    sums: Mapping[str, float]
+    without_offset: Mapping[str, float]
+    ifmaps: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixWeights:
+    """A layer's weights as a machine is given them: value = scale · integer + offset."""
+
+    integers: npt.NDArray[np.signedinteger[Any]]
+    scale: float
+    offset: float
+    bias: Floats
+
+
+def matrix_network(model: RobustModel, pictures: int) -> Network:
+    """The matrix layers for so many pictures at once, the last one as a convolution of a pixel."""
+    net = model.network
+    layers = [
+        Conv2d(
+            name=one.name, channels=one.inputs, filters=one.outputs,
+            ifmap_height=one.side, ifmap_width=one.side,
+            kernel_height=one.kernel, kernel_width=one.kernel,
+            pad_top=one.kernel // 2, pad_left=one.kernel // 2,
+            pad_bottom=one.kernel // 2, pad_right=one.kernel // 2,
+            batch=pictures, bias=True,
+        )
+        for one in net.convolutions
+    ]  # fmt: skip
+    last = Conv2d(
+        name=CLASSIFY, channels=net.convolutions[-1].outputs, filters=net.classes,
+        ifmap_height=1, ifmap_width=1, kernel_height=1, kernel_width=1, batch=pictures, bias=True,
+    )  # fmt: skip
+    source = "workloads.simplenet, matrix layers"
+    return Network(name="simplenet", layers=(*layers, last), source=source)
+
+
+def calibrated(model: RobustModel, pictures: npt.NDArray[np.uint8]) -> Ranges:
+    """Ranges of a model without errors on pictures [n, colours, side, side], by ONNX Runtime."""
+    runtime: Any = load_optional("onnxruntime", install="onnxruntime", purpose="evaluation")
+    onnx: Any = load_optional("onnx", install="onnx", purpose="running a network")
+    graph = simplenet_onnx(model.network, model.values())
+    convolutions = model.network.convolutions
+    order = [*(one.name for one in convolutions), CLASSIFY]
+    sums = [*(f"{one.name}/sum" for one in convolutions), "logits"]
+    made = [f"{one.name}/{'pool' if one.pool > 1 else 'relu'}" for one in convolutions]
+    for name in (*sums[:-1], *made):
+        graph.graph.output.append(
+            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
+        )
+    session = runtime.InferenceSession(graph.SerializeToString(), None, ["CPUExecutionProvider"])
+    given = pictures.astype(np.float32) / np.float32(255)
+    names = [*sums, *made]
+    arrays = dict(zip(names, session.run(names, {"pictures": given}), strict=True))
+    kernels = [*(one.kernel for one in convolutions), 1]
+    found: list[tuple[float, float, float]] = []
+    for name, of_sums, of_ifmap, kernel in zip(order, sums, (None, *made), kernels, strict=True):
+        ifmap = given if of_ifmap is None else arrays[of_ifmap]
+        whole = arrays[of_sums].reshape(*arrays[of_sums].shape[:2], *ifmap.shape[2:])
+        offset = _offset(model, name)
+        without = whole - np.float32(offset) * window_sums(ifmap, kernel) if offset else whole
+        found.append((_largest(whole), _largest(without), _largest(ifmap)))
+    return Ranges(*(dict(zip(order, column, strict=True)) for column in zip(*found, strict=True)))
+
+
+def _largest(values: Floats) -> float:
+    return float(np.abs(values).max()) or 1.0
+
+
+def _offset(model: RobustModel, name: str) -> float:
+    return model.scheme.line(model.tensors[f"{name}.weight"].of)[1]
+
+
+def matrix_weights(model: RobustModel, bits: int) -> dict[str, MatrixWeights]:
+    """Weights of every matrix layer for a machine that is given operands of so many bits.
+
+    Up to 8 bits, the codes; above, the values.  Raises InputError for codes of more bits.
+    """
+    values, scheme = model.values(), model.scheme
+    require(
+        bits >= scheme.bits,
+        f"the machine's operands have {bits} bits, which do not hold codes of {scheme.bits}",
+    )
+    found: dict[str, MatrixWeights] = {}
+    for name in [*(one.name for one in model.network.convolutions), CLASSIFY]:
+        tensor, bias = model.tensors[f"{name}.weight"], values[f"{name}.bias"]
+        if bits > MOST_BITS:
+            scale = scale_of(values[f"{name}.weight"], bits)
+            integers: Any = quantize_at(values[f"{name}.weight"], scale, bits)
+            offset = 0.0
+        else:
+            scale, offset = scheme.line(tensor.of)
+            integers = scheme.numbers(tensor.codes).astype(storage(bits))
+        shape = integers.shape if integers.ndim == 4 else (*integers.shape, 1, 1)
+        found[name] = MatrixWeights(
+            integers=integers.reshape(shape), scale=scale, offset=offset, bias=bias
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class MachineEvaluator:
+    """How often a model errs on machines.
+
+    Raises InputError for machines whose operands are too narrow, and for pictures of another size.
+    """
+
+    model: RobustModel
+    ranges: Ranges
+
+    def wrong(self, design: Design, data: Labelled) -> list[bool]:
+        """Which pictures are taken for another class, in order."""
+        found: list[bool] = []
+        for start in range(0, len(data), BATCH):
+            here = slice(start, start + BATCH)
+            part = Labelled(data.name, data.pictures[here], data.labels[here])
+            logits, _ = self._run(design, part)
+            found += (logits.argmax(axis=1) != part.labels).tolist()
+        return found
+
+    def logits(self, design: Design, data: Labelled) -> Floats:
+        """[n, classes], all pictures at once."""
+        return self._run(design, data)[0]
+
+    def simulated(self, design: Design, data: Labelled) -> NetworkResult:
+        """All pictures at once, with cycles and actions; the layers' operands are those of a run
+        of the same design."""
+        _, operands = self._run(design, data)
+        return simulate(design, matrix_network(self.model, len(data)), operands=operands)
+
+    def _run(self, design: Design, data: Labelled) -> tuple[Floats, dict[str, Operands]]:
+        """Logits, and the operands of every layer."""
+        size = (self.model.network.colours, self.model.network.side, self.model.network.side)
+        shape = data.pictures.shape[1:]
+        require(shape == size, f"{data.name}: pictures of {shape}, where the model takes {size}")
+        weights = matrix_weights(self.model, design.intake.source_bits)
+        values, network = self.model.values(), matrix_network(self.model, len(data))
+        given: dict[str, Operands] = {}
+        run = design.machine_model().run(network, lambda layer: given[layer.name], {})
+        x = data.floats()
+        after = {one.name: one for one in self.model.network.convolutions}
+        for layer in network.matrix_layers:
+            assert isinstance(layer, Conv2d)
+            own = weights[layer.name]
+            given[layer.name] = self._operands(design, layer, own, x)
+            ofmap = run.result(layer).ofmap
+            assert ofmap is not None
+            taken = design.intake.take(layer, given[layer.name])
+            sums = within(design.intake.reals(taken, ofmap), self._reach(own, layer.name))
+            if own.offset:
+                sums += np.float32(own.offset) * window_sums(x, layer.kernel_height)
+            x = behind(after[layer.name], sums, values) if layer.name in after else sums
+        return x.reshape(len(data), -1), given
+
+    def _reach(self, own: MatrixWeights, name: str) -> float:
+        """Of what the array makes."""
+        return (self.ranges.without_offset if own.offset else self.ranges.sums)[name]
+
+    def _operands(self, design: Design, layer: Conv2d, own: MatrixWeights, x: Floats) -> Operands:
+        """Of a layer whose ifmap is x [n, C, H, W]."""
+        bits = design.intake.source_bits
+        most = (1 << (bits - 1)) - 1
+        ifmap_scale = self.ranges.ifmaps[layer.name] / most
+        ofmap_scale = self._reach(own, layer.name) / most
+        unit = ifmap_scale * own.scale
+        multiplier, shift = requantize_parameters(unit / ofmap_scale)
+        return Operands(
+            ifmap=quantize_at(x, ifmap_scale, bits),
+            weight=own.integers,
+            bias=np.rint(own.bias / unit).astype(np.int32),
+            multiplier=multiplier,
+            shift=shift,
+            scheme=f"robust codes, activations of {bits} bits",
+            ifmap_scale=ifmap_scale,
+            weight_scale=own.scale,
+            ofmap_scale=ofmap_scale,
+        )
+
+
+__all__ = ["MachineEvaluator", "Ranges", "calibrated", "matrix_network", "matrix_weights"]

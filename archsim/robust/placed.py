@@ -1,0 +1,125 @@
+"""A machine whose memories stand in cells at low voltage, each in a form of its own.
+
+A *form* is how a memory's words lie in failing cells: as they are (`plain`), compressed
+(`boveda`), or with check bits (`secded`, of the widest code words that the lanes allow).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from archsim.errors import InputError, nearest
+from archsim.machine.design import Design
+from archsim.memory.kinds import access_of, change_kind, memory_from_record, memory_record
+from archsim.memory.seam import Access
+from energy_models.voltage import SRAM_CURVE
+
+FORMS: Mapping[str, tuple[str, ...]] = {
+    "plain": ("faulty",),
+    "boveda": ("boveda", "faulty"),
+    "secded": ("faulty", "secded"),
+}
+"""By form, kinds from the cells outwards, as they are set one behind the other."""
+
+CODED_BITS = (64, 32, 16, 8, 4)
+"""Of a code word, the widest first."""
+
+NOMINAL = 1.0
+"""V_min over itself: no errors."""
+
+VOLTAGES = tuple(voltage for voltage, _, _ in SRAM_CURVE[1:-1])
+"""Over V_min: the digitised points between the lowest and the one without errors."""
+
+MEMORY = "_memory"
+
+
+@dataclass(frozen=True, order=True)
+class At:
+    """A memory ("weight") in a form at a voltage over V_min."""
+
+    memory: str
+    form: str
+    voltage: float
+
+    @property
+    def text(self) -> str:
+        """As it stands in files: "weight plain 0.891"."""
+        return f"{self.memory} {self.form} {self.voltage:g}"
+
+
+def memories_of(design: Design) -> tuple[str, ...]:
+    """The names of a machine's memories, in the order of its fields."""
+    return tuple(name.removesuffix(MEMORY) for name in _accesses(design))
+
+
+def _accesses(design: Any) -> dict[str, Access]:
+    """The ways of access of the memories, by field."""
+    own = (one for one in fields(design) if one.name.endswith(MEMORY))
+    found: dict[str, Access | None] = {one.name: access_of(one) for one in own}
+    return {name: access for name, access in found.items() if access is not None}
+
+
+def placed(design: Design, at: Iterable[At], chip: int = 0) -> Design:
+    """The design with some of its memories in failing cells.
+
+    Raises InputError for memories and forms that there are none of, and for what the machine
+    refuses.
+    """
+    for one in at:
+        if one.memory not in memories_of(design):
+            known = memories_of(design)
+            raise InputError(f"no memory {one.memory!r}; {nearest(one.memory, known)}")
+        if one.form not in FORMS:
+            raise InputError(f"no form {one.form!r}; {nearest(one.form, list(FORMS))}")
+        design = _one_placed(design, one, chip)
+    return design
+
+
+def refusal(design: Design, memory: str, form: str) -> str:
+    """Why a memory may not stand so; "" where it may."""
+    try:
+        placed(design, [At(memory, form, VOLTAGES[0])])
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def able(design: Design) -> dict[str, tuple[str, ...]]:
+    """The memories whose cells may fail, with the forms that each may have."""
+    found = {
+        memory: tuple(form for form in FORMS if not refusal(design, memory, form))
+        for memory in memories_of(design)
+    }
+    return {memory: forms for memory, forms in found.items() if forms}
+
+
+def _one_placed(design: Any, at: At, chip: int) -> Any:
+    """With the widest code words that the machine takes."""
+    field = f"{at.memory}{MEMORY}"
+    access = _accesses(design)[field]
+    refused: InputError | None = None
+    for data_bits in CODED_BITS:
+        record = memory_record(getattr(design, field))
+        for kind in FORMS[at.form]:
+            change_kind(record, access, kind)
+            record["kind"] = kind
+            record |= _parameters(kind, at.voltage, chip, data_bits)
+        try:
+            changed = {field: memory_from_record(design.kind, field, access, record)}
+            return replace(design, **changed)
+        except InputError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
+def _parameters(kind: str, voltage: float, chip: int, data_bits: int) -> dict[str, Any]:
+    """What a kind of a form is given."""
+    return {"faulty": {"voltage": voltage, "chip": chip}, "secded": {"data_bits": data_bits}}.get(
+        kind, {}
+    )
+
+
+__all__ = ["FORMS", "NOMINAL", "VOLTAGES", "At", "able", "memories_of", "placed", "refusal"]

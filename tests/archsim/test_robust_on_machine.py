@@ -1,0 +1,155 @@
+"""Shipped models on machines: against ONNX Runtime, and faults of memories against wrong codes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from archsim.codecs.robust_quantization import Quantized, RobustScheme, normal, rquant
+from archsim.errors import InputError
+from archsim.machine.registry import load_design
+from archsim.machines.systolic.design import EDGE_16
+from archsim.machines.vsq.design import VSQ_16
+from archsim.memories.faulty.scratchpad import Faulty
+from archsim.robust.evaluate import Evaluator
+from archsim.robust.machine_points import MachinePoints
+from archsim.robust.model import RobustModel, model_of
+from archsim.robust.on_machine import MachineEvaluator, calibrated, matrix_weights
+from archsim.robust.placed import At, able, memories_of, placed, refusal
+from workloads.labelled import Labelled
+from workloads.simplenet import SimpleNet
+
+NETWORK = SimpleNet(channels=4)
+WIDE = replace(EDGE_16, operand_bits=16, accumulator_bits=40)
+
+
+def _pictures(count: int, seed: int = 0) -> Labelled:
+    draws = np.random.default_rng(seed)
+    shown = draws.integers(0, 256, (count, 1, 28, 28)).astype(np.uint8)
+    return Labelled("drawn", shown, draws.integers(0, 10, count).astype(np.uint8))
+
+
+def _model(scheme: RobustScheme) -> RobustModel:
+    return model_of(NETWORK, scheme, NETWORK.draw(3), {"seed": 3})
+
+
+def _evaluator(model: RobustModel) -> MachineEvaluator:
+    return MachineEvaluator(model, calibrated(model, _pictures(16, seed=1).pictures))
+
+
+MACHINES = {
+    "systolic, 16 bits": (WIDE, 0.001),
+    "systolic": (EDGE_16, 0.12),
+    "tensor core": (load_design("volta"), 0.005),
+    "vsq": (load_design("vsq-baseline"), 0.12),
+}
+"""With the share of the logits that roundings may take: of an untrained network, which enlarges
+them."""
+
+
+@pytest.mark.parametrize("scheme", [rquant(8), normal(8), rquant(4)])
+@pytest.mark.parametrize("machine", MACHINES)
+def test_logits_are_those_of_the_network(scheme: RobustScheme, machine: str) -> None:
+    design, share = MACHINES[machine]
+    model, data = _model(scheme), _pictures(4)
+    found = MachineEvaluator(model, calibrated(model, data.pictures)).logits(design, data)
+    right = Evaluator(model, at_once=1).logits(data.floats())
+    wrong = np.sqrt(np.square(found - right).mean() / np.square(right).mean())
+    assert wrong < share
+
+
+@pytest.mark.parametrize("scheme", [rquant(8), replace(normal(8), rounding=True)])
+def test_a_cell_that_flips_is_a_bit_of_a_code_that_flips(scheme: RobustScheme) -> None:
+    model, data = _model(scheme), _pictures(3)
+    faulty = Faulty(inner=EDGE_16.weight_memory, rate=1.0, protected_bits=(0, 1, 2, 4, 5, 6, 7))
+    found = _evaluator(model).logits(replace(EDGE_16, weight_memory=faulty), data)
+    flipped: dict[str, Quantized] = {
+        name: replace(one, codes=one.codes ^ np.uint8(8)) if name.endswith("weight") else one
+        for name, one in model.tensors.items()
+    }
+    other = MachineEvaluator(replace(model, tensors=flipped), _evaluator(model).ranges)
+    assert (found == other.logits(EDGE_16, data)).all()
+    assert (found != _evaluator(model).logits(EDGE_16, data)).any()
+
+
+def test_codes_too_wide_are_refused() -> None:
+    with pytest.raises(InputError, match="operands have 4 bits, which do not hold codes of 8"):
+        matrix_weights(_model(rquant(8)), 4)
+    assert matrix_weights(_model(rquant(4)), 4)["conv1"].integers.min() >= -8
+
+
+def test_pictures_of_another_size_are_refused() -> None:
+    small = Labelled("small", np.zeros((1, 1, 8, 8), np.uint8), np.zeros(1, np.uint8))
+    with pytest.raises(InputError, match="small: pictures of"):
+        _evaluator(_model(rquant(8))).logits(EDGE_16, small)
+
+
+def test_what_may_stand_in_failing_cells() -> None:
+    assert able(EDGE_16) == {
+        "ifmap": ("plain", "boveda", "secded"),
+        "weight": ("plain", "boveda", "secded"),
+    }
+    assert able(VSQ_16)["ifmap"] == ("plain", "secded")
+    assert "must be exact" in refusal(EDGE_16, "accumulator", "plain")
+    assert set(memories_of(EDGE_16)) >= {"ifmap", "weight", "accumulator"}
+    for design in (EDGE_16, VSQ_16, load_design("volta")):
+        for memory, forms in able(design).items():
+            for form in forms:
+                changed = placed(design, [At(memory, form, 0.9)], chip=3)
+                supplies = {one.relative_voltage for one in changed.components}
+                assert supplies == {None, 0.9}
+
+
+@pytest.mark.parametrize(
+    ("at", "said"),
+    [
+        (At("weights", "plain", 0.9), "no memory 'weights'"),
+        (At("weight", "plan", 0.9), "no form 'plan'"),
+        (At("weight", "plain", 0.5), "voltage"),
+    ],
+)
+def test_what_cannot_stand_is_refused(at: At, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        placed(EDGE_16, [at])
+
+
+def _points(path: Path, **more: Any) -> MachinePoints:
+    sets = more.pop("sets", lambda: (_pictures(4), _pictures(8, seed=1)))
+    return MachinePoints(_model(rquant(8)), 4, 2, sets, files=(path,), **more)
+
+
+def test_what_was_measured_is_not_measured_again(tmp_path: Path) -> None:
+    path = tmp_path / "points.jsonl"
+    at = [At("weight", "plain", 0.85)]
+    points = _points(path)
+    errors, energy = points.errors(EDGE_16, at), points.energy(EDGE_16, at)
+    assert len(errors) == 2 and points.energy(EDGE_16).total_pj > energy.total_pj
+    lost = points.energy(EDGE_16).total_pj - energy.total_pj
+    own = points.energy(EDGE_16).by_memory_pj["weight"] - energy.by_memory_pj["weight"]
+    assert lost == pytest.approx(own)
+
+    def refused() -> Any:
+        raise AssertionError("asked for pictures")
+
+    again = _points(path, sets=refused)
+    assert again.errors(EDGE_16, at) == errors and again.energy(EDGE_16, at) == energy
+    with path.open("a") as file:
+        file.write('[["half a line')
+    assert _points(path, sets=refused).errors(EDGE_16, at) == errors
+    lines = path.read_text().splitlines()
+    assert all(isinstance(json.loads(line)[0], list) for line in lines[:-1])
+    with pytest.raises(AssertionError, match="asked for pictures"):
+        _points(path, sets=refused).errors(EDGE_16, [At("weight", "plain", 0.9)])
+
+
+def test_fields_of_a_machine_tell_it_from_a_shipped_one(tmp_path: Path) -> None:
+    path = tmp_path / "points.jsonl"
+    _points(path).energy(EDGE_16)
+    _points(path).energy(replace(EDGE_16, rows=8))
+    keys = [json.loads(line)[0] for line in path.read_text().splitlines()]
+    assert keys[0][1] == "edge-16" and keys[1][1] != "edge-16" and len(keys) == 2
