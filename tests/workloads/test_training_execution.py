@@ -31,7 +31,8 @@ OPERATORS = (
 @st.composite
 def graphs(draw):
     """Lines of the notation: each reads any tensor before that it can read."""
-    shapes, lines = {"input": (2, 4, 9, 8)}, []
+    shapes: dict[str, tuple[int, ...]] = {"input": (2, 4, 9, 8)}
+    lines: list[str] = []
     for number in range(draw(st.integers(2, 7))):
         words = draw(st.sampled_from(OPERATORS)).format(k=4)
         sources = [draw(st.sampled_from(sorted(shapes)))]
