@@ -30,8 +30,8 @@ NOTES = (
     "Note 2. The gradient of a network's first layer's input is not computed. Under a max pooling "
     "of 2 × 2 at most a quarter of the places has a gradient; batch normalisation makes gradients "
     "dense, so that ResNets have no zeros of inputs in BP.",
-    "Note 3. sparsetrain is timed cycle by cycle, of one image, with one mask a tensor. What bounds "
-    "it below the ideal: its window takes at most three rows a step, its PEs wait for one another, "
+    "Note 3. sparsetrain is timed cycle by cycle, one image, one mask a tensor. What bounds it "
+    "below the ideal: its window takes at most three rows a step, its PEs wait for one another, "
     "and dot products that are no multiple of its lanes leave some empty.",
 )
 
