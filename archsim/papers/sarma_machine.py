@@ -7,13 +7,11 @@ computes every output.  Both are cycle-exact; the images are one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
-from typing import Any
 
-from archsim.errors import require
+from archsim.errors import InputError
 from archsim.machine.design import Design
-from archsim.machine.registry import load_design
+from archsim.machine.registry import load_design, with_settings
 from archsim.papers.figures import Progress, Row, unpublished
 from archsim.papers.sarma_steps import COLUMNS, MEAN, ideal, step_at
 from workloads.training.drawn import DrawnStep
@@ -75,13 +73,10 @@ def cycles(when: str, *, skips: bool) -> dict[str, int]:
 
 def dense_self(design: Design) -> Design:
     """The same machine without a window and without masks of outputs."""
-    settings = {"look_ahead": 0, "look_aside": 0, "skip_outputs": False}
-    require(
-        all(hasattr(design, name) for name in settings),
-        f"{design.kind} machines have no window to close",
-    )
-    changed: Any = design
-    return replace(changed, **settings)
+    try:
+        return with_settings(design, ["look_ahead=0", "look_aside=0", "skip_outputs=false"])
+    except InputError as error:
+        raise InputError(f"{design.kind} machines have no window to close") from error
 
 
 __all__ = ["EPOCHS", "MACHINE", "NETWORK", "SHOWN", "cycles", "dense_self", "machine_rows",
