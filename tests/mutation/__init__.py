@@ -13,7 +13,8 @@ operators.py     what is changed: one small edit of a source text a mutant
 sources.py       where: the lines that a design's RTL, or its model, runs through
 live.py          a fault put into functions that are imported already
 emission.py      a faulty design's RTLIL, of which only the touched modules are made anew
-schemata.py      many faulty variants of a module in one, which an input chooses; of netlist.py's
+schemata.py      many faulty variants of a module in one, which an input chooses (netlist.py)
+variants.py      the same of whole designs
 batch.py         faults of the RTL, a hundred in one simulator, against `archsim verify`'s cases
 quick_build.py   a simulator in a second or two
 trial.py         one faulty design in a simulator of its own

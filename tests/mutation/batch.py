@@ -17,8 +17,9 @@ from tests.mutation.netlist import netlists, outputs_of, yosys
 from tests.mutation.operators import Mutant
 from tests.mutation.pool import Pool
 from tests.mutation.quick_build import choose
-from tests.mutation.schemata import CHOICE, SOUND, CannotMergeError, Schema, Variant
+from tests.mutation.schemata import CHOICE, SOUND, CannotMergeError
 from tests.mutation.trial import Outcome, Prepared, RtlTrials, put_in
+from tests.mutation.variants import Schema, Variant
 
 Result = tuple[Mutant, Outcome, str, float]
 """Of a fault: outcome, what was seen, seconds."""

@@ -21,9 +21,8 @@ arms of a `Mux` exchanged, a condition negated or dropped, a register one bit na
 kept over a reset, a queue one place deeper. The cases of `archsim verify DESIGN --cases 60` are
 then run on each faulty design, in Verilog, as a user would run them.
 
-Sixty faulty designs are one netlist, in which an input says which of them is there (ADR 34): a fault
-costs about a second of a processor. Faults in the model are judged by what it answers; where a case
-or an answer is another one, the RTL runs.
+Sixty faulty designs are one netlist, in which an input says which of them is there (ADR 34). Faults
+in the model are judged by what it answers; where a case or an answer is another one, the RTL runs.
 
 The sample is drawn line by line, from a fixed seed. A fault counts if hardware can be made with it
 and it changes what that hardware does: those that leave every letter of the Verilog as it was, that

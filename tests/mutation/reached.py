@@ -32,7 +32,7 @@ def reached(design: Any, cases: int = CASES) -> dict[str, Any]:
     return {name: record[name] for name in ("bins", "hit", "missing")}
 
 
-SMALLER = "grid_rows=2 grid_columns=2 weight_lanes=2 ifmap_lanes=2 banks=8"
+SMALLER: str = "grid_rows=2 grid_columns=2 weight_lanes=2 ifmap_lanes=2 banks=8"
 """What `archsim verify scnn` asks for: the published cores are too large for any simulator."""
 
 

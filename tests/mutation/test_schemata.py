@@ -14,7 +14,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from tests.mutation.netlist import Cell, netlists, yosys
-from tests.mutation.schemata import CHOICE, CHOICE_BITS, CannotMergeError, Schema, Variant
+from tests.mutation.schemata import CHOICE, CHOICE_BITS, CannotMergeError
+from tests.mutation.variants import Schema, Variant
 
 WAYS = ("", "minus", "other init", "kept over a reset", "narrow", "no register", "one more",
         "exchanged")  # fmt: skip
