@@ -1,10 +1,10 @@
 """How far mappings are from the best of all, over all built-in networks and random designs.
 
     python benchmarks/mapper_gap.py --json > gap.json
-    python benchmarks/mapper_gap.py --designs 200 > benchmarks/mapper_gap.md
+    python benchmarks/mapper_gap.py --each 2 > benchmarks/mapper_gap.md
 
 Of every network, on every design, one layer is drawn (a layer that a network has n times, n times
-as often); with `--each 4`, of four networks that are drawn for each design.  Each is mapped by
+as often); with `--each 2`, of two networks that are drawn for each design.  Each is mapped by
 `--mapper fast`, by `near` and by `exact`; where the exact search is given up after STEPS steps the
 pair is left out, and counted.  Cycles are those of the schedule.  Seconds are of the process's own
 time, one thread, compiled kernels.
@@ -151,9 +151,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if asked.json:
         print(json.dumps(rows, indent=2))
         return
+    many = min(asked.each, len(names))
     print("# Mappings against the best of all\n")
-    print(f"`python benchmarks/mapper_gap.py --designs {asked.designs}`: cycles over those of the")
-    print("exact mapper, in all, mean and worst of layers; process time of the searches a layer.\n")
+    print(f"`python benchmarks/mapper_gap.py`, {asked.designs} random designs, on each a layer of")
+    print(
+        f"each of {many} networks: cycles over those of the exact mapper, in all, mean and worst of"
+    )
+    print("layers; process time of the searches a layer.\n")
     print("| network | layers | given up | mapper | in all | mean | worst | ms a layer (exact) |")
     print("|---|---|---|---|---|---|---|---|")
     for name, row in rows.items():

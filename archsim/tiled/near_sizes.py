@@ -13,17 +13,27 @@ from archsim.tiled.tile_fit import ceil
 from archsim.tiled.tiling import filter_unit
 from archsim.tiled.walk import run_shape
 
-MOST_SIZES = 192
-"""Room for the sizes along an axis: about 16, and 20 for every tenfold more tiles."""
+MOST_SIZES = 320
+"""Room for the sizes along an axis."""
 
-FINE = 128
-"""From so many tiles on each number is a quarter above the one before; below, an eighth or one."""
+FINE = 16
+"""Up to so many tiles, and down to tiles of so many units, every number of them is tried; between,
+each number of tiles is a FINE-th above the one before, of channels two."""
+
+COARSE = 256
+"""From so many tiles on, steps are twice as large."""
 
 
 @kernel
 def _add(sizes: IntArray, count: int, size: int) -> int:
-    """Put a size into the falling list `sizes`, unless it is there; returns how many there are."""
-    if size < 1 or count == len(sizes):
+    """Put a size into the falling list `sizes`, unless it is there; returns how many there are.
+
+    Without room it takes the place of the smallest, if it is smaller.
+    """
+    if size < 1:
+        return count
+    if count == len(sizes):
+        sizes[count - 1] = min(sizes[count - 1], size)
         return count
     at = count
     while at > 0 and sizes[at - 1] < size:
@@ -37,22 +47,33 @@ def _add(sizes: IntArray, count: int, size: int) -> int:
 
 
 @kernel
-def even_sizes(sizes: IntArray, total: int, unit: int, whole: tuple[int, int]) -> int:
+def _next_tiles(units: int, tiles: int, step: int) -> int:
+    """The number of tiles behind `tiles`; step: times a FINE-th."""
+    size = ceil(units, tiles)
+    if size <= FINE:
+        return ceil(units, size - 1)
+    return tiles + max(1, tiles * (step if tiles < COARSE else 2 * step) // FINE)
+
+
+@kernel
+def even_sizes(
+    sizes: IntArray, total: int, unit: int, whole: tuple[int, int], step: int = 1
+) -> int:
     """Write sizes that make tiles as equal as can be into `sizes`, falling; returns how many.
 
-    In `unit`s; and, where `whole` = (step, over) says so, in as many as fill whole steps when each
-    counts `over` times.
+    In `unit`s; and, where `whole` = (chunk, over) says so, in as many as fill whole chunks when
+    each counts `over` times.
     """
-    step, over = whole
-    count, tiles, units, steps = 0, 1, ceil(total, unit), ceil(total * over, step)
+    chunk, over = whole
+    count, tiles, units, chunks = 0, 1, ceil(total, unit), ceil(total * over, chunk)
     while True:
         even = min(total, ceil(units, tiles) * unit)
         count = _add(sizes, count, even)
-        if step > over:
-            count = _add(sizes, count, min(total, ceil(steps, tiles) * step // over))
+        if chunk > over:
+            count = _add(sizes, count, min(total, ceil(chunks, tiles) * chunk // over))
         if even <= unit:
             return count
-        tiles += max(1, tiles >> 3 if tiles < FINE else tiles >> 2)
+        tiles = _next_tiles(units, tiles, step)
 
 
 @kernel
@@ -70,7 +91,7 @@ def filter_sizes(sizes: IntArray, problem: IntArray, machine: IntArray) -> int:
 def channel_sizes(sizes: IntArray, problem: IntArray, machine: IntArray) -> int:
     """Numbers of channels: also those whose runs fill whole chunks."""
     runs_of_one = run_shape(problem, 1)[1]
-    return even_sizes(sizes, problem[pb.CHANNELS], 1, (machine[mc.CHUNK], runs_of_one))
+    return even_sizes(sizes, problem[pb.CHANNELS], 1, (machine[mc.CHUNK], runs_of_one), 2)
 
 
 @kernel

@@ -243,15 +243,20 @@ def test_another_objective_begins_with_it() -> None:
 
 
 def test_sizes_are_fine_and_fall() -> None:
-    """Each number of tiles up to 16; then steps of an eighth; the whole and the unit are there."""
+    """Each number of tiles up to 16, each size down from 16; between, steps of a sixteenth."""
     sizes = np.zeros(MOST_SIZES, np.int64)
     count = even_sizes(sizes, 5000, 1, (1, 1))
     found = sizes[:count]
-    assert (np.diff(found) < 0).all() and found[0] == 5000 and found[-1] == 1
-    assert set(found.tolist()) >= {-(-5000 // tiles) for tiles in range(1, 17)}
-    tiles = -(-5000 // found[found > 60])
-    assert (tiles[1:] <= np.maximum(tiles[:-1] + 1, tiles[:-1] * 1.15)).all()
+    assert (np.diff(found) < 0).all() and found[0] == 5000
+    assert set(found.tolist()) >= {-(-5000 // tiles) for tiles in range(1, 17)} | {*range(1, 17)}
+    assert (found[:-1] <= found[1:] * 1.08 + 1)[found[1:] < 300].all()
     count = even_sizes(sizes, 100, 16, (1, 1))
     assert sizes[:count].tolist() == [100, 64, 48, 32, 16]
     count = even_sizes(sizes, 100, 1, (32, 3))
     assert {10, 21, 32} <= set(sizes[:count].tolist())  # 30, 63 and 96 elements of runs
+
+
+def test_of_an_axis_without_end_the_smallest_sizes_are_left_but_for_one() -> None:
+    sizes = np.zeros(MOST_SIZES, np.int64)
+    assert even_sizes(sizes, 1 << 40, 1, (7, 1)) == MOST_SIZES
+    assert sizes[0] == 1 << 40 and (np.diff(sizes) < 0).all() and sizes[-1] == 1

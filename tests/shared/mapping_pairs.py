@@ -36,7 +36,9 @@ def random_channel(draw: Draw) -> OffChip:
     if memory.bytes_per_cycle and draw.chance(0.2):
         return replace(memory, shared=False)
     if memory.bytes_per_cycle and draw.chance(0.2):
-        return replace(memory, weight_bytes_per_cycle=draw.one_of(1, 3, 20) * draw.rng.random())
+        return replace(
+            memory, weight_bytes_per_cycle=draw.one_of(1, 3, 20) * (0.01 + draw.rng.random())
+        )
     return memory
 
 
