@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def one_with_bias(case: Case) -> bool:
 def bias_then_none(case: Case) -> bool:
     """A fault in state that lives between layers."""
     biases = [one.layer.bias for one in layers_of(case)]
-    return (True, False) in zip(biases, biases[1:], strict=False)
+    return (True, False) in pairwise(biases)
 
 
 @pytest.mark.parametrize(("fails", "left"), [(one_with_bias, 1), (bias_then_none, 2)])
