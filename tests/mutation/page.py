@@ -23,6 +23,8 @@ then run on each faulty design, in Verilog, as a user would run them.
 
 Sixty faulty designs are one netlist, in which an input says which of them is there (ADR 34). Faults
 in the model are judged by what it answers; where a case or an answer is another one, the RTL runs.
+Of compiled kernels every line is taken, also those that only layers without stalls run, or networks
+(a shared channel, say): `verify` has none of these, and what is put there counts as not caught.
 
 The sample is drawn line by line, from a fixed seed. A fault counts if hardware can be made with it
 and it changes what that hardware does: those that leave every letter of the Verilog as it was, that
