@@ -114,7 +114,7 @@ def sweep(  # noqa: PLR0913
         if scheduler is not None:
             from archsim.sweeps.cluster import Cluster
 
-            asked = Cluster(study.space, scheduler)
+            asked = Cluster(study.space, scheduler, told=say)
         ran = _run(study, search, asked, quiet=as_json)
         _tell(study, ran, as_json=as_json)
 
