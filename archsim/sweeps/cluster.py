@@ -19,8 +19,8 @@ from typing import Any
 from archsim.errors import InputError
 from archsim.sweeps.evaluation import Evaluator, Outcome
 from archsim.sweeps.points import Grid
+from archsim.sweeps.provenance import digest_of
 from archsim.sweeps.space import Space
-from archsim.sweeps.study import digest_of
 from archsim.sweeps.workers import BatchLostError, Task
 from archsim.version import VERSION
 
