@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,10 @@ import numpy as np
 
 from archsim.errors import nearest, require
 from archsim.files import new_folder
-from archsim.layer.problem import Tiling
 from archsim.numbers import IntArray
 from archsim.result import NetworkResult
 from archsim.saved import RESULT_FILE
+from archsim.schema.result import TILING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,10 +50,10 @@ def layers_frame(result: NetworkResult) -> pd.DataFrame:
     frame = frame.astype(dict.fromkeys(actions, "int64"))
     frame = frame.astype({name: kind for name, kind in OF_FILES.items() if name in frame})
     tilings = [asdict(layer.tiling) if layer.tiling else {} for layer in result.layers]
-    for entry in fields(Tiling):
-        values = [tiling.get(entry.name) for tiling in tilings]
-        kind = "string" if entry.name == "order" else "Int64"
-        frame[f"tiling_{entry.name}"] = pd.array(values, dtype=kind)
+    for name, said in TILING["properties"].items():
+        values = [tiling.get(name) for tiling in tilings]
+        kind = "string" if said["type"] == "string" else "Int64"
+        frame[f"tiling_{name}"] = pd.array(values, dtype=kind)
     return frame
 
 

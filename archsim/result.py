@@ -131,6 +131,11 @@ class LayerResult:
         """Bytes that crossed all ports."""
         return sum(self.bytes_moved.values())
 
+    @property
+    def groups_side_by_side(self) -> int:
+        """Groups of the layer that lie side by side on the array."""
+        return self.tiling.groups if self.tiling else 1
+
     def with_operands(self, operands: Any, **changes: Any) -> LayerResult:
         """The same, saying how and from where a layer's `operands` came, and other changes."""
         return replace(

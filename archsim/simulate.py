@@ -12,6 +12,7 @@ from archsim.errors import InputError, enough_memory, require, require_within
 from archsim.importers import any_network
 from archsim.kv_traffic import kv_traffic
 from archsim.layer.operand_check import check_needed
+from archsim.machine.answered import checked
 from archsim.machine.design import Design
 from archsim.machine.model import MachineModel
 from archsim.machine.option import option_record
@@ -80,7 +81,7 @@ def simulate(
             results.append(_vector(design, layer, inside=layer.name in run.inside))
         else:
             with enough_memory(layer.name):
-                found = replace(run.result(layer), work=layer)
+                found = replace(checked(run.result(layer), design.kind), work=layer)
                 results.append(_masked(found, masks.pop(layer.name, None)))
         if progress is not None:
             progress(len(results), len(network.layers), layer.name)

@@ -2,8 +2,8 @@
 
     python benchmarks/mapper.py [DESIGN ...] --network resnet50 > benchmarks/mapper.md
 
-Three mappings of each layer: the default (`--mapper fast`), what the search by bounds alone finds
-(`archsim.tiled.fast`, where the exact search begins), and the exact one.  Seconds are of the
+Three mappings of each layer: the default (`--mapper fast`), the near one, and the exact one, whose
+search begins with the near one.  Seconds are of the
 process's own time, one thread, compiled kernels; shapes that are alike are searched once.
 """
 
@@ -18,14 +18,10 @@ import numpy as np
 from archsim.layer.problem import Problem, Tiling
 from archsim.machine.registry import load_design
 from archsim.tiled.design import CoreDesign
-from archsim.tiled.mapper import FAST, find_exact, find_fast
-from archsim.tiled.objective import NO_PRICES
+from archsim.tiled.mapper import SEARCHES, Mapper
 from archsim.tiled.timing import time_layer
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul
-
-AIM = NO_PRICES, 0
-WAYS = ("default", "by bounds", "exact")
 
 
 @dataclass
@@ -40,13 +36,9 @@ class Sums:
 def mapped(design: CoreDesign, problem: Problem, sums: Sums) -> list[Tiling | None]:
     """A layer's three mappings."""
     found: list[Tiling | None] = []
-    for way in range(3):
+    for way, search in enumerate(SEARCHES):
         begin = time.process_time()
-        if way == 0:
-            found.append(FAST.find("layer", problem, design))
-        else:
-            find = find_fast if way == 1 else find_exact
-            found.append(find("layer", problem, design.machine, AIM, found[0], share=True))
+        found.append(Mapper(search=search).find("layer", problem, design))
         sums.seconds[way] += time.process_time() - begin
     return found
 
@@ -82,7 +74,7 @@ def main() -> None:
         assert isinstance(design, CoreDesign)
         sums = measure(design, asked.network)
         over = np.array(sums.cycles) / sums.cycles[2]
-        for way, said in enumerate(WAYS):
+        for way, said in enumerate(SEARCHES):
             print(
                 f"| {name} | {said} | {sums.cycles[way]:,} | {over[way]:.4f} | "
                 f"{sums.worst[way]:.3f} | {sums.seconds[way]:.3f} |"

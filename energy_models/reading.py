@@ -71,8 +71,12 @@ def parse_toml(text: str, where: str, refuse: Refusal) -> dict[str, Any]:
 
 def load_toml(path: Path, refuse: Refusal) -> dict[str, Any]:
     """The table in a TOML file; `refuse` makes the error of what cannot be read or is none."""
-    what = "a TOML file"
+    return load_toml_text(read_text(path, refuse, what="a TOML file"), str(path), refuse)
+
+
+def load_toml_text(text: str, where: str, refuse: Refusal) -> dict[str, Any]:
+    """The table in the text of a TOML file; `refuse` makes the error of what is none."""
     try:
-        return parse_toml(read_text(path, refuse, what=what), str(path), refuse)
+        return parse_toml(text, where, refuse)
     except tomllib.TOMLDecodeError as error:
-        raise refuse(f"{path} is not {what}: {error}") from error
+        raise refuse(f"{where} is not a TOML file: {error}") from error

@@ -21,6 +21,7 @@ from workloads.operands import Operands
 from workloads.packaged import packaged, packaged_names
 from workloads.requests import requested
 from workloads.sparse import prune_convolutions
+from workloads.training.record import Training
 
 if TYPE_CHECKING:
     import onnx
@@ -100,6 +101,8 @@ class Workload:
                 f"--prune is of real weights, and those of {self.network.name} are drawn: "
                 "say --density",
             )
+            if self.network.training is not None:
+                return _of_training(self.network.training, options, intake.source_bits)
             return lambda layer: intake.synthetic(layer, drawing)
         require(
             options.density == 1 or self.feeds is None,
@@ -150,6 +153,23 @@ class Workload:
         if self.options.prune is not None:
             model = prune_convolutions(load_model(model), self.options.prune)
         return model, self.feeds() if self.feeds is not None and choice == "real" else None
+
+
+def _of_training(training: Training, options: WorkloadOptions, bits: int) -> Source:
+    """Drawn for a training step; what is not known of its zeros is --density behind every ReLU."""
+    from workloads.training.activity import Activity
+    from workloads.training.drawn import DrawnStep
+
+    step = training.step
+    if step is None:
+        raise InputError("operands are drawn of a training step that is made here")
+    known = step.activity
+    require(
+        options.density == 1 or known is None,
+        "--density is for steps of which no densities are known; say training,density=PERCENT",
+    )
+    activity = known or Activity.even(step.backward.network, options.density)
+    return DrawnStep(step=step, activity=activity, bits=bits, seed=options.seed)
 
 
 def load_workload(name: str, options: WorkloadOptions) -> Workload:

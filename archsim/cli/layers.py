@@ -81,8 +81,8 @@ def _figures(result: LayerResult | NetworkResult, moved: int, tiles: int) -> Row
 
 def _together(result: LayerResult | NetworkResult) -> str:
     """Groups side by side, where it is more than one."""
-    tiling = result.tiling if isinstance(result, LayerResult) else None
-    return f"{tiling.groups:,}" if tiling and tiling.groups > 1 else ""
+    count = result.groups_side_by_side if isinstance(result, LayerResult) else 1
+    return f"{count:,}" if count > 1 else ""
 
 
 def _differing(result: LayerResult | NetworkResult) -> str:
@@ -111,7 +111,7 @@ def _by_rank(result: NetworkResult) -> list[str]:
     where = result.where
     causes = sorted(CAUSES, key=lambda name: -where[CAUSES[name]])
     of_file = ["differ"] if any(layer.as_file for layer in result.layers) else []
-    blocks = any(layer.tiling and layer.tiling.groups > 1 for layer in result.layers)
+    blocks = any(layer.groups_side_by_side > 1 for layer in result.layers)
     last = (*LAST, BLOCKS) if blocks else LAST
     return [*FIRST, *of_file, *(name for name in causes if where[CAUSES[name]]), *last]
 

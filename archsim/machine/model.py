@@ -235,6 +235,10 @@ class MachineModel(ABC):
                 total[name] = total.get(name, 0.0) + count
         return cycles, total
 
+    def options_as_run(self, layer: LayerResult) -> Options:
+        """What is chosen of a layer so that `answer` does what a result of it says."""
+        return {}
+
     def options_of_step(self, options: Options, layer: MatrixLayer, step: MatrixLayer) -> Options:
         """What was chosen of a layer, as options of one of its steps (`workloads.steps`).
 

@@ -35,7 +35,8 @@ class Use:
     that says its kind.  lane_bits, lane_signed: of the lanes of a word.  by_lane: every lane is
     read at a row of its own.  as_is: why words must lie there as they are, "" where a kind may
     store them in another form; machine: with it, of whom that is said.  half: of a scratchpad,
-    in which of the two the words lie.
+    in which of the two the words lie.  as_banks: its halves are banks of rows that are added to
+    where they lie, placed and priced by `macros` and hardware of banks alone.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Use:
     as_is: str = ""
     machine: str = ""
     half: int = 0
+    as_banks: bool = False
 
     @property
     def lanes(self) -> int:
@@ -66,7 +68,8 @@ class Use:
         """The same words as so many lanes of one width, the last one with what is left."""
         bits, left = divmod(self.word_bits, lanes)
         signed = (self.lane_signed[0],) * lanes
-        return replace(self, lane_bits=(bits,) * (lanes - 1) + (bits + left,), lane_signed=signed)
+        lane_bits = (bits,) * (lanes - 1) + (bits + left,)
+        return replace(self, lane_bits=lane_bits, lane_signed=signed)
 
 
 @dataclass(frozen=True, kw_only=True)

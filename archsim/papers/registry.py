@@ -18,6 +18,7 @@ MODULES: Mapping[str, str] = {
     "vsquant": "archsim.papers.vsquant",
     "boveda": "archsim.papers.boveda",
     "randbet": "archsim.papers.randbet",
+    "sarma-cnn": "archsim.papers.sarma_cnn",
 }
 """Name of a paper, and of its data file, to the module whose `compare()` makes its table."""
 

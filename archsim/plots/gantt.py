@@ -216,8 +216,9 @@ def layer_run(result: NetworkResult, layer: str | None = None) -> LayerRun:
         raise InputError(f"{where} has no layer {layer!r} of tiles; {nearest(layer, timed)}")
     found = timed[layer] if layer else longest(list(timed.values()))
     assert isinstance(found.work, (Conv2d, MatMul))
-    options = {"mappings": {found.name: found.tiling}} if found.tiling else {}
-    return LayerRun(found.name, design.machine_model().answer(one_step(found.work), None, options))
+    model = design.machine_model()
+    answer = model.answer(one_step(found.work), None, model.options_as_run(found))
+    return LayerRun(found.name, answer)
 
 
 def longest(layers: list[LayerResult]) -> LayerResult:

@@ -43,7 +43,8 @@ def layer_table(result: NetworkResult, account: EnergyAccount | None) -> Table:
     energies = {} if account is None else dict(account.by_layer)
     unit = None if account is None else energy_unit(account, max(energies.values(), default=0.0))
     energy_name = [f"energy ({unit.name})"] if unit else []
-    blocks = ["groups side by side"] if any(_together(one) > 1 for one in result.layers) else []
+    side_by_side = any(one.groups_side_by_side > 1 for one in result.layers)
+    blocks = ["groups side by side"] if side_by_side else []
     names = ["MACs", "cycles", "util %", *energy_name, "off-chip bytes", "tiles", *blocks]
     columns = [Column(name="layer", number=False), Column(name="kind", number=False)]
     columns += [Column(name=name) for name in (*names, *map(cause_text, causes))]
@@ -57,7 +58,7 @@ def layer_table(result: NetworkResult, account: EnergyAccount | None) -> Table:
             *([significant((energy or 0.0) / unit.size)] if unit else []),
             f"{moved:,}",
             f"{_tiles(one):,}",
-            *(f"{_together(one):,}" if isinstance(one, LayerResult) else "" for _ in blocks),
+            *(_side_by_side(one) for _ in blocks),
             *(f"{one.where[name]:,}" for name in causes),
         ]
 
@@ -77,9 +78,8 @@ def layer_table(result: NetworkResult, account: EnergyAccount | None) -> Table:
     )
 
 
-def _together(one: LayerResult) -> int:
-    """Groups that lie side by side on the array."""
-    return one.tiling.groups if one.tiling else 1
+def _side_by_side(one: LayerResult | NetworkResult) -> str:
+    return f"{one.groups_side_by_side:,}" if isinstance(one, LayerResult) else ""
 
 
 def _tiles(one: LayerResult | NetworkResult) -> int:

@@ -31,6 +31,7 @@ from archsim.tiled.bound import (
     last_size,
     least_stream,
 )
+from archsim.tiled.bound_round import round_trips
 from archsim.tiled.bound_tiles import (
     beginning,
     ending,
@@ -185,7 +186,10 @@ def _longest(
     loaded, whole = _behind_channel(found, machine, services, output)
     cycles = max(cycles, max(start, loaded) + left + end)
     results = machine[mc.RESULT_LATENCY]
-    read = stream + first_outputs(problem, machine, tiling) + results + found[ROWS] + outputs - 1
+    summed = stream + first_outputs(problem, machine, tiling)
+    around = round_trips(found, problem, machine, services, tiling, counts)
+    cycles = max(cycles, summed + around + end)
+    read = summed + results + found[ROWS] + outputs - 1
     held = found[STREAMS] + outputs * (channels - 1 + results) + found[ROWS]
     cycles = max(cycles, max(read + machine[mc.OUTPUT_LATENCY], stream + held // 2))
     return max(cycles, whole)

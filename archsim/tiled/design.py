@@ -128,6 +128,7 @@ class CoreDesign(Design):
             lane_bits=bits,
             lane_signed=signed,
             by_lane=name == "ifmap" and len(bits) == self.array_columns["ifmap_lanes"],
+            as_banks=name == "accumulator",
             as_is=as_is,
             machine=machine,
         )

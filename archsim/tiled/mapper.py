@@ -1,8 +1,8 @@
-"""How a layer's mapping is found: fast or exactly the best, and best by what.
+"""How a layer's mapping is found: fast, near the best or exactly the best, and best by what.
 
     Mapper(search="exact", objective="energy", technology="45nm").find("conv1", problem, design)
 
-Both search tilings, orders of the loops, images in a tile and groups side by side; the mapping is
+All search tilings, orders of the loops, images in a tile and groups side by side; the mapping is
 a `Tiling`.  `docs/mapping.md` says what is searched, and proves that nothing better is left out.
 """
 
@@ -19,13 +19,13 @@ from archsim.layer import problem as pb
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
-from archsim.tiled.objective import NO_PRICES, FloatArray, objective_number, prices_of
+from archsim.tiled.objective import BY_CYCLES, NO_PRICES, FloatArray, objective_number, prices_of
 
 if TYPE_CHECKING:
     from archsim.tiled.design import CoreDesign
 
-Search = Literal["fast", "exact"]
-SEARCHES: tuple[Search, ...] = ("fast", "exact")
+Search = Literal["fast", "near", "exact"]
+SEARCHES: tuple[Search, ...] = ("fast", "near", "exact")
 
 DEFAULT_TECHNOLOGY = "45nm"
 """That of `archsim.energy`."""
@@ -44,9 +44,10 @@ LONGEST_AXIS = 1 << 20
 class Mapper:
     """What finds mappings.
 
-    search: "fast", or "exact": the best of all legal mappings.  objective: "cycles", "energy",
-    "edp" or "bytes" (`archsim.tiled.objective`).  technology: name or TOML file of what prices
-    energy.  Raises `InputError` for other names.
+    search: "fast"; "near", within 0.5 % of the best of very many (`archsim.tiled.near`); or
+    "exact", the best of all legal mappings.  objective: "cycles", "energy", "edp" or "bytes"
+    (`archsim.tiled.objective`).  technology: name or TOML file of what prices energy.
+    Raises `InputError` for other names.
     """
 
     search: str = "fast"
@@ -82,8 +83,9 @@ class Mapper:
         from archsim.tiled.choice import find_tiling
 
         machine = design.machine if machine is None else machine
-        first = find_tiling(problem, machine, share=share)
-        if self.search == "fast" and self.objective == "cycles":
+        first = None if self.search == "fast" else find_near(problem, machine, share=share)
+        first = first or find_tiling(problem, machine, share=share)
+        if self.search != "exact" and self.objective == "cycles":
             return first
         prices = prices_of(design, self.technology) if self.needs_prices else NO_PRICES
         aim = prices, objective_number(self.objective)
@@ -115,6 +117,15 @@ def _first_keys(
     return best
 
 
+def find_near(problem: Problem, machine: IntArray, *, share: bool) -> Tiling | None:
+    """A mapping of about the fewest cycles; None if none fits in less than a million tiles."""
+    from archsim.tiled.near import near_tiling
+
+    best, tiling = np.full(2, np.inf), np.zeros(pb.TILING_COLUMNS, np.int64)
+    near_tiling(problem.vector(), machine, share, best, tiling)
+    return Tiling.from_vector(tiling) if np.isfinite(best[0]) else None
+
+
 def find_fast(
     name: str, problem: Problem, machine: IntArray, aim: Aim, first: Tiling | None, *, share: bool
 ) -> Tiling | None:
@@ -141,7 +152,9 @@ def find_exact(
     from archsim.tiled.measured import STEPS
 
     axes = problem.out_height, problem.out_width, problem.images, problem.filters, problem.channels
-    chosen, steps = find_fast(name, problem, machine, aim, first, share=share), 0
+    chosen, steps = first, 0
+    if aim[1] != BY_CYCLES:
+        chosen = find_fast(name, problem, machine, aim, first, share=share)
     best = _first_keys(problem, machine, aim, chosen)
     for groups in _group_counts(problem, machine, share=share):
         tiling, before = np.zeros(pb.TILING_COLUMNS, np.int64), tuple(best)

@@ -19,7 +19,7 @@ def _objective(text: str) -> str:
 MAPPER = Option(
     name="mapper",
     says="how mappings are found",
-    more="fast (the default), or exact: the best of all legal mappings",
+    more="fast (the default), near: within 0.5 % of the best of very many, or exact",
     value="NAME",
     read=_search,
 )

@@ -33,6 +33,7 @@ from archsim.tiled.design import CoreDesign
 from archsim.tiled.loop_nest import mapped_layer
 from archsim.tiled.mapper import FAST
 from archsim.tiled.mapper_options import mapper_of
+from archsim.tiled.mapping_file import mapping_of_step, told_where
 from archsim.tiled.occupancy import tile_occupancy
 from archsim.tiled.operand_fit import action_bounds
 from archsim.tiled.timeline import binned
@@ -126,15 +127,24 @@ class TileMachine(MachineModel):
 
     def answer(self, layer: MatrixLayer, operands: Any, options: Options) -> TileAnswer:
         """In the tiling given, or the automatic one without regard to the operands."""
-        given = _tilings(options).get(layer.name)
-        tiling = plan_tiling(self.design, layer, given, mapper=mapper_of(options))
+        given = _tilings(options)
+        with told_where(given, layer.name):
+            tiling = plan_tiling(
+                self.design, layer, given.get(layer.name), mapper=mapper_of(options)
+            )
         return TileAnswer(design=self.design, layer=layer, tiling=tiling, operands=operands)
+
+    def options_as_run(self, layer: LayerResult) -> Options:
+        """In its tiling."""
+        return {} if layer.tiling is None else {"mappings": {layer.name: layer.tiling}}
 
     def options_of_step(self, options: Options, layer: MatrixLayer, step: MatrixLayer) -> Options:
         """The layer's tiling as the step's."""
-        tiling = _tilings(options).get(layer.name)
+        given = _tilings(options)
         rest = {name: value for name, value in options.items() if name != "mappings"}
-        return rest if tiling is None else {**rest, "mappings": {step.name: tiling}}
+        if layer.name not in given:
+            return rest
+        return {**rest, "mappings": mapping_of_step(given, layer.name, step.name)}
 
     def over_time(self, network: Network, options: Options) -> OverTime:
         tilings, mapper = dict(_tilings(options)), mapper_of(options)

@@ -6,18 +6,18 @@ from archsim.errors import InputError
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
-from archsim.tiled.block_check import checked_block
+from archsim.tiled.block_check import MappingError, checked_block
 from archsim.tiled.tile_fit import pixel_words, weight_words
 from archsim.tiled.tiling import filter_unit
 
 
 def check_tiling(name: str, problem: Problem, machine: IntArray, tiling: Tiling) -> None:
-    """Raise `InputError` if a tiling does not fit, naming the scratchpad that is too small."""
+    """Raise `MappingError` if a tiling does not fit, naming the scratchpad that is too small."""
     together = mc.machine_record(machine).output_vector
     problem = checked_block(name, problem, together, tiling)
     vector = problem.vector()
     if tiling.filters < problem.filters and tiling.filters % together:
-        raise InputError(
+        raise MappingError(
             f"{name}: filters must be a multiple of {together}, which share a scale, or all "
             f"{problem.filters}, not {tiling.filters}"
         )
@@ -35,7 +35,7 @@ def check_tiling(name: str, problem: Problem, machine: IntArray, tiling: Tiling)
     )
     for memory, words, depth, what, fewer in needs:
         if words > machine[depth]:
-            raise InputError(
+            raise MappingError(
                 f"{name}: {what} do not fit half of the {memory}: they need {words} words, it has "
                 f"{machine[depth]}; take fewer {fewer} a tile, or a larger memory"
             )

@@ -20,6 +20,7 @@ from archsim.tiled.design import CoreDesign
 from archsim.tiled.file_numerics import FileOfmap
 from archsim.tiled.layer_values import file_ofmap_of, layer_ofmap
 from archsim.tiled.mapper import FAST, Mapper
+from archsim.tiled.mapping_file import place_of, told_where
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.steps import each_step, one_step, steps_in
 
@@ -33,8 +34,9 @@ def check_tiling_names(network: Network, tilings: Mapping[str, Tiling]) -> None:
     known = [layer.name for layer in network.matrix_layers]
     for name in tilings:
         if name not in known:
+            place = place_of(tilings, name) or "mappings"
             raise InputError(
-                f"mappings: {network.name} has no matrix layer {name!r}; {nearest(name, known)}"
+                f"{place}: {network.name} has no matrix layer {name!r}; {nearest(name, known)}"
             )
 
 
@@ -69,8 +71,9 @@ class TileRun:
 
     def result(self, layer: Conv2d | MatMul) -> LayerResult:
         """Raises `InputError` for a layer that fits in no tiling, or not in the one given."""
-        tiling = self._tilings.get(layer.name)
-        return _on_core(self._design, self._known, layer, tiling, self._operands(layer))
+        tiling, operands = self._tilings.get(layer.name), self._operands(layer)
+        with told_where(self._tilings, layer.name):
+            return _on_core(self._design, self._known, layer, tiling, operands)
 
 
 def _on_core(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import C, Value
+from amaranth.hdl import C, Cat, Value
 
 
 def chosen(choices: Sequence[tuple[Value, Value]]) -> Value:
@@ -23,3 +23,12 @@ def any_of(words: Sequence[Value]) -> Value:
     while len(level) > 1:
         level = [reduce(or_, level[at : at + 2]) for at in range(0, len(level), 2)]
     return level[0] if level else C(0, 1)
+
+
+def index_of(one_hot: Value) -> Value:
+    """The number of the bit that is 1; 0 if none is.  If several are, the OR of their numbers."""
+    width = max((len(one_hot) - 1).bit_length(), 1)
+    return Cat(
+        any_of([one_hot[at] for at in range(len(one_hot)) if at >> bit & 1] or [C(0, 1)])
+        for bit in range(width)
+    )

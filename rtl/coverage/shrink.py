@@ -11,7 +11,7 @@ from archsim.numbers import IntArray
 from rtl.conformance import Case
 from workloads.errors import WorkloadError
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import Operands
+from workloads.operands import Operands, ofmap_shape
 
 MOST_RUNS = 200
 MOST_SECONDS = 30.0
@@ -79,9 +79,12 @@ def smaller_pieces(layer: Conv2d | MatMul, operands: Operands) -> Iterator[Piece
     cuts = _matmul_cuts if isinstance(layer, MatMul) else _conv_cuts
     for cut in cuts(layer, operands):  # pyright: ignore[reportArgumentType]
         try:
-            yield cut()
+            piece, taken = cut()
         except WorkloadError:  # no such layer
             continue
+        yield piece, _corner_needed(piece, taken)
+    if operands.needed is not None:
+        yield layer, replace(operands, needed=None)
     if layer.bias:
         yield replace(layer, bias=False), replace(operands, bias=None)
     if layer.relu:
@@ -93,6 +96,18 @@ def smaller_pieces(layer: Conv2d | MatMul, operands: Operands) -> Iterator[Piece
             kept.flat[half] = values.flat[half]
             if not np.array_equal(kept, values):
                 yield layer, replace(operands, **{name: kept})
+
+
+def _corner_needed(layer: Conv2d | MatMul, operands: Operands) -> Operands:
+    """With a mask of the layer's outputs: a larger one's first corner, and the first output."""
+    if operands.needed is None:
+        return operands
+    corner = tuple(slice(size) for size in ofmap_shape(layer))
+    needed = np.zeros(ofmap_shape(layer), np.bool_)
+    kept = operands.needed[corner]
+    needed[tuple(slice(size) for size in kept.shape)] = kept
+    needed.flat[0] = True
+    return replace(operands, needed=needed)
 
 
 def _halves(size: int) -> list[slice]:

@@ -9,6 +9,7 @@ from command_line import Call, good, refused
 
 from archsim.machines.systolic.design import EDGE_16
 from archsim.tiled.timing import plan_tiling, time_layer
+from archsim.tiled.toml_lines import lines_of
 from workloads.builtin import builtin
 
 RUN = ("run", "edge-16", "alexnet", "--timing-only", "--json")
@@ -78,3 +79,14 @@ def test_loops_and_what_memories_hold(archsim: Call) -> None:
 )
 def test_what_is_refused(archsim: Call, words: tuple[str, ...], message: str) -> None:
     assert refused(archsim(*words)).startswith(message)
+
+
+def test_lines_of_tables_and_keys() -> None:
+    """By any way to write them; of two tables with keys of one name, each its own."""
+    text = '# [conv0]\n[conv1]\nfilters = 3\r\n\n["a.b"]\nfilters = 4\nc = {x = 1, y = {z = 2}}\n'
+    text += "[t.u]\nq = [\n1,\n]\nd.e = 3\n"
+    assert lines_of(text) == {
+        ("conv1",): 2, ("conv1", "filters"): 3, ("a.b",): 5, ("a.b", "filters"): 6,
+        ("a.b", "c"): 7, ("a.b", "c", "x"): 7, ("a.b", "c", "y"): 7, ("a.b", "c", "y", "z"): 7,
+        ("t", "u"): 8, ("t", "u", "d"): 12, ("t", "u", "d", "e"): 12,
+    }  # fmt: skip

@@ -248,16 +248,18 @@ def test_a_layer_that_fits_in_no_tiling(archsim: Call, tmp_path: Path) -> None:
     [
         ("[conv1\n", " is not a TOML file: Expected ']' at the end of a table declaration "
          "(at line 1, column 7)"),
-        ("conv1 = 3", ": [conv1] must be a table of pixel_rows, pixel_columns, filters, channels, "
-         "order, images, groups"),
-        ("[conv1]\nfilter = 3", ": [conv1] has no 'filter'; did you mean filters?"),
-        ("[conv1]\npixel_rows = 3", ": [conv1]: pixel_columns is missing"),
+        ("\nconv1 = 3", ": line 2: [conv1] must be a table of pixel_rows, pixel_columns, filters, "
+         "channels, order, images, groups"),
+        ("[conv1]\nfilter = 3", ": line 2: [conv1] has no 'filter'; did you mean filters?"),
+        ("[conv1]\npixel_rows = 3", ": line 1: [conv1]: pixel_columns is missing"),
         ("conv1={pixel_rows=0,pixel_columns=1,filters=1,channels=1}",
-         ": [conv1]: pixel_rows must be positive, not 0"),
+         ": line 1: [conv1]: pixel_rows must be positive, not 0"),
+        ("[conv1]\npixel_rows = 1\npixel_columns = 1\nfilters = -1\nchannels = 1",
+         ": line 4: [conv1]: filters must be positive, not -1"),
         ("conv1={pixel_rows=1,pixel_columns=1,filters=1,channels=1,images=0}",
-         ": [conv1]: images must be positive, not 0"),
+         ": line 1: [conv1]: images must be positive, not 0"),
         ("conv1={pixel_rows=1,pixel_columns=1,filters=1,channels=1,order='up'}",
-         ": [conv1]: order must be pixels_outer or filters_outer, not 'up'"),
+         ": line 1: [conv1]: order must be pixels_outer or filters_outer, not 'up'"),
     ],
 )  # fmt: skip
 def test_tiling_files(archsim: Call, text: str, message: str, tmp_path: Path) -> None:
@@ -270,15 +272,17 @@ def test_tilings_of_layers_that_are_not_there(archsim: Call, tmp_path: Path) -> 
     words = ("run", "edge-16", "alexnet", "--timing-only", "--mapping", "tiles.toml")
     sizes = "{pixel_rows=1,pixel_columns=1,filters=1,channels=1}"
     (tmp_path / "tiles.toml").write_text(f"con1 = {sizes}")
-    message = "mappings: alexnet has no matrix layer 'con1'; did you mean conv1"
+    message = "tiles.toml: line 1: alexnet has no matrix layer 'con1'; did you mean conv1"
     assert refused(archsim(*words)).startswith(message)
     (tmp_path / "tiles.toml").write_text(f"pool1 = {sizes}")  # no work of the array
     assert "no matrix layer 'pool1'" in refused(archsim(*words))
-    (tmp_path / "tiles.toml").write_text(f"conv1 = {sizes.replace('rows=1', 'rows=9999')}")
-    assert (
-        "conv1: 9999 × 1 pixels do not fit half of the accumulators: they need 9999 words"
-        in refused(archsim(*words))
+    (tmp_path / "tiles.toml").write_text(f"# x\n\nconv1 = {sizes.replace('rows=1', 'rows=9999')}")
+    said = refused(archsim(*words))
+    assert said.startswith(
+        "tiles.toml: line 3: conv1: 9999 × 1 pixels do not fit half of the accumulators: they need"
     )
+    traced = ("trace", "edge-16", "alexnet", "--layer", "conv1", "--mapping", "tiles.toml")
+    assert refused(archsim(*traced)) == said
 
 
 def test_networks_that_cannot_be_read(archsim: Call, tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_tilings_of_a_file(archsim: Call) -> None:
     assert json.loads(good(archsim(*command)))["cycles"] == time_layer(EDGE_16, layer).cycles
     Path("other.toml").write_text(f"[fc9]\n{table}")
     assert refused(archsim(*command, "--mapping", "other.toml")).startswith(
-        "mappings: alexnet has no matrix layer 'fc9'; did you mean fc"
+        "other.toml: line 1: alexnet has no matrix layer 'fc9'; did you mean fc"
     )
 
 

@@ -207,7 +207,7 @@ def test_missing_keys_keep_their_defaults() -> None:
         ("off_chip.kind = 'ddr'", ": off_chip has no 'kind'; known: bytes_per_cycle, "
          "weight_bytes_per_cycle, latency_cycles, burst_bytes, shared"),
         ("kind = 'sistolic'", ": no design kind 'sistolic'; did you mean systolic?"),
-        ("kind = []", ": no design kind []; known: systolic, scnn, tensorcore, vsq"),
+        ("kind = []", ": no design kind []; known: systolic, scnn, sparsetrain, tensorcore, vsq"),
         ("ifmap_memory.kind = 'plane'", ": ifmap_memory has no kind 'plane'; did you mean plain?"),
         ("ifmap_memory.kind = 3", ": ifmap_memory has no kind 3; known: plain, boveda, faulty, "
          "parity, secded"),
@@ -248,8 +248,8 @@ def test_files_that_are_no_designs(tmp_path: Path) -> None:
     )
     assert refusal(load_design, "edge16").startswith("no design 'edge16'; did you mean edge-16? ")
     assert refusal(load_design, "zzz").startswith(
-        "no design 'zzz'; known: cloud-128, edge-16, scnn, scnn-4pe, tpu-v1, volta, vsq-16, "
-        "vsq-5nm, vsq-baseline "
+        "no design 'zzz'; known: cloud-128, edge-16, scnn, scnn-4pe, sparsetrain, tpu-v1, "
+        "volta, vsq-16, vsq-5nm, vsq-baseline "
     )
 
 

@@ -13,7 +13,6 @@ from archsim.energy import GROUPS, EnergyAccount, account
 from archsim.errors import InputError
 from archsim.layer.intake import Drawing
 from archsim.machine.registry import load_design, registered
-from archsim.machines.scnn.design import Scnn
 from archsim.plots.palette import GROUP_COLOURS
 from archsim.result import NetworkResult
 from energy_models.component import KINDS
@@ -33,7 +32,7 @@ WIDE = "edge-16, 16 bits"
 @cache
 def result(name: str) -> NetworkResult:
     design = replace(EDGE_16, operand_bits=16) if name == WIDE else load_design(name)
-    given = isinstance(design, Scnn)
+    given = design.machine_model().timed_by_values
     drawn = {LAYER.name: design.intake.synthetic(LAYER, Drawing(density=0.5))} if given else None
     return simulate(design, NETWORK, operands=drawn)
 

@@ -1,22 +1,18 @@
 """The exact mapper against every legal mapping, and the lower bounds that it leaves out by."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-import systolic_designs
-import tensorcore_designs
-import vsq_designs
 from all_mappings import all_mappings, cost
-from random_layers import LATENCIES, random_layer, random_off_chip
+from mapping_pairs import KINDS, random_pair
 
 from archsim.energy import action_counts, price_design
 from archsim.errors import InputError
 from archsim.layer.problem import Problem, Tiling
 from archsim.machine.registry import load_design
-from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
+from archsim.machines.systolic.design import EDGE_16, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.tiled import bound as bd
 from archsim.tiled.actions import count_actions
@@ -29,40 +25,8 @@ from archsim.tiled.walk import walk
 from rtl.cases import Draw
 from workloads.layers import Conv2d, MatMul
 
-Make = Callable[[Draw], CoreDesign]
-
-KINDS: dict[str, Make] = {
-    **{
-        dataflow: lambda draw, flow=dataflow: replace(
-            systolic_designs.random_design(draw), dataflow=flow
-        )
-        for dataflow in DATAFLOWS
-    },
-    "tensorcore": tensorcore_designs.random_design,
-    "vsq": vsq_designs.random_design,
-}
-
 MOST_MAPPINGS = 3000
 """Of a layer that is enumerated."""
-
-
-def random_channel(draw: Draw) -> OffChip:
-    """Shared by all ports, apart for weights, or one a port."""
-    memory = random_off_chip(draw, LATENCIES)
-    if memory.bytes_per_cycle and draw.chance(0.2):
-        return replace(memory, shared=False)
-    if memory.bytes_per_cycle and draw.chance(0.2):
-        return replace(memory, weight_bytes_per_cycle=draw.one_of(1, 3, 20) * draw.rng.random())
-    return memory
-
-
-def random_pair(draw: Draw, kind: str) -> tuple[CoreDesign, Conv2d, Problem]:
-    """A small design of a kind, a small layer, and the layer as the design sees it."""
-    design: Any = KINDS[kind](draw)
-    design = replace(design, off_chip=random_channel(draw))
-    layer = random_layer(draw, (1, 2, 3, 4, 5, 6), (1, 2, 3, 4, 6, 7, 9))
-    layer = replace(layer, batch=draw.one_of(1, 1, 2, 3))
-    return design, layer, design.numerics.problem(layer)
 
 
 def gaps(kind: str, seed: int, pairs: int) -> None:

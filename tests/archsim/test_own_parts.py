@@ -20,6 +20,7 @@ from plugin_packages import EXAMPLE, archsim_with, example_module, example_site
 
 import archsim as package
 from archsim.errors import InputError
+from archsim.importers import any_network
 from archsim.layer.intake import Drawing
 from archsim.machines.systolic.design import EDGE_16
 from archsim.numbers import wrap
@@ -169,6 +170,50 @@ def test_python_refuses_them_too() -> None:
         simulate(EDGE_16, network, chian=False)  # no machine has it
 
 
+def test_it_has_no_mappings_and_says_so() -> None:
+    design = example_module("dot_unit.design").DotUnit()
+    layer = MatMul(name="m", m=2, n=2, k=2)
+    network = Network(name="one", layers=(layer,), source="here")
+    with pytest.raises(InputError, match="dot-unit machines have no mappings that could be chosen"):
+        design.machine_model().mapped(network, [layer], {})
+    with pytest.raises(
+        InputError, match="dot-unit machines have no option mapper, which systolic,"
+    ):
+        simulate(design, network, mapper="exact")
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_a_language_model_s_cache_is_of_its_words(bits: int) -> None:
+    """Keys and values of 12 blocks of gpt2, 768 each, of 4 tokens."""
+    design = example_module("dot_unit.design").DotUnit(operand_bits=bits)
+    kept = simulate(design, any_network("gpt2:prefill=4")).kv_cache
+    assert kept is not None
+    assert kept.elements == 2 * 12 * 768 * 4
+    assert kept.footprint_bytes == kept.elements * bits // 8
+
+
+SPACE = f"""
+name = "dots"
+networks = ["{LENET}"]
+objectives = ["cycles", "area"]
+
+[[machine]]
+design = "dot-8"
+[machine.fields]
+lanes = [2, 4, 8]
+"""
+
+
+def test_its_sizes_are_searched(own: Call, tmp_path: Path) -> None:
+    (tmp_path / "space.toml").write_text(SPACE)
+    said = own("sweep", "space.toml", "--workers", "1", "-o", "study", "--json")
+    points = {one["lanes"]: one["cycles"] for one in json.loads(said.out)["fronts"][LENET]}
+    sums = ((6 * 28 * 28, 25), (16 * 10 * 10, 150), (120, 400))
+    assert points == {
+        lanes: sum(count * -(-depth // lanes) + 2 for count, depth in sums) for lanes in (2, 4, 8)
+    }
+
+
 def test_its_option_is_for_a_run(own: Call) -> None:
     """Of lenet's layers [sums, depth], on 8 lanes: sums in three parts, of whole pairs of words."""
     record = json.loads(good(own("run", "dot-8", LENET, "--parts", "3", "--json")))
@@ -196,6 +241,24 @@ def test_parts_do_not_wrap() -> None:
     np.testing.assert_array_equal(whole, wrap(exact, 16))
     four = (ifmap[0, :, None, :] * weight[0].T).reshape(5, 3, 10, 4).sum(axis=-1)
     np.testing.assert_array_equal(parts, wrap(four, 16).sum(axis=-1)[None])
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"computing": 3}, "cycles by cause must sum to its 4 cycles, not to 3"),
+        ({"computing": 5, "draining": -1}, "cycles by cause must be counts of computing, filling,"),
+        ({"computing": 3, "resting": 1}, "cycles by cause must be counts of computing, filling,"),
+    ],
+)
+def test_a_machine_says_of_a_layer_what_every_machine_does(
+    monkeypatch: pytest.MonkeyPatch, where: dict[str, int], message: str
+) -> None:
+    model = example_module("dot_unit.model")
+    monkeypatch.setattr(model.DotAnswer, "where", where)
+    network = Network(name="one", layers=(MatMul(name="m", m=1, n=2, k=2),), source="here")
+    with pytest.raises(InputError, match=f"dot-unit machines, m: {message}"):
+        simulate(model.DotUnit(), network)
 
 
 def test_its_memory_stands_in_a_machine_of_ours(own: Call) -> None:

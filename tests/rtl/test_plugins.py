@@ -25,8 +25,9 @@ def test_it_is_proved_and_emitted(third: Call, tmp_path: Path) -> None:
     assert verdict["cases"] == 15
     assert verdict["transfers"] > 1000
     assert verdict["differences"] == []
-    assert third("emit", *SMALL, "-o", "core.v").code == 0
+    assert third("emit", *SMALL, "--interface", "axi", "-o", "core.v").code == 0
     assert "count_pair" in (tmp_path / "core.v").read_text()
+    assert "COUNT_PAIR" in (tmp_path / "core.h").read_text()
 
 
 def test_without_its_hardware_it_is_refused(tmp_path: Path) -> None:
@@ -61,6 +62,7 @@ def test_its_memory_is_proved_in_a_machine_of_ours(third: Call, tmp_path: Path) 
 @pytest.mark.slow
 def test_it_is_mapped_and_measured(third: Call) -> None:
     assert "equal" in good(third("verify", *SMALL, "--simulator", "cocotb", "--cases", "3"))
+    assert third("emit", *SMALL, "-o", "core.v").code == 0
     power = json.loads(good(third("power", *SMALL, "--json")))
     assert power["macs"] == 32**3
     assert json.loads(good(third("synth", *SMALL, "--json")))

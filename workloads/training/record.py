@@ -5,8 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from workloads.checks import countable
+
+if TYPE_CHECKING:
+    from workloads.training.step import TrainingStep
 
 PHASES = {
     "FP": "forward",
@@ -25,7 +29,8 @@ class Training:
 
     kept_elements: values of the forward pass that the others read, each once; kept_flag_bits: of
     ReLUs whose values nobody keeps, one an element, and of max poolings, which place has won.
-    optimiser_copies: values that the optimiser keeps for each one that is trained.
+    optimiser_copies: values that the optimiser keeps for each one that is trained.  step: what the
+    layers were made of.
     """
 
     passes: Mapping[str, str] = field(hash=False)
@@ -34,9 +39,10 @@ class Training:
     kept_elements: int
     kept_flag_bits: int
     optimiser_copies: int
+    step: TrainingStep | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        counts = {name: value for name, value in vars(self).items() if name != "passes"}
+        counts = {name: value for name, value in vars(self).items() if type(value) is int}
         countable("training step", **counts)
 
 

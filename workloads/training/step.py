@@ -10,12 +10,13 @@ gradient, WG, BP; then the optimiser, stochastic gradient descent with momentum 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
 from workloads.flow import Node
 from workloads.layers import Conv2d, Layer, MatMul, Network, VectorWork
+from workloads.sparsity import Densities
 from workloads.training.activity import Activity, Supports
 from workloads.training.backward import Backward
 from workloads.training.input_gradient import input_gradient
@@ -37,10 +38,32 @@ SCALED = {"BatchNormalization": (2, 1), "LayerNormalization": (2, -1), "RMSNorma
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """A network's step.  frozen: nodes whose weights stay; form: of WG (`weight_gradient`)."""
+    """A network's step.  form: of WG (`weight_gradient`); activity: None where no zeros are known.
+
+    Raises WorkloadError for an activity of tensors of another network.
+    """
 
     backward: Backward
     form: Form = "product"
+    activity: Activity | None = None
+
+    @cached_property
+    def by_name(self) -> dict[str, PassLayer]:
+        """The matrix layers of the passes."""
+        return {one.layer.name: one for one in self.passes}
+
+    @cached_property
+    def owner(self) -> dict[str, Node]:
+        """The node that each forward layer computes."""
+        return {name: node for node in self.backward.network.flow for name in node.layers}
+
+    @cached_property
+    def densities(self) -> dict[str, Densities]:
+        """Of the matrix layers of the passes; nothing where no zeros are known."""
+        if self.activity is None:
+            return {}
+        supports = Supports(self.backward, self.activity)
+        return {one.layer.name: supports.of(one) for one in self.passes}
 
     @cached_property
     def passes(self) -> tuple[PassLayer, ...]:
@@ -79,7 +102,8 @@ class TrainingStep:
         return Network(
             name=f"{forward.name}:training",
             layers=tuple(layer for _, layer in layers),
-            source=forward.source,
+            source=forward.source + (f"; {self.activity.source}" if self.activity else ""),
+            densities=self.densities,
             skipped=forward.skipped,
             training=self._record({layer.name: kind for kind, layer in layers}),
         )
@@ -158,6 +182,7 @@ class TrainingStep:
             kept_elements=elements,
             kept_flag_bits=flags,
             optimiser_copies=OPTIMISER_COPIES,
+            step=self,
         )
 
 
@@ -168,11 +193,18 @@ def _normalised(node: Node, name: str) -> VectorWork:
 
 
 def training_step(
-    network: Network, *, frozen: Iterable[str] = (), form: Form = "product"
+    network: Network,
+    *,
+    frozen: Iterable[str] = (),
+    form: Form = "product",
+    activity: Activity | None = None,
 ) -> TrainingStep:
-    """The step of a network whose flow is known.  Raises WorkloadError as `Backward`, and for a
-    node whose gradient is not defined, when it is asked for."""
-    return TrainingStep(Backward(network, frozenset(frozen)), form)
+    """The step of a network whose flow is known.  frozen: nodes whose weights stay as they are.
+
+    Raises WorkloadError as `Backward`, and for a node whose gradient is not defined, when it is
+    asked for.
+    """
+    return TrainingStep(Backward(network, frozenset(frozen)), form, activity)
 
 
 def training_passes(
@@ -191,15 +223,9 @@ def training_network(
 ) -> Network:
     """The whole step as a network, with the densities that follow from an activity.
 
-    Raises WorkloadError as `training_step`, and for an activity of tensors of another network.
+    Raises WorkloadError as `training_step`.
     """
-    step = training_step(network, frozen=frozen, form=form)
-    if activity is None:
-        return step.network
-    supports = Supports(step.backward, activity)
-    densities = {one.layer.name: supports.of(one) for one in step.passes}
-    source = f"{step.network.source}; {activity.source}"
-    return replace(step.network, densities=densities, source=source)
+    return training_step(network, frozen=frozen, form=form, activity=activity).network
 
 
 __all__ = [

@@ -12,7 +12,7 @@ from math import gcd
 from typing import ClassVar
 
 from archsim.blocks import Components, selectors
-from archsim.errors import require_positive
+from archsim.errors import require, require_positive
 from archsim.memories.protected.code import Code, parity, secded
 from archsim.memories.protected.layout import (
     Group,
@@ -61,7 +61,9 @@ class Protected(Around):
         return self.inner.sure_depth(self._coded_bits(word_bits))
 
     def check(self, use: Use) -> None:
-        """Raise `InputError` for lanes that code words would cut; else as the inner one."""
+        """Raise `InputError` for lanes that code words would cut, and where there is room for
+        rows alone; else as the inner one."""
+        require(not use.as_banks, "its rows are added to where they lie: no check bits lie beside")
         self.inner.check(self.coded(use))
 
     def total_bits(self, use: Use) -> int:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from archsim.errors import require
 from archsim.memories.protected.layout import Group
 from archsim.memories.protected.scratchpad import Protected
-from rtl.core.memory import Placed, Settings, Words, rtl_of
+from rtl.core.memory import Placed, Settings, Words, rtl_of, settings_of
 from rtl.memories.protected.scratchpad import ProtectedScratchpad
 
 if TYPE_CHECKING:
@@ -53,8 +53,7 @@ class ProtectedRtl:
 
     def settings(self, words: Words) -> Settings | None:
         """Those of the inner one."""
-        ask = getattr(self.inner, "settings", None)
-        return None if ask is None else ask(self.coded(words))
+        return settings_of(self.memory.inner, self.coded(words))
 
     def unit(self, words: Words, *, by_lane: bool) -> Placed:
         """The inner one's, between coders."""

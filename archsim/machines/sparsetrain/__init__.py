@@ -1,0 +1,11 @@
+"""The sparse training machine: skips operands that are zero and outputs that nobody reads.
+
+design      the record, and its ports
+window      which operands a lane may take ahead of its turn
+tiling      how a layer is cut into blocks
+vectors     a layer as rows and columns of dot products
+kernels     how long each dot product takes; when words cross
+answer      a layer in full
+model       the seam
+components  what it is made of
+"""

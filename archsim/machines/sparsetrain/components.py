@@ -1,0 +1,209 @@
+"""The hardware of a sparse training machine as components.
+
+Structural, from our own RTL (`rtl/sparsetrain.py`, `rtl/core/train_*.py`): every flip-flop of the
+emitted core is here (a test counts them in the netlist), every memory with the shape it has there.
+
+What is taken for granted: memories are read only when an action reads them, so a row in the window
+is read once; all registers are clocked in every cycle.  A gate of two inputs is priced as a third
+of a selector of one bit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from archsim.blocks import (
+    Components,
+    Events,
+    adders,
+    address_bits,
+    block,
+    held_registers,
+    incrementers,
+    memory,
+    multipliers,
+    registers,
+    selector_tree,
+    selectors,
+    times,
+)
+from archsim.machine import components as every
+from archsim.machines.sparsetrain.design import COUNTED, COUNTER_BITS, events_at_once
+
+if TYPE_CHECKING:
+    from archsim.machines.sparsetrain.design import SparseTrain
+
+LANE: Events = {"product": 1.0}
+STEP: Events = {"step": 1.0}
+OUTPUT: Events = {"output": 1.0}
+
+
+def sparsetrain_components(design: SparseTrain) -> Components:
+    """Components in the order in which the data flow."""
+    return (
+        every.off_chip(),
+        *_loader(design, "row"),
+        *_loader(design, "column"),
+        *_masks(design),
+        *_buffers(design),
+        *_window(design),
+        *_datapath(design),
+        *_accumulators(design),
+        *_drain(design),
+        every.control(state_bits(design)),
+    )
+
+
+def _loader(design: SparseTrain, name: str) -> Components:
+    """The ring, and each lane's choice of a value in it."""
+    lanes, bits = design.lanes, design.operand_bits
+    step: Events = {f"{name}_load": 1.0}
+    within = (2 * lanes - 1).bit_length()
+    whole = f"{name}_loader"
+    return (
+        *held_registers(whole, lanes * bits, 2, {f"{name}_word": 1.0}),
+        *adders(whole, within, lanes, times(step, lanes)),
+        *selector_tree(whole, (bits, 2 * lanes), lanes, {f"{name}_word": float(lanes)}),
+    )
+
+
+def _masks(design: SparseTrain) -> Components:
+    """Of outputs: the one that comes, the tile's, the one that leaves; and the PEs' queues."""
+    outputs, name = design.rows * design.columns, "needed"
+    tile: Events = {"tile": 1.0}
+    incoming: Components = ()
+    if design.skip_outputs:
+        incoming = held_registers(name, design.columns, design.rows, {"needed_word": 1.0})
+    return (
+        *incoming,
+        *held_registers(f"{name}.tile", outputs, 1, tile),
+        *held_registers(f"{name}.leaving", outputs, 1, tile),
+        *held_registers("queue", design.own_outputs, design.pes, {**OUTPUT, "block": design.pes}),
+        *incrementers("queue", design.own_outputs, design.pes, OUTPUT),
+    )
+
+
+def _buffers(design: SparseTrain) -> Components:
+    """A bank for each row of the window, of rows in every PE, of columns in the one they are for.
+
+    A row of the window leaves its bank once; two addresses a bank.
+    """
+    found: Components = ()
+    banks = design.pes * design.window_rows
+    for name, vectors, copies in (
+        ("row", design.rows, design.pes),
+        ("column", design.own_columns, 1),
+    ):
+        depth = 2 * vectors * design.bank_rows
+        shape = (banks, design.lanes, design.operand_bits, depth)
+        written = {f"{name}_load": float(copies)}
+        whole = f"{name}_buffer"
+        bits = address_bits(depth)
+        found += memory(f"{whole}.words", shape, {"fetch": 1.0}, written)
+        found += registers(whole, bits, banks, {"fetch": 1.0})
+        found += incrementers(whole, bits, banks, {"fetch": 1.0})
+        found += selectors(whole, bits, banks, {"fetch": 1.0})
+    return found
+
+
+def _window(design: SparseTrain) -> Components:
+    """What is not zero and not taken yet; which lane takes what; the operands that it takes."""
+    name, lanes, bits, rows = "window", design.lanes, design.operand_bits, design.window_rows
+    pes, places = design.pes, len(design.window)
+    gates = 2 * rows * (bits - 1) + 3 * rows + 4 * places
+    spent = held_registers(name, lanes, pes * rows, STEP) if rows > 1 else ()
+    turned = selector_tree(name, (2 * lanes * bits, rows), pes * rows, times(STEP, rows))
+    return (
+        *selectors(name, lanes, -(-gates * pes // 3), times(STEP, gates / 3)),
+        *spent,
+        *turned,
+        *selector_tree(name, (bits, places), 2 * pes * lanes, times(LANE, 2)),
+    )
+
+
+def _datapath(design: SparseTrain) -> Components:
+    """Multipliers, and the sum of a step and of a dot product."""
+    lanes, bits, pes = design.lanes, design.operand_bits, design.pes
+    total = design.accumulator_bits
+    found: Components = (
+        *registers("operands", bits, 2 * pes * lanes, times(LANE, 2)),
+        *multipliers("multipliers", (bits, bits), pes * lanes, LANE),
+    )
+    wide, count = 2 * bits, lanes
+    while count > 1:
+        pairs = count // 2
+        found += adders("sum", min(wide + 1, total), pes * pairs, times(STEP, pairs))
+        wide, count = wide + 1, count - pairs
+    return (
+        *found,
+        *registers("sum", design.step_bits, pes, STEP),
+        *registers("sum", total, pes, STEP),
+        *adders("sum", total, pes, STEP),
+    )
+
+
+def _accumulators(design: SparseTrain) -> Components:
+    """Two halves in each PE: of the tile that is computed, and of the one that leaves."""
+    name, pes, bits = "accumulators", design.pes, design.accumulator_bits
+    shape = (2 * pes, 1, bits, design.own_outputs)
+    read: Events = {**OUTPUT, "word": float(pes)}
+    return (
+        *memory(f"{name}.words", shape, read, OUTPUT),
+        *adders(name, bits, pes, OUTPUT),
+        *selectors(name, bits, pes, {"word": float(pes)}),
+    )
+
+
+def _drain(design: SparseTrain) -> Components:
+    """Which words leave, and which of their lanes."""
+    name, outputs, word = "drain", design.own_outputs, {"word": 1.0}
+    return (
+        *held_registers(name, outputs, 1, word),
+        *incrementers(name, outputs, 1, word),
+        *registers(name, design.pes, 1, word),
+        *block("mux", name, {"bits": min(design.accumulator_bits, 64), "ways": 2}, design.pes,
+               {"select": times(word, design.pes)}),
+    )  # fmt: skip
+
+
+def state_bits(design: SparseTrain) -> int:
+    """Flip-flops of control: of loaders, PEs, the drain, and the three blocks under way."""
+    return (
+        _loader_bits(design, design.rows, 1)
+        + _loader_bits(design, design.columns, design.pes)
+        + design.pes * _pe_bits(design)
+        + 2 + address_bits(design.own_outputs)
+        + _core_bits(design)
+    )  # fmt: skip
+
+
+def _loader_bits(design: SparseTrain, vectors: int, spread: int) -> int:
+    """The ring's level, place and word; the walk over vectors and steps."""
+    lanes, rows = design.lanes, design.window_rows
+    ring = (2 * lanes).bit_length() + (2 * lanes - 1).bit_length() + 1
+    counts = 2 * vectors.bit_length() + 2 * design.depth.bit_length()
+    even = (design.bank_rows & -design.bank_rows).bit_length() - 1
+    address = address_bits(2 * vectors // spread * design.bank_rows) - even
+    line = (design.bank_rows - 1).bit_length()
+    return ring + counts + address + line + (rows - 1).bit_length() + (spread - 1).bit_length() + 1
+
+
+def _pe_bits(design: SparseTrain) -> int:
+    """Its output in three stages, the flags of each; steps left, and the window's first bank."""
+    output = address_bits(design.own_outputs)
+    return 3 * output + 5 + design.depth.bit_length() + (design.window_rows - 1).bit_length()
+
+
+def _core_bits(design: SparseTrain) -> int:
+    """Commands, of which the computed block keeps its steps and two flags; what is under way."""
+    command = sum(one.bits for one in design.command_fields)
+    needed = 0
+    if design.skip_outputs:
+        needed = design.rows.bit_length() + (design.rows - 1).bit_length()
+    flags = 2 + 3 + 3 + 2  # of the computed block; under way; halves; blocks in hand
+    counters = COUNTER_BITS * (len(COUNTED) - (not design.skip_outputs))
+    counters += sum(most.bit_length() for most in events_at_once(design).values())
+    return 2 * command + design.depth.bit_length() + flags + needed + counters
+
+
+__all__ = ["sparsetrain_components", "state_bits"]

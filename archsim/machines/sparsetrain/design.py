@@ -1,0 +1,226 @@
+"""The record of a sparse training machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+from archsim.errors import InputError, require, require_clock, require_positive, require_within
+from archsim.layer.intake import IntegerIntake
+from archsim.machine.design import Design
+from archsim.machines.sparsetrain.window import MOST_AHEAD, MOST_ASIDE, Place, places
+from archsim.memory import OffChip
+from archsim.ports import CommandField, Port
+
+if TYPE_CHECKING:
+    from archsim.machines.sparsetrain.model import SparseTrainModel
+    from energy_models.component import Component
+
+MOST_LANES = 64
+
+COUNTED = (
+    "step",
+    "product",
+    "output",
+    "fetch",
+    "row_load",
+    "column_load",
+    "row_word",
+    "column_word",
+    "word",
+    "block",
+    "tile",
+    "needed_word",
+)
+"""Actions, which the core counts too: steps of PEs, products, outputs, rows that leave windows;
+steps that are loaded, words of values, of the ofmap; commands, tiles, words of masks of outputs."""
+
+COUNTER_BITS = 48
+"""Of each of these counters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseTrain(Design):
+    """`pes` PEs, each a dot product of `lanes` products a cycle, of signed `operand_bits`.
+
+    look_ahead, look_aside: of the window through which zeros are passed over
+        (`archsim.machines.sparsetrain.window`); look_ahead 0 takes every row in its turn.
+    skip_outputs: only outputs that are needed are computed and leave.
+    rows, columns, depth: of a block, which the operand buffers hold twice: row vectors, column
+        vectors, and steps of `lanes` values of each.
+    accumulator_bits: sums wrap around in them.
+    off_chip: a word crosses each port in every cycle; nothing slower is modelled.
+    """
+
+    pes: int = 8
+    lanes: int = 16
+    look_ahead: int = 2
+    look_aside: int = 5
+    skip_outputs: bool = True
+    rows: int = 64
+    columns: int = 64
+    depth: int = 12
+    operand_bits: int = 8
+    accumulator_bits: int = 32
+    clock_hz: float = 500e6
+    off_chip: OffChip = field(default_factory=OffChip)
+
+    kind: ClassVar[str] = "sparsetrain"
+
+    def __post_init__(self) -> None:
+        sizes = {name: getattr(self, name) for name in ("pes", "rows", "columns", "depth")}
+        require_positive(lanes=self.lanes, **sizes, operand_bits=self.operand_bits)
+        require_within("lanes", lanes=self.pes * self.lanes)
+        self._require_power_of_two("pes", "lanes", "columns")
+        require(self.lanes <= MOST_LANES, f"lanes must be at most {MOST_LANES}, not {self.lanes}")
+        require(
+            self.columns % self.pes == 0,
+            f"columns must be a multiple of the {self.pes} PEs, not {self.columns}",
+        )
+        require_within("rtl_words", **{"outputs of a block": self.rows * self.columns})
+        require_within("rtl_words", **{"words of an operand buffer": 2 * self.rows * self.depth})
+        for name, most in (("look_ahead", MOST_AHEAD), ("look_aside", MOST_ASIDE)):
+            value = getattr(self, name)
+            good = isinstance(value, int) and 0 <= value <= most
+            require(good, f"{name} must be 0 to {most}, not {value!r}")
+        require_clock(self.clock_hz)
+        require(
+            2 <= self.operand_bits <= 16, f"operand_bits must be 2 to 16, not {self.operand_bits}"
+        )
+        least = 2 * self.operand_bits
+        require(
+            least <= self.accumulator_bits <= 62,
+            f"accumulator_bits must be {least} to 62, not {self.accumulator_bits}",
+        )
+        require(
+            self.off_chip == OffChip(), "off_chip must be as it is: a word a cycle at each port"
+        )
+
+    def _require_power_of_two(self, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if value & (value - 1):
+                raise InputError(f"{name} must be a power of two, not {value}")
+
+    def machine_model(self) -> SparseTrainModel:
+        from archsim.machines.sparsetrain.model import SparseTrainModel
+
+        return SparseTrainModel(self)
+
+    @property
+    def intake(self) -> IntegerIntake:
+        return IntegerIntake(
+            operand_bits=self.operand_bits,
+            accumulator_bits=self.accumulator_bits,
+            multiplier_bits=16,
+        )
+
+    @property
+    def window(self) -> tuple[Place, ...]:
+        """What each lane chooses from, in order."""
+        return places(self.look_ahead, self.look_aside)
+
+    @property
+    def window_rows(self) -> int:
+        """Rows in the window, and banks of an operand buffer."""
+        return self.look_ahead + 1
+
+    @property
+    def bank_rows(self) -> int:
+        """Rows of a vector in one bank."""
+        return -(-self.depth // self.window_rows)
+
+    @property
+    def own_columns(self) -> int:
+        """Column vectors of a block in each PE: column c is in PE c mod pes."""
+        return self.columns // self.pes
+
+    @property
+    def own_outputs(self) -> int:
+        """Outputs of a block that each PE has a place for."""
+        return self.rows * self.own_columns
+
+    @property
+    def step_bits(self) -> int:
+        """Of the sum of a step's products, if it is not cut to the accumulators' width."""
+        whole = 2 * self.operand_bits + (self.lanes - 1).bit_length()
+        return min(whole, self.accumulator_bits)
+
+    @property
+    def command_fields(self) -> tuple[CommandField, ...]:
+        """Of a block: sizes; whether it begins a tile, ends one, and has a mask of outputs."""
+        sizes = ("rows", "columns", "depth")
+        flags = ("first", "last", *(("masked",) if self.skip_outputs else ()))
+        return (
+            *(CommandField(name, getattr(self, name).bit_length()) for name in sizes),
+            *(CommandField(name, 1) for name in flags),
+        )
+
+    @cached_property
+    def ports(self) -> tuple[Port, ...]:
+        """The streams: of rows and columns masks and values, one mask a step."""
+        fields = self.command_fields
+        command = Port(
+            name="command",
+            direction="i",
+            lane_bits=tuple(one.bits for one in fields),
+            lane_signed=(False,) * len(fields),
+            lane_names=tuple(one.name for one in fields),
+        )
+        lanes, bits = self.lanes, self.operand_bits
+        needed = Port.uniform("needed", "i", self.columns, 1, signed=False)
+        return (
+            command,
+            Port.uniform("row_mask", "i", lanes, 1, signed=False),
+            Port.uniform("row", "i", lanes, bits),
+            Port.uniform("column_mask", "i", lanes, 1, signed=False),
+            Port.uniform("column", "i", lanes, bits),
+            *((needed,) if self.skip_outputs else ()),
+            Port.uniform("ofmap", "o", self.pes, self.accumulator_bits),
+        )
+
+    def word_bits(self, name: str) -> int:
+        """Rows and columns take either operand: their words are alike."""
+        operand = self.lanes * self.operand_bits
+        whole = {"ifmap": operand, "weight": operand, "ofmap": self.pes * self.accumulator_bits}
+        return whole.get(name, 0)
+
+    @property
+    def macs_per_cycle(self) -> int:
+        return self.pes * self.lanes
+
+    @property
+    def size(self) -> str:
+        return f"{self.pes}x{self.lanes}"
+
+    @property
+    def summary(self) -> str:
+        ahead = f"look-ahead {self.look_ahead}, look-aside {self.look_aside}"
+        skips = ahead if self.look_ahead else "every operand"
+        outputs = "needed outputs" if self.skip_outputs else "all outputs"
+        return (
+            f"{self.pes} PEs × {self.lanes} lanes, {skips}, {outputs}, "
+            f"{self.operand_bits}-bit operands"
+        )
+
+    @cached_property
+    def components(self) -> tuple[Component, ...]:
+        from archsim.machines.sparsetrain.components import sparsetrain_components
+
+        return sparsetrain_components(self)
+
+
+def events_at_once(design: SparseTrain) -> dict[str, int]:
+    """Of actions of the PEs, the most in a cycle."""
+    pes = design.pes
+    return {
+        "step": pes,
+        "product": pes * design.lanes,
+        "output": pes,
+        "fetch": pes * design.window_rows,
+    }
+
+
+SPARSETRAIN = SparseTrain()
+"""128 multipliers with the window of TensorDash: look-ahead 2, look-aside 5."""

@@ -1,0 +1,141 @@
+"""What crosses the ports of a layer, word by word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from archsim.machines.sparsetrain.tiling import (
+    COLUMN,
+    COLUMNS,
+    FIRST,
+    GROUP,
+    LAST,
+    ROW,
+    ROWS,
+    STEP,
+    STEPS,
+)
+from archsim.machines.sparsetrain.timing import Counts
+from archsim.machines.sparsetrain.vectors import AnyArray, stepped
+from archsim.machines.sparsetrain.work import LayerWork
+from archsim.numbers import IntArray
+
+OPERANDS = (("row", ROW, ROWS), ("column", COLUMN, COLUMNS))
+
+
+def ones_of(work: LayerWork) -> tuple[Counts, Counts]:
+    """Values that are not zero, of each step of rows and of columns in the order of loads."""
+    rows, columns = (
+        _joined([piece.sum(axis=1) for piece in _of_blocks(work, number, flags != 0)], 0)
+        for number, flags in enumerate(work.vectors)
+    )
+    return rows.astype(np.uint8), columns.astype(np.uint8)
+
+
+def stream_words(work: LayerWork) -> dict[str, IntArray]:
+    """Of every port, [words, lanes], but the ofmap's."""
+    found: dict[str, IntArray] = {"command": commands(work)}
+    for number, (name, _, _) in enumerate(OPERANDS):
+        steps = _joined(list(_of_blocks(work, number, work.vectors[number])), work.design.lanes)
+        found[f"{name}_mask"] = (steps != 0).astype(np.int64)
+        found[name] = packed(steps[steps != 0], work.design.lanes)
+    if work.design.skip_outputs:
+        found["needed"] = _joined(list(_needed(work)), work.design.columns)
+    return found
+
+
+def commands(work: LayerWork) -> IntArray:
+    """A command for each block."""
+    masked = np.full(len(work.blocks), int(work.needed is not None))
+    flags = (masked,) if work.design.skip_outputs else ()
+    return np.stack(
+        [*(work.blocks[:, at] for at in (ROWS, COLUMNS, STEPS, FIRST, LAST)), *flags], axis=1
+    )
+
+
+def packed(values: IntArray, lanes: int) -> IntArray:
+    """Values in words one behind the other, the last filled with zeros."""
+    return np.pad(values, (0, -len(values) % lanes)).reshape(-1, lanes)
+
+
+def ofmap_words(work: LayerWork, sums: AnyArray) -> IntArray:
+    """The words that leave: of each row of a tile its sets of columns, a PE's sum in each lane.
+
+    sums: [groups, rows, columns], 0 where they are not computed.
+    """
+    pes, found = work.design.pes, list[AnyArray]()
+    short = -work.cut.columns % pes
+    whole = np.pad(sums, ((0, 0), (0, 0), (0, short)))
+    for block in work.blocks[work.blocks[:, LAST] == 1]:
+        rows = slice(block[ROW], block[ROW] + block[ROWS])
+        left = block[COLUMN] // pes
+        sets = slice(left, left - (-block[COLUMNS] // pes))
+        tile = whole[block[GROUP], rows].reshape(block[ROWS], -1, pes)[:, sets]
+        found.append(tile[work.words_needed[block[GROUP], rows, sets]])
+    return _joined(found, pes)
+
+
+def _of_blocks(work: LayerWork, number: int, vectors: AnyArray) -> Iterator[AnyArray]:
+    _, at, many = OPERANDS[number]
+    lanes = work.design.lanes
+    steps = stepped(vectors, lanes)
+    for block in work.blocks:
+        own = slice(block[at], block[at] + block[many])
+        when = slice(block[STEP], block[STEP] + block[STEPS])
+        yield steps[block[GROUP], own, when].reshape(-1, lanes)
+
+
+def _needed(work: LayerWork) -> Iterator[IntArray]:
+    """Of each tile's rows a word, a bit for each of its columns."""
+    if work.needed is None:
+        return
+    for block in work.blocks[work.blocks[:, FIRST] == 1]:
+        rows = slice(block[ROW], block[ROW] + block[ROWS])
+        columns = slice(block[COLUMN], block[COLUMN] + block[COLUMNS])
+        own = work.needed[block[GROUP], rows, columns].astype(np.int64)
+        yield np.pad(own, ((0, 0), (0, work.design.columns - own.shape[1])))
+
+
+def _joined(pieces: list[AnyArray], lanes: int) -> AnyArray:
+    """One behind the other; nothing of so many lanes where there are none."""
+    if not pieces:
+        return np.zeros((0, lanes) if lanes else 0, np.int64)
+    return np.concatenate(pieces)
+
+
+def word_counts(work: LayerWork) -> Mapping[str, int]:
+    """Words that cross each port."""
+    loads = work.loads.sum(axis=0).tolist()
+    values = [int(value) for value in _values(work)]
+    lanes = work.design.lanes
+    found = {
+        "command": len(work.blocks),
+        "row_mask": loads[0],
+        "row": -(-values[0] // lanes),
+        "column_mask": loads[1],
+        "column": -(-values[1] // lanes),
+        "needed": loads[2],
+        "ofmap": loads[4],
+    }
+    return {port.name: found[port.name] for port in work.design.ports}
+
+
+def _values(work: LayerWork) -> Iterator[int]:
+    """Values of rows and of columns that are not zero, as often as they are loaded."""
+    for number, (_, at, many) in enumerate(OPERANDS):
+        words = work.non_zero[number]
+        ones = np.bitwise_count(words).astype(np.int64).cumsum(axis=1).cumsum(axis=2)
+        sums = np.pad(ones, ((0, 0), (1, 0), (1, 0)))
+        group, top, left = work.blocks[:, GROUP], work.blocks[:, at], work.blocks[:, STEP]
+        bottom, right = top + work.blocks[:, many], left + work.blocks[:, STEPS]
+        yield int(
+            (
+                sums[group, bottom, right] - sums[group, top, right]
+                - sums[group, bottom, left] + sums[group, top, left]
+            ).sum()
+        )  # fmt: skip
+
+
+__all__ = ["commands", "ofmap_words", "ones_of", "packed", "stream_words", "word_counts"]

@@ -1,0 +1,134 @@
+"""A layer with its operands: vectors, blocks, and what PEs do for each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from archsim.layer.problem import Problem, problem_of
+from archsim.machine.model import MatrixLayer
+from archsim.machines.sparsetrain.design import SparseTrain
+from archsim.machines.sparsetrain.kernels import LONGEST, block_work
+from archsim.machines.sparsetrain.tiling import (
+    COLUMN,
+    COLUMNS,
+    FIRST,
+    GROUP,
+    LAST,
+    ROW,
+    ROWS,
+    STEPS,
+    Cut,
+    cut_of,
+)
+from archsim.machines.sparsetrain.vectors import (
+    AnyArray,
+    Words,
+    filter_vectors,
+    non_zero,
+    outputs_of,
+    window_vectors,
+)
+from archsim.numbers import BoolArray, IntArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LayerWork:
+    """operands: as the design's intake takes them."""
+
+    design: SparseTrain
+    layer: MatrixLayer
+    operands: Any
+
+    @cached_property
+    def problem(self) -> Problem:
+        return problem_of(self.layer)
+
+    @cached_property
+    def cut(self) -> Cut:
+        return cut_of(self.design, self.problem)
+
+    @cached_property
+    def vectors(self) -> tuple[AnyArray, AnyArray]:
+        """Rows and columns, [groups, vectors, depth] each."""
+        pixels = window_vectors(self.layer, self.problem, self.operands.ifmap)
+        filters = filter_vectors(self.layer, self.problem, self.operands.weight)
+        return (filters, pixels) if self.cut.turned else (pixels, filters)
+
+    @cached_property
+    def non_zero(self) -> tuple[Words, Words]:
+        """A bit for each value of rows, of columns that is not zero, [groups, vectors, steps]."""
+        rows, columns = (non_zero(one, self.design.lanes) for one in self.vectors)
+        return rows, columns
+
+    @cached_property
+    def needed(self) -> BoolArray | None:
+        """Outputs that are computed, [groups, rows, columns]; None for all."""
+        if self.operands.needed is None or not self.design.skip_outputs:
+            return None
+        found = outputs_of(self.problem, self.operands.needed)
+        return np.ascontiguousarray(found.transpose(0, 2, 1)) if self.cut.turned else found
+
+    @cached_property
+    def words_needed(self) -> BoolArray:
+        """Which words of the ofmap leave: of each group and row, of each set of columns, one for
+        each PE, [groups, rows, sets]."""
+        sets = -(-self.cut.columns // self.design.pes)
+        whole = np.ones((self.cut.groups, self.cut.rows, sets), np.bool_)
+        if self.needed is None:
+            return whole
+        short = sets * self.design.pes - self.cut.columns
+        padded = np.pad(self.needed, ((0, 0), (0, 0), (0, short)))
+        return np.asarray(padded.reshape(*whole.shape, self.design.pes).any(axis=3))
+
+    @cached_property
+    def blocks(self) -> IntArray:
+        """Those of tiles in which an output is needed, as `Cut.blocks`."""
+        blocks = self.cut.blocks
+        return blocks if self.needed is None else blocks[self._words_of(blocks) > 0]
+
+    def _words_of(self, blocks: IntArray) -> IntArray:
+        """Words of the ofmap of each block's tile."""
+        flags = self.words_needed.astype(np.int64).cumsum(axis=1).cumsum(axis=2)
+        sums = np.pad(flags, ((0, 0), (1, 0), (1, 0)))
+        group, top = blocks[:, GROUP], blocks[:, ROW]
+        left = blocks[:, COLUMN] // self.design.pes
+        bottom, right = top + blocks[:, ROWS], left - (-blocks[:, COLUMNS] // self.design.pes)
+        return (
+            sums[group, bottom, right] - sums[group, top, right]
+            - sums[group, bottom, left] + sums[group, top, left]
+        )  # fmt: skip
+
+    @cached_property
+    def work(self) -> IntArray:
+        """What PEs do for each block (`archsim.machines.sparsetrain.kernels`)."""
+        window = self.design.window
+        ahead = np.array([place.ahead for place in window], np.int64)
+        aside = np.array([place.aside % self.design.lanes for place in window], np.int64)
+        needed = np.zeros((0, 0, 0), np.bool_) if self.needed is None else self.needed
+        sizes = (self.design.window_rows, self.design.lanes)
+        return block_work(
+            *self.non_zero, needed, self.blocks, (ahead, aside, *sizes), self.design.pes
+        )
+
+    @cached_property
+    def loads(self) -> IntArray:
+        """Of each block what `block_times` takes, [blocks, 5]."""
+        blocks, masked = self.blocks, self.needed is not None
+        first, last = blocks[:, FIRST] == 1, blocks[:, LAST] == 1
+        return np.stack(
+            [
+                blocks[:, ROWS] * blocks[:, STEPS],
+                blocks[:, COLUMNS] * blocks[:, STEPS],
+                np.where(first & masked, blocks[:, ROWS], 0),
+                self.work[:, LONGEST],
+                np.where(last, self._words_of(blocks), 0),
+            ],
+            axis=1,
+        )
+
+
+__all__ = ["LayerWork"]

@@ -1,0 +1,136 @@
+"""A layer as the near mapper goes through it: sizes along each axis, and parts of them.
+
+A part is a number of filters and of channels in a tile, and which of the loops is outside.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from archsim.kernels import inlined, kernel
+from archsim.layer import problem as pb
+from archsim.numbers import IntArray
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.near_bound import (
+    Channels,
+    Filters,
+    Ground,
+    channels_of,
+    filters_of,
+    ground_of,
+    least_cycles,
+    weights_of,
+)
+from archsim.tiled.near_sizes import (
+    MOST_SIZES,
+    channel_sizes,
+    column_sizes,
+    even_sizes,
+    filter_sizes,
+    row_sizes,
+)
+from archsim.tiled.tile_fit import ceil
+from archsim.tiled.tiling_estimate import swept
+from archsim.tiled.traffic import services_of
+
+FILTERS, CHANNELS, IMAGES, COLUMNS, ROWS, LISTS = range(6)
+"""Lists of sizes."""
+
+LEAST, PART_FILTERS, PART_CHANNELS, PART_OUTER, PART_COLUMNS = range(5)
+"""Of a part: its bound, filters and channels of a tile, whether filters are outside."""
+
+
+class Layer(NamedTuple):
+    """A problem of blocks of groups on a machine, and what the search knows of it.
+
+    sizes: [LISTS, MOST_SIZES]; many: [LISTS] of each; least: elements of a channel of the ifmap
+    that pixel tiles load in all, at least.
+    """
+
+    problem: IntArray
+    machine: IntArray
+    services: IntArray
+    ground: Ground
+    sizes: IntArray
+    many: IntArray
+    least: int
+
+
+@kernel
+def _least_loads(problem: IntArray, sizes: IntArray, many: int, axis: int) -> int:
+    """Ifmap rows (axis 0) or columns (1) that tiles of any of the sizes load, at least."""
+    least = swept(problem, sizes[0], axis)[1]
+    for at in range(1, many):
+        least = min(least, swept(problem, sizes[at], axis)[1])
+    return least
+
+
+@kernel
+def layer_of(problem: IntArray, machine: IntArray, whole: bool) -> Layer:
+    """Of a layer; whole: only tiles of all filters and channels."""
+    sizes, many = np.zeros((LISTS, MOST_SIZES), np.int64), np.ones(LISTS, np.int64)
+    if whole:
+        sizes[FILTERS, 0], sizes[CHANNELS, 0] = problem[pb.FILTERS], problem[pb.CHANNELS]
+    else:
+        many[FILTERS] = filter_sizes(sizes[FILTERS], problem, machine)
+        many[CHANNELS] = channel_sizes(sizes[CHANNELS], problem, machine)
+    many[IMAGES] = even_sizes(sizes[IMAGES], problem[pb.IMAGES], 1, (1, 1))
+    many[COLUMNS] = column_sizes(sizes[COLUMNS], problem, machine)
+    # blocks of the array's pixels may add rows, whose loads lie between those of their neighbours
+    many[ROWS] = row_sizes(sizes[ROWS], problem, machine, problem[pb.OUT_WIDTH])
+    least = problem[pb.IMAGES] * _least_loads(problem, sizes[ROWS], many[ROWS], 0)
+    least *= _least_loads(problem, sizes[COLUMNS], many[COLUMNS], 1)
+    services = services_of(machine)
+    ground = ground_of(problem, machine, services)
+    return Layer(problem, machine, services, ground, sizes, many, least)
+
+
+@inlined
+def part_of(layer: Layer, part: IntArray) -> tuple[Filters, Channels]:
+    """Filters and channels of a part."""
+    problem, machine = layer.problem, layer.machine
+    filters = filters_of(problem, machine, part[PART_FILTERS])
+    return filters, channels_of(problem, machine, part[PART_CHANNELS])
+
+
+@inlined
+def _fewest_tiles(layer: Layer, filters: Filters, channels: int) -> int:
+    """Pixel tiles that there are at least, by sums and ifmap; 0 where none fits."""
+    machine, ground = layer.machine, layer.ground
+    pixels = machine[mc.ACCUMULATOR_DEPTH] // filters.each
+    if ground.dataflow == mc.INPUT_STATIONARY:
+        pixels *= ground.columns
+    if pixels == 0:
+        return 0
+    room = machine[mc.IFMAP_DEPTH] * machine[mc.IFMAP_LANES]
+    return max(ceil(ground.pixels, pixels), ceil(layer.least * channels, room))
+
+
+@kernel
+def all_parts(layer: Layer) -> IntArray:
+    """Parts whose weights fit, and their bounds: [parts, PART_COLUMNS]."""
+    problem, machine, ground = layer.problem, layer.machine, layer.ground
+    n_filters, n_channels = layer.many[FILTERS], layer.many[CHANNELS]
+    parts, count = np.empty((2 * n_filters * n_channels, PART_COLUMNS), np.int64), 0
+    words = ceil(layer.least * problem[pb.CHANNELS], machine[mc.IFMAP_LANES])
+    for at in range(n_filters):
+        filters = filters_of(problem, machine, layer.sizes[FILTERS, at])
+        if filters.each * problem[pb.HAS_BIAS] > machine[mc.BIAS_DEPTH]:
+            continue
+        for beside in range(n_channels):
+            size = layer.sizes[CHANNELS, beside]
+            channels = channels_of(problem, machine, size)
+            tiles = _fewest_tiles(layer, filters, size)
+            fits = weights_of(ground, filters, channels)[1] <= machine[mc.WEIGHT_DEPTH]
+            if not fits or tiles == 0:
+                continue
+            for outer in range(1 if filters.tiles == 1 else 2):
+                pixels = tiles, words, 1, 1
+                least = least_cycles(ground, (filters, channels), outer, pixels)
+                parts[count, LEAST], parts[count, PART_OUTER] = least, outer
+                parts[count, PART_FILTERS] = layer.sizes[FILTERS, at]
+                parts[count, PART_CHANNELS] = size
+                count += 1
+    return parts[:count]

@@ -1,0 +1,282 @@
+"""A PE of the sparse training machine: a queue of needed outputs, a window, multipliers, sums."""
+
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.machines.sparsetrain.design import SparseTrain
+from rtl.core.adder_tree import sum_of
+from rtl.core.one_hot import chosen, index_of
+from rtl.core.sram import Sram, address_bits
+from rtl.core.train_sums import TrainSums
+from rtl.core.train_window import TrainWindow
+from rtl.hierarchy import place
+
+
+def operand_ports(design: SparseTrain, vectors: int) -> dict[str, Any]:
+    """What a loader writes into a buffer of so many vectors."""
+    return {
+        "write": In(1),
+        "bank": In(range(max(design.window_rows, 2))),
+        "address": In(address_bits(2 * vectors * design.bank_rows)),
+        "data": In(design.lanes * design.operand_bits),
+    }
+
+
+class TrainPe(wiring.Component):
+    """accumulator[output] = (first: 0 else accumulator[output]) + Σ row · column, over a block.
+
+    Outputs are taken from the queue in order.  Each takes as many cycles as its operands take to
+    pass the window, from the second cycle behind the one in which it is taken on; the next is taken
+    in its last one.  Its sum is written two cycles behind that.  Throughput: up to a step for each
+    row of the window in a cycle.  Never stalls.
+
+    Members
+    -------
+    start: takes a queue of `outputs` [row · own columns + column], 1 where it is needed.
+    steps, half, first, sums: of the block, from the cycle behind `start` on: its steps, the half of
+    the operand buffers, whether sums begin anew, and the half of the accumulators.
+    row_*, column_*: what the loaders write.
+    drain, drain_half, drain_address: what is read of the accumulators, in `drain_data` a cycle
+    later.  idle: nothing is queued, nor under way but the last sum's writing.
+    stepped: operands are taken.  products, fetched: how many, and rows that leave the window.
+    finished: an output is done.
+    """
+
+    start: Signal
+    outputs: Signal
+    steps: Signal
+    half: Signal
+    first: Signal
+    sums: Signal
+    drain: Signal
+    drain_half: Signal
+    drain_address: Signal
+    drain_data: Signal
+    idle: Signal
+    stepped: Signal
+    finished: Signal
+    products: Signal
+    fetched: Signal
+
+    def __init__(self, *, design: SparseTrain) -> None:
+        self.design = design
+        outputs = design.own_outputs
+        row, column = (
+            {f"{name}_{port}": kind for port, kind in operand_ports(design, vectors).items()}
+            for name, vectors in (("row", design.rows), ("column", design.own_columns))
+        )
+        super().__init__(
+            {
+                "start": In(1),
+                "outputs": In(outputs),
+                "steps": In(range(design.depth + 1)),
+                "half": In(1),
+                "first": In(1),
+                "sums": In(1),
+                **row,
+                **column,
+                "drain": In(1),
+                "drain_half": In(1),
+                "drain_address": In(address_bits(outputs)),
+                "drain_data": Out(design.accumulator_bits),
+                "idle": Out(1),
+                "stepped": Out(1),
+                "finished": Out(1),
+                "products": Out(range(design.lanes + 1)),
+                "fetched": Out(range(design.window_rows + 1)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m, design = Module(), self.design
+        self.busy, self.ends, self.takes = Signal(), Signal(), Signal()
+        self.output = Signal(address_bits(design.own_outputs))
+        taken = self._queue(m)
+        window = place(m, "window", TrainWindow, design=design)
+        operands = self._operands(m, window, taken)
+        self._multiply(m, window, operands)
+        with m.If(self.takes):
+            m.d.sync += [self.busy.eq(1), self.output.eq(taken)]
+        with m.Elif(self.ends):
+            m.d.sync += self.busy.eq(0)
+        m.d.comb += [self.stepped.eq(self.busy), self.finished.eq(self.ends)]
+        return m
+
+    def _queue(self, m: Module) -> Signal:
+        """The output that is next: the lowest of those that are left."""
+        queue = Signal(self.design.own_outputs, name="queued")
+        lowest, number = Signal.like(queue), Signal.like(self.output)
+        m.d.comb += [
+            lowest.eq(queue & (~queue + 1)),
+            number.eq(index_of(lowest)),
+            self.takes.eq(queue.any() & (~self.busy | self.ends)),
+        ]
+        with m.If(self.start):
+            m.d.sync += queue.eq(self.outputs)
+        with m.Elif(self.takes):
+            m.d.sync += queue.eq(queue & ~lowest)
+        self.waiting = queue.any()
+        return number
+
+    def _operands(self, m: Module, window: TrainWindow, taken: Signal) -> list[list[Value]]:
+        """Of the window's rows both operands; it moves on by as many rows as are done."""
+        design, rows = self.design, self.design.window_rows
+        columns = address_bits(design.own_columns) if design.own_columns > 1 else 0
+        found, moves = list[list[Value]](), [Signal(name=f"moves_{bank}") for bank in range(rows)]
+        for name, vectors, vector in (
+            ("row", design.rows, taken[columns:]),
+            ("column", design.own_columns, taken[:columns]),
+        ):
+            found.append(self._buffer(m, name, (vectors, vector), moves))
+        pairs = [self._non_zero(m, bank, found) for bank in range(rows)]
+        left = Signal(range(design.depth + 1))
+        m.d.comb += [
+            self.ends.eq(self.busy & (left <= window.done)),
+            self.fetched.eq(Mux(self.busy, Mux(self.ends, left, window.done), 0)),
+        ]
+        m.d.sync += left.eq(Mux(self.takes, self.steps, left - window.done))
+        if rows == 1:
+            m.d.comb += [window.pairs_0.eq(pairs[0] & (left != 0).replicate(design.lanes))]
+            m.d.comb += moves[0].eq(1)
+            return found
+        return self._rotated(m, window, (left, pairs, moves), found)
+
+    def _rotated(
+        self,
+        m: Module,
+        window: TrainWindow,
+        state: tuple[Signal, list[Signal], list[Signal]],
+        found: list[list[Value]],
+    ) -> list[list[Value]]:
+        """The operands of each row of the window, which begins in any of the banks.
+
+        state: steps that are left; of each bank its pairs, and whether it moves on.
+        """
+        (left, pairs, moves), lanes = state, self.design.lanes
+        rows = len(pairs)
+        head = Signal(range(rows))
+        spent = [Signal(lanes, name=f"spent_{bank}") for bank in range(rows)]
+        seen: list[list[Value]] = [
+            [Signal(len(found[0][0]), name=f"{name}_{row}") for row in range(rows)]
+            for name in ("left", "right")
+        ]
+        with m.Switch(head):
+            for first in range(rows):
+                with m.Case(first):
+                    for row in range(rows):
+                        bank = (first + row) % rows
+                        now = getattr(window, f"pairs_{row}")
+                        rest = getattr(window, f"left_{row}")
+                        within = left > row if row < self.design.depth else C(0, 1)
+                        m.d.comb += [
+                            now.eq(pairs[bank] & ~spent[bank] & within.replicate(lanes)),
+                            moves[bank].eq(window.done > row),
+                            *(
+                                side[row].eq(one[bank])
+                                for side, one in zip(seen, found, strict=True)
+                            ),
+                        ]
+                        m.d.sync += spent[bank].eq(Mux(moves[bank], 0, spent[bank] | (now & ~rest)))
+        onward = Signal(range(2 * rows))
+        m.d.comb += onward.eq(head + window.done)
+        m.d.sync += head.eq(Mux(onward < rows, onward, onward - rows))
+        with m.If(self.takes):
+            m.d.sync += [head.eq(0), *(one.eq(0) for one in spent)]
+        return seen
+
+    def _buffer(
+        self, m: Module, name: str, vectors: tuple[int, Value], moves: list[Signal]
+    ) -> list[Value]:
+        """The word that each bank shows: of the row that is in the window, or comes into it."""
+        most, vector = vectors
+        lines = self.design.bank_rows
+        depth = 2 * most * lines
+        write, bank_in, address, data = (
+            getattr(self, f"{name}_{port}") for port in ("write", "bank", "address", "data")
+        )
+        begin = Signal(address_bits(depth), name=f"{name}_begin")
+        m.d.comb += begin.eq(Mux(self.half, most * lines, 0) + vector * lines)
+        shown: list[Value] = []
+        for bank, moved in enumerate(moves):
+            line, now = (Signal.like(begin, name=f"{name}_{what}_{bank}") for what in ("at", "to"))
+            words = place(m, f"{name}_{bank}", Sram, bits=len(data), depth=depth)
+            m.d.comb += [
+                now.eq(Mux(self.takes, begin, line + moved)),
+                words.read_address.eq(now),
+                words.write.eq(write & (bank_in == bank)),
+                words.write_address.eq(address),
+                words.write_data.eq(data),
+            ]
+            m.d.sync += line.eq(now)
+            shown.append(words.read_data)
+        return shown
+
+    def _non_zero(self, m: Module, bank: int, found: list[list[Value]]) -> Signal:
+        """By lane, whether none of a bank's two operands is zero."""
+        bits, pairs = self.design.operand_bits, Signal(self.design.lanes, name=f"non_zero_{bank}")
+        m.d.comb += pairs.eq(
+            Cat(
+                reduce(
+                    lambda a, b: a & b, (one[bank].word_select(lane, bits).any() for one in found)
+                )
+                for lane in range(self.design.lanes)
+            )
+        )
+        return pairs
+
+    def _multiply(self, m: Module, window: TrainWindow, seen: list[list[Value]]) -> None:
+        """The pairs that lanes chose, multiplied and summed; at an output's end, its sum."""
+        design = self.design
+        products: list[Value] = []
+        any_lane: list[Value] = []
+        for lane in range(design.lanes):
+            pair = [self._chosen(m, window, seen[side], (side, lane)) for side in (0, 1)]
+            products.append(pair[0].as_signed() * pair[1].as_signed())
+            any_lane.append(
+                reduce(
+                    or_, (getattr(window, f"chosen_{at}")[lane] for at in range(len(design.window)))
+                )
+            )
+        m.d.comb += self.products.eq(Mux(self.busy, sum_of(any_lane), 0))
+        step, last, output = Signal(), Signal(), Signal.like(self.output)
+        m.d.sync += [step.eq(self.busy), last.eq(self.ends), output.eq(self.output)]
+        sums = place(m, "totals", TrainSums, design=design)
+        m.d.comb += [
+            sums.step.eq(step),
+            sums.last.eq(last),
+            sums.output.eq(output),
+            sums.value.eq(sum_of(products)),
+            sums.first.eq(self.first),
+            sums.half.eq(self.sums),
+            *(
+                getattr(sums, name).eq(getattr(self, name))
+                for name in ("drain", "drain_half", "drain_address")
+            ),
+            self.drain_data.eq(sums.drain_data),
+            self.idle.eq(~self.busy & ~self.waiting & ~step),
+        ]
+
+    def _chosen(
+        self, m: Module, window: TrainWindow, seen: list[Value], where: tuple[int, int]
+    ) -> Signal:
+        """An operand of a lane, of the cycle before; 0 where the lane took none."""
+        side, lane = where
+        bits, lanes = self.design.operand_bits, self.design.lanes
+        ways = [
+            (
+                getattr(window, f"chosen_{at}")[lane],
+                seen[one.ahead].word_select((lane + one.aside) % lanes, bits),
+            )
+            for at, one in enumerate(self.design.window)
+        ]
+        operand = Signal(bits, name=f"operand_{side}_{lane}", reset_less=True)
+        m.d.sync += operand.eq(chosen(ways))
+        return operand
+
+
+__all__ = ["TrainPe"]

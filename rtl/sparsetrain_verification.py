@@ -1,0 +1,78 @@
+"""How the sparse training machine is proved: random layers, zeros, masks of outputs, stalls."""
+
+from dataclasses import replace
+
+from archsim.errors import InputError
+from archsim.layer.intake import Drawing
+from archsim.machine.model import MatrixLayer
+from archsim.machines.sparsetrain.design import SparseTrain
+from archsim.numbers import BoolArray
+from rtl.draw import Draw
+from rtl.layer_verification import MOST_DRAWS, LayerCase, LayerVerification
+from workloads.layers import MatMul
+from workloads.operands import Operands, ofmap_shape
+
+DENSITIES = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0)
+
+
+class SparseTrainVerification(LayerVerification):
+    """Products and convolutions around the sizes of a block."""
+
+    def random_layer(self, draw: Draw, design: SparseTrain) -> MatrixLayer:
+        if draw.chance(0.6):
+            batch = draw.one_of(1, 1, 2)
+            return MatMul(
+                name="product", m=near(draw, design.rows), n=near(draw, design.columns),
+                k=near(draw, design.depth * design.lanes), batch=batch,
+                shared_weight=batch == 1,
+            )  # fmt: skip
+        return super().random_layer(draw, design)
+
+    def random_case(
+        self, seed: int, number: int, design: SparseTrain, longest_words: int
+    ) -> LayerCase:
+        draw = Draw(seed, number)
+        for _ in range(MOST_DRAWS):
+            layer = self.random_layer(draw, design)
+            case = self._case(
+                design=design,
+                layer=layer,
+                operands=random_operands(draw, design, layer, seed),
+                label=f"seed {seed} case {number}",
+            )
+            counts = case.answer().counts
+            if counts["ofmap"] and sum(counts.values()) <= longest_words:
+                break
+        else:
+            raise InputError(f"no layer of at most {longest_words} words was drawn for the design")
+        return case.waiting({port: draw.gaps(count) for port, count in counts.items()})
+
+
+def near(draw: Draw, size: int) -> int:
+    """A size in one tile, or in a few of them."""
+    return draw.one_of(1, 2, size, size + 1, draw.whole(1, 2 * size + 1))
+
+
+def random_operands(draw: Draw, design: SparseTrain, layer: MatrixLayer, seed: int) -> Operands:
+    """Values with zeros; a mask of outputs, or none."""
+    found = design.intake.synthetic(layer, Drawing(seed=draw.whole(0, 1 << 30)))
+    zeros = {
+        name: getattr(found, name) * (draw.rng.random(getattr(found, name).shape) < share)
+        for name, share in (
+            ("ifmap", float(draw.rng.choice(DENSITIES))),
+            ("weight", float(draw.rng.choice(DENSITIES))),
+        )
+    }
+    return replace(found, **zeros, needed=random_needed(draw, layer))
+
+
+def random_needed(draw: Draw, layer: MatrixLayer) -> BoolArray | None:
+    """A mask of outputs, in which one is needed at least; None for all."""
+    if draw.chance(0.3):
+        return None
+    needed = draw.rng.random(ofmap_shape(layer)) < float(draw.rng.choice((0.05, 0.3, 0.7)))
+    needed.flat[draw.whole(0, needed.size - 1)] = True
+    return needed
+
+
+__all__ = ["SparseTrainVerification", "random_needed", "random_operands"]

@@ -1,0 +1,262 @@
+"""The near mapper: its bound, what it finds of all its sizes, designs with more of something."""
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from all_mappings import cost, fits
+from mapping_pairs import KINDS, random_pair
+
+from archsim.layer.problem import Problem, Tiling
+from archsim.machine.registry import load_design
+from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
+from archsim.memory import OffChip, Plain
+from archsim.simulate import simulate
+from archsim.tiled import bound as bd
+from archsim.tiled import near_layer as nl
+from archsim.tiled.bound_paths import bound_of, count_tiles
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.machine_vector import machine_record
+from archsim.tiled.mapper import Mapper
+from archsim.tiled.near import TOLERANCE
+from archsim.tiled.near_bound import least_cycles
+from archsim.tiled.near_sizes import MOST_SIZES, even_sizes, row_sizes
+from archsim.tiled.tile_fit import ceil
+from archsim.tiled.tiling_estimate import swept
+from archsim.tiled.timing import time_layer
+from rtl.cases import Draw
+from workloads.builtin import builtin
+from workloads.layers import Conv2d, MatMul
+
+NEAR = Mapper(search="near")
+
+MOST_TRIED = 3000
+"""Tilings of a layer that are enumerated."""
+
+
+def all_tried(layer: nl.Layer, groups: int) -> list[Tiling]:
+    """All that the near mapper has to choose from, whether they fit or not."""
+
+    def sizes(axis: int) -> list[int]:
+        return layer.sizes[axis, : layer.many[axis]].tolist()
+
+    found: list[Tiling] = []
+    lists = (nl.FILTERS, nl.CHANNELS, nl.IMAGES, nl.COLUMNS)
+    for filters, channels, images, columns in product(*map(sizes, lists)):
+        own = np.zeros(MOST_SIZES, np.int64)
+        count = row_sizes(own, layer.problem, layer.machine, columns)
+        for rows in own[:count].tolist():
+            inside = Tiling(
+                pixel_rows=rows, pixel_columns=columns, filters=filters, channels=channels,
+                images=images, groups=groups,
+            )  # fmt: skip
+            found += [inside, replace(inside, order="filters_outer")]
+    return found
+
+
+def choices(problem: Problem, design: CoreDesign) -> list[Tiling]:
+    """Those that fit, groups side by side among them."""
+    found: list[Tiling] = []
+    for groups in range(1, problem.groups + 1):
+        block = problem.side_by_side(groups).vector()
+        if groups > 1 and problem.filters % machine_record(design.machine).output_vector:
+            break
+        layer = nl.layer_of(block, design.machine, groups > 1)
+        found += [one for one in all_tried(layer, groups) if fits(block, design.machine, one)]
+    return found
+
+
+def least(problem: Problem, layer: nl.Layer, tiling: Tiling) -> int:
+    """What the near mapper says that a tiling takes at least."""
+    lanes = machine_record(layer.machine).ifmap_lanes
+    part = np.array([0, tiling.filters, tiling.channels, 0])
+    loads = swept(layer.problem, tiling.pixel_rows, 0)[1]
+    loads *= swept(layer.problem, tiling.pixel_columns, 1)[1]
+    words = ceil(loads * problem.images * problem.channels, lanes)
+    last = bd.last_size(problem.images, tiling.images)
+    last *= bd.last_size(problem.out_height, tiling.pixel_rows)
+    last *= bd.last_size(problem.out_width, tiling.pixel_columns)
+    steps = bd.filter_steps(layer.machine, bd.last_size(problem.filters, tiling.filters))
+    tiles = count_tiles(layer.problem, tiling.vector())[0]
+    pixels = tiles, words, 1, bd.sum_rows(layer.machine, last, steps)
+    outer = int(tiling.order == "filters_outer")
+    return least_cycles(layer.ground, nl.part_of(layer, part), outer, pixels)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_it_leaves_out_takes_no_less_than_its_bound(kind: str) -> None:
+    """Of parts, of tilings, and of these by the bound that comes next."""
+    close: list[float] = []
+    for number in range(20):
+        draw = Draw(31, number)
+        design, _, problem = random_pair(draw, kind)
+        layer = nl.layer_of(problem.vector(), design.machine, False)
+        parts = {tuple(one[1:]): one[0] for one in nl.all_parts(layer).tolist()}
+        every = all_tried(layer, 1)
+        for _ in range(6):
+            tiling = every[draw.whole(0, len(every) - 1)]
+            low = least(problem, layer, tiling)
+            bound = int(bound_of(layer.problem, design.machine, tiling.vector())[bd.CYCLES])
+            assert low <= bound, (number, tiling)
+            close.append(low / bound)
+            if fits(layer.problem, design.machine, tiling):
+                outer = tiling.order == "filters_outer" and tiling.filters < problem.filters
+                assert parts[tiling.filters, tiling.channels, int(outer)] <= low
+    assert np.median(close) > 0.9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_near_the_best_of_all_its_choices(kind: str) -> None:
+    number = done = 0
+    while done < 6:
+        design, layer, problem = random_pair(Draw(32, number), kind)
+        number += 1
+        every = choices(problem, design)
+        found = NEAR.find("c", problem, design)
+        assert (found is None) == (not every)
+        if found is None or len(every) > MOST_TRIED:
+            continue
+        done += 1
+        least_of_all = min(cost(problem, design.machine, one)[0] for one in every)
+        cycles = cost(problem, design.machine, found)[0]
+        assert cycles <= least_of_all * (1 + TOLERANCE), (number, layer)
+        assert fits(problem.side_by_side(found.groups).vector(), design.machine, found)
+
+
+def larger_layer(draw: Draw) -> Conv2d | MatMul:
+    """Of a size that no test enumerates."""
+    if draw.chance(0.3):
+        return MatMul(name="c", m=draw.whole(1, 400), n=draw.whole(1, 600), k=draw.whole(1, 900))
+    kernel, groups = draw.one_of(1, 3, 5), draw.one_of(1, 1, 1, 2, 16)
+    return Conv2d(
+        name="c", channels=draw.whole(1, 96) * groups, filters=draw.whole(1, 128) * groups,
+        groups=groups, ifmap_height=draw.whole(5, 60), ifmap_width=draw.whole(5, 60),
+        kernel_height=kernel, kernel_width=kernel, pad_top=kernel // 2, pad_left=kernel // 2,
+        pad_bottom=kernel // 2, pad_right=kernel // 2, stride_height=draw.one_of(1, 2),
+        stride_width=draw.one_of(1, 2), bias=draw.chance(0.5),
+    )  # fmt: skip
+
+
+def larger_design(draw: Draw) -> Systolic:
+    """Of 4 to 128 rows and columns, scratchpads of 2 KiB to 1 MiB, any channel."""
+
+    def scratchpad() -> Plain:
+        return Plain(capacity_bytes=int(2 ** (11 + 9 * draw.rng.random())))
+
+    return replace(
+        EDGE_16, rows=draw.whole(4, 128), columns=draw.whole(4, 128),
+        dataflow=DATAFLOWS[draw.whole(0, 2)], ifmap_memory=scratchpad(), weight_memory=scratchpad(),
+        accumulator_memory=scratchpad(),
+        off_chip=OffChip(
+            bytes_per_cycle=2 ** (1 + 7 * draw.rng.random()),
+            latency_cycles=draw.one_of(0, 20, 100, 500),
+        ),
+    )  # fmt: skip
+
+
+def more_of_something(draw: Draw, design: Systolic) -> Systolic:
+    """Any larger scratchpad, or a faster channel."""
+    factor = 1 + 3 * draw.rng.random()
+    names = ("ifmap_memory", "weight_memory", "accumulator_memory", "off_chip")
+    name = names[draw.whole(0, 3)]
+    if name == "off_chip":
+        rate = design.off_chip.bytes_per_cycle * factor
+        return replace(design, off_chip=replace(design.off_chip, bytes_per_cycle=rate))
+    memory: Any = getattr(design, name)
+    larger = replace(memory, capacity_bytes=int(memory.capacity_bytes * factor))
+    return replace(design, **{name: larger})
+
+
+def slower_with_more(seed: int, cases: int) -> tuple[int, list[float]]:
+    """How many designs were compared, and by what factor the near mapper and the fast one took
+    longer with more: the most of each."""
+    compared, worst = 0, [1.0, 1.0]
+    for number in range(cases):
+        draw = Draw(seed, number)
+        layer, design = larger_layer(draw), larger_design(draw)
+        more = more_of_something(draw, design)
+        problem = design.numerics.problem(layer)
+        for way, mapper in enumerate((NEAR, Mapper())):
+            found = [mapper.find("c", problem, one) for one in (design, more)]
+            if None in found:
+                continue
+            compared += way == 0
+            cycles = [
+                time_layer(one, layer, tiling).cycles
+                for one, tiling in zip((design, more), found, strict=True)
+            ]
+            worst[way] = max(worst[way], cycles[1] / cycles[0])
+    return compared, worst
+
+
+def test_more_memory_and_more_bandwidth_never_slow_it_by_more_than_half_a_percent() -> None:
+    """The fast mapper, which gives no such promise, is slower by far more in the same cases."""
+    compared, worst = slower_with_more(33, 60)
+    assert compared > 50
+    assert worst[0] <= 1 + TOLERANCE
+    assert worst[1] > 1.05
+
+
+@pytest.mark.slow
+def test_more_of_something_in_thousands_of_designs() -> None:
+    assert slower_with_more(34, 3000)[1][0] <= 1 + TOLERANCE
+
+
+def far_from_exact(seed: int, cases: int) -> list[list[int]]:
+    """Cycles of the near and the exact mapping: [cases, 2]."""
+    found: list[list[int]] = []
+    kinds, number = list(KINDS), 0
+    while len(found) < cases:
+        design, layer, problem = random_pair(Draw(seed, number), kinds[number % len(kinds)])
+        number += 1
+        tilings = [Mapper(search=one).find("c", problem, design) for one in ("near", "exact")]
+        if None not in tilings:
+            found.append([time_layer(design, layer, one).cycles for one in tilings])
+    return found
+
+
+def test_tiny_layers_are_near_the_best_of_all() -> None:
+    cycles = np.array(far_from_exact(35, 40))
+    assert (cycles[:, 0] >= cycles[:, 1]).all()
+    assert cycles[:, 0].sum() <= 1.01 * cycles[:, 1].sum()
+
+
+def test_a_network_takes_it_by_name() -> None:
+    near, fast = (simulate(EDGE_16, builtin("alexnet"), mapper=one) for one in ("near", "fast"))
+    assert near.cycles < 0.99 * fast.cycles
+
+
+def test_another_objective_begins_with_it() -> None:
+    design = load_design("edge-16")
+    assert isinstance(design, CoreDesign)
+    layer = Conv2d(
+        name="c", channels=16, filters=40, ifmap_height=20, ifmap_width=20, kernel_height=3,
+        kernel_width=3,
+    )  # fmt: skip
+    problem = design.numerics.problem(layer)
+    by_bytes = Mapper(search="near", objective="bytes").find("c", problem, design)
+    near = NEAR.find("c", problem, design)
+    assert by_bytes is not None and near is not None
+    assert cost(problem, design.machine, by_bytes)[1] <= cost(problem, design.machine, near)[1]
+
+
+def test_sizes_are_fine_and_fall() -> None:
+    """Each number of tiles up to 16, each size down from 16; between, steps of a sixteenth."""
+    sizes = np.zeros(MOST_SIZES, np.int64)
+    count = even_sizes(sizes, 5000, 1, (1, 1))
+    found = sizes[:count]
+    assert (np.diff(found) < 0).all() and found[0] == 5000
+    assert set(found.tolist()) >= {-(-5000 // tiles) for tiles in range(1, 17)} | {*range(1, 17)}
+    assert (found[:-1] <= found[1:] * 1.08 + 1)[found[1:] < 300].all()
+    count = even_sizes(sizes, 100, 16, (1, 1))
+    assert sizes[:count].tolist() == [100, 64, 48, 32, 16]
+    count = even_sizes(sizes, 100, 1, (32, 3))
+    assert {10, 21, 32} <= set(sizes[:count].tolist())  # 30, 63 and 96 elements of runs
+
+
+def test_of_an_axis_without_end_the_smallest_sizes_are_left_but_for_one() -> None:
+    sizes = np.zeros(MOST_SIZES, np.int64)
+    assert even_sizes(sizes, 1 << 40, 1, (7, 1)) == MOST_SIZES
+    assert sizes[0] == 1 << 40 and (np.diff(sizes) < 0).all() and sizes[-1] == 1

@@ -1,0 +1,163 @@
+"""The sparse training machine's model: against a stepped oracle, bounds, and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sparsetrain_oracle import cycles_of, stepped
+
+from archsim.errors import InputError
+from archsim.layer.intake import Drawing
+from archsim.machines.sparsetrain.design import SPARSETRAIN, SparseTrain
+from archsim.machines.sparsetrain.model import SparseTrainAnswer
+from archsim.machines.sparsetrain.window import places
+from archsim.simulate import simulate
+from rtl.cases import random_case
+from rtl.draw import Draw
+from workloads.layers import Conv2d, MatMul, Network
+from workloads.operands import Operands
+from workloads.reference import accumulate
+
+SMALL = SparseTrain(pes=2, lanes=4, rows=4, columns=4, depth=3)
+LAYER = MatMul(name="product", m=9, n=11, k=50)
+
+
+def random_design(draw: Draw) -> SparseTrain:
+    """A small one of every kind of window."""
+    pes = draw.one_of(1, 2, 4)
+    return SparseTrain(
+        pes=pes, lanes=draw.one_of(1, 2, 4, 8), look_ahead=draw.whole(0, 3),
+        look_aside=draw.whole(0, 5), skip_outputs=draw.chance(0.7), rows=draw.whole(1, 5),
+        columns=pes * draw.one_of(1, 2), depth=draw.whole(1, 7), operand_bits=draw.whole(2, 8),
+        accumulator_bits=draw.whole(16, 33),
+    )  # fmt: skip
+
+
+def answer_of(design: SparseTrain, layer: Any, operands: Operands) -> SparseTrainAnswer:
+    return design.machine_model().answer(layer, operands, {})
+
+
+def drawn(design: SparseTrain, layer: Any, density: float, needed: float | None = None) -> Operands:
+    found = design.intake.synthetic(layer, Drawing(density=density))
+    if needed is None:
+        return found
+    shape = accumulate(layer, found.ifmap, found.weight).shape
+    return replace(found, needed=np.random.default_rng(1).random(shape) < needed)
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=25, deadline=None)
+def test_every_word_crosses_when_the_oracle_says(seed: int) -> None:
+    """Cycles and words of every port, and what is counted, with stalls on each."""
+    case = random_case(seed, 0, random_design(Draw(seed)), longest_words=700)
+    answer: Any = case.answer()
+    machine = stepped(answer)
+    for name, crossed in cycles_of(machine).items():
+        assert np.array_equal(crossed, answer.crossed[name]), name
+    assert np.array_equal(np.array(machine.ofmap).reshape(answer.words["ofmap"].shape),
+                          answer.words["ofmap"])  # fmt: skip
+    assert {name: answer.actions[name] for name in machine.counts} == machine.counts
+    assert answer.cycles == answer.crossed["ofmap"][-1] + 1
+
+
+@given(st.integers(0, 1 << 30))
+@settings(max_examples=25, deadline=None)
+def test_without_stalls_blocks_are_timed_alone(seed: int) -> None:
+    case: Any = random_case(seed, 1, random_design(Draw(seed)), longest_words=1000)
+    free = case.waiting({}).answer()
+    assert np.array_equal(free.times, free._scanned[0])
+    assert free.cycles == free.crossed["ofmap"][-1] + 1 == sum(free.where.values())
+    assert min(free.where.values()) >= 0
+    assert {name: len(words) for name, words in free.words.items()} == dict(free.counts)
+
+
+def test_the_window_is_that_of_tensordash() -> None:
+    """Eight inputs: its own slot, two later ones, and five aside."""
+    assert [tuple(one) for one in places(2, 5)] == [
+        (0, 0), (1, 0), (2, 0), (1, 1), (1, -1), (2, 2), (2, -2), (1, 3),
+    ]  # fmt: skip
+    assert len(SPARSETRAIN.window) == 8
+    assert [tuple(one) for one in places(1, 5)] == [(0, 0), (1, 0), (1, 1), (1, -1), (1, 3)]
+    assert len(places(0, 5)) == 1
+
+
+def test_values_are_those_of_the_layer() -> None:
+    layer = Conv2d(
+        name="conv", channels=6, filters=4, groups=2, ifmap_height=7, ifmap_width=5,
+        kernel_height=3, kernel_width=2, stride_height=2, dilation_width=2, pad_top=1,
+        pad_right=1, batch=2,
+    )  # fmt: skip
+    for given_layer in (layer, replace(LAYER, batch=2, shared_weight=False)):
+        operands: Any = drawn(SMALL, given_layer, 0.5, needed=0.3)
+        expected = accumulate(given_layer, operands.ifmap, operands.weight) * operands.needed
+        run = simulate(
+            SMALL,
+            Network(name="one", layers=(given_layer,), source="a test"),
+            operands=lambda _, operands=operands: operands,
+        )
+        result: Any = run.layers[0]
+        assert np.array_equal(result.ofmap, expected)
+        assert result.products < given_layer.macs
+
+
+def test_a_dense_layer_is_no_slower_than_without_skipping() -> None:
+    """And each mechanism alone takes no more cycles than none; both no more than each."""
+    dense = replace(SMALL, look_ahead=0, skip_outputs=False)
+    inputs, outputs = replace(dense, look_ahead=2), replace(dense, skip_outputs=True)
+    full = drawn(SMALL, LAYER, 1.0)
+    cycles = {one: answer_of(one, LAYER, full).cycles for one in (dense, inputs, outputs, SMALL)}
+    assert len(set(cycles.values())) == 1
+    sparse = drawn(SMALL, LAYER, 0.4, needed=0.4)
+    none, left, right, both = (
+        answer_of(one, LAYER, sparse).cycles for one in (dense, inputs, outputs, SMALL)
+    )
+    assert both < min(left, right) < max(left, right) < none
+
+
+def test_no_more_is_skipped_than_there_is() -> None:
+    """A step for each row of the window at most, a lane for each product at least."""
+    for density in (0.1, 0.5, 0.9):
+        answer = answer_of(SMALL, LAYER, drawn(SMALL, LAYER, density, needed=0.5))
+        actions = answer.actions
+        assert actions["step"] * SMALL.lanes >= actions["product"]
+        assert actions["step"] * SMALL.window_rows >= actions["fetch"]
+        assert actions["step"] <= actions["fetch"]
+        pairs = (answer.taken.ifmap[0, :, :, None] != 0) & (answer.taken.weight[0][None] != 0)
+        needed = answer.taken.needed[0][:, None]
+        assert actions["product"] == int((pairs & needed).sum())
+
+
+def test_a_layer_of_which_nothing_is_needed_takes_no_cycles() -> None:
+    operands = drawn(SMALL, LAYER, 0.5, needed=0.0)
+    network = Network(name="one", layers=(LAYER,), source="a test")
+    result: Any = simulate(SMALL, network, operands=lambda _: operands).layers[0]
+    assert (result.cycles, result.products, result.total_bytes) == (0, 0, 0)
+    assert not result.ofmap.any()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"pes": 3}, "pes must be a power of two, not 3"),
+        ({"columns": 2, "pes": 4}, "columns must be a multiple of the 4 PEs, not 2"),
+        ({"look_ahead": 4}, "look_ahead must be 0 to 3, not 4"),
+        ({"look_aside": -1}, "look_aside must be 0 to 5, not -1"),
+        ({"lanes": 128}, "lanes must be at most 64, not 128"),
+        ({"accumulator_bits": 8}, "accumulator_bits must be 16 to 62, not 8"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        replace(SMALL, **change)
+
+
+def test_cycles_depend_on_values() -> None:
+    with pytest.raises(
+        InputError, match="product: cycles of sparsetrain machines depend on values"
+    ):
+        SMALL.machine_model().answer(LAYER, None, {})

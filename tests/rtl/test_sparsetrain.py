@@ -1,0 +1,99 @@
+"""The sparse training machine: model against RTL, and the components by which it is priced."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from netlists import USED, Netlist, registers
+
+from archsim.machines.sparsetrain import timing
+from archsim.machines.sparsetrain.design import SparseTrain
+from rtl.cases import Draw, random_case
+from rtl.conformance import check
+from rtl.coverage.shrink import smaller_pieces
+from rtl.simulators import runner
+from rtl.suite import DesignConformance
+
+SMALL = SparseTrain(pes=2, lanes=4, rows=4, columns=4, depth=3)
+DESIGNS = {
+    "small": SMALL,
+    "nothing skipped": SparseTrain(
+        pes=2, lanes=4, rows=3, columns=4, depth=5, look_ahead=0, skip_outputs=False
+    ),
+    "wide": SparseTrain(
+        pes=4, lanes=8, rows=5, columns=4, depth=7, look_ahead=3, look_aside=2, operand_bits=6,
+        accumulator_bits=20,
+    ),
+    "one PE": SparseTrain(pes=1, lanes=2, rows=2, columns=2, depth=2, look_ahead=1),
+}  # fmt: skip
+
+
+class TestSparseTrain(DesignConformance):
+    """Windows of every depth, with and without a mask of outputs."""
+
+    designs = (SMALL,)
+    amaranth_cases = 8
+    amaranth_words = 500
+    verilator_cases = 40
+    cocotb_cases = 1
+
+    @pytest.mark.slow
+    def test_cocotb_on_the_emitted_file(self) -> None:
+        super().test_cocotb_on_the_emitted_file()
+
+    def random_design(self, draw: Draw) -> SparseTrain:
+        pes = draw.one_of(1, 2, 4)
+        return SparseTrain(
+            pes=pes, lanes=draw.one_of(1, 2, 4, 8), look_ahead=draw.whole(0, 3),
+            look_aside=draw.whole(0, 5), skip_outputs=draw.chance(0.7), rows=draw.whole(1, 5),
+            columns=pes * draw.one_of(1, 2), depth=draw.whole(1, 7),
+            operand_bits=draw.whole(2, 8), accumulator_bits=draw.whole(16, 33),
+        )  # fmt: skip
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("wide", "one PE")]
+
+
+@pytest.mark.parametrize("name", ["small", "nothing skipped", *SLOW])
+def test_components_are_the_netlist(name: str, tmp_path: Path) -> None:
+    """Every flip-flop, and every memory's shape."""
+    design = DESIGNS[name]
+    netlist, components = Netlist(design, tmp_path, USED), design.components
+    control = next(one for one in components if one.kind == "control")
+    assert registers(components) + control.attributes["state_bits"] == netlist.flip_flops
+    macros: Counter[tuple[int, int]] = Counter()
+    for one in components:
+        if one.kind == "sram":
+            macros[one.attributes["word_bits"], one.attributes["depth"]] += one.count
+    emitted: Counter[tuple[int, int]] = Counter()
+    for (bits, depth), count in netlist.macros.items():
+        emitted[bits, max(depth, 2)] += count
+    assert macros == emitted
+
+
+def test_a_model_a_cycle_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suite's own strength: a start a cycle later."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    case: Any = random_case(3, 0, SMALL, longest_words=300)
+    run = runner(SMALL, "amaranth")
+    assert check(case, run).equal
+    expected: Any = case.answer()
+    wrong = expected.work.loads.copy()
+    wrong[:, timing.WORK] += 1
+    expected.work.__dict__["loads"] = wrong
+    assert check(case, run, expected).cycle_differences
+
+
+def test_cases_are_made_smaller_with_their_masks() -> None:
+    """Every piece of a failing case is a case."""
+    seen = 0
+    for seed in range(6):
+        case: Any = random_case(seed, 1, SMALL, longest_words=400)
+        for layer, operands in smaller_pieces(case.layer, case.operands):
+            SMALL.intake.take(layer, operands)
+            seen += operands.needed is not None
+        assert all(one.answer().counts["ofmap"] for one in case.smaller())
+    assert seen
