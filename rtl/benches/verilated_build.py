@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtl.benches.bench import StreamPort
+from rtl.benches.bench import IDLE, StreamPort
 from rtl.benches.build_cache import build_once, cache_key
 from rtl.benches.wrapper import wrapper_text
 from rtl.toolchain import (
@@ -19,7 +19,7 @@ from rtl.toolchain import (
 )
 from workloads.threads import threads
 
-__all__ = ["Library", "VerilogPort", "build_library", "streams_and_probes"]
+__all__ = ["Library", "VerilogPort", "build_library", "idle_inputs", "streams_and_probes"]
 
 _TRACES = {
     "": ([], ""),
@@ -77,9 +77,10 @@ def streams_and_probes(
 ) -> tuple[tuple[StreamPort, ...], tuple[tuple[str, int], ...]]:
     """Sort a module's ports into streams and probes (plain outputs of at most 64 bits), by name.
 
-    Raises `ValueError` for any input, but for `clk` and `rst`, that is not part of a stream.
+    Raises `ValueError` for any input, but for `clk`, `rst` and those that are left at 0, that is
+    not part of a stream.
     """
-    streams, taken = [], {"clk", "rst"}
+    streams, taken = [], {"clk", "rst", *idle_inputs(ports)}
     for name in sorted(name.removesuffix("__valid") for name in ports if name.endswith("__valid")):
         parts = [f"{name}__{part}" for part in ("payload", "valid", "ready")]
         if not all(part in ports for part in parts):
@@ -95,6 +96,11 @@ def streams_and_probes(
         if port.is_input:
             raise ValueError(f"{name} must be a stream or an output, not a plain input")
     return tuple(streams), tuple((name, p.bits) for name, p in rest.items() if p.bits <= 64)
+
+
+def idle_inputs(ports: Mapping[str, VerilogPort]) -> list[str]:
+    """Inputs that a bench leaves at 0."""
+    return sorted(name for name, port in ports.items() if port.is_input and name.startswith(IDLE))
 
 
 def _shown(wires: Sequence[str]) -> str:
@@ -116,7 +122,7 @@ def _build(work: Path, verilog: str, top: str, trace: str, shown: str) -> None:
     ports = _read_header((work / "obj" / "Vtop.h").read_text())
     streams, probes = streams_and_probes(ports)
     members = {name: port.member for name, port in ports.items()}
-    (work / "wrapper.cpp").write_text(wrapper_text(streams, probes, members))
+    (work / "wrapper.cpp").write_text(wrapper_text(streams, probes, members, idle_inputs(ports)))
     make = ["make", "-C", "obj", "-f", "Vtop.mk", f"-j{min(threads(), 8)}"]
     run_tool([*make, "OPT_FAST=-O3", "OPT_SLOW=-O1", "OPT_GLOBAL=-O2"], cwd=work, env=environment)
     written = {name: vars(port) for name, port in ports.items()}

@@ -12,6 +12,20 @@ from rtl.core.pe import AccumulatingPE
 from rtl.hierarchy import place
 
 
+def _ports(rows: int, columns: int, operand_bits: int, accumulator_bits: int) -> dict[str, Any]:
+    """Of rows of PEs: what enters them, and what enters and leaves their columns."""
+    return {
+        "ifmap": In(rows * operand_bits),
+        "flags": In(rows * 2),
+        "weight_i": In(columns * operand_bits),
+        "weight_o": Out(columns * operand_bits),
+        "drain_i": In(columns),
+        "drain_o": Out(columns),
+        "pipe_i": In(columns * accumulator_bits),
+        "pipe_o": Out(columns * accumulator_bits),
+    }
+
+
 class AccumulatingRow(wiring.Component):
     """A row of `AccumulatingPE`s; vectors hold one element a column, column 0 lowest.
 
@@ -33,18 +47,7 @@ class AccumulatingRow(wiring.Component):
         self.columns = columns
         self.operand_bits = operand_bits
         self.accumulator_bits = accumulator_bits
-        super().__init__(
-            {
-                "ifmap": In(operand_bits),
-                "flags": In(2),
-                "weight_i": In(columns * operand_bits),
-                "weight_o": Out(columns * operand_bits),
-                "drain_i": In(columns),
-                "drain_o": Out(columns),
-                "pipe_i": In(columns * accumulator_bits),
-                "pipe_o": Out(columns * accumulator_bits),
-            }
-        )
+        super().__init__(_ports(1, columns, operand_bits, accumulator_bits))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -117,18 +120,7 @@ class AccumulatingBand(wiring.Component):
             "operand_bits": operand_bits,
             "accumulator_bits": accumulator_bits,
         }
-        super().__init__(
-            {
-                "ifmap": In(rows * operand_bits),
-                "flags": In(rows * 2),
-                "weight_i": In(columns * operand_bits),
-                "weight_o": Out(columns * operand_bits),
-                "drain_i": In(columns),
-                "drain_o": Out(columns),
-                "pipe_i": In(columns * accumulator_bits),
-                "pipe_o": Out(columns * accumulator_bits),
-            }
-        )
+        super().__init__(_ports(rows, columns, operand_bits, accumulator_bits))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -12,6 +12,23 @@ from rtl.core.pe import StationaryPE
 from rtl.hierarchy import place
 
 
+def _ports(
+    pes: tuple[int, int], chains: int, operand_bits: int, accumulator_bits: int
+) -> dict[str, Any]:
+    """Of (rows, columns) of PEs: what enters the rows and the stationary chains, and leaves."""
+    rows, columns = pes
+    return {
+        "moving": In(rows * operand_bits),
+        "bank": In(rows),
+        "stationary_i": In(chains * operand_bits),
+        "stationary_o": Out(chains * operand_bits),
+        "capture_i": In(chains * 2),
+        "capture_o": Out(chains * 2),
+        "psum_i": In(columns * accumulator_bits),
+        "psum_o": Out(columns * accumulator_bits),
+    }
+
+
 class StationaryRow(wiring.Component):
     """A row of `StationaryPE`s; vectors hold one element a column, column 0 lowest.
 
@@ -40,18 +57,7 @@ class StationaryRow(wiring.Component):
         self.accumulator_bits = accumulator_bits
         self.across = across
         chains = 1 if across else columns
-        super().__init__(
-            {
-                "moving": In(operand_bits),
-                "bank": In(1),
-                "stationary_i": In(chains * operand_bits),
-                "stationary_o": Out(chains * operand_bits),
-                "capture_i": In(chains * 2),
-                "capture_o": Out(chains * 2),
-                "psum_i": In(columns * accumulator_bits),
-                "psum_o": Out(columns * accumulator_bits),
-            }
-        )
+        super().__init__(_ports((1, columns), chains, operand_bits, accumulator_bits))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -142,21 +148,9 @@ class StationaryBand(wiring.Component):
             "accumulator_bits": accumulator_bits,
         }
         chains = rows if across else columns
-        onward = {
-            "stationary_o": Out(columns * operand_bits),
-            "capture_o": Out(columns * 2),
-        }
-        super().__init__(
-            {
-                "moving": In(rows * operand_bits),
-                "bank": In(rows),
-                "stationary_i": In(chains * operand_bits),
-                "capture_i": In(chains * 2),
-                **({} if across else onward),
-                "psum_i": In(columns * accumulator_bits),
-                "psum_o": Out(columns * accumulator_bits),
-            }
-        )
+        ports = _ports((rows, columns), chains, operand_bits, accumulator_bits)
+        ended = ("stationary_o", "capture_o") if across else ()
+        super().__init__({name: port for name, port in ports.items() if name not in ended})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -23,8 +23,8 @@ Key = tuple[str, str]
 PLAIN = (
     "aim", "aligned_axes", "as_json", "batch", "bits", "by", "cache", "cases", "chain", "chips",
     "clock_mhz", "density", "depth", "designs", "device", "dim", "distribution", "dry_run",
-    "family", "force", "group", "images", "interface", "lanes", "layer", "layers",
-    "machine_chain", "machine_mapper", "machine_objective", "metadata", "method", "name",
+    "family", "force", "group", "images", "interface", "lanes", "layer", "layers", "loss",
+    "machine_chain", "machine_mapper", "machine_objective", "metadata", "method", "model", "name",
     "network", "node_nm", "only", "operands", "point", "points", "prune", "range_bits", "scheduler",
     "seed",
     "settings", "simulator", "skip_unsupported", "smaller", "source", "sram_voltage", "target",
@@ -70,6 +70,7 @@ READS: dict[Key, tuple[str, ...]] = {
         "{toml}",
     ),
     ("trace", "machine_mapping"): ("trace", "edge-16", "alexnet", "--mapping", "{toml}"),
+    ("voltage", "design"): ("voltage", "{toml}", "--images", "0"),
     ("compress", "what"): ("compress", "{npy}"),
     ("compress", "input_file"): ("compress", "good.onnx", "--input", "{npz}"),
     ("compare", "results"): ("compare", "{json}", "good.json"),
