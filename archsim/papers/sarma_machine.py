@@ -7,13 +7,10 @@ computes every output.  Both are cycle-exact; the images are one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
-from typing import Any
 
-from archsim.errors import require
 from archsim.machine.design import Design
-from archsim.machine.registry import load_design
+from archsim.machine.registry import load_design, with_settings
 from archsim.papers.figures import Progress, Row, unpublished
 from archsim.papers.sarma_steps import COLUMNS, MEAN, ideal, step_at
 from workloads.training.drawn import DrawnStep
@@ -74,14 +71,9 @@ def cycles(when: str, *, skips: bool) -> dict[str, int]:
 
 
 def dense_self(design: Design) -> Design:
-    """The same machine without a window and without masks of outputs."""
-    settings = {"look_ahead": 0, "look_aside": 0, "skip_outputs": False}
-    require(
-        all(hasattr(design, name) for name in settings),
-        f"{design.kind} machines have no window to close",
-    )
-    changed: Any = design
-    return replace(changed, **settings)
+    """The same machine without a window and without masks of outputs.  Raises `InputError` for a
+    machine that has neither."""
+    return with_settings(design, ["look_ahead=0", "look_aside=0", "skip_outputs=false"])
 
 
 __all__ = ["EPOCHS", "MACHINE", "NETWORK", "SHOWN", "cycles", "dense_self", "machine_rows",

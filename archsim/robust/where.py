@@ -39,10 +39,7 @@ def errors_by_bit(
 
 def lane_bits(design: Design, memory: str) -> int:
     """Of the narrowest lane of a memory's words.  Raises InputError for a machine without any."""
-    use = getattr(design, "use", None)
-    if use is None:
-        raise InputError(f"{design.kind} machines have no memories of words")
-    return min(use(memory).lane_bits)
+    return min(design.use(memory).lane_bits)
 
 
 def _percent(wrong: list[bool]) -> float:

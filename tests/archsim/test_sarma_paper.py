@@ -21,7 +21,7 @@ def test_ideal_columns_are_reproduced_and_ranges_are_not_claimed():
 def test_the_dense_machine_has_as_many_multipliers():
     sparse = load_design("sparsetrain")
     assert dense_self(sparse).macs_per_cycle == sparse.macs_per_cycle
-    with pytest.raises(ValueError, match="systolic machines have no window to close"):
+    with pytest.raises(ValueError, match="the design has no 'look_ahead'"):
         dense_self(load_design("edge-16"))
 
 
