@@ -16,7 +16,8 @@
 Below them: `checks`, `optional`, `tensor_bytes`, `vector_work`, `recurrent` serve all;
 `notation`, `notation_operators` read the built-in networks; `onnx_model`, `onnx_graph`,
 `onnx_operators`, `onnx_matrix`, `onnx_contrib`, `onnx_constants`, `onnx_runtime`, `onnx_values`,
-`onnx_recurrent`, `onnx_operands` read and run models; `affine`, `operand_parts`, `operand_making`
+`onnx_recurrent`, `onnx_operands` read and run models; `onnx_inference`, `onnx_branches`,
+`onnx_folding`, `onnx_types` find shapes; `affine`, `operand_parts`, `operand_making`
 make their operands; `tflite_file`, `tflite_nodes`, `tflite_model` read TFLite; `integer_execution`,
 `integer_operators` run them in integers; `squeezenet` builds the packaged SqueezeNet.
 

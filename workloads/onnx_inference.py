@@ -8,8 +8,7 @@ an `If` whose condition is such a constant becomes the arm that it takes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,9 @@ from workloads.errors import WorkloadError
 from workloads.names import printable
 from workloads.onnx_border import check_shape
 from workloads.onnx_branches import Inliner, all_names, is_branch, reads
+from workloads.onnx_folding import EVALUATED, FOLD_LIMIT, SELECTIONS, computed, told_shape
 from workloads.onnx_model import onnx_package
+from workloads.onnx_types import element_type, is_complete, shape_of, size_of, tensor_type
 from workloads.optional import load_optional
 
 if TYPE_CHECKING:
@@ -28,31 +29,12 @@ if TYPE_CHECKING:
     Node = onnx.NodeProto
     Types = dict[str, onnx.TypeProto]
 
-FOLD_LIMIT = 1 << 20
-"""Elements up to which a constant is evaluated for what depends on it."""
-
 KEPT_LIMIT = 1 << 24
 """Elements of all constants that are evaluated and still to be read."""
 
 TOLD_LIMIT = 1 << 12
 """Elements up to which the inference of a node is told the values of an input, and up to which
 that of the whole model has those of an initialiser."""
-
-EVALUATED = (
-    "Abs", "Add", "And", "ArgMax", "ArgMin", "BitShift", "Cast", "Ceil", "Clip", "Compress",
-    "Concat", "Constant", "ConstantOfShape", "CumSum", "Div", "Equal", "Exp", "Expand", "Flatten",
-    "Floor", "Gather", "GatherElements", "GatherND", "Greater", "GreaterOrEqual", "Identity",
-    "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "NonZero", "Not",
-    "OneHot", "Or", "Pad", "Pow", "Range", "Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin",
-    "ReduceProd", "ReduceSum", "Relu", "Reshape", "Round", "ScatterElements", "ScatterND", "Shape",
-    "Sign", "Size", "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Tile", "TopK", "Transpose",
-    "Trilu", "Unique", "Unsqueeze", "Where", "Xor",
-)  # fmt: skip
-"""Operators that shapes are computed with.  Each takes no longer than its operands and its result
-are large, which convolutions and loops would."""
-
-SELECTIONS = ("NonZero", "Unique", "Compress")
-"""Operators whose result is as large as their input at most, and of a shape that values decide."""
 
 
 def infer_shapes(model: onnx.ModelProto, where: str) -> None:
@@ -64,13 +46,13 @@ def infer_shapes(model: onnx.ModelProto, where: str) -> None:
     known = {tensor.name for tensor in model.graph.initializer}
     known |= {tensor.values.name for tensor in model.graph.sparse_initializer}
     outputs = (name for node in model.graph.node for name in node.output if name)
-    if branches or not all(name in known or _is_complete(types.get(name)) for name in outputs):
+    if branches or not all(name in known or is_complete(types.get(name)) for name in outputs):
         found = _Pass(model, types)
         nodes = found.run()
         del model.graph.node[:]
         model.graph.node.extend(nodes)
     for name, kind in types.items():
-        shape = _shape(kind)
+        shape = shape_of(kind)
         if shape is not None:
             check_shape(shape, f"{where}: tensor {printable(name)!r}")
     _say(model, types)
@@ -93,9 +75,9 @@ def _whole_inference(model: onnx.ModelProto, where: str, *, branches: bool) -> T
     graph = slim.graph
     types = {value.name: value.type for value in (*graph.output, *graph.value_info, *graph.input)}
     for tensor in graph.initializer:
-        types[tensor.name] = _tensor_type(tensor.data_type, tensor.dims)
+        types[tensor.name] = tensor_type(tensor.data_type, tensor.dims)
     for sparse in graph.sparse_initializer:
-        types[sparse.values.name] = _tensor_type(sparse.values.data_type, sparse.dims)
+        types[sparse.values.name] = tensor_type(sparse.values.data_type, sparse.dims)
     return types
 
 
@@ -109,10 +91,10 @@ def without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
         getattr(slim.graph, field).extend(getattr(graph, field))
     present = {value.name for value in graph.input}
     for tensor in graph.initializer:
-        if _size(tensor.dims) <= TOLD_LIMIT:
+        if size_of(tensor.dims) <= TOLD_LIMIT:
             slim.graph.initializer.append(tensor)
         elif tensor.name not in present:
-            slim.graph.input.add(name=tensor.name, type=_tensor_type(tensor.data_type, tensor.dims))
+            slim.graph.input.add(name=tensor.name, type=tensor_type(tensor.data_type, tensor.dims))
     return slim
 
 
@@ -122,7 +104,7 @@ def _say(model: onnx.ModelProto, types: Types) -> None:
     made = {name for node in graph.node for name in node.output if name}
     del graph.value_info[:]
     for name, kind in types.items():
-        if name in made and _is_complete(kind):
+        if name in made and is_complete(kind):
             graph.value_info.add(name=name, type=kind)
 
 
@@ -168,9 +150,9 @@ class _Pass:
         """The nodes of an arm; its constants become the model's."""
         arm = self._inliner.arm(node, taken=taken)
         for tensor in arm.initializer:
-            self._types[tensor.name] = _tensor_type(tensor.data_type, tensor.dims)
+            self._types[tensor.name] = tensor_type(tensor.data_type, tensor.dims)
         for sparse in arm.sparse_initializer:
-            kind = _tensor_type(sparse.values.data_type, sparse.dims)
+            kind = tensor_type(sparse.values.data_type, sparse.dims)
             self._types[sparse.values.name] = kind
         self._model.graph.initializer.extend(arm.initializer)
         self._model.graph.sparse_initializer.extend(arm.sparse_initializer)
@@ -189,14 +171,14 @@ class _Pass:
         """Names whose values shapes, or conditions, may depend on."""
         wanted = set[str]()
         for node in reversed(self._model.graph.node):
-            complete = all(_is_complete(self._types.get(name)) for name in node.output if name)
+            complete = all(is_complete(self._types.get(name)) for name in node.output if name)
             if is_branch(node) or not complete or any(name in wanted for name in node.output):
                 wanted.update(reads(node))
         return wanted
 
     def _store(self, tensor: onnx.TensorProto) -> None:
         helper = onnx_package().numpy_helper
-        if tensor.name in self._wanted and _size(tensor.dims) <= FOLD_LIMIT:
+        if tensor.name in self._wanted and size_of(tensor.dims) <= FOLD_LIMIT:
             self._keep(tensor.name, np.asarray(helper.to_array(tensor)))
 
     def _keep(self, name: str, value: NDArray[Any]) -> None:
@@ -206,7 +188,7 @@ class _Pass:
 
     def _complete(self, node: Node) -> None:
         """Types of a node's results where they are not complete, as far as they can be found."""
-        if all(_is_complete(self._types.get(name)) for name in node.output if name):
+        if all(is_complete(self._types.get(name)) for name in node.output if name):
             return
         package, domain = onnx_package(), node.domain or "ai.onnx"
         known = {name: self._types[name] for name in reads(node) if name in self._types}
@@ -229,12 +211,12 @@ class _Pass:
         if node.op_type == "Einsum":
             found = self._einsum(node)
         for name, kind in found.items():
-            if not _is_complete(self._types.get(name)):
+            if not is_complete(self._types.get(name)):
                 self._types[name] = kind
 
     def _einsum(self, node: Node) -> Types:
         """The result's type, which ONNX's inference finds for some equations only."""
-        shapes = [_shape(self._types.get(name)) for name in node.input]
+        shapes = [shape_of(self._types.get(name)) for name in node.input]
         equation = next((one.s.decode() for one in node.attribute if one.name == "equation"), "")
         known = [one for one in shapes if one is not None]
         try:
@@ -245,82 +227,28 @@ class _Pass:
             return {}
         element = self._types[node.input[0]].tensor_type.elem_type
         dims = [found.sizes[label] for label in found.result]
-        return {node.output[0]: _tensor_type(element, dims)}
+        return {node.output[0]: tensor_type(element, dims)}
 
     def _evaluate(self, node: Node) -> None:
         """Values of a node's results, where they are wanted, their inputs known and they small."""
         if not any(name in self._wanted for name in node.output):
             return
-        shape = _shape(self._types.get(node.input[0])) if node.input else None
+        shape = shape_of(self._types.get(node.input[0])) if node.input else None
         if node.op_type in ("Shape", "Size") and shape is not None:
-            self._keep(node.output[0], _told_shape(node, shape))
+            self._keep(node.output[0], told_shape(node, shape))
             return
         inputs = [name for name in node.input if name]
         if node.domain not in ("", "ai.onnx") or any(name not in self._values for name in inputs):
             return
         if node.op_type not in EVALUATED:
             return
-        results = [_shape(self._types.get(name)) for name in node.output if name]
-        small = all(one is not None and _size(one) <= FOLD_LIMIT for one in results)
+        results = [shape_of(self._types.get(name)) for name in node.output if name]
+        small = all(one is not None and size_of(one) <= FOLD_LIMIT for one in results)
         if not (small or node.op_type in SELECTIONS) or any(reads(node).keys() - set(inputs)):
             return
-        for name, value in _computed(self._model, node, self._values).items():
-            self._types[name] = _tensor_type(_element_type(value), value.shape)
+        for name, value in computed(self._model, node, self._values).items():
+            self._types[name] = tensor_type(element_type(value), value.shape)
             self._keep(name, value)
 
 
-def _computed(
-    model: onnx.ModelProto, node: Node, values: dict[str, NDArray[Any]]
-) -> dict[str, NDArray[Any]]:
-    """What a node makes of values; nothing where ONNX's reference cannot run it alone."""
-    reference = load_optional("onnx.reference", install="onnx", purpose="reading an ONNX model")
-    versions = {one.domain: one.version for one in model.opset_import}
-    try:
-        run = reference.ReferenceEvaluator(node, opsets=versions)
-        made = run.run(None, {name: values[name] for name in node.input if name})
-        arrays = [np.asarray(value) for value in made]
-        return {name: one for name, one in zip(node.output, arrays, strict=True) if name}
-    except Exception:
-        return {}
-
-
-def _told_shape(node: Node, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """What Shape or Size says."""
-    if node.op_type == "Size":
-        return np.array(_size(shape), np.int64)
-    ends = {one.name: one.i for one in node.attribute}
-    return np.array(shape, np.int64)[ends.get("start", 0) : ends.get("end")]
-
-
-def _element_type(value: NDArray[Any]) -> int:
-    return int(onnx_package().helper.np_dtype_to_tensor_dtype(value.dtype))
-
-
-def _tensor_type(element: int, dims: Iterable[int]) -> onnx.TypeProto:
-    return onnx_package().helper.make_tensor_type_proto(element, list(dims))
-
-
-def _shape(kind: onnx.TypeProto | None) -> tuple[int, ...] | None:
-    """None where not every dimension is known."""
-    if kind is None or not kind.tensor_type.HasField("shape"):
-        return None
-    dims = kind.tensor_type.shape.dim
-    return tuple(dim.dim_value for dim in dims) if all(_has_value(dim) for dim in dims) else None
-
-
-def _has_value(dim: Any) -> bool:
-    return bool(dim.HasField("dim_value"))
-
-
-def _is_complete(kind: onnx.TypeProto | None) -> bool:
-    return _shape(kind) is not None
-
-
-def _size(dims: Iterable[Any]) -> int:
-    size = 1
-    for dim in dims:
-        size *= int(cast("int", dim))
-    return size
-
-
-__all__ = ["FOLD_LIMIT", "infer_shapes", "without_weights"]
+__all__ = ["infer_shapes", "without_weights"]

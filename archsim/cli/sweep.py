@@ -114,7 +114,7 @@ def sweep(  # noqa: PLR0913
         if scheduler is not None:
             from archsim.sweeps.cluster import Cluster
 
-            asked = Cluster(study.space, scheduler)
+            asked = Cluster(study.space, scheduler, told=say)
         ran = _run(study, search, asked, quiet=as_json)
         _tell(study, ran, as_json=as_json)
 
@@ -213,10 +213,24 @@ def _tell(study: Study, ran: Ran, *, as_json: bool) -> None:
         return
     console = output_console()
     for name, front in fronts.items():
+        if not len(front):
+            console.print(f"{name}: {_why_none(study)}")
+            continue
         columns = [*study.fields, *study.objectives]
         console.print(f"{name}: {len(front)} points on the front of {', '.join(study.objectives)}")
         console.print(front[columns].head(SHOWN).to_string(index=False))
     say(f"{study.count:,} points in {study.path}; {ran.new:,} of them new")
+    if ran.refused or ran.failed:
+        error = study.first_error()
+        say(f"{ran.refused:,} refused, {ran.failed:,} failed of the new ones, such as: {error}")
+
+
+def _why_none(study: Study) -> str:
+    """Why no point is on a front."""
+    if not study.counts.get("done"):
+        return f"no point could be computed, such as: {study.first_error()}"
+    required = " and ".join(study.space.requirements)
+    return f"no point fulfils {required}" if required else "no point has all objectives"
 
 
 def register(app: typer.Typer) -> None:

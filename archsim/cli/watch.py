@@ -1,4 +1,4 @@
-"""`archsim sweep --watch`: how far a study is and what is best in it, while somebody writes it."""
+"""A study that is watched: how far it is and what is best in it, while somebody writes it."""
 
 from __future__ import annotations
 

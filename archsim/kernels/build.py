@@ -117,7 +117,7 @@ def compile_entry(part: Part, args: tuple[Any, ...]) -> bytes:
         words=words,
         result=_spelled(result.signature.return_type),
         parts=_parts(part),
-        code=_machine_code(without_counts(text, _borrowing(part)), name, symbol),
+        code=_machine_code(without_counts(text, _borrowing(part)), name, symbol, part.short_loops),
     ).to_bytes()
 
 
@@ -255,7 +255,7 @@ def _argument_words(kind: Any) -> str:
     return {types.boolean: "b", types.float64: "d"}.get(kind, "q")
 
 
-def _machine_code(text: str, entry: str, symbol: str) -> bytes:
+def _machine_code(text: str, entry: str, symbol: str, short_loops: bool) -> bytes:
     """The object file of a module, of which one function is seen from outside."""
     machine = host_machine()
     module = llvm.parse_assembly(text)
@@ -265,8 +265,8 @@ def _machine_code(text: str, entry: str, symbol: str) -> bytes:
     module.get_function(entry).name = symbol
     for level in (0, 3):
         options = llvm.create_pipeline_tuning_options(level)
-        options.loop_vectorization = level > 0
-        options.slp_vectorization = False
+        options.loop_vectorization = level > 0 and not short_loops
+        options.slp_vectorization = level > 0 and short_loops
         builder = llvm.create_pass_builder(machine, options)
         passes = builder.getModulePassManager()
         if level == 0:  # first as many parts as can be together, so that references are paired

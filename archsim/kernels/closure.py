@@ -22,10 +22,15 @@ Function = Any
 
 @dataclass(frozen=True)
 class Part:
-    """A function that is compiled, and whether it is merged into its callers."""
+    """A function that is compiled, and whether it is merged into its callers.
+
+    short_loops: of an entry, that its loops run a few times, so that statements side by side are
+    put into vectors and not the turns of loops.
+    """
 
     function: Function
     merged: bool
+    short_loops: bool = False
 
 
 def part_of(value: object) -> Part | None:
@@ -73,6 +78,8 @@ def _lines(part: Part, seen: dict[int, int]) -> Iterator[str]:
         return
     seen[id(part.function)] = len(seen)
     yield f"function {part.function.__name__} {part.merged} {part.function.__defaults__!r}"
+    if part.short_loops:
+        yield "short loops"
     yield from _code(part.function.__code__)
     for name, attribute, value in names_of(part.function):
         yield f"name {name} {attribute}"

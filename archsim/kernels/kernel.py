@@ -39,9 +39,16 @@ _listener: list[Announce] = []
 class Kernel(Generic[P, R]):
     """A function and, where it has declared types, its compiled forms."""
 
-    def __init__(self, function: Callable[P, R], declared: str | None, *, merged: bool) -> None:
+    def __init__(
+        self,
+        function: Callable[P, R],
+        declared: str | None,
+        *,
+        merged: bool,
+        short_loops: bool = False,
+    ) -> None:
         functools.update_wrapper(self, function)
-        self.part = Part(cast("Any", function), merged)
+        self.part = Part(cast("Any", function), merged, short_loops)
         self.declared = None if declared is None else declared.replace(" ", "")
         self._natives: dict[str, Native] = {}
         self._run: Callable[P, R] = function
@@ -115,11 +122,21 @@ class Kernel(Generic[P, R]):
 @overload
 def kernel(declared: Callable[P, R], /) -> Kernel[P, R]: ...
 @overload
-def kernel(declared: str, /) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-def kernel(declared: Any, /) -> Any:
-    """An entry with declared types of arguments, or a part of other kernels."""
+def kernel(
+    declared: str, /, *, short_loops: bool = False
+) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
+def kernel(declared: Any, /, *, short_loops: bool = False) -> Any:
+    """An entry with declared types of arguments, or a part of other kernels.
+
+    short_loops: its loops run a few times, and statements side by side are put into vectors
+    instead.
+    """
     if isinstance(declared, str):
-        return lambda function: Kernel(function, declared, merged=False)  # pyright: ignore
+
+        def entry(function: Callable[..., Any]) -> Kernel[..., Any]:
+            return Kernel(function, declared, merged=False, short_loops=short_loops)
+
+        return entry
     return Kernel(declared, None, merged=False)
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NoReturn
+
 from archsim.causes import CAUSES
-from archsim.errors import require
+from archsim.errors import InputError
 from archsim.result import TRAFFIC, LayerResult
+
+_CAUSES = frozenset[str](CAUSES)
+_PORTS = frozenset[str](TRAFFIC)
 
 
 def checked(result: LayerResult, machine: str) -> LayerResult:
@@ -13,21 +19,27 @@ def checked(result: LayerResult, machine: str) -> LayerResult:
     Raises `InputError`, with machine and layer, unless its cycles have a count for every cause and
     are their sum, and its bytes one for every port.
     """
-    where = f"{machine} machines, {result.name}"
-    for what, given, names in (
-        ("cycles by cause", result.where, CAUSES),
-        ("bytes by port", result.bytes_moved, TRAFFIC),
-    ):
-        require(
-            set(given) == set(names) and min(given.values()) >= 0,
-            f"{where}: {what} must be counts of {', '.join(names)}, not {dict(given)}",
-        )
     spent = sum(result.where.values())
-    require(
-        spent == result.cycles,
-        f"{where}: cycles by cause must sum to its {result.cycles} cycles, not to {spent}",
-    )
+    if spent != result.cycles:
+        _refuse(result, machine, f"by cause must sum to its {result.cycles} cycles, not to {spent}")
+    if not _counts(result.where, _CAUSES):
+        names = ", ".join(CAUSES)
+        _refuse(result, machine, f"by cause must be counts of {names}, not {dict(result.where)}")
+    if not _counts(result.bytes_moved, _PORTS):
+        names, given = ", ".join(TRAFFIC), dict(result.bytes_moved)
+        raise InputError(
+            f"{machine} machines, {result.name}: bytes by port must be counts of {names}, "
+            f"not {given}"
+        )
     return result
+
+
+def _counts(given: Mapping[str, int], names: frozenset[str]) -> bool:
+    return not given.keys() ^ names and min(given.values()) >= 0
+
+
+def _refuse(result: LayerResult, machine: str, why: str) -> NoReturn:
+    raise InputError(f"{machine} machines, {result.name}: cycles {why}")
 
 
 __all__ = ["checked"]

@@ -6,9 +6,10 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+from archsim.errors import InputError
 from archsim.layer.intake import Intake
 from archsim.machine.option import Option
-from archsim.memory import OffChip
+from archsim.memory import OffChip, Use
 
 if TYPE_CHECKING:
     from archsim.machine.model import MachineModel
@@ -40,6 +41,10 @@ class Design(ABC):
     @abstractmethod
     def word_bits(self, name: str) -> int:
         """Width of a word of the port "ifmap", "weight", "bias" or "ofmap"; 0 without the port."""
+
+    def use(self, name: str) -> Use:
+        """What a memory keeps, and how it is read.  Raises `InputError` where none can be given."""
+        raise InputError(f"{self.kind} machines have no memories of words")
 
     @property
     @abstractmethod

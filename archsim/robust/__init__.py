@@ -1,5 +1,10 @@
-"""Networks whose stored weights have bit errors.
+"""Networks whose stored weights have bit errors, and machines whose memories have.
 
-model      a trained network as codes, in a file: `RobustModel`, `read_model`, `shipped`
-random_flips   errors drawn anew each time, as training sees them
+| to see | open |
+|---|---|
+| a trained network as codes, in a file | `model.py` (`RobustModel`, `shipped`) |
+| its weights on chips, how often it errs | `chips.py`, `evaluate.py`, kept by `measured.py` |
+| on a machine | `on_machine.py`; beside the array `vector_unit.py` |
+| memories of a machine at voltages | `placed.py`, `low_voltage.py`, kept by `machine_points.py` |
+| errors drawn anew each time, as training sees them | `random_flips.py` |
 """

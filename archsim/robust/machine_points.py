@@ -28,6 +28,7 @@ from archsim.robust.on_machine import (
     MachineEvaluator,
     calibrated,
     matrix_network,
+    require_held,
 )
 from archsim.robust.placed import At, placed
 from archsim.simulate import simulate
@@ -101,6 +102,7 @@ class MachinePoints:
     def _error(self, design: Design, at: Sequence[At], chip: int) -> float:
         key = self._key(design, at, str(chip), str(self.images))
         if key not in self._known:
+            require_held(self.model, design.intake.source_bits)
             changed = placed(design, at, chip)
             self.progress(
                 f"{design_name(design)}: {_said(at)}, chip {chip}, {self.images} pictures"

@@ -120,16 +120,21 @@ def _offset(model: RobustModel, name: str) -> float:
     return model.scheme.line(model.tensors[f"{name}.weight"].of)[1]
 
 
+def require_held(model: RobustModel, bits: int) -> None:
+    """Refuse codes that operands of so many bits do not hold."""
+    require(
+        bits >= model.scheme.bits,
+        f"the machine's operands have {bits} bits, which do not hold codes of {model.scheme.bits}",
+    )
+
+
 def matrix_weights(model: RobustModel, bits: int) -> dict[str, MatrixWeights]:
     """Weights of every matrix layer for a machine that is given operands of so many bits.
 
     Up to 8 bits, the codes; above, the values.  Raises InputError for codes of more bits.
     """
+    require_held(model, bits)
     values, scheme = model.values(), model.scheme
-    require(
-        bits >= scheme.bits,
-        f"the machine's operands have {bits} bits, which do not hold codes of {scheme.bits}",
-    )
     found: dict[str, MatrixWeights] = {}
     for name in [*(one.name for one in model.network.convolutions), CLASSIFY]:
         tensor, bias = model.tensors[f"{name}.weight"], values[f"{name}.bias"]
@@ -157,13 +162,18 @@ class MachineEvaluator:
     model: RobustModel
     ranges: Ranges
 
-    def wrong(self, design: Design, data: Labelled) -> list[bool]:
-        """Which pictures are taken for another class, in order."""
+    def wrong(
+        self, design: Design, data: Labelled, elsewhere: Mapping[str, Design] | None = None
+    ) -> list[bool]:
+        """Which pictures are taken for another class, in order.
+
+        elsewhere: by name, layers that another design of the same numerics computes.
+        """
         found: list[bool] = []
         for start in range(0, len(data), BATCH):
             here = slice(start, start + BATCH)
             part = Labelled(data.name, data.pictures[here], data.labels[here])
-            logits, _ = self._run(design, part)
+            logits, _ = self._run(design, part, elsewhere)
             found += (logits.argmax(axis=1) != part.labels).tolist()
         return found
 
@@ -177,7 +187,9 @@ class MachineEvaluator:
         _, operands = self._run(design, data)
         return simulate(design, matrix_network(self.model, len(data)), operands=operands)
 
-    def _run(self, design: Design, data: Labelled) -> tuple[Floats, dict[str, Operands]]:
+    def _run(
+        self, design: Design, data: Labelled, elsewhere: Mapping[str, Design] | None = None
+    ) -> tuple[Floats, dict[str, Operands]]:
         """Logits, and the operands of every layer."""
         size = (self.model.network.colours, self.model.network.side, self.model.network.side)
         shape = data.pictures.shape[1:]
@@ -185,14 +197,18 @@ class MachineEvaluator:
         weights = matrix_weights(self.model, design.intake.source_bits)
         values, network = self.model.values(), matrix_network(self.model, len(data))
         given: dict[str, Operands] = {}
-        run = design.machine_model().run(network, lambda layer: given[layer.name], {})
+        designs = {"": design} | dict(elsewhere or {})
+        runs = {
+            name: one.machine_model().run(network, lambda layer: given[layer.name], {})
+            for name, one in designs.items()
+        }
         x = data.floats()
         after = {one.name: one for one in self.model.network.convolutions}
         for layer in network.matrix_layers:
             assert isinstance(layer, Conv2d)
             own = weights[layer.name]
             given[layer.name] = self._operands(design, layer, own, x)
-            ofmap = run.result(layer).ofmap
+            ofmap = runs[layer.name if layer.name in runs else ""].result(layer).ofmap
             assert ofmap is not None
             taken = design.intake.take(layer, given[layer.name])
             sums = within(design.intake.reals(taken, ofmap), self._reach(own, layer.name))
@@ -226,4 +242,11 @@ class MachineEvaluator:
         )
 
 
-__all__ = ["MachineEvaluator", "Ranges", "calibrated", "matrix_network", "matrix_weights"]
+__all__ = [
+    "MachineEvaluator",
+    "Ranges",
+    "calibrated",
+    "matrix_network",
+    "matrix_weights",
+    "require_held",
+]

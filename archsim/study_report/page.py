@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from archsim.report.theme import DARK, LIGHT
 from archsim.study_report import tables
-from archsim.study_report.shown import MOST_POINTS, Shown, shown_of
+from archsim.study_report.shown import MOST_POINTS, Shown, fronts_of, shown_of
 
 if TYPE_CHECKING:
     from archsim.sweeps.study import Study
@@ -34,7 +34,8 @@ def study_report_html(study: Study, *, most_points: int = MOST_POINTS) -> str:
     says so; every front is of all points.  Raises `InputError` for a study without points that were
     computed, and where the package that draws is not installed.
     """
-    shown = shown_of(study, most_points)
+    fronts = fronts_of(study)
+    shown = shown_of(study, fronts, most_points)
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -50,9 +51,9 @@ def study_report_html(study: Study, *, most_points: int = MOST_POINTS) -> str:
         name=study.space.name or study.path.name,
         counts=study.counts,
         provenance=study.provenance,
-        best=tables.best_of(study, shown.networks),
+        best=tables.best_of(study, {name: fronts[name] for name in shown.networks}),
         matters=tables.matters(shown),
-        commons={name: tables.commons(study, name) for name in shown.networks},
+        commons={name: tables.commons(study, fronts, name) for name in shown.networks},
         refused=tables.refusals(study),
         space=json.dumps(study.space.record(), indent=2),
         light=LIGHT,

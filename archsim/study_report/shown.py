@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from archsim.errors import require
+from archsim.numbers import IntArray
 from archsim.sweeps.objectives import titled
 from archsim.sweeps.plots import LOGARITHMIC
 
@@ -79,11 +80,24 @@ class Shown:
         return len(self.points) == self.computed
 
 
-def shown_of(study: Study, most: int = MOST_POINTS) -> Shown:
+Fronts = Mapping[str, Mapping[tuple[str, ...], IntArray]]
+"""By network, the points on the fronts over some objectives."""
+
+
+def fronts_of(study: Study) -> Fronts:
+    """The fronts that a page tells of, over all objectives, over each, and over every two: found in
+    one pass for each network."""
+    names = study.objectives
+    wanted = [names, *((one,) for one in names), *combinations(names, 2)]
+    distinct = list(dict.fromkeys(wanted))
+    return {name: study.fronts(distinct, network=name) for name in study.space.network_names}
+
+
+def shown_of(study: Study, fronts: Fronts, most: int = MOST_POINTS) -> Shown:
     """The points of a study for its page.  Raises `InputError` where none was computed."""
     computed = study.counts.get("done", 0)
     require(computed > 0, f"{study.path}: no point of the study was computed, so nothing is shown")
-    points = study.frame() if computed <= most else _sampled(study, most)
+    points = study.frame() if computed <= most else _sampled(study, fronts, most)
     points = points.sort_values("number", ignore_index=True)
     fields = [_axis(points, name, objective=False) for name in _varied(study, points)]
     objectives = [_axis(points, name, objective=True) for name in study.objectives]
@@ -102,15 +116,11 @@ def _varied(study: Study, points: pd.DataFrame) -> list[str]:
     return [name for name in named if points[name].nunique(dropna=False) > 1]
 
 
-def _sampled(study: Study, most: int) -> pd.DataFrame:
-    """The fronts of all objectives and of every two, and a sample of the rest."""
-    names = study.objectives
-    wanted: list[tuple[str, ...]] = [names, *((a,) for a in names)]
-    wanted += [(a, b) for at, a in enumerate(names) for b in names[at + 1 :]]
-    parts = [_drawn(study, most)]
-    for network in study.space.network_names:
-        parts += [study.front(list(one), network=network) for one in dict.fromkeys(wanted)]
-    return pd.concat(parts).drop_duplicates("number")
+def _sampled(study: Study, fronts: Fronts, most: int) -> pd.DataFrame:
+    """All fronts, and a sample of the rest."""
+    numbers = [one for of in fronts.values() for one in of.values()]
+    best = study.points(np.unique(np.concatenate(numbers)))
+    return pd.concat([_drawn(study, most), best]).drop_duplicates("number")
 
 
 def _drawn(study: Study, most: int) -> pd.DataFrame:
@@ -175,4 +185,4 @@ def _codes(texts: list[Any], names: Sequence[Any]) -> Any:
     return np.array([places[one] for one in texts], np.int32)
 
 
-__all__ = ["FEW", "MOST_POINTS", "Axis", "Shown", "columns_of", "shown_of"]
+__all__ = ["FEW", "MOST_POINTS", "Axis", "Fronts", "Shown", "columns_of", "fronts_of", "shown_of"]

@@ -10,7 +10,7 @@ from archsim.sweeps.objectives import UNITS
 from archsim.sweeps.sensitivity import Sensitivity, sensitivities, shared_by
 
 if TYPE_CHECKING:
-    from archsim.study_report.shown import Shown
+    from archsim.study_report.shown import Fronts, Shown
     from archsim.sweeps.study import Study
 
 
@@ -58,15 +58,14 @@ class Common:
     same: bool
 
 
-def best_of(study: Study, networks: tuple[str, ...]) -> list[Best]:
+def best_of(study: Study, fronts: Fronts) -> list[Best]:
     """For every network and objective, the least that fulfils the requirements."""
     found: list[Best] = []
-    for network in networks:
+    for network, of in fronts.items():
         for objective in study.objectives:
-            front = study.front([objective], network=network)
-            if not len(front):
+            if not len(of[(objective,)]):
                 continue
-            point = front.iloc[0]
+            point = study.points(of[(objective,)][:1]).iloc[0]
             named = [name for name in study.fields if point[name] is not None]
             settings = ", ".join(f"{name} {written(point[name])}" for name in named)
             value, unit = told(float(point[objective]), objective)
@@ -108,9 +107,9 @@ def _cell(one: Sensitivity | None) -> Cell:
     return Cell(f"{100 * one.share:.0f} %", one.share, told)
 
 
-def commons(study: Study, network: str) -> tuple[list[Common], int]:
+def commons(study: Study, fronts: Fronts, network: str) -> tuple[list[Common], int]:
     """What the designs on the front of all objectives share, and how many they are."""
-    front = study.front(network=network)
+    front = study.points(fronts[network][study.objectives])
     sizes = {name: len(values) for name, values in study.space.fields.items()}
     found = [
         Common(

@@ -6,7 +6,7 @@
 | values and constraints of fields | `values.py`, `expressions.py` |
 | what a point is | `points.py`: its number, its content's hash, its design; `shared_designs.py` |
 | what is asked of it | `objectives.py`, computed by `evaluation.py` |
-| which points come next | `search.py` (methods), `samplers/` |
+| which points come next | `search.py` (methods), `samplers/`; learned by `surrogate.py` |
 | who computes them | `running.py` (the loop), `workers.py`, `cluster.py` (Dask) |
 | what is kept | `study.py` over `store.py` (DuckDB), `rows.py` |
 | what is best | `front.py`; so far, `standing.py` |

@@ -2,14 +2,16 @@
 
 A scheduler and workers stand already (`dask scheduler`, `dask worker`, or dask-jobqueue on a queue
 of jobs); the study stays in this process, which alone writes it.  A worker that dies costs the time
-of its batches; one that comes late takes part from then on.  Where the scheduler goes, the sweep
-ends with what was kept, and the same command continues it.
+of its batches; one that comes late takes part from then on.  A scheduler that goes is waited for;
+where none comes in time, the sweep ends with what was kept, and the same command continues it.
 """
 
 from __future__ import annotations
 
 import platform
-from concurrent.futures import CancelledError, Future
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from typing import Any
@@ -17,16 +19,19 @@ from typing import Any
 from archsim.errors import InputError
 from archsim.sweeps.evaluation import Evaluator, Outcome
 from archsim.sweeps.points import Grid
+from archsim.sweeps.provenance import digest_of
 from archsim.sweeps.space import Space
-from archsim.sweeps.study import digest_of
-from archsim.sweeps.workers import Task
+from archsim.sweeps.workers import BatchLostError, Task
 from archsim.version import VERSION
 
 CONNECT_SECONDS = 10
 """For a scheduler that answers."""
 
 WAIT_SECONDS = 60
-"""For the first worker: a queue of jobs takes its time."""
+"""For the first worker, and for a scheduler that went: a queue of jobs takes its time."""
+
+AGAIN_SECONDS = 0.5
+"""Between two looks for a scheduler."""
 
 About = tuple[str, str]
 """Of a worker: its archsim, and its Python as far as that decides what can be sent to it."""
@@ -39,27 +44,65 @@ class Cluster:
     version than ours, by name.
     """
 
-    def __init__(self, space: Space, scheduler: str, *, wait_seconds: float = WAIT_SECONDS) -> None:
+    def __init__(
+        self,
+        space: Space,
+        scheduler: str,
+        *,
+        wait_seconds: float = WAIT_SECONDS,
+        told: Callable[[str], None] | None = None,
+    ) -> None:
+        """wait_seconds: for the first worker, and for a scheduler that goes; told: called with a
+        line where it is waited for."""
         import distributed
 
-        self._scheduler = scheduler
+        self._scheduler, self._wait_seconds, self._told = scheduler, wait_seconds, told
         self._space, self._key = space, digest_of(Grid(space))
+        self._killed = distributed.KilledWorker
+        self._lost = False
         try:
-            self._client: Any = distributed.Client(
-                scheduler, timeout=min(wait_seconds, CONNECT_SECONDS), set_as_default=False
-            )
+            self._client: Any = self._connected(min(wait_seconds, CONNECT_SECONDS))
         except (TimeoutError, OSError, ValueError, ImportError) as error:
             raise InputError(
                 f"no scheduler answers at {scheduler} ({_line(error)}); begin one with: dask "
                 "scheduler"
             ) from error
+        self._look()
+
+    def _connected(self, seconds: float) -> Any:
+        import distributed
+
+        return distributed.Client(self._scheduler, timeout=seconds, set_as_default=False)
+
+    def _look(self) -> None:
+        """Whether workers come, and are of our version.  Raises `InputError`."""
         try:
-            self._await_worker(wait_seconds)
+            self._await_worker(self._wait_seconds)
             self._check_versions()
         except BaseException:
             self.close()
             raise
-        self._lost = distributed.KilledWorker
+
+    def _find_again(self) -> None:
+        """Wait for a scheduler that went.  Raises `InputError` where none comes in time."""
+        if self._told is not None:
+            self._told(
+                f"the scheduler at {self._scheduler} is gone: waiting {self._wait_seconds:g} s "
+                "for it"
+            )
+        self.close()
+        until = time.monotonic() + self._wait_seconds
+        while True:
+            left = until - time.monotonic()
+            try:
+                self._client = self._connected(min(max(left, AGAIN_SECONDS), CONNECT_SECONDS))
+                break
+            except (TimeoutError, OSError) as error:
+                if left <= AGAIN_SECONDS:
+                    raise self._gone(error) from error
+            time.sleep(AGAIN_SECONDS)
+        self._lost = False
+        self._look()
 
     def _await_worker(self, wait_seconds: float) -> None:
         try:
@@ -85,48 +128,56 @@ class Cluster:
 
     @property
     def slots(self) -> int:
-        """Threads of all workers that are there now.  Raises `InputError` if the scheduler went."""
+        """Threads of all workers that are there now.  Raises `InputError` if the scheduler went and
+        did not come again."""
+        if self._lost or self._client.status != "running":
+            self._find_again()
         try:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        except (KeyError, ValueError, OSError) as error:
-            raise self._gone(ConnectionError("it does not answer")) from error
+        except (KeyError, ValueError, OSError):
+            self._lost = True
+            return 1
         return max(sum(int(one["nthreads"]) for one in workers.values()), 1)
 
     def submit(self, task: Task) -> Future[Outcome]:
-        """By the worker that the scheduler chooses."""
+        """By the worker that the scheduler chooses; `BatchLostError` where the scheduler goes."""
         found: Future[Outcome] = Future()
+        client = self._client
         try:
-            asked = self._client.submit(
+            asked = client.submit(
                 compute, self._key, self._space, task, about(), pure=False, retries=0
             )
         except Exception as error:
-            raise self._gone(error) from error
+            self._lost = True
+            found.set_exception(BatchLostError(_line(error)))
+            return found
 
         def settle(done: Any) -> None:
-            self._settle(done, found)
+            self._settle(done, found, client)
 
         asked.add_done_callback(settle)
         return found
 
-    def _settle(self, done: Any, found: Future[Outcome]) -> None:
+    def _settle(self, done: Any, found: Future[Outcome], client: Any) -> None:
         """Hand on what became of a batch."""
         if found.cancelled():
             return
-        if done.status == "cancelled":
-            found.set_exception(self._gone(CancelledError("its batches are lost")))
+        if done.status in ("cancelled", "lost"):
+            self._lost |= client is self._client
+            found.set_exception(BatchLostError("its scheduler is gone"))
             return
         error = done.exception()
         if error is None:
             found.set_result(done.result())
-        elif isinstance(error, self._lost):
+        elif isinstance(error, self._killed):
             found.set_exception(BrokenProcessPool(str(error)))
         else:
             found.set_exception(error)
 
     def _gone(self, error: BaseException) -> InputError:
         return InputError(
-            f"the scheduler at {self._scheduler} is gone ({_line(error)}); what was kept is whole, "
-            "and the same command continues it"
+            f"the scheduler at {self._scheduler} is gone, and none came in {self._wait_seconds:g} "
+            f"s ({_line(error)}); what was kept is whole, and the same command continues it"
         )
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from archsim.errors import require
 from archsim.files import new_by_name, new_file, require_new
 from archsim.machine.registry import design_toml
+from archsim.sweeps.space import LARGEST
 from archsim.sweeps.study import Study
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def export_best(study: Study, path: Path, objective: str, network: str | None = 
 
 def export_point(study: Study, path: Path, number: int) -> None:
     """The design of a point as TOML.  Raises `InputError` for a number that no point has."""
-    found = study.points([number])
+    found = study.points([number] if abs(number) < LARGEST else [])
     require(len(found) == 1, f"{study.path} has no point {number}: it is not computed, or no point")
     _write_design(study, path, found.iloc[0], f"point {number}")
 

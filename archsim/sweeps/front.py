@@ -5,7 +5,7 @@ All objectives are the less the better.  Of equal points, all are on the front.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -118,21 +118,23 @@ def undominated(given: FloatArray) -> IntArray:
     return kept[:found]
 
 
-def streamed_front(chunks: Iterable[tuple[IntArray, FloatArray]]) -> tuple[IntArray, FloatArray]:
-    """The front of points that come in chunks: (numbers [front], values [front, objectives]).
+class Front:
+    """The front, over some objectives, of points that come in chunks; no more than it is held.
 
-    No more than a chunk and the front is held.
+    columns: places of its objectives; numbers [front] of points, values [front, columns].
     """
-    numbers: IntArray | None = None
-    values: FloatArray | None = None
-    for more, given in chunks:
-        if numbers is not None and values is not None:
-            more, given = np.concatenate([numbers, more]), np.concatenate([values, given])
-        places = front_of(given)
-        numbers, values = more[places], given[places]
-    if numbers is None or values is None:
-        return np.empty(0, np.int64), np.empty((0, 0))
-    return numbers, values
+
+    def __init__(self, columns: Sequence[int]) -> None:
+        self.columns = list(columns)
+        self.numbers: IntArray = np.empty(0, np.int64)
+        self.values: FloatArray = np.empty((0, len(self.columns)))
+
+    def take(self, numbers: IntArray, values: FloatArray) -> None:
+        """More points: numbers [points], values [points, objectives]."""
+        both = np.concatenate([self.values, values[:, self.columns]])
+        places = front_of(both)
+        self.numbers = np.concatenate([self.numbers, numbers])[places]
+        self.values = both[places]
 
 
-__all__ = ["front_of", "streamed_front"]
+__all__ = ["Front", "front_of"]

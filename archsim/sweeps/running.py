@@ -28,7 +28,7 @@ from archsim.sweeps.samplers import sampler_of
 from archsim.sweeps.search import Search
 from archsim.sweeps.standing import Standing
 from archsim.sweeps.study import Study
-from archsim.sweeps.workers import Here, Processes, Task, Workers
+from archsim.sweeps.workers import BatchLostError, Here, Processes, Task, Workers
 from archsim.version import VERSION
 from workloads.threads import threads
 
@@ -174,6 +174,9 @@ class _Run:
     def _take(self, future: Future[Outcome], task: Task) -> None:
         try:
             found = future.result()
+        except BatchLostError:
+            self.asked.appendleft(task)
+            return
         except BrokenProcessPool:
             self._again(task)
             return

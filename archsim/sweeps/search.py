@@ -14,6 +14,7 @@ METHODS = {
     "sobol": "designs of a Sobol sequence, scrambled",
     "nsga2": "generations of NSGA-II (pymoo), many designs at once",
     "tpe": "a tree-structured Parzen estimator (Optuna), for points of over 0.1 s",
+    "surrogate": "what gradient-boosted trees (scikit-learn) expect on the front, for those too",
 }
 """What each does."""
 
@@ -25,7 +26,7 @@ DEFAULT_DESIGNS = 1000
 class Search:
     """method: of `METHODS`.  designs: computed at most, those that are known among them; None: all
     of an exhaustive search, `DEFAULT_DESIGNS` of others.  population: of a generation of NSGA-II,
-    or of what TPE asks for at once."""
+    or of what TPE and the surrogate ask for at once: a smaller one learns sooner."""
 
     method: str = "exhaustive"
     designs: int | None = None

@@ -23,6 +23,7 @@ method = "exhaustive"
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, cast
 
@@ -82,14 +83,14 @@ def _machine(where: str, given: Any, folder: Path | None) -> MachineSpace:
     table = check_table(where, "machine", given)
     check_keys(f"{where}: machine", table, MACHINE_KEYS)
     require("design" in table, f"{where}: a machine has a design, a name, a file or a table")
-    fields = check_table(where, "fields", table.get("fields", {}))
-    drawing = build(
-        f"{where}: operands", Drawing, check_table(where, "operands", table.get("operands", {}))
-    )
+    varied = check_table(where, "fields", table.get("fields", {}))
+    operands = check_table(where, "operands", table.get("operands", {}))
+    check_keys(f"{where}: operands", operands, [entry.name for entry in fields(Drawing)])
+    drawing = build(f"{where}: operands", Drawing, operands)
     return MachineSpace(
         name=_text(where, "name", table.get("name", "")),
         design=_design(where, table["design"], folder),
-        fields=_flat(fields),
+        fields=_flat(varied),
         constraints=tuple(_texts(where, "constraints", table, [])),
         drawing=drawing,
     )

@@ -8,14 +8,14 @@ that is not the same time again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from archsim.numbers import IntArray
 from archsim.sweeps.evaluation import Outcome
-from archsim.sweeps.front import FloatArray, front_of
+from archsim.sweeps.front import FloatArray, Front
 from archsim.sweeps.merit import required_of
 from archsim.sweeps.points import Grid, point_numbers
 
@@ -33,12 +33,10 @@ SHOWN_FIELDS = 12
 
 @dataclass(kw_only=True)
 class _OfNetwork:
-    """values [front, 2 or 1] of points `numbers` [front]; best: by objective, its least value and
-    the point that has it."""
+    """front: of what can be drawn; best: by objective, its least value and the point of that."""
 
-    numbers: IntArray
-    values: FloatArray
-    best: dict[str, tuple[float, int]]
+    front: Front
+    best: dict[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
 
 
 class Standing:
@@ -48,11 +46,7 @@ class Standing:
         self._grid = grid
         self._names = grid.space.objectives
         self._axes = _axes(self._names)
-        nothing = np.empty((0, len(self._axes)))
-        self._of = [
-            _OfNetwork(numbers=np.empty(0, np.int64), values=nothing, best={})
-            for _ in grid.space.network_names
-        ]
+        self._of = [_OfNetwork(front=Front(self._axes)) for _ in grid.space.network_names]
 
     @classmethod
     def of_study(cls, study: Study, grid: Grid) -> Standing:
@@ -79,10 +73,7 @@ class Standing:
                 least = (float(values[at, column]), int(numbers[at]))
                 if name not in kept.best or least[0] < kept.best[name][0]:
                     kept.best[name] = least
-        both = np.concatenate([kept.values, values[:, self._axes]])
-        places = front_of(both)
-        kept.numbers = np.concatenate([kept.numbers, numbers])[places]
-        kept.values = both[places]
+        kept.front.take(numbers, values)
 
     @property
     def best(self) -> dict[str, float]:
@@ -99,7 +90,8 @@ class Standing:
         return [self._record(name, one) for name, one in zip(names, self._of, strict=True)]
 
     def _record(self, network: str, kept: _OfNetwork) -> dict[str, Any]:
-        order = np.argsort(kept.values[:, 0], kind="stable")
+        front = kept.front
+        order = np.argsort(front.values[:, 0], kind="stable")
         some = order[_evenly(len(order), MOST_DRAWN)]
         best = [
             {"objective": name, "value": value, "point": number, "fields": self._fields(number)}
@@ -109,9 +101,9 @@ class Standing:
             "network": network,
             "best": best,
             "axes": [self._names[at] for at in self._axes],
-            "on_front": len(kept.numbers),
-            "front": kept.values[some].tolist(),
-            "points": kept.numbers[some].tolist(),
+            "on_front": len(front.numbers),
+            "front": front.values[some].tolist(),
+            "points": front.numbers[some].tolist(),
         }
 
     def _fields(self, number: int) -> dict[str, Any]:

@@ -41,6 +41,12 @@ FILE = "study.duckdb"
 MEMORY = "128MB"
 """What DuckDB takes of memory at most: a study of any size is written and read with it."""
 
+NO_DOWNLOADS = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+"""DuckDB fetches what it wants for files of other databases; nothing of ours needs it."""
+
 HELD = "Conflicting lock is held in"
 """How DuckDB says that another process has a file."""
 
@@ -223,7 +229,7 @@ def _connected(path: Path, read_only: bool) -> duckdb.DuckDBPyConnection:
     """Who writes waits a moment for one who only looked."""
     import duckdb
 
-    settings: dict[str, Any] = {"memory_limit": MEMORY}
+    settings: dict[str, Any] = {"memory_limit": MEMORY, **NO_DOWNLOADS}
     until = time.monotonic() + (0.0 if read_only else LOCK_SECONDS)
     while True:
         try:

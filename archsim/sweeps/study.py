@@ -8,8 +8,6 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -21,14 +19,14 @@ from archsim.machine.design import Design
 from archsim.numbers import IntArray
 from archsim.sweeps.evaluation import Evaluator
 from archsim.sweeps.expressions import Predicate
-from archsim.sweeps.front import FloatArray, streamed_front
+from archsim.sweeps.front import FloatArray, Front
 from archsim.sweeps.objectives import column_of
 from archsim.sweeps.points import Grid
+from archsim.sweeps.provenance import difference, digest_of, provenance_of
 from archsim.sweeps.search import Search
 from archsim.sweeps.space import Space
 from archsim.sweeps.space_file import space_from_record
 from archsim.sweeps.store import FILE, Store, arrow, damage_told, quoted
-from archsim.version import VERSION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,11 +59,11 @@ class Study:
         store = Store(_made(folder))
         try:
             if store.empty:
-                store.create(space.fields, space.objectives, _provenance(evaluator.grid, digest))
+                store.create(space.fields, space.objectives, provenance_of(evaluator.grid, digest))
             known = store.provenance()
             require(
                 known["digest"] == digest,
-                f"{folder} keeps a study of another space{_difference(known, space)}; give another "
+                f"{folder} keeps a study of another space{difference(known, space)}; give another "
                 "folder, or the space that it was begun with",
             )
         except BaseException:
@@ -118,6 +116,11 @@ class Study:
         """Points by status: "done", "refused", "failed"."""
         query = "SELECT status, count(*) FROM points GROUP BY status ORDER BY status"
         return dict(self.store.rows(query))
+
+    def first_error(self) -> str:
+        """Of a point that failed, or if none did, of one that was refused; "" if none was."""
+        query = "SELECT error FROM points WHERE status != 'done' ORDER BY status, number LIMIT 1"
+        return next((error for (error,) in self.store.rows(query)), "")
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -194,10 +197,28 @@ class Study:
 
         required: only points that fulfil the space's requirements.
         """
-        chosen = [self.objective(name) for name in objectives or self.objectives]
-        chunks = self.chunks(chosen, self.one_network(network), required=required)
-        numbers, _ = streamed_front(chunks)
-        return self.points(numbers).sort_values(chosen, ignore_index=True)
+        chosen = tuple(self.objective(name) for name in objectives or self.objectives)
+        found = self.fronts([chosen], network=network, required=required)
+        return self.points(found[chosen]).sort_values(list(chosen), ignore_index=True)
+
+    def fronts(
+        self,
+        wanted: Sequence[tuple[str, ...]],
+        *,
+        network: str | None = None,
+        required: bool = True,
+    ) -> dict[tuple[str, ...], IntArray]:
+        """Numbers of the points of several fronts, in one pass over the study.
+
+        wanted: columns of objectives (`objective`) of each.
+        """
+        names = list(dict.fromkeys(name for one in wanted for name in one))
+        chunks = self.chunks(names, self.one_network(network), required=required)
+        fronts = {one: Front([names.index(name) for name in one]) for one in wanted}
+        for numbers, values in chunks:
+            for front in fronts.values():
+                front.take(numbers, values)
+        return {one: front.numbers for one, front in fronts.items()}
 
     def objective(self, name: str) -> str:
         """The column of an objective as it is typed.  Raises `InputError` if there is none."""
@@ -260,11 +281,6 @@ class Study:
                 raise error
 
 
-def digest_of(grid: Grid) -> str:
-    """What tells the space of a study."""
-    return grid.space.digest(dict(zip(grid.space.network_names, grid.contents, strict=True)))
-
-
 def _made(folder: Path) -> Path:
     """The file of a study in a folder, which is made.  Raises `InputError`.
 
@@ -280,34 +296,4 @@ def _made(folder: Path) -> Path:
     return folder / FILE
 
 
-def _provenance(grid: Grid, digest: str) -> dict[str, Any]:
-    import duckdb
-
-    space = grid.space
-    technology = space.load_technology()
-    return {
-        "space": space.record(),
-        "digest": digest,
-        "archsim": VERSION,
-        "duckdb": duckdb.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "platform": f"{sys.platform} {platform.machine()}",
-        "networks": {
-            name: {"source": network.source, "content": content, "macs": network.macs}
-            for name, network, content in zip(
-                space.network_names, grid.networks, grid.contents, strict=True
-            )
-        },
-        "technology": None if technology is None else technology.record(),
-    }
-
-
-def _difference(known: dict[str, Any], space: Space) -> str:
-    """Which parts of two spaces differ, as far as their records tell."""
-    old, new = known["space"], space.record()
-    differ = [k for k in new if k not in ("name", "requirements") and old.get(k) != new[k]]
-    return f" ({', '.join(differ)})" if differ else " (its networks or prices have changed since)"
-
-
-__all__ = ["Study", "digest_of"]
+__all__ = ["Study"]

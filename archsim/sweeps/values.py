@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
-from archsim.errors import InputError, require
+from archsim.errors import InputError, nearest, require
 
 Value = bool | int | float | str
 
@@ -18,7 +18,7 @@ RANGE_KEYS = frozenset(("from", "to", "step", "times", "powers_of_two"))
 
 def is_range(table: Mapping[str, Any]) -> bool:
     """Whether a table of a file is a range, not a record of fields."""
-    return bool(table) and set(table) <= RANGE_KEYS
+    return not table or bool(RANGE_KEYS & set(table))
 
 
 def values_of(name: str, given: Any) -> tuple[Value, ...]:
@@ -51,7 +51,10 @@ def values_of(name: str, given: Any) -> tuple[Value, ...]:
 
 def _range(name: str, table: Mapping[str, Any]) -> list[Any]:
     unknown = sorted(set(table) - RANGE_KEYS)
-    require(not unknown, f"{name}: a range has {', '.join(sorted(RANGE_KEYS))}, no {unknown[:1]}")
+    if unknown:
+        raise InputError(
+            f"{name}: a range has no {unknown[0]!r}; {nearest(str(unknown[0]), sorted(RANGE_KEYS))}"
+        )
     if "powers_of_two" in table:
         require(len(table) == 1, f"{name}: powers_of_two = [first, last] stands alone")
         return _powers(name, table["powers_of_two"])

@@ -32,6 +32,11 @@ class Task:
     network: int
 
 
+class BatchLostError(Exception):
+    """Of a batch that nobody computes any more, through no fault of its own: it is to be asked for
+    again."""
+
+
 class Workers(Protocol):
     """Who computes batches."""
 
@@ -169,4 +174,4 @@ def _compute(task: Task) -> Outcome:
     return _evaluator.outcome(task.numbers, task.network)
 
 
-__all__ = ["Here", "Processes", "Task", "Workers"]
+__all__ = ["BatchLostError", "Here", "Processes", "Task", "Workers"]

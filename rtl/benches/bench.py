@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "IDLE",
     "RESET_CYCLES",
     "Bench",
     "Crossing",
@@ -34,6 +35,9 @@ __all__ = [
     "StreamPort",
     "Watch",
 ]
+
+IDLE = "settings_"
+"""What the names of plain inputs begin with that a bench leaves at 0 (`rtl.core.settings`)."""
 
 RESET_CYCLES = 2
 """Cycles for which every runner holds the reset before cycle 0 (valid and ready are 0)."""

@@ -3,12 +3,9 @@
 from amaranth.hdl import Shape
 from amaranth.lib import stream, wiring
 
-from rtl.benches.bench import Bench, StreamPort
+from rtl.benches.bench import IDLE, Bench, StreamPort
 
 __all__ = ["check_boundary", "ports_of", "probes_of"]
-
-IDLE = "settings_"
-"""What the names of plain inputs begin with that a bench leaves at 0 (`rtl.core.settings`)."""
 
 
 def ports_of(component: wiring.Component) -> tuple[StreamPort, ...]:

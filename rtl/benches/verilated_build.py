@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtl.benches.bench import StreamPort
+from rtl.benches.bench import IDLE, StreamPort
 from rtl.benches.build_cache import build_once, cache_key
 from rtl.benches.wrapper import wrapper_text
 from rtl.toolchain import (
@@ -19,7 +19,15 @@ from rtl.toolchain import (
 )
 from workloads.threads import threads
 
-__all__ = ["Library", "VerilogPort", "build_key", "build_library", "compiled", "streams_and_probes"]
+__all__ = [
+    "Library",
+    "VerilogPort",
+    "build_key",
+    "build_library",
+    "compiled",
+    "idle_inputs",
+    "streams_and_probes",
+]
 
 _TRACES = {
     "": ([], ""),
@@ -81,9 +89,10 @@ def streams_and_probes(
 ) -> tuple[tuple[StreamPort, ...], tuple[tuple[str, int], ...]]:
     """Sort a module's ports into streams and probes (plain outputs of at most 64 bits), by name.
 
-    Raises `ValueError` for any input, but for `clk` and `rst`, that is not part of a stream.
+    Raises `ValueError` for any input, but for `clk`, `rst` and those that are left at 0, that is
+    not part of a stream.
     """
-    streams, taken = [], {"clk", "rst"}
+    streams, taken = [], {"clk", "rst", *idle_inputs(ports)}
     for name in sorted(name.removesuffix("__valid") for name in ports if name.endswith("__valid")):
         parts = [f"{name}__{part}" for part in ("payload", "valid", "ready")]
         if not all(part in ports for part in parts):
@@ -101,6 +110,11 @@ def streams_and_probes(
     return tuple(streams), tuple((name, p.bits) for name, p in rest.items() if p.bits <= 64)
 
 
+def idle_inputs(ports: Mapping[str, VerilogPort]) -> list[str]:
+    """Inputs that a bench leaves at 0."""
+    return sorted(name for name, port in ports.items() if port.is_input and name.startswith(IDLE))
+
+
 def _shown(wires: Sequence[str]) -> str:
     """A control file that keeps wires of these names readable; the Verilog is left as it is."""
     lines = [f'public_flat_rd -module "*" -var "{wire}"' for wire in sorted(set(wires))]
@@ -110,7 +124,8 @@ def _shown(wires: Sequence[str]) -> str:
 def _build(work: Path, verilog: str, top: str, trace: str, shown: str) -> None:
     def wrapper(ports: Mapping[str, VerilogPort]) -> str:
         streams, probes = streams_and_probes(ports)
-        return wrapper_text(streams, probes, {name: port.member for name, port in ports.items()})
+        members = {name: port.member for name, port in ports.items()}
+        return wrapper_text(streams, probes, members, idle_inputs(ports))
 
     options, defines = _TRACES[trace]
     compiled(work, verilog, top, wrapper, options=options, defines=defines, shown=shown)

@@ -16,14 +16,16 @@ def wrapper_text(
     ports: Sequence[StreamPort],
     probes: Sequence[tuple[str, int]],
     members: Mapping[str, str],
+    idle: Sequence[str] = (),
 ) -> str:
     """The wrapper of a core with these streams and probes.
 
     `members` maps a Verilog port's name to its member of `Vtop`; of `clk` and `rst` either may be
-    missing, as in a core without registers.
+    missing, as in a core without registers.  idle: inputs that are left at 0.
     """
     make, drive, sample = [], [], []
     declare = []
+    make += [f"        top.{members[name]} = 0;" for name in idle]
     for number, port in enumerate(ports):
         kind = "Input" if port.direction == "i" else "Output"
         wires = [members[f"{port.name}__{part}"] for part in ("payload", "valid", "ready")]

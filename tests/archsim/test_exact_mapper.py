@@ -112,6 +112,25 @@ def test_bounds_are_below_the_schedule_and_near_it(kind: str) -> None:
     assert np.median(close) > 0.98
 
 
+def test_loads_behind_outputs_on_one_channel_are_in_the_bound() -> None:
+    """Small tiles on large arrays, whose sums come late: the next loads wait for the outputs."""
+    channel = OffChip(bytes_per_cycle=256, latency_cycles=100)
+    for rows, columns, sizes in (
+        (180, 237, (7, 3, 64, 128)), (180, 237, (3, 7, 64, 64)), (120, 200, (2, 9, 64, 256))
+    ):  # fmt: skip
+        design = replace(EDGE_16, rows=rows, columns=columns, off_chip=channel)
+        layer = Conv2d(
+            name="c", channels=256, filters=64, ifmap_height=28, ifmap_width=28, kernel_height=1,
+            kernel_width=1,
+        )  # fmt: skip
+        problem = design.numerics.problem(layer)
+        names = ("pixel_rows", "pixel_columns", "filters", "channels")
+        mapping = Tiling(**dict(zip(names, sizes, strict=True)))
+        cycles, _ = cost(problem, design.machine, mapping)
+        found = bound_of(problem.vector(), design.machine, mapping.vector())
+        assert 0.9 * cycles <= found[bd.CYCLES] <= cycles
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_bounds_are_below_the_schedule_of_thousands(kind: str) -> None:

@@ -21,7 +21,7 @@ from archsim.papers.registry import MODULES
 from archsim.papers.scnn_figures import layer_figures, sweep_figures
 from archsim.papers.vsquant_hardware import hardware_rows
 
-QUICK = ("eyeriss", "mac-area", "sarma-cnn", "scnn-area")
+QUICK = ("eyeriss", "mac-area", "scnn-area")
 """Tables of a few seconds."""
 
 

@@ -21,6 +21,7 @@ from archsim.robust.machine_points import MachinePoints
 from archsim.robust.model import RobustModel, model_of
 from archsim.robust.on_machine import MachineEvaluator, calibrated, matrix_weights
 from archsim.robust.placed import At, able, memories_of, placed, refusal
+from archsim.robust.where import errors_by_bit, errors_by_layer
 from workloads.labelled import Labelled
 from workloads.simplenet import SimpleNet
 
@@ -153,3 +154,21 @@ def test_fields_of_a_machine_tell_it_from_a_shipped_one(tmp_path: Path) -> None:
     _points(path).energy(replace(EDGE_16, rows=8))
     keys = [json.loads(line)[0] for line in path.read_text().splitlines()]
     assert keys[0][1] == "edge-16" and keys[1][1] != "edge-16" and len(keys) == 2
+
+
+def test_where_errors_hurt_alone() -> None:
+    model, data = _model(rquant(8)), _pictures(4)
+    evaluator = _evaluator(model)
+    labels = evaluator.logits(EDGE_16, data).argmax(axis=1).astype(np.uint8)
+    right = replace(data, labels=labels)
+    at = At("weight", "plain", 0.76)
+    by_layer = errors_by_layer(evaluator, EDGE_16, at, right)
+    assert list(by_layer) == [*(one.name for one in NETWORK.convolutions), "classify"]
+    whole = placed(EDGE_16, [at])
+    everywhere = dict.fromkeys(by_layer, whole)
+    assert evaluator.wrong(EDGE_16, right, everywhere) == evaluator.wrong(whole, right)
+    assert 0 < sum(by_layer.values()) < 100 * len(by_layer)
+    bits = errors_by_bit(evaluator, EDGE_16, at, right)
+    assert len(bits) == 8 and any(bits) and not all(bits)
+    with pytest.raises(InputError, match="not of secded ones"):
+        errors_by_bit(evaluator, EDGE_16, At("weight", "secded", 0.8), right)

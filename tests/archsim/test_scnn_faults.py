@@ -12,7 +12,7 @@ import pytest
 from faulty_module import Fault, faulty_module
 from scnn_cases import Case, agrees, answers, operands_of
 
-from archsim.machines.scnn import addresses, kernels, timing
+from archsim.machines.scnn import addresses, backlog, kernels, sent, timing, weights
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
 from workloads.layers import Conv2d
@@ -25,17 +25,49 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "banks that take two products": (
         kernels,
-        "now = max(start, latest - plane[2]) + 1",
-        "now = max(start, start + (latest - start) // 2 - plane[2]) + 1",
+        "return max(1, latest - start - ",
+        "return max(1, (latest - start) // 2 - ",
     ),
     "a pair without products in no cycle": (
         kernels,
-        "now = max(start, latest - plane[2]) + 1",
-        "now = max(start, latest - plane[2] + 1)",
+        "return max(1, latest - start",
+        "return max(0, latest - start",
     ),
-    "a queue of one place more": (kernels, "latest - plane[2])", "latest - plane[2] - 1)"),
-    "a queue of one place less": (kernels, "latest - plane[2])", "latest - plane[2] + 1)"),
-    "no queue": (kernels, "latest - plane[2])", "latest - 1)"),
+    "a queue of one place more": (backlog, "ones * (most - places)", "ones * (most - places - 1)"),
+    "a queue of one place less": (
+        backlog,
+        "- int(np.int64(fields[PLACES])) + 1",
+        "- int(np.int64(fields[PLACES])) + 2",
+    ),
+    "no queue": (backlog, "(design.bank_queue, most)", "(1, most)"),
+    "one by one, a queue of one place more": (kernels, "[PLACES])) + 1)", "[PLACES])))"),
+    "one by one, a queue of one place less": (kernels, "[PLACES])) + 1)", "[PLACES])) + 2)"),
+    "packed queues empty at each pair": (
+        backlog,
+        "    gone = fields[ONES] * np.uint64(min(passed, int(np.int64(fields[MOST]))))\n",
+        "    gone = fields[ONES] * fields[MOST]\n",
+    ),
+    "packed queues that never empty": (
+        backlog,
+        "np.uint64(min(passed, int(np.int64(fields[MOST]))))",
+        "np.uint64(min(1, int(np.int64(fields[MOST]))))",
+    ),
+    "packed queues emptied below nothing": (
+        backlog,
+        "return left & (more - (more >> (fields[BITS] - np.uint64(1))))",
+        "return left & ~fields[HIGHEST]",
+    ),
+    "two banks in a field": (
+        backlog,
+        "banks % each * _bits(design)",
+        "banks % each // 2 * _bits(design)",
+    ),
+    "a lane of activations without a value": (
+        addresses,
+        "2 * addresses * scale",
+        "addresses // 2 * scale",
+    ),
+    "a lane of weights without a value": (weights, "addresses * scale", "0"),
     "queues empty at each pair": (
         kernels,
         "lanes, plane, idle)",
@@ -46,19 +78,41 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
         "            now = ends[pe]\n",
         "            now = ends[pe]\n            idle[pe] = 0\n",
     ),
+    "packed queues empty at each block": (
+        kernels,
+        "            now = ends[pe]\n",
+        "            now = ends[pe]\n            backlog[pe] = 0\n",
+    ),
     "queues empty at each group": (
         timing,
         "self._ends[:] = start",
-        "self._ends[:], self._state[1][:] = start, 0",
+        "self._ends[:], self._state[2][:] = start, 0",
+    ),
+    "packed queues empty at each group": (
+        timing,
+        "self._ends[:] = start",
+        "self._ends[:], self._state[1][0][:] = start, 0",
     ),
     "queues that stand while the PE waits": (
         kernels,
-        "            waited += start - now\n",
-        "            waited += start - now\n            idle += start - now\n",
+        "            waited += start - now\n            cycles = ",
+        "            waited += start - now\n            idle += start - now\n            cycles = ",
+    ),
+    "packed queues that stand while the PE waits": (
+        kernels,
+        "send_pair(start - before,",
+        "send_pair(now - before,",
     ),
     "one queue for all PEs": (kernels, "idle[pe])", "idle[0])"),
+    "one packed queue for all PEs": (kernels, "backlog[pe], ", "backlog[0], "),
     "the drain before the queues are empty": (timing, "design.pipeline_latency_cycles", "3"),
     "products that are not sent take a cycle": (kernels, "sent = int(bank < banks)", "sent = 1"),
+    "a tap of another phase": (
+        sent,
+        "r * columns.taps(column_phase) + s:",
+        "r * columns.taps(0) + s:",
+    ),
+    "all products counted": (sent, "= seen[: max(len(seen) - offset, 0)]", "= 1"),
     "products above or below the plane": (addresses, "outer(rows != NOWHERE,", "outer(rows < 99,"),
     "products beside the plane": (addresses, "columns != NOWHERE)", "columns < 99)"),
     "products before the plane": (
@@ -74,9 +128,19 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     "a table of another PE": (addresses, "numbers.append(found[key])", "numbers.append(0)"),
     "places left at the first activations": (
         kernels,
-        "            ends[w - begin] = now",
-        "            ends[w - begin] = now if a == own[0] else ends[w - begin]",
+        "        last = a + 1 == own[1]\n        for w in range(begin, end):\n"
+        "            start = max(now, crossings[w] + 1)\n",
+        "        last = a == own[0]\n        for w in range(begin, end):\n"
+        "            start = max(now, crossings[w] + 1)\n",
     ),
+    "packed, places left at the first activations": (
+        kernels,
+        "        last = a + 1 == own[1]\n        for w in range(begin, end):\n"
+        "            start = max(now, crossings[np",
+        "        last = a == own[0]\n        for w in range(begin, end):\n"
+        "            start = max(now, crossings[np",
+    ),
+    "packed, a weight used as it crosses": (kernels, "np.uint64(w)] + 1)", "np.uint64(w)])"),
     "a weight used as it crosses": (kernels, "crossings[w] + 1)", "crossings[w])"),
     "gaps of the port ignored": (
         kernels,
@@ -85,22 +149,36 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "places written a cycle early": (
         kernels,
-        "free[place] = max(free[place], ends[w])",
-        "free[place] = max(free[place], ends[w] - 1)",
+        "free[place] = max(ends[w], skipped)",
+        "free[place] = max(ends[w] - 1, skipped)",
     ),
     "places free in the last PE only": (
         kernels,
-        "free[place] = max(free[place], ends[w])",
-        "free[place] = ends[w]",
+        "                ends[w - begin] = max(ends[w - begin], now)",
+        "                ends[w - begin] = now",
+    ),
+    "packed, places free in the last PE only": (
+        kernels,
+        "                ends[np.uint64(w - begin)] = max(ends[np.uint64(w - begin)], now)",
+        "                ends[np.uint64(w - begin)] = now",
     ),
     "the FIFO ignored": (kernels, "intervals[w], free[place])", "intervals[w], 1)"),
-    "a skip before its last vector": (kernels, "crossings[end - 1] + 1", "crossings[begin] + 1"),
+    "a skip before its last vector": (
+        kernels,
+        "crossings[vectors[1] - 1] + 1",
+        "crossings[vectors[0]] + 1",
+    ),
     "places of a skipped block free a cycle early": (
         kernels,
-        "ends[: end - begin] = start + 1",
-        "ends[: end - begin] = start",
+        "skipped = max(skipped, now)",
+        "skipped = max(skipped, now - 1)",
     ),
     "a skip in no cycle": (kernels, "return start + 1, start - now", "return start, start - now"),
+    "places of a skipped block free at once": (
+        kernels,
+        "free[place] = max(ends[w], skipped)",
+        "free[place] = ends[w]",
+    ),
     "a barrier of channels ignored": (kernels, "if inside and barrier_blocks", "if 0"),
     "a barrier of blocks": (kernels, "% barrier_blocks == 0", ">= 0"),
     "a FIFO of one place more": (
@@ -137,9 +215,15 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
         "free + design.ofmap_latency_cycles - 1",
     ),
     "compute before the last activations": (timing, "int(loaded[-1]) + 1", "int(loaded[-1])"),
-    "skipped blocks counted as pairs": (timing, "* ~self._empty)", ")"),
-    "addresses of another pitch": (addresses, "None] + y * pitch", "None] + y * (pitch + 1)"),
-    "weights of another pitch": (addresses, "* mapping.columns.span_extent + s", "* 1 + s"),
+    "skipped blocks counted as pairs": (timing, "(self._vectors * ~self._empty)", "self._vectors"),
+    "addresses of another pitch": (addresses, "append(row * pitch", "append(row * (pitch + 1)"),
+    "weights of another pitch": (weights, "-(r * span_pitch + s)", "-(r + s)"),
+    "runs of zeros without a place": (
+        weights,
+        "- before - 1) >> index_bits",
+        "- before - 1) >> 60",
+    ),
+    "a list of nothing in no vector": (weights, "vector += max(1, ", "vector += max(0, "),
     "a bit of the hash": (addresses, "(y & 2) << 3", "(y & 2) << 2"),
     "another bank": (addresses, "address % design.banks", "address // 2 % design.banks"),
 }
@@ -174,6 +258,20 @@ MAPPING_FAULTS: dict[str, tuple[str, Callable[[Any, int], int]]] = {
 }
 
 
+_PLAIN = "inlined = lambda function: function"
+_CALLED = ("@kernel(", "@(lambda *_, **__: inlined)(")
+
+_PARTS: dict[ModuleType, tuple[Fault, ...]] = {
+    backlog: (("from archsim.kernels import inlined", _PLAIN),),
+    kernels: (("from archsim.kernels import inlined, kernel", _PLAIN), _CALLED),
+    addresses: (),
+    sent: (),
+    weights: (("from archsim.kernels import kernel", _PLAIN), _CALLED),
+    timing: (),
+}
+"""The modules, and what is said in them so that Python runs their kernels."""
+
+
 def _few_cases() -> list[Case]:
     """Small layers in which every fault shows."""
     conv = Conv2d(
@@ -194,7 +292,7 @@ def _few_cases() -> list[Case]:
     )  # fmt: skip
     tight = Scnn(
         grid_rows=2, grid_columns=2, weight_lanes=2, ifmap_lanes=2, banks=4, bank_entries=64,
-        weight_fifo_vectors=13, filter_group=2, bank_queue=2,
+        weight_fifo_vectors=13, filter_group=2, bank_queue=2, index_bits=1,
     )  # fmt: skip
     queued = replace(tight, banks=1, bank_entries=256, weight_fifo_vectors=2, bank_queue=4)
     chosen = [
@@ -213,6 +311,8 @@ def _few_cases() -> list[Case]:
               bank_queue=3), wide,
          (0.1, 1.0), 0),
         (Scnn(grid_rows=1, grid_columns=1, filter_group=2), wide, (0.3, 1.0), 0),
+        (Scnn(grid_rows=2, grid_columns=1, filter_group=2, weight_lanes=16, ifmap_lanes=8,
+              weight_fifo_vectors=2, index_bits=2), conv, (0.4, 0.8), 5),
     ]  # fmt: skip
     return [
         Case(design=design, layer=layer, operands=operands_of(layer, density, seed), seed=seed,
@@ -235,21 +335,21 @@ def few() -> list[tuple[Case, Any]]:
 
 def _with_fault(folder: Path, faults: dict[ModuleType, Fault]) -> ModuleType:
     """`timing` with a fault put into it or into what it calls, its kernels run by Python."""
-    plain = (
-        ("from archsim.kernels import inlined, kernel", "inlined = lambda function: function"),
-        ("@kernel(", "@(lambda *_: inlined)("),
-    )
     parts = {
         module: faulty_module(
             module, folder, *given, *([faults[module]] if module in faults else [])
         )
-        for module, given in ((kernels, plain), (addresses, ()), (timing, ()))
+        for module, given in _PARTS.items()
     }
-    mutated = parts[timing]
-    setattr(mutated, "kernels", parts[kernels])  # noqa: B010
-    for name in ("activation_operand", "weight_operand", "bank_table"):
-        setattr(mutated, name, getattr(parts[addresses], name))
-    return mutated
+    for mutated in parts.values():
+        for name, value in list(vars(mutated).items()):
+            if value is kernels:
+                setattr(mutated, name, parts[kernels])
+            for module, part in parts.items():
+                own = getattr(value, "__module__", None) == module.__name__
+                if own and getattr(module, name, None) is value:
+                    setattr(mutated, name, getattr(part, name))
+    return parts[timing]
 
 
 def _caught(module: ModuleType, few: list[tuple[Case, Any]]) -> bool:

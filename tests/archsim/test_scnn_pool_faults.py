@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from faulty_module import faulty_module
 from scnn_cases import Case, agrees, answers, operands_of
@@ -60,6 +61,11 @@ def _output(self: Any, group: int, *, less: int = 0, window: int | None = None) 
     return self.group_filters(group) * each + self.clear_cycles - less
 
 
+def _places(mapping: Mapping) -> int:
+    """Of a window, padding included."""
+    return mapping.rows.window.size * mapping.columns.window.size
+
+
 MAPPING_FAULTS: dict[str, tuple[str, Callable[..., int]]] = {
     "copies forgotten": ("copy_cycles", lambda self, group: 0),
     "copies in a cycle each": (
@@ -93,16 +99,16 @@ MAPPING_FAULTS: dict[str, tuple[str, Callable[..., int]]] = {
     ),
     "reads of padding counted": (
         "window_reads",
-        lambda self, pe: (
-            len(self.rows.given(self.place(pe)[0]))
-            * len(self.columns.given(self.place(pe)[1]))
-            * self.rows.window.size
-            * self.columns.window.size
+        lambda self: np.array(
+            [
+                len(self.rows.given(row)) * len(self.columns.given(column)) * _places(self)
+                for row, column in map(self.place, range(self.used_pes))
+            ]
         ),
     ),
     "copies counted as they are cycled": (
         "copy_sums",
-        lambda self, pe: self.copy_cycles(0) // 2 // self.group_filters(0),
+        lambda self: np.full(self.used_pes, self.copy_cycles(0) // 2 // self.group_filters(0)),
     ),
 }
 

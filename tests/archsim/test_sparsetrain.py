@@ -119,6 +119,19 @@ def test_a_dense_layer_is_no_slower_than_without_skipping() -> None:
     assert both < min(left, right) < max(left, right) < none
 
 
+def test_a_layer_is_turned_where_queues_are_more_even() -> None:
+    """Filters of which some are hardly needed are uneven as columns, even as rows."""
+    layer = MatMul(name="product", m=16, n=16, k=48)
+    operands = drawn(SMALL, layer, 1.0)
+    needed = np.zeros((1, 16, 16), np.bool_)
+    needed[..., ::2] = True
+    answer = answer_of(SMALL, layer, replace(operands, needed=needed))
+    assert answer.work.cut.turned
+    assert answer.where["barrier"] == 0
+    mirrored = answer_of(SMALL, layer, replace(operands, needed=needed.transpose(0, 2, 1)))
+    assert not mirrored.work.cut.turned
+
+
 def test_no_more_is_skipped_than_there_is() -> None:
     """A step for each row of the window at most, a lane for each product at least."""
     for density in (0.1, 0.5, 0.9):

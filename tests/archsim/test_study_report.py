@@ -13,7 +13,7 @@ from archsim import EDGE_16, InputError
 from archsim.machine.registry import load_design
 from archsim.plots.palette import ORANGE
 from archsim.study_report import study_report_html, write_study_report
-from archsim.study_report.shown import shown_of
+from archsim.study_report.shown import fronts_of, shown_of
 from archsim.sweeps import MachineSpace, Space, Study
 from archsim.sweeps.front import front_of
 from archsim.sweeps.points import Grid
@@ -194,14 +194,14 @@ def test_a_hundred_thousand_points_are_brushed(browser: Browser, tmp_path: Path)
 
 def test_of_more_points_fronts_and_a_sample_are_shown(tmp_path: Path) -> None:
     with made_up(tmp_path, sizes=12) as study:
-        shown = shown_of(study, most=100)
+        shown = shown_of(study, fronts_of(study), most=100)
         assert not shown.whole
         assert shown.computed == 2 * 864
         numbers = set(shown.points["number"])
         for network in study.space.network_names:
             assert set(study.front(network=network)["number"]) <= numbers
             assert set(study.front(["cycles", "area_um2"], network=network)["number"]) <= numbers
-        again = shown_of(study, most=100)
+        again = shown_of(study, fronts_of(study), most=100)
         assert list(again.points["number"]) == list(shown.points["number"])
         text = study_report_html(study, most_points=100)
         assert f"{len(shown.points):,} of 1,728 points are on this page" in text

@@ -31,9 +31,10 @@ SPACE = Space(
 
 
 @contextmanager
-def running(workers: int) -> Iterator[Any]:
+def running(workers: int, port: int = 0) -> Iterator[Any]:
     with distributed.LocalCluster(
         n_workers=workers,
+        scheduler_port=port,
         threads_per_worker=1,
         processes=True,
         dashboard_address=None,
@@ -115,14 +116,52 @@ def test_a_scheduler_that_goes_ends_the_sweep_and_loses_nothing(tmp_path: Path) 
                 threading.Thread(target=cluster.close).start()
                 time.sleep(1)
 
-        with pytest.raises(InputError, match="is gone"):
-            study.run(workers=Cluster(space, cluster.scheduler_address), progress=told)
+        said: list[str] = []
+        address = cluster.scheduler_address
+        workers = Cluster(space, address, wait_seconds=2, told=said.append)
+        with pytest.raises(InputError, match=r"is gone, and none came in 2 s .* continues it"):
+            study.run(workers=workers, progress=told)
+        assert said == [f"the scheduler at {address} is gone: waiting 2 s for it"]
         assert 0 < study.count < space.size
         before = study.frame().set_index("number")["cycles"]
         study.run()
         after = study.frame().set_index("number")["cycles"]
         assert len(after) == space.size
         assert (after[before.index] == before).all()
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_is_restarted_is_waited_for(
+    tmp_path: Path, alone: dict[int, tuple[float, float]]
+) -> None:
+    """With all its workers; no point is lost, none is failed, none is there twice."""
+    said: list[str] = []
+    restarted: list[Any] = []
+    first = running(1)
+    cluster = first.__enter__()
+    address = cluster.scheduler_address
+
+    def restart() -> None:
+        first.__exit__(None, None, None)
+        time.sleep(1)
+        restarted.append(running(1, int(address.rpartition(":")[2])))
+        restarted[0].__enter__()
+
+    def told(_: Any) -> None:
+        if not thread.ident:
+            thread.start()
+            while cluster.status.name == "running":
+                time.sleep(0.01)
+
+    thread = threading.Thread(target=restart)
+    with Study.begin(tmp_path, SPACE) as study:
+        workers = Cluster(SPACE, address, wait_seconds=60, told=said.append)
+        ran = study.run(workers=workers, progress=told)
+    thread.join()
+    restarted[0].__exit__(None, None, None)
+    assert said == [f"the scheduler at {address} is gone: waiting 60 s for it"]
+    assert (ran.new, ran.failed) == (len(alone), 0)
+    assert kept(tmp_path) == alone
 
 
 def test_no_scheduler_and_no_worker_are_told() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archsim.sweeps import front, front_of
-from archsim.sweeps.front import FloatArray, streamed_front
+from archsim.sweeps.front import FloatArray, Front
 
 
 def plainly(values: FloatArray) -> list[int]:
@@ -42,11 +42,13 @@ def test_a_front_is_the_points_that_none_dominates(values: FloatArray, chunk: in
     assert front_of(values).tolist() == wanted
     numbers = np.arange(len(values), dtype=np.int64)
     edges = [*range(0, len(values), chunk), len(values)]
-    pieces = [(numbers[a:b], values[a:b]) for a, b in pairwise(edges)]
-    found, at = streamed_front(pieces)
-    assert sorted(found.tolist()) == wanted
-    if len(found):
-        assert np.array_equal(at, values[found])
+    streamed = Front(range(values.shape[1]))
+    backwards = Front([*reversed(range(values.shape[1]))])
+    for begin, end in pairwise(edges):
+        streamed.take(numbers[begin:end], values[begin:end])
+        backwards.take(numbers[begin:end], values[begin:end])
+    assert sorted(streamed.numbers.tolist()) == sorted(backwards.numbers.tolist()) == wanted
+    assert np.array_equal(streamed.values, values[streamed.numbers])
 
 
 def test_chunks_within_a_front_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,14 @@ BAD = {
     "a range that stands": (
         toml(fields="{ rows = { from = 1, to = 2, times = 1 } }"), "times must be above 1"
     ),
+    "a range with a key of no name": (
+        toml(fields="{ rows = { from = 1, to = 5, setp = 2 } }"), "no 'setp'; did you mean step"
+    ),
+    "a range of nothing": (toml(fields="{ rows = {} }"), "rows: a range has from and to"),
+    "operands of no name": (
+        toml(design='"scnn-4pe"', fields="{ banks = [32] }", machine="operands = { sed = 1 }"),
+        "no 'sed'; did you mean seed",
+    ),
     "no powers": (
         toml(fields="{ rows = { powers_of_two = [3, 8] } }"), "takes two powers of two, not 3"
     ),
@@ -158,6 +166,8 @@ def test_exports_that_cannot_be(archsim: Call, tmp_path: Path) -> None:
     assert "keeps no study" in refused(archsim("export", "none", "points.csv"))
     assert "of one network" in refused(archsim("export", "study", "points.log"))
     assert "of which network?" in refused(archsim("export", "study", "best.toml"))
+    for number in ("99", "-1", "9" * 30):
+        assert "no point" in refused(archsim("export", "study", "x.toml", "--point", number))
     said = refused(archsim("export", "study", "best.toml", "--by", "cycle"))
     assert "did you mean cycles" in said
     (tmp_path / "points.csv").touch()
@@ -175,6 +185,25 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
         tmp_path.chmod(0o500)
         with pytest.raises(InputError, match="cannot be made: Permission denied"):
             Study.begin(tmp_path / "other", space)
+
+
+def test_what_leaves_no_front_is_told(archsim: Call, tmp_path: Path) -> None:
+    none = {"all refused": toml(fields="{ rows = [0, -1] }")}
+    none["none is of use"] = toml(more='requirements = ["cycles < 0"]', fields="{ rows = [0, 8] }")
+    for name, text in none.items():
+        (tmp_path / "space.toml").write_text(text)
+        said = archsim("sweep", "space.toml", "-o", name)
+        assert said.code == 0
+        assert "refused, 0 failed of the new ones, such as: rows must be positive, not" in said.err
+        there = "could be computed" if name == "all refused" else "fulfils cycles < 0"
+        assert f"alexnet: no point {there}" in said.out
+
+
+def test_a_file_of_another_database_asks_the_network_for_nothing(tmp_path: Path) -> None:
+    (tmp_path / "study.duckdb").write_bytes(b"SQLite format 3\0" + bytes(5000))
+    with pytest.raises(InputError, match=r"study\.duckdb") as caught:
+        Study.open(tmp_path)
+    assert "http" not in str(caught.value)
 
 
 def test_a_network_without_matrix_layers(tmp_path: Path) -> None:

@@ -9,24 +9,29 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import track
 
+from tests.mutation.batch import Batches
 from tests.mutation.campaign import (
-    AGAIN,
     Found,
     campaign,
+    campaign_in_batches,
     counts,
     follow_edits,
     keep,
     known,
     sample,
+    unexplained,
 )
 from tests.mutation.figures import FigureTrials
+from tests.mutation.model_trials import ModelTrials
 from tests.mutation.page import PAGE, found_in, page
+from tests.mutation.reached import table as reached_table
+from tests.mutation.reached import write as write_reached
 from tests.mutation.report import table
-from tests.mutation.subjects import FOUND, SUBJECTS
-from tests.mutation.trial import ModelTrials, RtlTrials
+from tests.mutation.subjects import FOUND, REACHED, SUBJECTS
+from tests.mutation.trial import RtlTrials
 from tests.mutation.unit_tests import try_tests
 
-Do = Literal["try", "tests", "report", "page"]
+Do = Literal["try", "equal", "tests", "report", "reached", "page"]
 Side = Literal["rtl", "model", "figures"]
 
 
@@ -35,8 +40,8 @@ def main(  # noqa: PLR0913
     do: Annotated[
         Do,
         typer.Argument(
-            help="try faults; try survivors on their units' tests; report, or write the page of, "
-            "what is known."
+            help="try faults; ask the solver whether survivors do anything; try them on their "
+            "units' tests; report what is known; see how far cases reach; write the page."
         ),
     ] = "try",
     side: Annotated[Side, typer.Option(help="Where the faults are.")] = "rtl",
@@ -66,8 +71,11 @@ def main(  # noqa: PLR0913
     if kind not in (*SUBJECTS, "all"):
         raise typer.BadParameter(f"{kind} is none of {', '.join(SUBJECTS)}, all")
     kinds = list(SUBJECTS) if kind == "all" else [kind]
+    if do == "reached":
+        write_reached(out / REACHED)
+        return
     if do == "page":
-        PAGE.write_text(page(found_in(out)), encoding="utf-8")
+        PAGE.write_text(page(found_in(out), reached_table(out / REACHED)), encoding="utf-8")
         return
     for one in kinds:
         file = out / f"{one}-{side}.jsonl"
@@ -76,11 +84,19 @@ def main(  # noqa: PLR0913
             mutants = trials.mutants()
             follow_edits(file, mutants)
             typer.echo(f"{one}, {side}: {len(mutants):,} mutants can be made")
-            running = campaign(
-                sample(mutants, seed), trials.run, file,
-                wanted=count, processes=processes, seconds=seconds, again=again,
-            )  # fmt: skip
+            order = sample(mutants, seed)
+            if isinstance(trials, RtlTrials):
+                batches = Batches(trials, processes, seconds)
+                running = campaign_in_batches(order, batches.run, file, wanted=count, again=again)
+            else:
+                trials.prepare()
+                running = campaign(
+                    order, trials.run, file,
+                    wanted=count, processes=processes, seconds=seconds, again=again,
+                )  # fmt: skip
             tried = list(track(running, description="mutants", total=None))
+        elif do == "equal":
+            tried = _equal(one, file, processes, seconds)
         elif do == "tests":
             tried = _tests(one, file, seconds)
         else:
@@ -94,10 +110,21 @@ def _trials(kind: str, side: Side) -> RtlTrials | ModelTrials | FigureTrials:
     return (RtlTrials if side == "rtl" else ModelTrials)(SUBJECTS[kind])
 
 
+def _equal(kind: str, file: Path, processes: int, seconds: float) -> list[Found]:
+    """Survivors in the RTL that the solver shows to change nothing."""
+    batches = Batches(RtlTrials(SUBJECTS[kind]), processes, seconds)
+    left = {one.mutant: one for one in known(file).values() if unexplained(one)}
+    tried: list[Found] = []
+    for mutant, outcome, seen, _ in batches.ask_solver(list(left)):
+        tried.append(replace(left[mutant], outcome=outcome, seen=seen))
+        keep(file, tried[-1])
+    return tried
+
+
 def _tests(kind: str, file: Path, seconds: float) -> list[Found]:
     """Survivors of which it is not known, on the tests of their units."""
     tried: list[Found] = []
-    for found in [one for one in known(file).values() if one.outcome in AGAIN and not one.seen]:
+    for found in [one for one in known(file).values() if unexplained(one) and not one.seen]:
         outcome, seen = try_tests(found.mutant, kind, seconds)
         tried.append(replace(found, outcome=outcome, seen=seen))
         keep(file, tried[-1])

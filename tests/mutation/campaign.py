@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import random
-import signal
-import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 from tests.mutation.equivalent import reason_of
 from tests.mutation.operators import Mutant
+from tests.mutation.pool import Pool
 from tests.mutation.sources import column_of, line_of
-from tests.mutation.trial import Outcome, limit_memory
+from tests.mutation.trial import Outcome
 
 Run = Callable[[Mutant], tuple[Outcome, str]]
 
@@ -124,6 +121,12 @@ def counts(outcome: str) -> bool:
     return outcome in ("caught", *AGAIN)
 
 
+def unexplained(found: Found) -> bool:
+    """Whether `verify` does not catch it, and no reason is known."""
+    mutant = found.mutant
+    return found.outcome in AGAIN and not reason_of(mutant, found.text, found.column)
+
+
 def keep(file: Path, found: Found) -> None:
     """Add to what is known; of a fault the last word counts."""
     with file.open("a", encoding="utf-8") as kept:
@@ -138,22 +141,10 @@ def campaign(  # noqa: PLR0913
 
     again: those that were not caught, without a reason, are tried once more, before any others.
     """
-    before = known(file)
-    if again:
-        missed = {
-            one for one, found in before.items()
-            if found.outcome in AGAIN and not reason_of(one, found.text, found.column)
-        }  # fmt: skip
-        order = sorted(order, key=lambda mutant: mutant not in missed)
-        before = {one: found for one, found in before.items() if one not in missed}
-    file.parent.mkdir(parents=True, exist_ok=True)
+    order, before = _to_try(order, file, again=again)
     counted = 0
-    if file.exists() and not file.read_bytes().endswith(b"\n"):  # cut off by a kill
-        with file.open("a", encoding="utf-8") as cut:
-            cut.write("\n")
-    with file.open("a", encoding="utf-8") as kept, _Pool(run, processes, seconds) as pool:
-        waiting = iter(order)
-        for mutant in waiting:
+    with _added_to(file) as add, Pool(run, processes, seconds) as pool:
+        for mutant in order:
             if counted >= wanted:
                 break
             if mutant in before:
@@ -161,83 +152,83 @@ def campaign(  # noqa: PLR0913
                 yield before[mutant]
                 continue
             pool.start(mutant)
-            for found in pool.ended(all_of_them=False):
+            for ended in pool.ended(all_of_them=False):
+                found = add(_found(*ended))
                 counted += counts(found.outcome)
-                kept.write(found.line() + "\n")
-                kept.flush()
                 yield found
-        for found in pool.ended(all_of_them=True):
+        for ended in pool.ended(all_of_them=True):
+            yield add(_found(*ended))
+
+
+RunBatch = Callable[[list[Mutant]], Iterator[tuple[Mutant, Outcome, str, float]]]
+
+
+def campaign_in_batches(
+    order: list[Mutant], run: RunBatch, file: Path, *, wanted: int, again: bool = False
+) -> Iterator[Found]:
+    """As `campaign`, for trials that take many mutants at once; yields those that are tried."""
+    order, before = _to_try(order, file, again=again)
+    waiting = iter(order)
+    counted = 0
+    with _added_to(file) as add:
+        while counted < wanted:
+            batch: list[Mutant] = []
+            for mutant in waiting:
+                if mutant not in before:
+                    batch.append(mutant)
+                    if len(batch) == LARGEST_BATCH or counted + len(batch) == wanted:
+                        break
+                    continue
+                counted += counts(before[mutant].outcome)
+                yield before[mutant]
+                if counted + len(batch) >= wanted:
+                    break
+            if not batch:
+                return
+            for mutant, outcome, seen, seconds in run(batch):
+                found = add(_found(mutant, (outcome, seen), round(seconds, 1)))
+                counted += counts(found.outcome)
+                yield found
+
+
+LARGEST_BATCH = 150
+
+
+def _to_try(
+    order: list[Mutant], file: Path, *, again: bool
+) -> tuple[list[Mutant], dict[Mutant, Found]]:
+    """Mutants in the order in which they are tried, and those that are known."""
+    before = known(file)
+    if not again:
+        return order, before
+    missed = {one for one, found in before.items() if unexplained(found)}
+    rest = {one: found for one, found in before.items() if one not in missed}
+    return sorted(order, key=lambda mutant: mutant not in missed), rest
+
+
+@contextmanager
+def _added_to(file: Path) -> Iterator[Callable[[Found], Found]]:
+    """What adds to a file of what is known, and gives it back."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.exists() and not file.read_bytes().endswith(b"\n"):  # cut off by a kill
+        with file.open("a", encoding="utf-8") as cut:
+            cut.write("\n")
+    with file.open("a", encoding="utf-8") as kept:
+
+        def add(found: Found) -> Found:
             kept.write(found.line() + "\n")
             kept.flush()
-            yield found
+            return found
+
+        yield add
 
 
-class _Pool:
-    """Forked processes, at most so many at once, each killed when its time is over."""
-
-    def __init__(self, run: Run, processes: int, seconds: float) -> None:
-        self.run, self.processes, self.seconds = run, processes, seconds
-        self.running: dict[Any, tuple[Any, Mutant, float]] = {}
-        """By the end of a pipe: the process, what it tries, since when."""
-
-    def __enter__(self) -> _Pool:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for process, _, _ in self.running.values():
-            _kill(process)
-
-    def start(self, mutant: Mutant) -> None:
-        """Begin with a mutant."""
-        here, there = multiprocessing.Pipe(duplex=False)
-        process = multiprocessing.get_context("fork").Process(
-            target=_in_child, args=(self.run, mutant, there)
-        )
-        process.start()
-        there.close()
-        self.running[here] = process, mutant, time.monotonic()
-
-    def ended(self, *, all_of_them: bool) -> Iterator[Found]:
-        """Those that have ended; waits until another one may start, or for all."""
-        most = 0 if all_of_them else self.processes - 1
-        while len(self.running) > most:
-            for ready in wait(list(self.running), timeout=1):
-                yield self._result(ready)
-            now = time.monotonic()
-            for late in [one for one in self.running if now - self.running[one][2] > self.seconds]:
-                process, mutant, _begun = self.running.pop(late)
-                _kill(process)
-                yield _found(mutant, "hung", "", self.seconds)
-
-    def _result(self, ready: Any) -> Found:
-        process, mutant, begun = self.running.pop(ready)
-        try:
-            outcome, seen = ready.recv()
-        except EOFError:  # killed by the system, or a crash in compiled code
-            outcome, seen = "caught", "the simulator's process ended"
-        process.join()
-        ready.close()
-        seconds = round(time.monotonic() - begun, 1)
-        return _found(mutant, outcome, seen, seconds)
-
-
-def _found(mutant: Mutant, outcome: Outcome, seen: str, seconds: float) -> Found:
+def _found(mutant: Mutant, answer: Any, seconds: float) -> Found:
+    alone: dict[str, tuple[Outcome, str]] = {
+        "late": ("hung", ""), "ended": ("caught", "the simulator's process ended")
+    }  # fmt: skip
+    outcome, seen = alone[answer] if isinstance(answer, str) else answer
     return Found(
         mutant=mutant, outcome=outcome, seen=seen, seconds=seconds,
         text=line_of(mutant), column=column_of(mutant),
     )  # fmt: skip
-
-
-def _in_child(run: Run, mutant: Mutant, answer: Connection) -> None:
-    os.setsid()
-    limit_memory()
-    answer.send(run(mutant))
-
-
-def _kill(process: Any) -> None:
-    """The process, and the compilers that it started."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        process.kill()
-    process.join()

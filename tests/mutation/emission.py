@@ -51,12 +51,16 @@ class Made:
 
 @dataclass(frozen=True, kw_only=True)
 class Faulty:
-    """Verilog with a fault; RTLIL of the modules that it changes, by name; and whether memories,
-    which are ready-made Verilog, are as before."""
+    """What a fault changes: RTLIL of modules, by name; and ready-made Verilog (memories) that is
+    not as before."""
 
-    verilog: str
     changed: dict[str, str]
-    same_sources: bool
+    sources: dict[str, str]
+
+    @property
+    def same_sources(self) -> bool:
+        """Whether all that is ready-made is as before."""
+        return not self.sources
 
 
 class Emission:
@@ -99,9 +103,11 @@ class Emission:
                 found.setdefault(module, set()).update(lines)
         return found
 
-    def verilog(self, changed: dict[str, str] | None = None) -> str:
-        """All modules, some of them replaced."""
-        return "\n".join([*self.sources.values(), *(self.modules | (changed or {})).values()])
+    def verilog(self, faulty: Faulty | None = None) -> str:
+        """All modules, some of them as a fault makes them."""
+        changed = {} if faulty is None else verilog_modules("\n".join(faulty.changed.values()))
+        sources = self.sources | ({} if faulty is None else faulty.sources)
+        return "\n".join([*sources.values(), *(self.modules | changed).values()])
 
     @property
     def texts(self) -> dict[str, str]:
@@ -111,7 +117,7 @@ class Emission:
 
     def with_fault(self, mutant: Mutant) -> Faulty | None:
         """The design with the fault, which is put in already; None where no letter changes."""
-        first, last = _function(mutant)
+        first, last = function_of(mutant)
         touched = {key for key, one in self.made.items() if one.runs(mutant.module, first, last)}
         if not touched:
             return None
@@ -123,12 +129,8 @@ class Emission:
         ):  # its parents see other ports
             texts, sources = self._remade(set(self.made))
             changed = {name: text for name, text in texts.items() if text != before.get(name)}
-        same_sources = all(self.sources.get(name) == text for name, text in sources.items())
-        if not changed and same_sources:
-            return None
-        modules = self.modules | verilog_modules("\n".join(changed.values()))
-        verilog = "\n".join([*(self.sources | sources).values(), *modules.values()])
-        return Faulty(verilog=verilog, changed=changed, same_sources=same_sources)
+        others = {name: text for name, text in sources.items() if self.sources.get(name) != text}
+        return Faulty(changed=changed, sources=others) if changed or others else None
 
     def shown_equal(self, faulty: Faulty) -> bool:
         """Whether the solver shows that every changed module does as before."""
@@ -249,7 +251,7 @@ def _lines_noted(stack: list[Made]) -> Iterator[None]:
         sys.settrace(None)
 
 
-def _function(mutant: Mutant) -> tuple[int, int]:
+def function_of(mutant: Mutant) -> tuple[int, int]:
     """First and last line of the function that the fault is in, or of the whole file."""
     text = source_of(mutant.module).read_text(encoding="utf-8")
     around = [

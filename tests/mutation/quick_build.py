@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rtl.benches.verilated_build import (
     _COMPILE,
@@ -19,11 +20,25 @@ from rtl.benches.verilated_build import (
     streams_and_probes,
 )
 from rtl.benches.wrapper import wrapper_text
+from rtl.core.settings import SETTINGS_PORTS
 from rtl.toolchain import run_tool, verilator_environment, verilator_path
 
 _HEADERS = ("algorithm", "cstdint", "cstring", "memory", "stdexcept", "string", "vector")
 _SWITCHES = "COVERAGE SC TIMING TRACE TRACE_FST TRACE_VCD"
 _DEFINES = ["-DVERILATOR=1", *(f"-DVM_{name}=0" for name in _SWITCHES.split())]
+
+_CHOOSE = """
+namespace { int chosen = 0; }
+extern "C" void bench_choose(int number) { chosen = number; }
+"""
+_BEGUN = "    void attach() {"
+"""In the bench's text, what runs once the core is there."""
+
+
+def choose(core: Any, number: int) -> None:
+    """Of a simulator with a choice: what its next runs are of."""
+    [(_, code)] = core._libraries.values()
+    code.bench_choose(number)
 
 
 class QuickBuilder:
@@ -53,19 +68,31 @@ class QuickBuilder:
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
     def build(
-        self, work: Path, verilog: str, top: str, *, trace: str = "", wires: Sequence[str] = ()
-    ) -> Library:
-        """As `rtl.benches.verilated_build.build_library`, in an empty folder, nothing watched."""
+        self, work: Path, verilog: str, top: str, *, trace: str = "", wires: Sequence[str] = (),
+        choice: str = "",
+    ) -> Library:  # fmt: skip
+        """As `rtl.benches.verilated_build.build_library`, in an empty folder, nothing watched.
+
+        choice: an input that is no stream; runs that begin behind `choose` have its number there.
+        """
         assert not (trace or wires)
         (work / "core.v").write_text(verilog)
         command = [str(verilator_path()), *_OPTIONS, "--top-module", top, "core.v"]
         run_tool(command, cwd=work, env=verilator_environment())
         ports = _read_header((work / "obj" / "Vtop.h").read_text())
+        chosen = ports.pop(choice).member if choice else ""
+        for name in SETTINGS_PORTS:  # stay low
+            if name in ports and ports[name].is_input:
+                del ports[name]
         streams, probes = streams_and_probes(ports)
         members = {name: port.member for name, port in ports.items()}
         parts = ['#include "all.h"\n']
         parts += [f'#include "{file}"\n' for file in sorted((work / "obj").glob("*.cpp"))]
-        parts.append(wrapper_text(streams, probes, members))
+        bench = wrapper_text(streams, probes, members)
+        if chosen:
+            parts.append(_CHOOSE)
+            bench = bench.replace(_BEGUN, f"{_BEGUN}\n        top.{chosen} = chosen;", 1)
+        parts.append(bench)
         (work / "one.cpp").write_text("".join(parts))
         self._run([*self.compile, "-Iobj", "-c", "one.cpp", "-o", "one.o"], work)
         made = work / "core.so"

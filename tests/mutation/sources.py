@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from tests.mutation.operators import Mutant, mutants
@@ -36,11 +37,17 @@ LEFT_OUT = (
 a network.  Any legal tiling is computed alike by model and RTL, so that no comparison of both could
 tell."""
 
+CALLS = 60
+
 
 @contextmanager
 def lines_run(wanted: Callable[[str], bool]) -> Iterator[dict[str, set[int]]]:
-    """By file, the lines that Python runs meanwhile in the files that are wanted."""
+    """By file, the lines that Python runs meanwhile in the files that are wanted.
+
+    Of a function's many calls the first ones are looked at.
+    """
     found: dict[str, set[int]] = defaultdict(set)
+    calls: dict[CodeType, int] = defaultdict(int)
 
     def line(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
@@ -48,7 +55,9 @@ def lines_run(wanted: Callable[[str], bool]) -> Iterator[dict[str, set[int]]]:
         return line
 
     def call(frame: FrameType, event: str, argument: Any) -> Any:
-        return line if wanted(frame.f_code.co_filename) else None
+        code = frame.f_code
+        calls[code] += 1
+        return line if calls[code] <= CALLS and wanted(code.co_filename) else None
 
     sys.settrace(call)
     try:
@@ -97,7 +106,29 @@ def mutants_run_by(
 
     with lines_run(wanted) as lines:
         run()
-    return mutants_of({names[file]: numbers for file, numbers in lines.items()})
+    found = {names[file]: numbers for file, numbers in lines.items()}
+    for code in compiled_parts():
+        module = module_of(code.co_filename)
+        if mutated(module):
+            numbers = {line for _, _, line in code.co_lines() if line}
+            found.setdefault(module, set()).update(numbers)
+    return mutants_of(found)
+
+
+def compiled_parts() -> list[CodeType]:
+    """Code of the kernels that have run in this process, and of all that is compiled with them."""
+    from archsim.kernels import Kernel
+    from archsim.kernels.closure import names_of, part_of
+
+    found: dict[CodeType, None] = {}
+    waiting = [one.part for one in gc.get_objects() if isinstance(one, Kernel) and one.forms]
+    while waiting:
+        part = waiting.pop()
+        if part.function.__code__ not in found:
+            found[part.function.__code__] = None
+            inner = (part_of(value) for _, _, value in names_of(part.function))
+            waiting += [one for one in inner if one is not None]
+    return list(found)
 
 
 def mutants_of(lines: dict[str, set[int]]) -> list[Mutant]:

@@ -10,6 +10,9 @@ from tests.mutation.trial import Subject
 FOUND = Path(__file__).with_name("found")
 """What is known of faults: `KIND-SIDE.jsonl`, a line a fault."""
 
+REACHED = "reached.json"
+"""There, of every design: how far cases reach (`tests.mutation.reached`)."""
+
 
 def _memories(ifmap: int, weight: int, accumulator: int) -> str:
     """Bytes of the scratchpads."""
@@ -33,6 +36,9 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
         f"rows=4 columns=3 {_memories(1024, 1024, 1536)}",
         f"rows=3 columns=4 dataflow=output_stationary {_memories(1024, 1024, 1024)}",
         f"rows=4 columns=2 dataflow=input_stationary {_memories(1024, 1024, 1024)} {_BOVEDA}",
+        f"rows=3 columns=2 pipelined_control=true {_memories(1024, 1024, 1024)} "
+        "ifmap_memory.kind=faulty ifmap_memory.rate=0.01 weight_memory.kind=faulty "
+        "weight_memory.rate=0.003 weight_memory.kind=secded",
     ),
     "tensorcore": _designs(
         "volta",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,19 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.systolic.design import Systolic
-from tests.mutation.campaign import Found, campaign, follow_edits, keep, known, sample
-from tests.mutation.emission import Emission
+from tests.mutation.batch import Batches, Emitter
+from tests.mutation.campaign import Found, campaign_in_batches, follow_edits, keep, known, sample
+from tests.mutation.emission import Emission, Faulty
 from tests.mutation.equality import shown_equal
 from tests.mutation.equivalent import equivalents, of_not_one_fault
+from tests.mutation.live import put_in_live
 from tests.mutation.operators import Mutant, mutants
 from tests.mutation.page import PAGE, found_in, page, sorted_out
+from tests.mutation.pool import Pool
+from tests.mutation.reached import reached
+from tests.mutation.reached import table as reached_table
 from tests.mutation.sources import column_of, line_of, mutants_of, source_of
-from tests.mutation.subjects import FOUND, SUBJECTS
+from tests.mutation.subjects import FOUND, REACHED, SUBJECTS
 from tests.mutation.trial import Outcome, RtlTrials, put_in
 
 
@@ -56,30 +61,28 @@ def test_the_solver_shows_what_is_equal_and_nothing_else(way: str, equal: bool) 
     assert shown_equal("sum", before, after) is equal
 
 
-def emitted_both_ways(mutant: Mutant, sound: Emission, answer: Any) -> None:
-    put_in(mutant, ("rtl",))
+def emitted_both_ways(sound: Emission, given: tuple[Mutant, bool]) -> tuple[bool, bool]:
+    mutant, living = given
+    if living:
+        assert put_in_live(mutant)
+    else:
+        put_in(mutant, ("rtl",))
     faulty = sound.with_fault(mutant)
     whole = Emission(sound.design)
-    answer.send((faulty is not None, faulty and sound.texts | faulty.changed == whole.texts))
+    return faulty is not None, faulty is not None and sound.texts | faulty.changed == whole.texts
 
 
-@pytest.mark.parametrize(
-    ("module", "operator"),
-    [("rtl.core.loader", "assignment dropped"), ("rtl.core.machine", "arithmetic")],
-)
-def test_a_faulty_module_is_made_as_the_whole_design_would(module: str, operator: str) -> None:
-    """Of a module that is placed in others, and of the core itself."""
+def test_a_faulty_module_is_made_as_the_whole_design_would() -> None:
+    """Of a module that is placed in others, by living functions; and of the core itself."""
     sound = Emission(Systolic(rows=1, columns=1))
-    made = [one for one in mutants_of(sound.lines) if one.module == module]
-    mutant = next(one for one in made if one.operator == operator)
-    here, there = multiprocessing.Pipe(duplex=False)
-    child = multiprocessing.get_context("fork").Process(
-        target=emitted_both_ways, args=(mutant, sound, there)
-    )
-    child.start()
-    there.close()
-    assert here.recv() == (True, True)
-    child.join()
+    made = mutants_of(sound.lines)
+    chosen = [
+        (next(one for one in made if (one.module, one.operator) == wanted), living)
+        for wanted, living in ((("rtl.core.loader", "assignment dropped"), True),
+                               (("rtl.core.machine", "arithmetic"), False))
+    ]  # fmt: skip
+    pool = Pool(partial(emitted_both_ways, sound), 1, 600)
+    assert [answer for _, answer, _ in pool.each(chosen)] == [(True, True)] * 2
 
 
 def test_every_equivalent_is_one_fault_that_the_sources_still_have() -> None:
@@ -124,7 +127,16 @@ def test_of_a_fault_the_last_word_counts_and_lines_are_followed(tmp_path: Path) 
 
 
 def test_the_page_says_what_is_known() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(found_in(FOUND))
+    assert PAGE.read_text(encoding="utf-8") == page(found_in(FOUND), reached_table(FOUND / REACHED))
+
+
+def test_how_far_cases_reach_is_what_verify_says() -> None:
+    """Of bins that need no run; none of them is counted twice, or forgotten."""
+    design = Systolic(rows=2, columns=2)
+    few, more = reached(design, 2), reached(design, 6)
+    assert 0 < few["hit"] < more["hit"] <= more["bins"] == few["bins"]
+    assert len(set(more["missing"])) == more["bins"] - more["hit"]
+    assert set(more["missing"]) < set(few["missing"])
 
 
 def test_what_is_out_of_reach_counts_as_not_caught() -> None:
@@ -145,7 +157,22 @@ def test_a_fresh_sample_of_faults_is_caught(kind: str, tmp_path: Path) -> None:
     trials = RtlTrials(SUBJECTS[kind])
     order = sample(trials.mutants(), seed=7)
     file = tmp_path / "known.jsonl"
-    list(campaign(order, trials.run, file, wanted=20, processes=1, seconds=600))
+    batches = Batches(trials, processes=1, seconds=600)
+    list(campaign_in_batches(order, batches.run, file, wanted=20))
     parts = sorted_out(list(known(file).values()))
     missed = [*parts.get("survived", []), *parts.get("hung", [])]
     assert len(parts["caught"]) >= 0.7 * (len(parts["caught"]) + len(missed)), missed
+
+
+@pytest.mark.slow
+def test_in_one_simulator_faults_do_what_they_do_alone() -> None:
+    trials = RtlTrials(SUBJECTS["systolic"][2:3])
+    [one] = trials.prepared
+    batches = Batches(trials, processes=1, seconds=600)
+    emitted = Pool(Emitter(one), 1, 600).each(sample(trials.mutants(), seed=5)[:30])
+    faulty = {mutant: answer for mutant, answer, _ in emitted if isinstance(answer, Faulty)}
+    together = {mutant: found for mutant, *found, _ in batches.judged(one, faulty)}
+    alone = Pool(lambda mutant: trials.judged(one, faulty[mutant]), 1, 600)
+    apart = {mutant: list(found) for mutant, found, _ in alone.each(faulty) if found}
+    assert together == apart
+    assert len(together) > len(faulty) // 2

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.util
-import os
 import resource
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from typing import Any, Literal
 from tests.mutation.emission import Emission, Faulty
 from tests.mutation.operators import Mutant
 from tests.mutation.quick_build import QuickBuilder
-from tests.mutation.sources import mutants_of, mutants_run_by
+from tests.mutation.sources import mutants_of
 
 Outcome = Literal["caught", "caught by tests", "survived", "same", "equal", "stillborn", "hung"]
 """caught: verify says that model and RTL differ, or that the RTL breaks a stream's rule or never
@@ -142,7 +141,7 @@ class RtlTrials:
                 return "stillborn", f"{type(error).__name__}: {error}"
             if faulty is not None:
                 changed.append((one, faulty))
-                found = self._one(faulty.verilog, one)
+                found = self.judged(one, faulty)
                 if found is not None:
                     return found
         if not changed:
@@ -151,15 +150,30 @@ class RtlTrials:
             return "equal", f"shown by induction: {', '.join(sorted(changed[0][1].changed))}"
         return "survived", ""
 
-    def _one(self, verilog: str, one: Prepared) -> tuple[Outcome, str] | None:
+    def judged(self, one: Prepared, faulty: Faulty) -> tuple[Outcome, str] | None:
+        """What becomes of a faulty design on the cases of the sound one; None if all are equal."""
+        try:
+            core = self.built(one.emission.verilog(faulty))
+        except Exception as error:
+            return "stillborn", f"{type(error).__name__}: {str(error)[-300:]}"
+        return self.compared(one, core)
+
+    def built(self, verilog: str, choice: str = "") -> Any:
+        """A simulator (`rtl.benches.verilated.Verilated`); choice: as of `QuickBuilder.build`."""
         with tempfile.TemporaryDirectory(dir=self.folder.name) as work:
-            self.verilated.build_library = partial(self.builder.build, Path(work))
-            try:
-                core = self.verilated.Verilated(verilog, top="top")
-            except Exception as error:
-                return "stillborn", f"{type(error).__name__}: {str(error)[-300:]}"
+            build = partial(self.builder.build, Path(work), choice=choice)
+            self.verilated.build_library = build
+            return self.verilated.Verilated(verilog, top="top")
+
+    def compared(
+        self, one: Prepared, core: Any, cases: int | None = None
+    ) -> tuple[Outcome, str] | None:
+        """The first case in which a simulator does something else; None if there is none.
+
+        cases: how many are tried, from the first; all by default.
+        """
         where = f"design {self.prepared.index(one) + 1},"
-        for number, (case, expected, bench) in enumerate(one.asked):
+        for number, (case, expected, bench) in enumerate(one.asked[:cases]):
             try:
                 verdict = self.judge(case, expected, core.run(bench))
             except (self.protocol_error, RuntimeError) as error:
@@ -168,47 +182,6 @@ class RtlTrials:
                 hung = f": {verdict.hung}" if verdict.starved else ""
                 return "caught", f"{where} case {number}{hung}"
         return None
-
-
-class ModelTrials:
-    """Trials of faults in the model of some subjects; kernels run as Python."""
-
-    def __init__(self, subjects: Sequence[Subject]) -> None:
-        from rtl.simulators import runner
-
-        self.subjects = subjects
-        for subject in subjects:
-            runner(subject.load(), "verilator")  # built, for all to come
-
-    def mutants(self) -> list[Mutant]:
-        """Of the lines that the model's answers run through."""
-        return mutants_run_by(self._answer)
-
-    def _answer(self) -> None:
-        for subject in self.subjects:
-            list(subject.draw(subject.load()))
-
-    def run(self, mutant: Mutant) -> tuple[Outcome, str]:
-        """In a process of its own: the outcome, and what was seen."""
-        os.environ["NUMBA_DISABLE_JIT"] = "1"
-        put_in(mutant, HOUSE)
-        try:
-            from rtl.conformance import check
-            from rtl.simulators import runner
-
-            ready = [(subject, design := subject.load(), runner(design, "verilator"))
-                     for subject in self.subjects]  # fmt: skip
-        except Exception as error:
-            return "stillborn", f"{type(error).__name__}: {error}"
-        for subject, design, run in ready:
-            number = -1
-            try:
-                for number, one in enumerate(subject.draw(design)):
-                    if not check(one.case, run, one.expected).equal:
-                        return "caught", f"case {number}"
-            except Exception as error:  # `verify` ends with it: nobody takes that for an equality
-                return "caught", f"case {number + 1}: {type(error).__name__}: {error}"
-        return "survived", ""
 
 
 def limit_memory() -> None:

@@ -61,10 +61,15 @@ REFUSED: dict[str, dict[str, dict[str, str]]] = {
         "weight_memory": OF_TILES["bias_memory"],
         "accumulator_memory": OF_TILES["bias_memory"],
     },
+    "sparsetrain": {},
 }
-"""By machine, memory and kind, why it is refused: every other one works."""
+"""By machine, memory and kind, why it is refused: every other one works.
 
-SMALL = {"systolic": "edge-16", "tensorcore": "volta", "vsq": "vsq-16", "scnn": "scnn"}
+The buffers of `sparsetrain` are no memories that could be given.
+"""
+
+SMALL = {"systolic": "edge-16", "tensorcore": "volta", "vsq": "vsq-16", "scnn": "scnn",
+         "sparsetrain": "sparsetrain"}  # fmt: skip
 
 LAYER = MatMul(name="fc", m=3, n=4, k=8)
 PLANE = Conv2d(name="conv", channels=2, ifmap_height=4, ifmap_width=4, filters=2,

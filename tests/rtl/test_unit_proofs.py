@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from faulty_module import faulty_module
+from float_proofs import FloatRoundProof
 from unit_proofs import (
     ArbiterProof,
     CreditsProof,
@@ -23,6 +24,8 @@ from unit_proofs import (
     RoundingProof,
 )
 
+from archsim.arithmetic.float_datapath import FloatDatapath, FloatRules
+from archsim.arithmetic.formats import FloatFormat
 from archsim.codecs.vector_output import VectorOutput
 from archsim.codecs.vsquant import VectorFormat
 from archsim.machines.scnn.design import Scnn
@@ -75,6 +78,17 @@ def arbiter(queue_places: int, banks: int = 2) -> Prove:
     return always(ArbiterProof, 2, design=design)
 
 
+def rounded(rounding: Any, subnormal: bool, fraction_bits: int) -> Prove:
+    datapath = FloatDatapath(
+        length=1,
+        operand=FloatFormat(exponent_bits=2, fraction_bits=1),
+        accumulator=FloatFormat(exponent_bits=3, fraction_bits=2),
+        rules=FloatRules(rounding=rounding, subnormal_outputs=subnormal,
+                         aligned_fraction_bits=fraction_bits),
+    )  # fmt: skip
+    return lambda unit: prove_combinational(FloatRoundProof(unit, datapath=datapath))
+
+
 PROOFS: dict[str, tuple[Any, Prove]] = {
     **{f"queue of {n}": (queue, always(QueueProof, depth=n)) for n in (1, 2, 3, 4, 7)},
     **{
@@ -97,6 +111,14 @@ PROOFS: dict[str, tuple[Any, Prove]] = {
             float_round, lambda unit, n=n: prove_combinational(LeadingZerosProof(unit, bits=n))
         )
         for n in (1, 2, 5, 13, 32)
+    },
+    **{
+        f"rounded, {rounding}, {'with' if subnormal else 'without'} subnormals, {bits} bits": (
+            float_round, rounded(rounding, subnormal, bits)
+        )
+        for rounding in ("nearest_even", "truncate")
+        for subnormal in (True, False)
+        for bits in (1, 4)
     },
     **{
         f"population count of {n}": (
@@ -153,6 +175,16 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "the upper half always looked at": ("leading zeros of 13",
                                         "Mux(empty, rest[:half], rest[half:])",
                                         "rest[half:]"),
+    "ties to odd numbers": ("rounded, nearest_even, with subnormals, 4 bits", "half & (odd |",
+                            "half & (~odd |"),
+    "what is below half a unit rounded up": ("rounded, nearest_even, without subnormals, 4 bits",
+                                             "half & (odd |", "(half | odd) & (half |"),
+    "a subnormal taken for a normal number": ("rounded, truncate, with subnormals, 1 bits",
+                                              "Mux(wanted < room, wanted, room)", "wanted"),
+    "no infinity": ("rounded, nearest_even, with subnormals, 1 bits",
+                    "Mux(pattern > form.infinity, form.infinity, pattern)", "pattern"),
+    "a small number kept": ("rounded, truncate, without subnormals, 4 bits",
+                            "if not rules.subnormal_outputs:", "if False:"),
     "a group of ones left out": ("population count of 33", "register.eq(sum_of(group))",
                                  "register.eq(sum_of(group[:31]))"),
 }  # fmt: skip

@@ -59,6 +59,7 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "export": ("good.duckdb", "points.csv"),
     "report": ("good.duckdb",),
     "train": (),
+    "voltage": ("edge-16",),
 }
 """Of each command, what it is given where something else is attacked."""
 
@@ -72,6 +73,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "sweep": ("-o", "study", "--workers", "1"),
     "fpga build": ("--board", "ulx3s", "-o", "board"),
     "report": ("-o", "page.html"),
+    "voltage": ("--images", "0"),
 }
 """Of each command, what it is given beside; where it would work for minutes, a file that is not
 there ends it behind all that looks at its options."""

@@ -36,6 +36,7 @@ ALLOWED = {
     "archsim/papers/vsquant_node.py": {"intra_op_num_threads"},  # always 1
     "archsim/layer/integer_products.py": {"intra_op_num_threads"},  # always 1: blocks run by ours
     "archsim/robust/evaluate.py": {"intra_op_num_threads"},  # as many as the policy says
+    "archsim/sweeps/surrogate.py": {"threadpool_limits"},  # always 1
     "archsim/sweeps/workers.py": {"ProcessPoolExecutor"},  # workers of one thread, by the policy
 }  # fmt: skip
 

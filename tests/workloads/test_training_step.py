@@ -103,3 +103,10 @@ def test_a_gradient_that_is_not_defined_names_its_node():
     bare = Network(name="bare", layers=(MatMul(name="fc", m=1, n=2, k=3),), source="a test")
     with pytest.raises(WorkloadError, match="bare: what its operators read is not known"):
         training_network(bare)
+
+
+def test_flags_of_a_relu_are_kept_only_where_its_values_are_not():
+    kept = _training(training_network(written("a = conv 4 3x3 relu\nb = conv 4 3x3 relu\n")))
+    first, last = 2 * 4 * 6 * 6, 2 * 4 * 4 * 4
+    assert kept.kept_elements == 2 * 3 * 8 * 8 + first  # b reads a, and nobody b
+    assert kept.kept_flag_bits == last

@@ -22,8 +22,9 @@ import numpy as np
 
 from archsim.codecs import zero_run
 from archsim.machines.scnn.axis import Axis
+from archsim.machines.scnn.backlog import BankArray, Lanes, padded
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.kernels import BankArray, BoolArray, Lists, SmallArray
+from archsim.machines.scnn.kernels import BoolArray
 from archsim.machines.scnn.mapping import Mapping
 from archsim.numbers import IntArray
 
@@ -32,26 +33,40 @@ NOWHERE = -1
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Operand:
-    """Lists for the kernel: lanes that are not zero (`archsim.machines.scnn.kernels`).
+class Activations:
+    """Lists for the kernel (`archsim.machines.scnn.kernels`), by block and PE.
 
-    starts [lists + 1]: first vectors.  first [vectors + 1]: first lanes.  address [lanes].
+    starts [lists + 1]: first vectors.  held [vectors]: lanes with an element.  valued [vectors,
+    lanes]: whether a lane's value is not zero; place: that of its address among the `pitch` ones of
+    as many filters.
     """
 
     starts: IntArray
-    first: IntArray
-    address: SmallArray
-
-    @property
-    def arrays(self) -> Lists:
-        return self.starts, (self.first, self.address)
+    held: IntArray
+    valued: BoolArray
+    place: IntArray
+    pitch: int
 
     def values_by_list(self) -> IntArray:
         """Values that are not zero in each list."""
-        return np.diff(self.first[self.starts])
+        return np.add.reduceat(_by_vector(self.valued), self.starts[:-1])
+
+    def lanes(self, addresses: int, scale: int) -> Lanes:
+        """For the scan, of a table of so many addresses; each is taken `scale` times.  Lanes
+        without a value lie behind all of them, whatever weight is added."""
+        vectors, lanes = self.place.shape
+        found = np.full((vectors, padded(lanes)), 2 * addresses * scale, np.int32)
+        address = self.place * (self.pitch * scale)
+        np.copyto(found[:, :lanes], address, where=self.valued, casting="unsafe")
+        return self.held, found
 
 
-def activation_operand(mapping: Mapping, lists: zero_run.Lists) -> Operand:
+def _by_vector(lanes: BoolArray) -> IntArray:
+    """How many lanes of each vector; a sum along so short an axis takes five times as long."""
+    return (lanes.view(np.uint8) @ np.ones(lanes.shape[1], np.int32)).astype(np.int64)
+
+
+def activation_operand(mapping: Mapping, lists: zero_run.Lists) -> Activations:
     """Of lists by PE and block: by block and PE, which is the order in which they are needed.
 
     y and x are outputs as phase 0's first tap would make them; the tables of `bank_table` follow
@@ -60,39 +75,28 @@ def activation_operand(mapping: Mapping, lists: zero_run.Lists) -> Operand:
     rows, columns = mapping.rows, mapping.columns
     shape = (mapping.lists, mapping.used_pes)
     tables, pitch = _tables(mapping)[1], columns.span_extent
-    origins = np.zeros((mapping.channels, len(mapping.phases), mapping.used_pes), np.int64)
-    for pe in range(mapping.used_pes):
-        row, column = mapping.place(pe)
-        for number, (row_phase, column_phase) in enumerate(mapping.phases):
-            y = rows.first_output(row, row_phase) - rows.span(row).start
-            x = columns.first_output(column, column_phase) - columns.span(column).start
-            origins[:, number, pe] = tables[pe] * rows.span_extent * pitch + y * pitch + x
+    origins = np.zeros((len(mapping.phases), mapping.used_pes), np.int64)
+    for number, (row_phase, column_phase) in enumerate(mapping.phases):
+        y = [rows.first_output(at, row_phase) - rows.span(at).start for at in range(rows.pes)]
+        x = [columns.first_output(at, column_phase) - columns.span(at).start
+             for at in range(columns.pes)]  # fmt: skip
+        places = np.array(y)[:, None] * pitch + np.array(x)
+        origins[number] = np.array(tables) * (rows.span_extent * pitch) + places.reshape(-1)
     order = np.arange(len(lists)).reshape(shape[::-1]).T.reshape(-1)
     lengths = lists.lengths[order]
     starts = np.concatenate([[0], np.cumsum(lengths)])
     moved = np.repeat(lists.starts[order] - starts[:-1], lengths)
     vectors = moved + np.arange(len(moved))
-    y, x = np.divmod(lists.positions[vectors], mapping.input_pitch)
-    number = np.repeat(origins.reshape(-1), lengths)[:, None] + y * pitch + x
-    return _operand(starts, lists.values[vectors], number * mapping.filter_pitch)
-
-
-def weight_operand(mapping: Mapping, lists: zero_run.Lists) -> Operand:
-    """The weights of a group."""
-    pitches = [mapping.tap_pitch(column) for _, column in mapping.phases] * mapping.channels
-    pitch = np.repeat(np.array(pitches, np.int64), lists.lengths)[:, None]
-    tap, filter_ = np.divmod(lists.positions, mapping.filter_pitch)
-    r, s = np.divmod(tap, pitch)
-    address = filter_ - (r * mapping.columns.span_extent + s) * mapping.filter_pitch
-    return _operand(lists.starts, lists.values, address)
-
-
-def _operand(starts: IntArray, values: IntArray, address: IntArray) -> Operand:
-    kept = values != 0
-    return Operand(
+    row, column = np.divmod(np.arange(mapping.input_places), mapping.input_pitch)
+    place = np.append(row * pitch + column, 0)  # the last one: NOWHERE
+    number = np.repeat(np.tile(origins, (mapping.channels, 1)).reshape(-1), lengths)
+    positions = np.take(lists.positions, vectors, axis=0)
+    return Activations(
         starts=starts,
-        first=np.concatenate([[0], np.cumsum(kept.sum(axis=1))]),
-        address=address[kept].astype(np.int32),
+        held=_by_vector(positions != zero_run.NOWHERE),
+        valued=np.take(lists.values, vectors, axis=0) != 0,
+        place=number[:, None] + place[positions],
+        pitch=mapping.filter_pitch,
     )
 
 
@@ -116,9 +120,12 @@ def _tables(mapping: Mapping) -> tuple[list[tuple[BoolArray, IntArray]], list[in
     found: dict[tuple[tuple[int, ...], ...], int] = {}
     tables: list[tuple[BoolArray, IntArray]] = []
     numbers: list[int] = []
+    by_row, by_column = (
+        [_places(axis, at) for at in range(axis.pes)] for axis in (mapping.rows, mapping.columns)
+    )
     for pe in range(mapping.used_pes):
         row, column = mapping.place(pe)
-        key = _places(mapping.rows, row), _places(mapping.columns, column)
+        key = by_row[row], by_column[column]
         if key not in found:
             found[key] = len(tables)
             rows, columns = (np.array(places, np.int64) for places in key)

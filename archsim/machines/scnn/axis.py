@@ -60,6 +60,13 @@ class Axis(Ownership):
     def region(self, pe: int) -> range:
         """The outputs for which a PE has sums: all from the first to the last that it reaches,
         owns, or has in a window."""
+        return self._regions[pe]
+
+    @cached_property
+    def _regions(self) -> tuple[range, ...]:
+        return tuple(self._region(pe) for pe in range(self.pes))
+
+    def _region(self, pe: int) -> range:
         parts = [part for part in (self.reached(pe), self.owned(pe), self.seen(pe)) if part]
         if not parts:
             return range(pe * self.own, pe * self.own)

@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from archsim.errors import InputError, require
 from archsim.layer.problem import Problem
 from archsim.machines.scnn.axis import Axis, axis_of
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.pooling import Window, windows_of
-from archsim.numbers import bit_ceil, ceil_div
+from archsim.numbers import IntArray, bit_ceil, ceil_div
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,24 +135,35 @@ class Mapping:
         """Kc · `list_cycles` + `clear_cycles`."""
         return self.group_filters(group) * self.list_cycles + self.clear_cycles
 
-    def halo_sums(self, pe: int) -> int:
-        """Sums for each filter that a PE sends: first to its sides, then up and down."""
-        row, column = self.place(pe)
-        across = self.columns.below(column) + self.columns.above(column)
-        along = self.rows.below(row) + self.rows.above(row)
-        return len(self.rows.region(row)) * across + along * len(self.columns.owned(column))
+    def halo_sums(self) -> IntArray:
+        """Sums for each filter that PEs send: first to their sides, then up and down [PEs]."""
+        rows, columns = self.rows, self.columns
+        regions = [len(rows.region(row)) for row in range(rows.pes)]
+        along = [rows.below(row) + rows.above(row) for row in range(rows.pes)]
+        owned = [len(columns.owned(column)) for column in range(columns.pes)]
+        across = [columns.below(column) + columns.above(column) for column in range(columns.pes)]
+        return (np.outer(regions, across) + np.outer(along, owned)).reshape(-1)
 
-    def copy_sums(self, pe: int) -> int:
-        """Sums for each filter that a PE sends to be copied: to its sides, then up and down."""
-        (row, column), rows, columns = self.place(pe), self.rows, self.columns
-        across, along = sum(columns.sent(column)), sum(rows.sent(row))
-        held = len(columns.owned(column)) + columns.copies(column)
-        return len(rows.owned(row)) * across + along * held
+    def copy_sums(self) -> IntArray:
+        """Sums for each filter that PEs send to be copied: to their sides, then up and down
+        [PEs]."""
+        rows, columns = self.rows, self.columns
+        owned = [len(rows.owned(row)) for row in range(rows.pes)]
+        along = [sum(rows.sent(row)) for row in range(rows.pes)]
+        across = [sum(columns.sent(column)) for column in range(columns.pes)]
+        held = [
+            len(columns.owned(column)) + columns.copies(column) for column in range(columns.pes)
+        ]
+        return (np.outer(owned, across) + np.outer(along, held)).reshape(-1)
 
-    def window_reads(self, pe: int) -> int:
-        """Sums for each filter that a PE reads for its windows; 0 without pooling."""
-        row, column = self.place(pe)
-        return self.rows.reads(row) * self.columns.reads(column) if self.pooled else 0
+    def window_reads(self) -> IntArray:
+        """Sums for each filter that PEs read for their windows; 0 without pooling [PEs]."""
+        if not self.pooled:
+            return np.zeros(self.used_pes, np.int64)
+        rows, columns = self.rows, self.columns
+        by_row = [rows.reads(row) for row in range(rows.pes)]
+        by_column = [columns.reads(column) for column in range(columns.pes)]
+        return np.outer(by_row, by_column).reshape(-1)
 
 
 def map_plane(

@@ -24,6 +24,7 @@ from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.dnnsim_kernel import count_blocks
 from archsim.machines.scnn.kernels import run_group
 from archsim.machines.scnn.simulation import SparseNetwork, needed
+from archsim.machines.scnn.weights import write_lists
 from archsim.machines.scnn.words import LayerRun
 from archsim.numbers import IntArray
 from archsim.ports import Port, Transfers
@@ -78,7 +79,7 @@ class SparseMachine(MachineModel):
 
     @property
     def kernels(self) -> tuple[Kernel[..., Any], ...]:
-        return (count_blocks if self.design.counts_as_dnnsim else run_group,)
+        return (count_blocks,) if self.design.counts_as_dnnsim else (write_lists, run_group)
 
     def run(self, network: Network, operands: OperandsOf, options: Options) -> SparseNetwork:
         """Raises `InputError` for a chain where cycles are another simulator's."""

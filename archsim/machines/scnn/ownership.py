@@ -27,12 +27,12 @@ class Ownership:
     own: int
     window: Window
 
-    @property
+    @cached_property
     def give(self) -> int:
         """Pooled outputs of each PE but the last."""
         return self.own // self.window.stride
 
-    @property
+    @cached_property
     def givers(self) -> int:
         """PEs that give out pooled outputs; they come first."""
         return ceil_div(self.window.outputs, self.give)

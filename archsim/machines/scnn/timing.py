@@ -17,14 +17,16 @@ from archsim.machines.scnn import kernels
 from archsim.machines.scnn.addresses import (
     activation_operand,
     bank_table,
-    weight_operand,
 )
+from archsim.machines.scnn.backlog import WORDS, banks_at, one_at, packs, rules
 from archsim.machines.scnn.biases import BiasPort
 from archsim.machines.scnn.channel import MEMORY_COLUMNS
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.lists import ofmap_writes, weight_lists
+from archsim.machines.scnn.lists import ofmap_writes
 from archsim.machines.scnn.mapping import Mapping
+from archsim.machines.scnn.sent import products_sent
 from archsim.machines.scnn.served import LayerChannel
+from archsim.machines.scnn.weights import WeightLists
 from archsim.memory.seam import StreamContent
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.timing import Service, crossings
@@ -155,39 +157,54 @@ class _Pass:
         self._vectors = operands.ifmap.lengths.reshape(self._shape)
         self._empty = operands.ifmap.empty.reshape(self._shape)
         self._empty_by_block = np.ascontiguousarray(self._empty.T)
-        self._values = self._activations.values_by_list().reshape(self._shape[::-1]).T
+        self._bank_at = bank_table(design, mapping)
+        packed = packs(design, len(self._bank_at))
+        scale = WORDS if packed else 1
+        self._weights = WeightLists(design, mapping, operands.weight, len(self._bank_at), scale)
+        self._lists = (
+            self._activations.starts,
+            self._activations.lanes(len(self._bank_at), scale),
+        )
         self._rules = (
-            (bank_table(design, mapping), design.banks, design.bank_queue),
+            (
+                self._bank_at if packed else banks_at(design, self._bank_at),
+                one_at(design, self._bank_at) if packed else np.zeros(0, np.uint64),
+                rules(design),
+            ),
             len(mapping.phases) if design.barrier == "channel" else 0,
         )
         self._ends = np.zeros(mapping.used_pes, np.int64)
         self._scalars = np.array([LONG_AGO, 0], np.int64)
         self._state = (
             self._ends,
+            (
+                np.zeros((mapping.used_pes, WORDS if packed else 0), np.uint64),
+                np.zeros((mapping.used_pes, 1), np.int64),
+            ),
             np.zeros((mapping.used_pes, design.banks + 1), np.int64),
-            np.full(design.weight_fifo_vectors, 1 + service.latency_cycles),
+            (
+                np.full(design.weight_fifo_vectors, 1 + service.latency_cycles),
+                np.zeros(design.weight_fifo_vectors, np.int64),
+            ),
             self._scalars,
         )
-        self._figures = np.zeros((mapping.used_pes, 5), np.int64)
-        self.multiplied = np.zeros(mapping.used_pes, np.int64)
-        self.pairs = np.zeros(mapping.used_pes, np.int64)
-        self.weight_bits = 0
+        self._figures = np.zeros((mapping.used_pes, 4), np.int64)
+        self._lengths = np.zeros(mapping.lists, np.int64)
         self.crossed: list[IntArray] = []
         self.offered: list[IntArray] = []
 
     def run_group(self, group: int, start: int) -> IntArray:
         """Ends of the PEs of a group which begins at `start`."""
-        lists = weight_lists(self._design, self._mapping, self._operands.weight, group)
-        weights = weight_operand(self._mapping, lists)
+        weights = self._weights.group(group)
         self._ends[:] = start
-        cycles = np.zeros(lists.vectors, np.int64)
-        intervals = self._intervals.words(
-            kernels.ScanScalars(*self._scalars.tolist()).broadcast, lists.vectors
-        )
-        offers = np.zeros(lists.vectors, np.int64)
+        vectors = len(weights[1][0])
+        cycles = np.zeros(vectors, np.int64)
+        broadcast = kernels.ScanScalars(*self._scalars.tolist()).broadcast
+        intervals = self._intervals.words(broadcast, vectors)
+        offers = np.zeros(vectors, np.int64)
         kernels.run_group(
-            (weights.arrays, (intervals, offers), cycles),
-            (self._activations.arrays, self._empty_by_block),
+            (weights, (intervals, offers), cycles),
+            (self._lists, self._empty_by_block),
             self._rules,
             self._state,
             self._channel.state if self._channel else NO_CHANNEL,
@@ -195,28 +212,35 @@ class _Pass:
         )
         self.crossed.append(cycles)
         self.offered.append(offers)
-        self.multiplied += self._values @ weights.values_by_list()
-        self.pairs += (self._vectors * ~self._empty) @ lists.lengths
-        self.weight_bits += lists.bits(self._design.operand_bits)
+        self._lengths += np.diff(weights[0])
         return self._ends.copy()
+
+    @property
+    def weight_bits(self) -> int:
+        """Of all vectors of weights."""
+        return int(self._lengths.sum()) * self._design.word_bits("weight")
 
     def figures(self, barrier: IntArray, drain: int) -> PeFigures:
         """After the last group; `barrier`: cycles of every PE at the ends of groups."""
         mapping, counts = self._mapping, kernels.PeCounts(*self._figures.T)
         halo, copies, reads = (
-            np.array([sums(pe) * mapping.filters for pe in range(mapping.used_pes)], np.int64)
+            sums() * mapping.filters
             for sums in (mapping.halo_sums, mapping.copy_sums, mapping.window_reads)
         )
+        pairs = (self._vectors * ~self._empty) @ self._lengths
+        values = self._activations.values_by_list().reshape(self._shape[::-1]).T
+        inside = self._bank_at < self._design.banks
+        products = products_sent(mapping, self._activations, self._weights.taps, inside)
         return PeFigures(
             busy=counts.busy.copy(),
             wait=counts.wait.copy(),
             skip=counts.skips.copy(),
             barrier=counts.barrier + barrier,
             drain=np.full(mapping.used_pes, drain, np.int64),
-            conflict=counts.busy - self.pairs,
-            pairs=self.pairs,
-            products=counts.products.copy(),
-            outside=self.multiplied - counts.products,
+            conflict=counts.busy - pairs,
+            pairs=pairs,
+            products=products,
+            outside=values @ self._weights.taps.sum(axis=1) - products,
             ifmap_reads=self._vectors.sum(axis=1) * mapping.groups,
             halo_sums=halo,
             copy_sums=copies,

@@ -14,7 +14,7 @@ import numpy as np
 
 from archsim.layer.problem import Problem
 from archsim.machines.sparsetrain.design import SparseTrain
-from archsim.numbers import IntArray, ceil_div
+from archsim.numbers import BoolArray, IntArray, ceil_div
 
 (GROUP, ROW, ROWS, COLUMN, COLUMNS, STEP, STEPS, FIRST, LAST, TILE, BLOCK_COLUMNS) = range(11)
 """Columns of a table of blocks: what begins where, and how long; number of the tile."""
@@ -63,15 +63,37 @@ class Cut:
         )
 
 
-def cut_of(design: SparseTrain, problem: Problem) -> Cut:
-    """The layer with its pixels as rows, or turned if that takes fewer cycles with no zeros."""
+def cut_of(design: SparseTrain, problem: Problem, needed: BoolArray | None = None) -> Cut:
+    """The layer with its pixels as rows, or turned if that takes fewer cycles with no zeros.
+
+    needed: outputs [groups, pixels, filters] that are computed; None for all.
+    """
     pixels = problem.images * problem.out_height * problem.out_width
     depth = problem.channels * problem.kernel_height * problem.kernel_width
     plain = _even(design, problem.groups, (pixels, problem.filters), ceil_div(depth, design.lanes))
     turned = _even(design, problem.groups, (problem.filters, pixels), plain.steps)
-    if dense_cycles(design, turned) < dense_cycles(design, plain):
-        return replace(turned, turned=True)
-    return plain
+    if needed is None:
+        cycles = [dense_cycles(design, cut) for cut in (plain, turned)]
+    else:
+        masks = (needed, needed.transpose(0, 2, 1))
+        pairs = zip((plain, turned), masks, strict=True)
+        cycles = [needed_cycles(design, cut, mask) for cut, mask in pairs]
+    return replace(turned, turned=True) if cycles[1] < cycles[0] else plain
+
+
+def needed_cycles(design: SparseTrain, cut: Cut, needed: BoolArray) -> int:
+    """Of every tile in which an output is needed the longer of load and longest PE, with no zeros.
+
+    needed: [groups, rows, columns].
+    """
+    sizes = (cut.tile_rows, cut.tile_columns)
+    short = [-whole % part for whole, part in zip(needed.shape[1:], sizes, strict=True)]
+    padded = np.pad(needed, ((0, 0), (0, short[0]), (0, short[1])))
+    tiles = [whole // part for whole, part in zip(padded.shape[1:], sizes, strict=True)]
+    sets = cut.tile_columns // design.pes
+    split = padded.reshape(cut.groups, tiles[0], sizes[0], tiles[1], sets, design.pes)
+    longest = split.sum(axis=(2, 4)).max(axis=3)
+    return int(np.where(longest > 0, np.maximum(longest, max(sizes)), 0).sum()) * cut.steps
 
 
 def _even(design: SparseTrain, groups: int, outputs: tuple[int, int], steps: int) -> Cut:
@@ -114,4 +136,4 @@ def _sizes(whole: int, part: int) -> list[tuple[int, int]]:
     return [(size, number) for size, number in ((part, full), (left, 1)) if size and number]
 
 
-__all__ = ["Cut", "cut_of", "dense_cycles"]
+__all__ = ["Cut", "cut_of", "dense_cycles", "needed_cycles"]

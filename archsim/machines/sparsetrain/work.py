@@ -49,7 +49,7 @@ class LayerWork:
 
     @cached_property
     def cut(self) -> Cut:
-        return cut_of(self.design, self.problem)
+        return cut_of(self.design, self.problem, self._needed)
 
     @cached_property
     def vectors(self) -> tuple[AnyArray, AnyArray]:
@@ -65,12 +65,18 @@ class LayerWork:
         return rows, columns
 
     @cached_property
-    def needed(self) -> BoolArray | None:
-        """Outputs that are computed, [groups, rows, columns]; None for all."""
+    def _needed(self) -> BoolArray | None:
+        """Outputs that are computed, [groups, pixels, filters]; None for all."""
         if self.operands.needed is None or not self.design.skip_outputs:
             return None
-        found = outputs_of(self.problem, self.operands.needed)
-        return np.ascontiguousarray(found.transpose(0, 2, 1)) if self.cut.turned else found
+        return outputs_of(self.problem, self.operands.needed)
+
+    @cached_property
+    def needed(self) -> BoolArray | None:
+        """Outputs that are computed, [groups, rows, columns]; None for all."""
+        if self._needed is None or not self.cut.turned:
+            return self._needed
+        return np.ascontiguousarray(self._needed.transpose(0, 2, 1))
 
     @cached_property
     def words_needed(self) -> BoolArray:

@@ -47,6 +47,7 @@ HOMES = {
     "sobol": ("drawn", "Sobol"),
     "nsga2": ("nsga2", "Nsga2"),
     "tpe": ("tpe", "Tpe"),
+    "surrogate": ("surrogate", "Learned"),
 }
 """Module and class of each method; what one needs is imported when it is asked for."""
 

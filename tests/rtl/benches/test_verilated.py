@@ -10,7 +10,8 @@ from rtl.benches.amaranth_bench import run_amaranth
 from rtl.benches.bench import Bench, ProtocolError, Stimulus, StreamPort
 from rtl.benches.cocotb_bench import run_cocotb
 from rtl.benches.verilated import Verilated
-from rtl.benches.verilated_build import VerilogPort, streams_and_probes
+from rtl.benches.verilated_build import VerilogPort, idle_inputs, streams_and_probes
+from rtl.benches.wrapper import wrapper_text
 
 from . import toys
 from .cases import CASES, compiled, emitted, random_bench, text_of
@@ -130,6 +131,17 @@ def test_other_verilog_ports_are_refused(ports, message):
     found = {name: VerilogPort(is_input=way, bits=1, member=name) for name, way in ports.items()}
     with pytest.raises(ValueError, match=message):
         streams_and_probes(found)
+
+
+def test_inputs_of_settings_are_left_at_zero():
+    found = {
+        "settings_in": VerilogPort(is_input=True, bits=1, member="settings_in"),
+        "settings_out": VerilogPort(is_input=False, bits=1, member="settings_out"),
+    }
+    assert streams_and_probes(found) == ((), (("settings_out", 1),))
+    assert idle_inputs(found) == ["settings_in"]
+    text = wrapper_text((), (), {name: name for name in found}, idle_inputs(found))
+    assert "top.settings_in = 0;" in text and "top.settings_out = 0" not in text
 
 
 def test_the_first_cycle_is_after_the_reset():

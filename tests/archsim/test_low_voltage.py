@@ -1,0 +1,137 @@
+"""The best voltages of a machine's memories: against all combinations, and as the command says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from command_line import Call, good, refused
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from archsim.machines.systolic.design import EDGE_16
+from archsim.machines.vsq.design import VSQ_16
+from archsim.robust.low_voltage import CHANCE_PERCENT, Point, Series, at_low_voltage
+from archsim.robust.machine_points import SHIPPED, Energy, MachinePoints
+from archsim.robust.placed import VOLTAGES, At, able
+from energy_models.voltage import bit_error_rate, sram_energy_factor
+
+NOMINAL_PJ = 1000.0
+CLEAN = 2.0
+
+
+@dataclass
+class Drawn:
+    """Points by a rule: errors grow with every memory's rate, each memory saves by its voltage."""
+
+    seed: int
+    asked: list[tuple[At, ...]] = field(default_factory=list[tuple[At, ...]])
+
+    def _of(self, memory: str, form: str) -> tuple[float, float]:
+        names = ["ifmap", "weight", "plain", "boveda", "secded"]
+        draws = np.random.default_rng([self.seed, names.index(memory), names.index(form)])
+        return float(10 ** draws.uniform(0, 5)), float(draws.uniform(-20, 200))
+
+    def errors(self, design: Any, at: Sequence[At] = ()) -> list[float]:
+        self.asked.append(tuple(at))
+        more = sum(self._of(one.memory, one.form)[0] * bit_error_rate(one.voltage) for one in at)
+        return [min(CLEAN + more, 90.0)] * 2
+
+    def energy(self, design: Any, at: Sequence[At] = ()) -> Energy:
+        own = {"ifmap": 300.0, "weight": 300.0}
+        for one in at:
+            base = self._of(one.memory, one.form)[1]
+            own[one.memory] -= base * (1 - sram_energy_factor(one.voltage)) - 5 * (base < 0)
+        return Energy(total_pj=NOMINAL_PJ - 600 + sum(own.values()), by_memory_pj=own)
+
+
+@given(seed=st.integers(0, 10_000), loss=st.sampled_from([0.0, 0.5, 3.0, 30.0]))
+@settings(max_examples=12)
+def test_the_best_is_the_best_of_all(seed: int, loss: float) -> None:
+    points = Drawn(seed)
+    found = at_low_voltage(EDGE_16, cast("MachinePoints", points), loss)
+    choices = [
+        [None, *(At(memory, form, voltage) for form in forms for voltage in VOLTAGES)]
+        for memory, forms in able(EDGE_16).items()
+    ]
+    borne = [
+        points.energy(EDGE_16, at).total_pj
+        for some in product(*choices)
+        if (at := [one for one in some if one])
+        and points.errors(EDGE_16, at)[0] <= CLEAN + loss
+        and points.energy(EDGE_16, at).total_pj < NOMINAL_PJ
+    ]
+    if found.best is None:
+        assert not borne
+    else:
+        assert found.best.error <= CLEAN + loss
+        assert found.best.energy.total_pj == pytest.approx(min(borne))
+    one = found.one_voltage
+    if one is not None:
+        assert one.error <= CLEAN + loss and len({each.voltage for each in one.at}) == 1
+
+
+def test_series_end_at_chance_and_refusals_are_said() -> None:
+    found = at_low_voltage(VSQ_16, cast("MachinePoints", Drawn(4)))
+    for one in found.series:
+        assert bool(one.refused) != bool(one.points)
+        voltages = [point.at[0].voltage for point in one.points]
+        assert voltages == sorted(VOLTAGES, reverse=True)[: len(voltages)]
+        errors = [point.error for point in one.points]
+        assert all(error <= CHANCE_PERCENT for error in errors[:-1])
+        assert len(errors) in (0, len(VOLTAGES)) or errors[-1] > CHANCE_PERCENT
+    refused = {(one.memory, one.form) for one in found.series if one.refused}
+    assert {("ifmap", "boveda"), ("accumulator", "plain")} <= refused
+
+
+def _point(voltage: float, error: float) -> Point:
+    energy = Energy(total_pj=1.0, by_memory_pj={})
+    return Point(at=(At("ifmap", "plain", voltage),), errors=(error, error + 2), energy=energy)
+
+
+def test_the_lowest_voltage_is_the_last_of_those_that_are_borne() -> None:
+    one = Series(
+        memory="ifmap", form="plain", points=(_point(0.9, 1), _point(0.8, 5), _point(0.7, 1))
+    )
+    assert (one.lowest(3), one.lowest(6), one.lowest(1)) == (0.9, 0.7, None)
+    assert (one.points[1].error, one.points[1].deviation) == (6.0, 1.0)
+
+
+@pytest.mark.skipif(not SHIPPED.exists(), reason="no points")
+def test_the_weak_memory_of_the_shipped_points(
+    monkeypatch: pytest.MonkeyPatch, archsim: Call
+) -> None:
+    def measured(self: Any, *_: Any) -> Any:
+        raise AssertionError("not measured already")
+
+    monkeypatch.setattr(MachinePoints, "_sets", property(measured))
+    found = json.loads(good(archsim("voltage", "edge-16", "--json")))
+    assert found["weak"] == "ifmap"
+    by = {(one["memory"], one["form"]): one["points"] for one in found["series"]}
+
+    def at(memory: str, form: str, voltage: float) -> float:
+        return next(p["mean_percent"] for p in by[memory, form] if p["at"][0]["voltage"] == voltage)
+
+    assert at("weight", "plain", 0.848) < at("ifmap", "plain", 0.848)
+    assert at("ifmap", "boveda", 0.906) > at("ifmap", "plain", 0.906)
+    assert at("ifmap", "secded", 0.906) <= at("ifmap", "plain", 0.906)
+    assert found["best"]["energy_pj"] <= found["one_voltage"]["energy_pj"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--model", "mnist-int8-randbat-1"], "no shipped model"),
+        (["--images", "0"], "images must be positive"),
+        (["--chips", "0"], "chips must be positive"),
+        (["--loss", "-1"], "--loss must be from 0 to 100, not -1"),
+        (["--set", "operand_bits=4"], "do not hold codes of 8"),
+    ],
+)
+def test_what_cannot_be_is_refused(words: list[str], said: str, archsim: Call) -> None:
+    assert said in refused(archsim("voltage", "edge-16", *words))
