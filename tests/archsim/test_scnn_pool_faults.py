@@ -66,7 +66,7 @@ def _places(mapping: Mapping) -> int:
     return mapping.rows.window.size * mapping.columns.window.size
 
 
-MAPPING_FAULTS: dict[str, tuple[str, Callable[..., int]]] = {
+MAPPING_FAULTS: dict[str, tuple[str, Callable[..., Any]]] = {
     "copies forgotten": ("copy_cycles", lambda self, group: 0),
     "copies in a cycle each": (
         "copy_cycles",
