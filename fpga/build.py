@@ -252,7 +252,7 @@ def _by_module(netlist: dict[str, Any]) -> dict[str, dict[str, int]]:
 def _module_of(name: str, cell: dict[str, Any]) -> str:
     path = str(cell["attributes"].get("hdlname", "")).split() or name.lstrip("\\").split(".")
     inner = [part for part in path[:-1] if "$" not in part]
-    return ".".join(inner[:3]) or "top"
+    return ".".join(inner[:4]) or "top"
 
 
 def _placement(place: Path, board: Board) -> Placement:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from archsim.errors import UserError
 from archsim.machine.design import Design
-from archsim.machine.model import Answer, MatrixLayer
-from fpga.host.session import Session
+from archsim.machine.model import MatrixLayer
+from archsim.port_words import port_words
+from fpga.host.session import Session, Words
 from rtl.layer_case import layer_case
 from workloads.integer_network import IntegerRun, run_integer
 from workloads.layers import Network
@@ -112,7 +113,7 @@ def layer_on_board(
     for number in range(steps_in(layer)):
         step = one_step(layer, number)
         part = step_operands(layer, operands, number)
-        words += _through(session, layer, model.answer(step, part, model.taken({})))
+        words += _through(session, layer, port_words(design, step, part))
     counted = before.since(session)
     ofmap = model.run(
         Network(name=layer.name, source="", layers=(layer,)), lambda _: operands, model.taken({})
@@ -131,10 +132,8 @@ def layer_on_board(
     return ofmap.ofmap, one
 
 
-def _through(session: Session, layer: MatrixLayer, answer: Answer) -> int:
+def _through(session: Session, layer: MatrixLayer, packed: dict[str, Words]) -> int:
     """One step of a layer across the link; how many words crossed."""
-    ports = {port.name: port for port in session.design.machine_model().ports}
-    packed = {name: port.pack(answer.transfers[name].payload) for name, port in ports.items()}
     expected = packed.pop("ofmap")
     found = session.layer(packed.pop("command"), packed, len(expected))
     wrong = np.flatnonzero((found != expected).any(axis=1))

@@ -24,7 +24,7 @@ from rtl.link.frames import (
 )
 from rtl.link.link_core import input_streams, word_bytes
 
-__all__ = ["BytePort", "LinkError", "Session"]
+__all__ = ["BytePort", "LinkError", "Session", "Words"]
 
 NUMBERS = 256
 READ_AT_ONCE, WRITTEN_AT_ONCE = PAYLOAD // 4, PAYLOAD // 6

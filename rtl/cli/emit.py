@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rtl.emit import Emitted
 
 
-def emit_design(
+def emit_design(  # noqa: PLR0913
     design: DesignName,
     output: Annotated[
         Path | None,
@@ -27,8 +27,13 @@ def emit_design(
     settings: Settings = None,
     top: Annotated[str, typer.Option(help="The name of the top module.")] = "top",
     interface: Annotated[
-        str, typer.Option(help="streams: the core's own; axi: AXI4-Stream and AXI4-Lite.")
+        str,
+        typer.Option(help="streams: the core's own; axi: AXI4-Stream and AXI4-Lite; link: bytes."),
     ] = "streams",
+    bench: Annotated[
+        bool,
+        typer.Option("--test-bench", help="A self-checking bench in plain Verilog beside it."),
+    ] = False,
     force: Force = False,
 ) -> None:
     """Emit a design as Verilog, with a manifest of its parameters and ports beside it.
@@ -37,16 +42,23 @@ def emit_design(
     With --interface axi, which needs -o, the map of its registers lies beside it too: as
     FILE.h for C, FILE.rdl in SystemRDL, FILE.html to read; FILE.f and FILE.core (FuseSoC) list the
     sources; the manifest has the map and the SHA-256 of each file.
+    With --test-bench, FILE_tb.v offers a layer to the bare core and compares every word that leaves
+    with the model's (FILE_PORT.hex), with random stalls, in Icarus or Verilator, without archsim.
 
     Example:
 
     \b
       archsim emit edge-16 --set rows=8 --set columns=8 -o core.v
       archsim emit edge-16 --interface axi -o npu.v
+      archsim emit edge-16 --set rows=4 --set columns=4 --test-bench -o core.v
     """
     from rtl.emit import emit
 
     chosen = with_settings(load_design(design), settings or [])
+    require(
+        not bench or (output is not None and interface == "streams"),
+        "--test-bench is of bare streams, and makes several files: name the first with -o",
+    )
     if output is None:
         require(interface != "axi", "--interface axi makes several files: name the first with -o")
         with progress_bar(f"emitting {chosen.summary}"):
@@ -66,8 +78,21 @@ def emit_design(
         names = ", ".join(path.name for path in files if path != output)
         say(f"{output}: {lines:,} lines of Verilog; beside it {names}")
         return
-    write_new({output: emitted.verilog, manifest: emitted.manifest_json() + "\n"})
+    files = {output: emitted.verilog, manifest: emitted.manifest_json() + "\n"}
+    if bench:
+        files |= _bench_files(chosen, output, top)
+    write_new(files)
     say(f"{output}: {lines:,} lines of Verilog; {manifest}: parameters and ports")
+
+
+def _bench_files(design: "Design", output: Path, top: str) -> dict[Path, str]:
+    from rtl.test_bench import test_bench
+
+    made = test_bench(design, top, output.stem)
+    files = {output.with_name(name): text for name, text in made.items()}
+    for path in files:
+        require_new(path)
+    return files
 
 
 def axi_files(design: "Design", emitted: "Emitted", output: Path, top: str) -> dict[Path, str]:

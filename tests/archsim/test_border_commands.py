@@ -19,7 +19,7 @@ SEED = 20261124
 Key = tuple[str, str]
 
 PLAIN = (
-    "aim", "aligned_axes", "as_json", "batch", "baud", "bits", "board", "by", "cache",
+    "aim", "aligned_axes", "as_json", "batch", "baud", "bench", "bits", "board", "by", "cache",
     "cases", "chain", "chips",
     "clock_mhz", "cycles", "density", "depth", "designs", "device", "dim",
     "distribution", "divisor", "dry_run",
