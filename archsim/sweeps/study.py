@@ -20,6 +20,7 @@ from archsim.numbers import IntArray
 from archsim.sweeps.evaluation import Evaluator
 from archsim.sweeps.expressions import Predicate
 from archsim.sweeps.front import FloatArray, Front
+from archsim.sweeps.live import NEWS
 from archsim.sweeps.objectives import column_of
 from archsim.sweeps.points import Grid
 from archsim.sweeps.provenance import difference, digest_of, provenance_of
@@ -288,7 +289,7 @@ def _made(folder: Path) -> Path:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        others = not (folder / FILE).exists() and any(folder.iterdir())
+        others = not (folder / FILE).exists() and {one.name for one in folder.iterdir()} - {NEWS}
     except OSError as error:
         raise InputError(f"{folder} cannot be made: {error.strerror}") from error
     if others:

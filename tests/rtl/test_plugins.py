@@ -35,7 +35,7 @@ def test_without_its_hardware_it_is_refused(tmp_path: Path) -> None:
     site = installed(tmp_path, "own-parts", entries)
     archsim = archsim_with(site, EXAMPLE, cwd=tmp_path)
     assert refused(archsim("verify", "dot-8")) == (
-        "no RTL for designs of kind 'dot-unit'; known: scnn, systolic, tensorcore, vsq"
+        "no RTL for designs of kind 'dot-unit'; known: scnn, sparsetrain, systolic, tensorcore, vsq"
     )
 
 

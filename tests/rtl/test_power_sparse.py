@@ -70,7 +70,7 @@ def test_what_takes_hours_is_refused(archsim: Call) -> None:
 
 def test_machines_without_rtl_are_refused() -> None:
     other: Any = Dcnn()
-    known = "; known: scnn, systolic, tensorcore, vsq"
+    known = "; known: scnn, sparsetrain, systolic, tensorcore, vsq"
     layer = random_layer(PAIR)
     for ask in (
         lambda: random_layer(other),
