@@ -17,14 +17,15 @@ means for interpolation.
 from __future__ import annotations
 
 import csv
+import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from operator import itemgetter
 from pathlib import Path
 
 from energy_models.errors import EnergyError, require_known
-from energy_models.interpolation import power_law
 
 FOLDER = Path(__file__).parent / "sram_grids"
 NODES_NM = (22, 32, 45, 65, 90)
@@ -179,9 +180,14 @@ def _around(sizes: Sequence[int], size: int) -> list[int]:
 
 
 def _between(size: int, ends: Sequence[tuple[int, Figures]]) -> Figures:
-    """The one end's figures, or those of a power law through the two ends."""
+    """The one end's figures, or those of a power law through the two ends (`power_law`)."""
     (low, figures), (high, others) = ends[0], ends[-1]
-    return tuple(power_law((low, a), (high, b), size) for a, b in zip(figures, others, strict=True))
+    if low == high:
+        return figures
+    span, ratio = math.log(high / low), size / low
+    return tuple(
+        a * ratio ** (math.log(b / a) / span) for a, b in zip(figures, others, strict=True)
+    )
 
 
 def _never_falling(column: Mapping[int, Figures]) -> tuple[tuple[int, Figures], ...]:
@@ -195,11 +201,13 @@ def _never_falling(column: Mapping[int, Figures]) -> tuple[tuple[int, Figures], 
 
 def _least_depth(column: Sequence[tuple[int, Figures]], depth: int) -> Figures:
     """The figures at a depth that is no greater than the column's last."""
-    depths = [each for each, _ in column]
-    if depth <= depths[0]:
+    if depth <= column[0][0]:
         return column[0][1]
-    at = bisect_left(depths, depth)
-    return column[at][1] if depths[at] == depth else _between(depth, column[at - 1 : at + 1])
+    at = bisect_left(column, depth, key=_depth)
+    return column[at][1] if column[at][0] == depth else _between(depth, column[at - 1 : at + 1])
+
+
+_depth = itemgetter(0)
 
 
 def _words(depths: Sequence[int]) -> str:
