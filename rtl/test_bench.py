@@ -1,6 +1,6 @@
 """A self-checking test bench in plain Verilog: vectors of the model, no archsim to run it.
 
-Verilog 2001, for Icarus, Verilator (`--binary`), and what vendors bring.  It offers the words of a
+Verilog 2001, for Icarus, Verilator, and what vendors bring.  It offers the words of a
 layer at every input port and compares those of every output port, with random stalls on all.
 """
 
