@@ -72,8 +72,7 @@ def build_for_board(  # noqa: PLR0913
             (folder / "deploy" / log).rename(folder / "report" / log)
         text = json.dumps(made.record(), indent=2) + "\n"
         (folder / "report" / "ooc_synth_and_timing.json").write_text(text, encoding="utf-8")
-        words = [design, *(f"--set={setting}" for setting in settings or [])]
-        driver = DRIVER.format(design=design, settings=list(settings or []), baud=baud, words=words)
+        driver = DRIVER.format(design=design, settings=list(settings or []), baud=baud)
         (folder / "driver" / "driver.py").write_text(driver, encoding="utf-8")
     if as_json:
         print(text, end="")

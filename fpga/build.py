@@ -8,13 +8,13 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from archsim.errors import require
 from archsim.files import scratch_folder
 from archsim.machine.design import Design
-from archsim.version import VERSION
 from fpga.board_top import CORE, BoardTop
 from fpga.boards import Board
 from fpga.cells import Cells, cells_of
@@ -26,10 +26,11 @@ from fpga.nextpnr import (
     run_wheel,
     slowest_clock,
 )
+from fpga.tools import code_digest, tool_versions
 from rtl.emit import emit
-from rtl.synthesis.cache import code_digest, kept
+from rtl.synthesis.cache import kept
 from rtl.toolchain import require as require_tools
-from rtl.toolchain import run_yosys, yosys_version
+from rtl.toolchain import run_yosys
 
 __all__ = ["BITSTREAM", "BoardBuild", "build"]
 
@@ -152,27 +153,24 @@ class _Work:
 
     @property
     def tools(self) -> dict[str, str]:
-        family = self.board.chip.family
-        return {
-            "archsim": VERSION,
-            "yosys": yosys_version(),
-            f"yowasp-nextpnr-{family}": nextpnr_version(family),
-        }
+        return tool_versions(self.board.chip.family)
+
+    @cached_property
+    def plan(self) -> Any:
+        """Amaranth's: all that is mapped and how, as files."""
+        return self.board.open().prepare(self.top, "top", **_options(self.board))
 
     def _key(self, *parts: str) -> tuple[str, ...]:
-        top = self.top
-        said = (repr(self.board), top.verilog, repr(top.clock_hz), str(top.bit_cycles))
-        return ("board", *said, json.dumps(self.tools), _own_digest(), code_digest(), *parts)
+        said = self.plan.digest().hex(), json.dumps(self.tools), code_digest()
+        return ("board", *said, *parts)
 
     def mapped(self) -> Path:
         """The folder with top.json, the plan's constraints and commands, and yosys.log."""
 
         def write(folder: Path) -> None:
             self.progress("mapping")
-            platform = self.board.open()
-            plan = platform.prepare(self.top, "top", **_options(self.board))
             with scratch_folder("archsim-board") as work:
-                plan.extract(str(work))
+                self.plan.extract(str(work))
                 passes = (work / "top.ys").read_text(encoding="utf-8").splitlines()
                 with (work / "yosys.log").open("w", encoding="utf-8") as log:
                     run_yosys(
@@ -214,11 +212,6 @@ class _Work:
 
     def _said(self, seed: int) -> Callable[[str], object]:
         return lambda phase: self.progress(f"{phase}, seed {seed}")
-
-
-def _own_digest() -> str:
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _options(board: Board) -> dict[str, str]:

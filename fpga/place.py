@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,14 @@ from amaranth.lib import wiring
 
 from archsim.errors import InputError
 from archsim.files import new_folder, require_new, scratch_folder
-from archsim.version import VERSION
 from fpga.cells import Cells, cells_of
 from fpga.devices import Target
 from fpga.fit import check_cells
 from fpga.nextpnr import nextpnr_version, place_and_route
 from fpga.report import FpgaReport
+from fpga.tools import code_digest, tool_versions
 from fpga.units import TOP, unit_verilog
 from fpga.wrapper import WRAPPER, wrapper_verilog
-from rtl.benches.build_cache import cache_key
 from rtl.synthesis.cache import kept
 from rtl.toolchain import require, run_yosys, yosys_version
 
@@ -92,14 +90,8 @@ def resources(unit: wiring.Component | str, *, target: Target | None = None) -> 
         (folder / "cells.json").write_text(json.dumps(cells.record()), encoding="utf-8")
 
     chip = work.target.chip.name
-    folder = kept(("fpga-cells", verilog, chip, yosys_version(), _code_digest()), write)
+    folder = kept(("fpga-cells", verilog, chip, yosys_version(), code_digest()), write)
     return Cells(**json.loads((folder / "cells.json").read_text(encoding="utf-8")))
-
-
-@cache
-def _code_digest() -> str:
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return cache_key(*(file.read_text(encoding="utf-8") for file in files))
 
 
 @dataclass(frozen=True)
@@ -112,16 +104,11 @@ class _Work:
 
     @property
     def tools(self) -> dict[str, str]:
-        family = self.target.family
-        return {
-            "archsim": VERSION,
-            "yosys": yosys_version(),
-            f"yowasp-nextpnr-{family}": nextpnr_version(family),
-        }
+        return tool_versions(self.target.family)
 
     @property
     def key(self) -> tuple[str, ...]:
-        return ("fpga", self.verilog, repr(self.target), json.dumps(self.tools), _code_digest())
+        return ("fpga", self.verilog, repr(self.target), json.dumps(self.tools), code_digest())
 
     def write(self, folder: Path) -> None:
         """Place and route; write fpga.json and `LOGS` into `folder`."""

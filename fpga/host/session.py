@@ -14,6 +14,8 @@ from archsim.machine.design import Design
 from rtl.axi.register_map import IDENTIFICATION, MAP_VERSION, design_crc, register_map
 from rtl.link.frames import (
     ANSWER,
+    FRAME_BYTES,
+    HEAD_BYTES,
     PAYLOAD,
     REQUEST,
     Frame,
@@ -120,11 +122,10 @@ class Session:
 
     def _missing(self) -> int:
         """Bytes to wait for: of a frame that has begun, as far as its head tells."""
-        head, whole = 5, 9
-        if len(self._seen) < head:
-            return whole - len(self._seen)
-        length = int.from_bytes(self._seen[3:5], "little")
-        return max(1, min(length, PAYLOAD) + whole - len(self._seen))
+        if len(self._seen) < HEAD_BYTES:
+            return FRAME_BYTES - len(self._seen)
+        length = int.from_bytes(self._seen[HEAD_BYTES - 2 : HEAD_BYTES], "little")
+        return max(1, min(length, PAYLOAD) + FRAME_BYTES - len(self._seen))
 
     def read(self, *names: str) -> dict[str, int]:
         """Registers by name, in one moment for the two halves of a counter."""

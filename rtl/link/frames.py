@@ -22,6 +22,8 @@ from enum import IntEnum
 
 __all__ = [
     "ANSWER",
+    "FRAME_BYTES",
+    "HEAD_BYTES",
     "LINK_VERSION",
     "PAYLOAD",
     "REQUEST",
@@ -39,6 +41,9 @@ LINK_VERSION = 1
 
 _HEAD = struct.Struct("<BBBH")
 _CRC = struct.Struct("<I")
+HEAD_BYTES = _HEAD.size
+FRAME_BYTES = HEAD_BYTES + _CRC.size
+"""Of a frame without payload."""
 
 
 class Operation(IntEnum):
@@ -93,20 +98,17 @@ def take_frame(first: int, seen: bytearray) -> Frame | None:
 
     What may still become a frame stays.
     """
+    waiting = len(seen)
     at = seen.find(first)
     while at >= 0:
         found = _frame_at(seen, at)
         if isinstance(found, Frame):
-            del seen[: at + _HEAD.size + len(found.payload) + _CRC.size]
+            del seen[: at + FRAME_BYTES + len(found.payload)]
             return found
-        if found is None:
-            later = _later(first, seen, at)
-            if later is not None:
-                return later
-            del seen[:at]
-            return None
+        if found is None:  # it may be whole later, or its length is wrong and another is behind
+            waiting = min(waiting, at)
         at = seen.find(first, at + 1)
-    seen.clear()
+    del seen[:waiting]
     return None
 
 
@@ -124,15 +126,3 @@ def _frame_at(seen: bytearray, at: int) -> Frame | bool | None:
     if _CRC.unpack_from(seen, end)[0] != zlib.crc32(body):
         return False
     return Frame(number, code, bytes(seen[at + _HEAD.size : end]))
-
-
-def _later(first: int, seen: bytearray, at: int) -> Frame | None:
-    """A whole frame behind one that is not whole, whose length may be wrong."""
-    behind = seen.find(first, at + 1)
-    while behind >= 0:
-        found = _frame_at(seen, behind)
-        if isinstance(found, Frame):
-            del seen[: behind + _HEAD.size + len(found.payload) + _CRC.size]
-            return found
-        behind = seen.find(first, behind + 1)
-    return None

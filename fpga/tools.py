@@ -1,0 +1,29 @@
+"""What an answer of the placing tools depends on beside its input: versions, and our own code."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from archsim.version import VERSION
+from fpga.nextpnr import nextpnr_version
+from rtl.benches.build_cache import cache_key
+from rtl.toolchain import yosys_version
+
+__all__ = ["code_digest", "tool_versions"]
+
+
+def tool_versions(family: str) -> dict[str, str]:
+    """By name.  Raises `ToolchainError` for a tool that is not installed."""
+    return {
+        "archsim": VERSION,
+        "yosys": yosys_version(),
+        f"yowasp-nextpnr-{family}": nextpnr_version(family),
+    }
+
+
+@cache
+def code_digest() -> str:
+    """A digest of this package's sources."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return cache_key(*(file.read_text(encoding="utf-8") for file in files))
