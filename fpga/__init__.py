@@ -7,5 +7,8 @@
 | the registers around a unit with more ports than pins | `fpga/wrapper.py` |
 | what a netlist takes | `fpga/cells.py`, and whether it fits `fpga/fit.py` |
 | the placer, and what it reports | `fpga/nextpnr.py` |
-| the verb `archsim fpga` | `fpga/cli.py` |
+| the boards, and a bitstream for one | `fpga/boards.py`, `fpga/board_top.py`, `fpga/build.py` |
+| a host that speaks to a core on a board | `fpga/host/` |
+| what tools and code an answer depends on | `fpga/tools.py` |
+| the verb `archsim fpga` | `fpga/cli.py`, `fpga/board_cli.py` |
 """
