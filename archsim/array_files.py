@@ -33,10 +33,13 @@ def load_npy(path: Path) -> npt.NDArray[Any]:
         return _array(file, str(path), size)
 
 
-def load_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of an .npz file by name.  Raises `InputError` as `load_npy`."""
+def load_npz(path: Path, what: str = "an .npz file of input arrays") -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an .npz file by name.  what: it is wanted as.
+
+    Raises `InputError` as `load_npy`.
+    """
     found: dict[str, npt.NDArray[Any]] = {}
-    with _Opened(path, "an .npz file of input arrays") as file:
+    with _Opened(path, what) as file:
         if file.read(6) == b"\x93NUMPY":
             raise InputError(f"{path} holds one array; an .npz names each input's array")
         with zipfile.ZipFile(file) as archive:

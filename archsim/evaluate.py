@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,15 +60,17 @@ def evaluate_many(
     network: Network | str,
     *,
     technology: Technology | PriceBook | str = DEFAULT_TECHNOLOGY,
+    **options: Any,
 ) -> Evaluations:
     """Cycles, energy and area of many designs, as `simulate` and `archsim.energy.account` say.
 
     designs: of machines whose cycles do not depend on values, or their names; network: itself, or
     its name; technology: itself, its name or file, or a `PriceBook` of it, which whoever calls this
-    many times keeps.  What a layer without operands cannot count is the most that there can be, as
-    in an account.  Raises `InputError` for a machine whose cycles
-    depend on values, for more tiles of a layer than the limit, and where the technology has no
-    figure for a component.
+    many times keeps; options: as `simulate` takes them, such as `mapper="near"`.  What a layer
+    without operands cannot count is the most that there can be, as in an account.  Raises
+    `InputError` for a machine whose cycles depend on values, for an option that a machine does not
+    have, for more tiles of a layer than the limit, and where the technology has no figure for a
+    component.
     """
     models = [timed_without_values(designed(design)) for design in designs]
     layers = networked(network).matrix_layers
@@ -80,7 +83,8 @@ def evaluate_many(
         alike.setdefault(type(model), []).append(at)
     for kind, rows in alike.items():
         with enough_memory("evaluate_many"):
-            found = kind.counts_of_many([models[at].design for at in rows], layers)
+            taken = models[rows[0]].taken(options)
+            found = kind.counts_of_many([models[at].design for at in rows], layers, taken)
             cycles[rows] = found.cycles
             dynamic[rows] = _dynamic([totals[at] for at in rows], found.names, found.counts)
     clock_hz = np.array([model.design.clock_hz for model in models], np.float64)

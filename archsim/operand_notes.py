@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from archsim.result import LayerResult, NetworkResult
+from archsim.result import NetworkResult
 from workloads.file_scaling import CORE_RULE, RULE
 
 
@@ -34,29 +34,27 @@ def _origin_notes(result: NetworkResult) -> list[str]:
 
 def _file_notes(result: NetworkResult) -> list[str]:
     """Of a quantised file's integers: how many others make otherwise, and why the core would."""
-    layers = [layer for layer in result.layers if layer.as_file]
+    layers = [layer.as_file for layer in result.layers if layer.as_file]
     if not layers:
         return []
     line = f"ofmaps of {len(layers)} layers are the file's integers ({RULE}; or its sums)"
-    made = [layer for layer in layers if layer.unlike_runtime is not None]
+    made = [(one.values, one.unlike_runtime) for one in layers if one.unlike_runtime is not None]
     if made:
-        unlike = _share(made, [layer.unlike_runtime for layer in made])
-        line += f"; ONNX Runtime made {unlike} otherwise"
+        line += f"; ONNX Runtime made {_share(made)} otherwise"
     lines = [line]
-    counted = [layer for layer in layers if layer.differing is not None]
+    counted = [(one.values, one.differing) for one in layers if one.differing is not None]
     if counted:
-        differing = _share(counted, [layer.differing for layer in counted])
-        lines.append(f"the core's rule ({CORE_RULE}) makes {differing} otherwise")
-    lacks = Counter(lack for layer in layers for lack in layer.lacks)
+        lines.append(f"the core's rule ({CORE_RULE}) makes {_share(counted)} otherwise")
+    lacks = Counter(lack for one in layers for lack in one.lacks)
     if lacks:
         said = ", ".join(f"{name} ({count})" for name, count in lacks.items())
         lines.append(f"what this core lacks to make them, in how many layers: {said}")
     return lines
 
 
-def _share(layers: list[LayerResult], counts: list[int | None]) -> str:
+def _share(counts: list[tuple[int, int]]) -> str:
     """How many of the layers' values: 5 of 6,176 (0.081 %)."""
-    values, counted = sum(layer.ofmap_values for layer in layers), sum(one or 0 for one in counts)
+    values, counted = (sum(one) for one in zip(*counts, strict=True))
     return f"{counted:,} of {values:,} ({100 * counted / max(values, 1):.3g} %)"
 
 

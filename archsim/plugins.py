@@ -13,6 +13,7 @@ the entry.  It never stops what does not need it.
 | `archsim.codecs` | as the codec | a `Codec` (`archsim.codecs.known`) |
 | `archsim.price_sources` | as the source's prefix | what opens it (`archsim.price_sources`) |
 | `archsim.technologies` | as the technology | its TOML file's path (`archsim.technologies`) |
+| `archsim.objectives` | as the objective | what measures it (`archsim.objectives`) |
 | `archsim.importers` | as the files end, without the dot | what reads one (`archsim.importers`) |
 | `archsim.commands` | as the verb | what adds it to the command line (`archsim.cli.verbs`) |
 """
@@ -20,7 +21,7 @@ the entry.  It never stops what does not need it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from traceback import walk_tb
@@ -115,7 +116,33 @@ def needed(entry: EntryPoint, check: Check = lambda _: "") -> Any:
 
 
 def blame(error: BaseException) -> str:
-    """Which installed package an error comes out of, where, and what it is; "" if out of none."""
+    """Which installed package an error comes out of, where, and what it is; "" if out of none.
+
+    Where no line of a package raised it, the package of the nearest object that archsim had in
+    hand there: what its methods gave was not what was asked.
+    """
+    packages = package_names()
+
+    def of(module: object) -> str:
+        """The package that a module is of; ours where no entry says so."""
+        return packages.get(str(module).partition(".")[0], OURS)
+
+    frames = list(reversed(list(walk_tb(error.__traceback__))))
+    for frame, line in frames:
+        module = str(frame.f_globals.get("__name__", ""))
+        if of(module) != OURS:
+            return f"package {of(module)} failed in {module}, line {line}: {_said(error)}"
+    for frame, _ in frames:
+        for kind in _in_hand(frame.f_locals.values()):
+            if of(kind.__module__) != OURS:
+                place = f"{frames[0][0].f_globals.get('__name__', '')}, line {frames[0][1]}"
+                about = f"with its {kind.__name__} in {place}"
+                return f"package {of(kind.__module__)} failed {about}: {_said(error)}"
+    return ""
+
+
+def package_names() -> dict[str, str]:
+    """By top-level module, the installed packages that add anything to archsim, and archsim."""
     installed = entry_points()
     entries = [
         entry
@@ -123,13 +150,14 @@ def blame(error: BaseException) -> str:
         if group.startswith(f"{OURS}.")
         for entry in installed.select(group=group)
     ]
-    packages = {one.value.partition(":")[0].partition(".")[0]: package_of(one) for one in entries}
-    for frame, line in reversed(list(walk_tb(error.__traceback__))):
-        module = str(frame.f_globals.get("__name__", ""))
-        package = packages.get(module.partition(".")[0], OURS)
-        if package != OURS:
-            return f"package {package} failed in {module}, line {line}: {_said(error)}"
-    return ""
+    return {one.value.partition(":")[0].partition(".")[0]: package_of(one) for one in entries}
+
+
+def _in_hand(values: Iterable[object]) -> Iterator[type[Any]]:
+    """The classes of objects, and of what these hold."""
+    for value in values:
+        yield type(value)
+        yield from map(type, getattr(value, "__dict__", {}).values())
 
 
 def _made_for_others(package: Distribution | None) -> str:
@@ -152,6 +180,8 @@ def _made_for_others(package: Distribution | None) -> str:
 
 
 def _said(error: BaseException) -> str:
+    if isinstance(error, InputError):
+        return str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
 
 
@@ -168,6 +198,7 @@ __all__ = [
     "needed",
     "no_call",
     "others",
+    "package_names",
     "package_of",
     "plugins",
 ]

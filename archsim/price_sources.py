@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint
+from math import inf
 from pathlib import Path
+from typing import Any
 
 from archsim.errors import InputError
 from archsim.plugins import lacking, needed, no_call, others, package_of
+from energy_models.component import Component
 from energy_models.errors import EnergyError
-from energy_models.estimator import Estimator
+from energy_models.estimator import Estimator, Quantity
 from energy_models.sources import PREFIXES, take_others
 
 GROUP = "archsim.price_sources"
@@ -50,7 +53,52 @@ class _Installed:
             raise EnergyError(f"{where} failed: {type(error).__name__}: {error}") from error
         if why := lacking(found, ANSWERS):
             raise EnergyError(f"{where} gives no estimator: {why}")
+        return _Checked(found, where)
+
+
+class _Checked:
+    """An estimator of a package, whose figures are figures."""
+
+    def __init__(self, estimator: Any, where: str) -> None:
+        """where: the source, and the package that it is from."""
+        self._estimator, self._where = estimator, where
+        self.name, self.unit = str(estimator.name), getattr(estimator, "unit", "pJ")
+        for size in ("node_nm", "voltage_v"):
+            if not _above(getattr(estimator, size), 0):
+                raise EnergyError(f"{where}: {size} must be a positive number")
+        self.node_nm, self.voltage_v = float(estimator.node_nm), float(estimator.voltage_v)
+
+    def energy_pj(self, component: Component, action: str) -> Quantity:
+        """As of the estimator."""
+        return self._asked("energy_pj", component, action)
+
+    def area_um2(self, component: Component) -> Quantity:
+        """Likewise."""
+        return self._asked("area_um2", component)
+
+    def leakage_mw(self, component: Component) -> Quantity:
+        """Likewise."""
+        return self._asked("leakage_mw", component)
+
+    def _asked(self, what: str, component: Component, *action: str) -> Quantity:
+        """Raises `EnergyError` for what it raises, and for what is no figure."""
+        of = f"{self._where}: {what} of {' '.join([component.kind, *action])}"
+        try:
+            found = getattr(self._estimator, what)(component, *action)
+        except EnergyError:
+            raise
+        except Exception as error:
+            raise EnergyError(f"{of} failed: {type(error).__name__}: {error}") from error
+        if not isinstance(found, Quantity):
+            raise EnergyError(f"{of} must be a Quantity, not {type(found).__name__}")
+        if not (_above(found.value, 0) or found.value == 0):
+            raise EnergyError(f"{of} must be a number from 0 on, not {found.value!r}")
         return found
+
+
+def _above(value: Any, least: float) -> bool:
+    """Whether it is a finite number, and above."""
+    return isinstance(value, int | float) and least < value < inf
 
 
 def use_installed() -> None:

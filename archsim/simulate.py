@@ -160,16 +160,17 @@ def timed_without_values(design: Design) -> MachineModel:
 
 
 def simulate_many(
-    designs: Iterable[Design | str], network: Network | str
+    designs: Iterable[Design | str], network: Network | str, **options: Any
 ) -> tuple[IntArray, tuple[str, ...]]:
     """Timing of many designs at once: cycles [designs, layers], and the names of the layers.
 
     designs: of machines whose cycles do not depend on values, or their names; network: itself, or
-    its name.  Layers are those of `network.matrix_layers`, each with its best tiling on each
-    design; cycles are −1 where a layer fits in no tiling.  Over the designs of each kind of model
-    runs one compiled pass, where it has one.  Raises `InputError` for a machine whose cycles depend
-    on values, such as scnn: `simulate` takes it, with operands; and for more tiles of a layer than
-    the limit.
+    its name; options: as `simulate` takes them, such as `mapper="near"`.  Layers are those of
+    `network.matrix_layers`, each with its best tiling on each design; cycles are −1 where a layer
+    fits in no tiling.  Over the designs of each kind of model runs one compiled pass, where it has
+    one for these options.  Raises `InputError` for a machine whose cycles depend on values, such as
+    scnn: `simulate` takes it, with operands; for an option that a machine does not have; and for
+    more tiles of a layer than the limit.
     """
     models = [timed_without_values(designed(design)) for design in designs]
     layers = networked(network).matrix_layers
@@ -179,7 +180,8 @@ def simulate_many(
         alike.setdefault(type(model), []).append(at)
     for kind, rows in alike.items():
         with enough_memory("simulate_many"):
-            cycles[rows] = kind.cycles_of_many([models[at].design for at in rows], layers)
+            taken = models[rows[0]].taken(options)
+            cycles[rows] = kind.cycles_of_many([models[at].design for at in rows], layers, taken)
     return cycles, tuple(layer.name for layer in layers)
 
 

@@ -17,6 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from archsim.layer.intake import Drawing
+from archsim.machine.registry import with_settings
+from archsim.machines.systolic.design import EDGE_16
 from archsim.machines.vsq.design import VSQ_16
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memories.faulty.fault_map import FaultMap
@@ -24,6 +27,8 @@ from archsim.memories.faulty.laws import Columns
 from archsim.memories.faulty.scratchpad import Faulty
 from archsim.memories.protected.scratchpad import Parity, Secded
 from archsim.memory import Plain, Use
+from archsim.simulate import simulate
+from workloads.layers import Conv2d, Network
 
 RATES = (1e-4, 5e-4, 1e-3, 1e-2)
 WORDS, LANES = 1 << 14, 16
@@ -113,7 +118,31 @@ def speed() -> None:
         print(f"10^8 bits, {name}: {min(times):.2f} s of processor time")
 
 
+def layers() -> None:
+    """A layer with faulty memories against the same without, in processor time of the model."""
+    layer = Conv2d(
+        name="conv", channels=64, ifmap_height=28, ifmap_width=28, filters=64, kernel_height=3,
+        kernel_width=3, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, batch=16,
+    )  # fmt: skip
+    network = Network(name="one", layers=(layer,), source="here")
+    operands = {layer.name: EDGE_16.intake.synthetic(layer, Drawing(seed=1))}
+    designs = {"plain": EDGE_16}
+    for name in ("weight", "ifmap", "accumulator"):
+        settings = [f"{name}_memory.kind=faulty", f"{name}_memory.rate=0.001"]
+        designs[name] = with_settings(EDGE_16, settings)
+    times: dict[str, list[float]] = {name: [] for name in designs}
+    for _ in range(4):  # the first one finds masks
+        for name, design in designs.items():
+            begun = time.process_time()
+            simulate(design, network, operands=operands)
+            times[name].append(time.process_time() - begun)
+    plain = min(times["plain"][1:])
+    for name, own in times.items():
+        print(f"{layer.macs:.2g} MACs, {name}: {min(own[1:]):.3f} s, {min(own[1:]) / plain:.1f} x")
+
+
 if __name__ == "__main__":
     table()
     vectors()
     speed()
+    layers()

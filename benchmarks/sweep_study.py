@@ -8,6 +8,7 @@ stored   CPU of a study of a grid over that of `simulate_many` on the same desig
 priced   random designs with cycles, energy and area, one core
 workers  two processes over one, points whose cycles depend on values; wall time, so that it says
          something on an idle machine only
+dask     processor time of points on a Dask worker over a local one, batches of 0.1 s
 rows     points a second that are made rows and written, a thousand and more a transaction
 scale    memory of the driver at 10^7 points over that at a tenth; opening, and a front
 shares   CPU in sampler, simulator and writer of a study of a grid
@@ -23,14 +24,16 @@ from collections.abc import Sequence
 
 from rows import measured, parsed, parser_of
 
-MEASUREMENTS = ("stored", "priced", "workers", "rows", "shares", "scale")
+MEASUREMENTS = ("stored", "priced", "workers", "dask", "rows", "shares", "scale")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 if a target is not met."""
     parser = parser_of("Measure studies of design spaces.", MEASUREMENTS, repeats=3)
     parser.add_argument("--points", type=int, default=10_000_000, help="of `scale`")
-    parser.add_argument("--designs", type=int, default=10_000, help="of `stored` and `shares`")
+    parser.add_argument(
+        "--designs", type=int, default=10_000, help="of `stored`, `dask` and `shares`"
+    )
     options = parsed(parser, MEASUREMENTS, arguments)
     options.what = options.what or [name for name in MEASUREMENTS if name != "scale"]
     os.environ["ARCHSIM_THREADS"] = "1"
@@ -40,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "stored": lambda: measure.stored(options.designs, options.repeats),
         "priced": lambda: measure.priced(options.repeats),
         "workers": lambda: measure.workers(options.repeats),
+        "dask": lambda: measure.dask(options.designs),
         "rows": lambda: measure.rows(options.repeats),
         "shares": lambda: measure.shares(options.designs),
         "scale": lambda: measure.scale(options.points),

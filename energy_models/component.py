@@ -38,6 +38,10 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """Each kind's attributes, all of them required, and its actions."""
 
+_ATTRIBUTES: Mapping[str, frozenset[str]] = {
+    kind: frozenset(attributes) for kind, (attributes, _) in KINDS.items()
+}
+
 _ACTIONS = {kind: frozenset(actions) for kind, (_, actions) in KINDS.items()}
 
 
@@ -73,15 +77,17 @@ class Component:
     def _sound(self) -> bool:
         """Whether nothing is wrong with it; what is, `_refuse` says: sweeps make so many of them
         that the texts would be most of the work."""
-        if self.kind not in KINDS or self.count <= 0:
+        wanted, sizes = _ATTRIBUTES.get(self.kind), self.attributes
+        if wanted is None or self.count <= 0:
             return False
-        wanted, _ = KINDS[self.kind]
-        if len(self.attributes) != len(wanted) or not self.actions.keys() <= _ACTIONS[self.kind]:
+        if len(sizes) != len(wanted) or not wanted.issuperset(sizes):
             return False
-        for name in wanted:
-            size = self.attributes.get(name, -1)
-            if size < 1 and (size < 0 or not name.endswith("_ports")):
-                return False
+        if not self.actions.keys() <= _ACTIONS[self.kind]:
+            return False
+        if sizes and min(sizes.values()) < 1:
+            for name, size in sizes.items():
+                if size < 1 and (size < 0 or not name.endswith("_ports")):
+                    return False
         return self.relative_voltage is None or self.kind == "sram"
 
     def _refuse(self) -> None:

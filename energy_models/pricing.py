@@ -161,7 +161,10 @@ class PriceBook:
             for action, events in one.actions.items():
                 found = figures[action] or 0.0
                 for name, number in events.items():
-                    dynamic[name] = dynamic.get(name, 0.0) + number * found
+                    if name in dynamic:
+                        dynamic[name] += number * found
+                    else:
+                        dynamic[name] = number * found
             piece = figures["area"]
             if piece is not None:
                 area, known = area + one.count * piece, known or one.kind != "dram"

@@ -33,18 +33,29 @@ def register_file(memory: Component, action: str, ask: Ask) -> Quantity | None:
 
     action: "read" or "write", or "" for area and leakage.
     """
+    total = register_file_value(memory, action, ask)
+    if total is None:
+        return None
     bits, depth = memory.attributes["word_bits"], memory.attributes["depth"]
-    total, sources = 0.0, dict[str, None]()
+    asked = (ask(part, event) for part, event, _ in _parts(action, depth))
+    texts = ("; ".join(filter(None, (one.source, one.how))) for one in asked if one is not None)
+    return Quantity(
+        value=total,
+        source="; ".join(dict.fromkeys(texts)),
+        how=f"{depth} words of {bits} bits as registers",
+    )
+
+
+def register_file_value(memory: Component, action: str, ask: Ask) -> float | None:
+    """The value of `register_file` without its sources: of most memories it is only compared."""
+    bits, depth = memory.attributes["word_bits"], memory.attributes["depth"]
+    total = 0.0
     for part, event, number in _parts(action, depth):
         found = ask(part, event)
         if found is None:
             return None
         total += bits * number * found.value
-        text = "; ".join(text for text in (found.source, found.how) if text)
-        sources[text] = None
-    return Quantity(
-        value=total, source="; ".join(sources), how=f"{depth} words of {bits} bits as registers"
-    )
+    return total
 
 
 def _parts(action: str, depth: int) -> Iterator[tuple[Component, str, int]]:
@@ -60,4 +71,4 @@ def _parts(action: str, depth: int) -> Iterator[tuple[Component, str, int]]:
         yield CHOICE, "", 2 * depth - 1
 
 
-__all__ = ["CHOICE", "REGISTER", "register_file"]
+__all__ = ["CHOICE", "REGISTER", "register_file", "register_file_value"]

@@ -32,7 +32,7 @@ from energy_models.errors import EnergyError, nearest, require, require_known
 from energy_models.estimator import Estimator, Quantity
 from energy_models.frozen import frozen
 from energy_models.reading import load_toml
-from energy_models.register_file import register_file
+from energy_models.register_file import register_file, register_file_value
 from energy_models.scaling import scale
 from energy_models.sources import ABSENT, open_source
 from energy_models.technology_files import FOLDER, file_of, named_file, shipped_names
@@ -172,8 +172,10 @@ class Technology:
                 self._bits[key] = found
             return self._bits[key]
 
-        registers = register_file(component, action, ask)
-        return registers if registers is not None and registers.value < macro.value else macro
+        value = register_file_value(component, action, ask)
+        if value is None or value >= macro.value:
+            return macro
+        return register_file(component, action, ask)
 
     def _has_logic(self, what: What) -> bool:
         """Whether it names a source of registers and multiplexers, be it that there is none."""

@@ -1,6 +1,8 @@
 """`archsim fpga build` and `archsim fpga run`: a bitstream for a board, a network through one."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,8 +17,14 @@ from archsim.files import new_folder
 from archsim.machine.design import Design
 from archsim.machine.registry import load_design, with_settings
 from fpga.boards import BOARDS, board_named
+from fpga.places import PLACES
 
 SIMULATED = "simulated"
+
+
+def on_board(design: str, settings: list[str] | None) -> Design:
+    """A design as it is built for a board: with an FPGA's registers, unless settings say else."""
+    return with_settings(load_design(design).for_fpga(), settings or [])
 
 
 def build_for_board(  # noqa: PLR0913
@@ -42,8 +50,10 @@ def build_for_board(  # noqa: PLR0913
 ) -> None:
     """Build a bitstream: the design behind a byte link at the board's serial port.
 
-    DIR/deploy has the bitstream, the emitted Verilog and its manifest; DIR/report what it takes,
-    how fast it is, and the tools' logs; DIR/driver a script that runs a layer on the board.
+    Cores have the registers that an FPGA wants (pipelined_control, product_registers=2) unless
+    --set says otherwise. DIR/deploy has the bitstream, the emitted Verilog and its manifest;
+    DIR/report what it takes, how fast it is, the tools' logs and a picture of where every cell
+    lies; DIR/driver a script that runs a layer on the board.
     Each step that was done is found again: an interrupted build goes on where it was.
 
     Example:
@@ -52,24 +62,27 @@ def build_for_board(  # noqa: PLR0913
       archsim fpga build edge-16 --set rows=4 --set columns=4 --board ulx3s-85k -o board/
     """
     from fpga.build import build
+    from fpga.floor_plan import save_floor_plan
 
-    chosen = with_settings(load_design(design), settings or [])
+    chosen = on_board(design, settings)
     where = board_named(board)
     require(1 <= seeds <= 64, f"--seeds must be from 1 to 64, not {seeds}")
     with new_folder(output) as folder, progress_bar("emitting", quiet=as_json) as bar:
         for part in ("deploy", "report", "driver"):
             (folder / part).mkdir()
-        made = build(
-            chosen,
-            where,
-            folder=folder / "deploy",
-            seeds=range(1, seeds + 1),
-            divisor=divisor,
-            baud=baud,
-            progress=lambda what: phase(bar, what),
-        )
-        for log in ("yosys.log", "nextpnr.log", "nextpnr.json"):
+        with _larger_told(design, where.name):
+            made = build(
+                chosen,
+                where,
+                folder=folder / "deploy",
+                seeds=range(1, seeds + 1),
+                divisor=divisor,
+                baud=baud,
+                progress=lambda what: phase(bar, what),
+            )
+        for log in ("yosys.log", "nextpnr.log", "nextpnr.json", PLACES):
             (folder / "deploy" / log).rename(folder / "report" / log)
+        save_floor_plan(folder / "report" / PLACES, folder / "report" / "floor_plan.svg")
         text = json.dumps(made.record(), indent=2) + "\n"
         (folder / "report" / "ooc_synth_and_timing.json").write_text(text, encoding="utf-8")
         driver = DRIVER.format(design=design, settings=list(settings or []), baud=baud)
@@ -78,6 +91,18 @@ def build_for_board(  # noqa: PLR0913
         print(text, end="")
     else:
         _show_build(made, where, chosen)
+
+
+@contextmanager
+def _larger_told(design: str, board: str) -> Iterator[None]:
+    """Who builds what is too large is told what finds the largest."""
+    try:
+        yield
+    except InputError as error:
+        if "must be smaller" not in str(error):
+            raise
+        how = f"archsim fpga fit {design} --board {board} finds the largest that fits"
+        raise InputError(f"{error}; {how}") from error
 
 
 def _show_build(made: Any, board: Any, design: Design) -> None:
@@ -139,7 +164,7 @@ def run_on_board(  # noqa: PLR0913
     from fpga.host.network import network_on_board
     from fpga.host.session import Session
 
-    chosen = with_settings(load_design(design), settings or [])
+    chosen = on_board(design, settings)
     model, image = _network(workload, photo, input_file)
     with (
         progress_bar("building the board", quiet=as_json) as bar,
@@ -249,7 +274,7 @@ from fpga.host.network import layer_on_board
 from fpga.host.session import Session
 from rtl.layer_case import random_layer
 
-design = with_settings(load_design({design!r}), {settings!r})
+design = with_settings(load_design({design!r}).for_fpga(), {settings!r})
 with serial.Serial(sys.argv[1], {baud}, timeout=1.0) as port:
     session = Session(port, design)
     layer = random_layer(design)

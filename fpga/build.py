@@ -19,6 +19,7 @@ from fpga.board_top import CORE, BoardTop
 from fpga.boards import Board
 from fpga.cells import Cells, cells_of
 from fpga.fit import check_cells, check_design
+from fpga.multipliers import PRODUCT_FILE, has_products, product_verilog, read_passes
 from fpga.nextpnr import (
     Placement,
     SlowestPath,
@@ -26,13 +27,15 @@ from fpga.nextpnr import (
     run_wheel,
     slowest_clock,
 )
+from fpga.places import PLACES, module_of, write_places
 from fpga.tools import code_digest, tool_versions
+from rtl.benches.build_cache import cache_key, is_built
 from rtl.emit import emit
 from rtl.synthesis.cache import kept
 from rtl.toolchain import require as require_tools
 from rtl.toolchain import run_yosys
 
-__all__ = ["BITSTREAM", "BoardBuild", "build"]
+__all__ = ["BITSTREAM", "BoardBuild", "build", "map_for_board", "was_built"]
 
 BITSTREAM = {"ecp5": "core.bit", "ice40": "core.bin"}
 LEAST_BIT_CYCLES = 4
@@ -95,27 +98,10 @@ def build(  # noqa: PLR0913
     Raises `InputError` for a design that does not fit the chip, or that no clock of the board and
     baud rate suit; `ToolchainError` for a tool that is missing or fails.
     """
-    divisor = board.divisor if divisor is None else divisor
-    require(
-        divisor >= 1 and divisor & (divisor - 1) == 0,
-        f"divisor must be a power of two, not {divisor}",
-    )
-    clock_hz = board.clock_hz / divisor
-    require(
-        0 < baud <= clock_hz / LEAST_BIT_CYCLES,
-        f"baud must be at most {clock_hz / LEAST_BIT_CYCLES:,.0f} at {clock_hz / 1e6:g} MHz, "
-        f"not {baud}",
-    )
     require(len(seeds) > 0, "seeds must not be empty")
-    require_tools("pyosys")
-    nextpnr_version(board.chip.family)
-    check_design(design, board.chip)
-    progress("emitting")
-    emitted = emit(design, top=CORE, interface="link")
-    top = BoardTop(emitted.verilog, clock_hz=board.clock_hz, divisor=divisor, baud=baud)
-    work = _Work(board=board, top=top, progress=progress)
+    work = _work(design, board, divisor, baud, progress)
     mapped = work.mapped()
-    netlist = json.loads((mapped / "top.json").read_text(encoding="utf-8"))["modules"]["top"]
+    netlist = _netlist(mapped)
     cells = cells_of(_known(netlist))
     check_cells(cells, board.chip)
     routed = {seed: work.routed(mapped, seed) for seed in seeds}
@@ -123,16 +109,16 @@ def build(  # noqa: PLR0913
     best = max(seeds, key=lambda seed: reports[seed].fmax_hz)
     found, place = reports[best], routed[best]
     name = BITSTREAM[board.chip.family]
-    for file in (name, "nextpnr.log", "nextpnr.json"):
+    for file in (name, "nextpnr.log", "nextpnr.json", PLACES):
         shutil.copy(place / file, folder / file)
     shutil.copy(mapped / "yosys.log", folder / "yosys.log")
-    (folder / f"{CORE}.v").write_text(emitted.verilog, encoding="utf-8")
-    (folder / f"{CORE}.json").write_text(emitted.manifest_json() + "\n", encoding="utf-8")
+    (folder / f"{CORE}.v").write_text(work.top.verilog, encoding="utf-8")
+    (folder / f"{CORE}.json").write_text(work.manifest + "\n", encoding="utf-8")
     return BoardBuild(
         board=board.name,
-        clock_hz=clock_hz,
+        clock_hz=work.top.clock_hz,
         baud=baud,
-        bit_cycles=top.bit_cycles,
+        bit_cycles=work.top.bit_cycles,
         cells=cells,
         by_module=_by_module(netlist),
         places=found.places,
@@ -145,10 +131,66 @@ def build(  # noqa: PLR0913
     )
 
 
+def was_built(design: Design, board: Board) -> bool:
+    """Whether `build` with its defaults finds every step done, and takes seconds.
+
+    Raises as `build`.
+    """
+    work = _work(design, board, None, 115_200, lambda phase: None)
+    return all(
+        is_built("synthesis", cache_key(*work._key(*step)))
+        for step in (("mapped",), ("routed", "1"))
+    )
+
+
+def map_for_board(
+    design: Design, board: Board, *, progress: Callable[[str], object] = lambda phase: None
+) -> dict[str, Any]:
+    """The netlist that `build` places, of cells that are counted; it is found again there.
+
+    Of a design that does not fit too.  Raises as `build`.
+    """
+    work = _work(design, board, None, 115_200, progress)
+    return _known(_netlist(work.mapped()))
+
+
+def _work(
+    design: Design,
+    board: Board,
+    divisor: int | None,
+    baud: int,
+    progress: Callable[[str], object],
+) -> _Work:
+    """Raises `InputError` and `ToolchainError` as `build`."""
+    divisor = board.divisor if divisor is None else divisor
+    require(
+        divisor >= 1 and divisor & (divisor - 1) == 0,
+        f"divisor must be a power of two, not {divisor}",
+    )
+    clock_hz = board.clock_hz / divisor
+    require(
+        0 < baud <= clock_hz / LEAST_BIT_CYCLES,
+        f"baud must be at most {clock_hz / LEAST_BIT_CYCLES:,.0f} at {clock_hz / 1e6:g} MHz, "
+        f"not {baud}",
+    )
+    require_tools("pyosys")
+    nextpnr_version(board.chip.family)
+    check_design(design, board.chip)
+    progress("emitting")
+    emitted = emit(design, top=CORE, interface="link")
+    top = BoardTop(emitted.verilog, clock_hz=board.clock_hz, divisor=divisor, baud=baud)
+    return _Work(board=board, top=top, manifest=emitted.manifest_json(), progress=progress)
+
+
+def _netlist(mapped: Path) -> dict[str, Any]:
+    return json.loads((mapped / "top.json").read_text(encoding="utf-8"))["modules"]["top"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Work:
     board: Board
     top: BoardTop
+    manifest: str
     progress: Callable[[str], object]
 
     @property
@@ -171,17 +213,22 @@ class _Work:
             self.progress("mapping")
             with scratch_folder("archsim-board") as work:
                 self.plan.extract(str(work))
-                passes = (work / "top.ys").read_text(encoding="utf-8").splitlines()
+                (work / PRODUCT_FILE).write_text(product_verilog(self.board.chip.family))
                 with (work / "yosys.log").open("w", encoding="utf-8") as log:
-                    run_yosys(
-                        [one.strip() for one in passes if one.strip() and one[0] != "#"],
-                        work,
-                        lambda line: log.write(line + "\n"),
-                    )
+                    run_yosys(self._passes(work), work, lambda line: log.write(line + "\n"))
                 for file in ("top.json", "yosys.log", "build_top.json", *_constraints(work)):
                     shutil.copy(work / file, folder / file)
 
         return kept(self._key("mapped"), write)
+
+    def _passes(self, work: Path) -> list[str]:
+        """Of the plan's script, with the family's own multipliers."""
+        lines = (work / "top.ys").read_text(encoding="utf-8").splitlines()
+        passes = [one.strip() for one in lines if one.strip() and one[0] != "#"]
+        if not has_products(self.top.verilog):
+            return passes
+        at = next(n for n, one in enumerate(passes) if one.startswith("synth_"))
+        return [*passes[:at], *read_passes([], "top", self.board.chip.family), *passes[at:]]
 
     def routed(self, mapped: Path, seed: int) -> Path:
         """The folder with bitstream, nextpnr's log and report, for one seed of the placer."""
@@ -195,6 +242,7 @@ class _Work:
                 family = self.board.chip.family
                 words = [word for word in place[1:] if word not in ("--quiet", "--log", "top.tim")]
                 words += ["--seed", str(seed), "--report", "nextpnr.json", "--timing-allow-fail"]
+                words += ["--write", "placed.json"]
                 if family == "ecp5":
                     words += ["--lpf-allow-unconstrained"]
                 run_wheel(
@@ -205,6 +253,7 @@ class _Work:
                 run_wheel(family, tool, pack[1:], work, "pack.log", lambda phase: None)
                 made = work / pack[-1].replace(".svf", ".bit")
                 shutil.copy(made, folder / BITSTREAM[family])
+                write_places(work / "placed.json", folder / PLACES)
                 for file in ("nextpnr.log", "nextpnr.json"):
                     shutil.copy(work / file, folder / file)
 
@@ -228,7 +277,7 @@ def _constraints(folder: Path) -> list[str]:
 
 def _known(netlist: dict[str, Any]) -> dict[str, Any]:
     """Without the cells of pins, which are on every board."""
-    pins = ("TRELLIS_IO", "SB_IO", "SB_GB", "GSR", "SGSR", "DCCA", "IB", "OB", "BB")
+    pins = ("TRELLIS_IO", "SB_IO", "SB_GB", "SB_GB_IO", "GSR", "SGSR", "DCCA", "IB", "OB", "BB")
     return {"cells": {n: one for n, one in netlist["cells"].items() if one["type"] not in pins}}
 
 
@@ -236,16 +285,10 @@ def _by_module(netlist: dict[str, Any]) -> dict[str, dict[str, int]]:
     """Cells by the module of the hierarchy that they come from, two levels deep."""
     groups: dict[str, dict[str, Any]] = {}
     for name, cell in _known(netlist)["cells"].items():
-        groups.setdefault(_module_of(name, cell), {})[name] = cell
+        groups.setdefault(module_of(name, cell), {})[name] = cell
     counted = {name: cells_of({"cells": cells}).record() for name, cells in groups.items()}
     total = Counter({name: sum(cells.values()) for name, cells in counted.items()})
     return {name: counted[name] for name, _ in total.most_common()}
-
-
-def _module_of(name: str, cell: dict[str, Any]) -> str:
-    path = str(cell["attributes"].get("hdlname", "")).split() or name.lstrip("\\").split(".")
-    inner = [part for part in path[:-1] if "$" not in part]
-    return ".".join(inner[:4]) or "top"
 
 
 def _placement(place: Path, board: Board) -> Placement:

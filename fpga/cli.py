@@ -18,6 +18,7 @@ from fpga import tables
 from fpga.board_cli import build_for_board, run_on_board
 from fpga.devices import Target
 from fpga.fit import check_design
+from fpga.fit_cli import fit_board
 from fpga.nextpnr import nextpnr_version
 from fpga.place import place
 from fpga.report import FpgaReport
@@ -115,5 +116,6 @@ def register(app: typer.Typer) -> None:
     group = typer.Typer(help="Place designs on FPGAs, build bitstreams, run networks on boards.")
     group.command("place")(place_design)
     group.command("build")(build_for_board)
+    group.command("fit")(fit_board)
     group.command("run")(run_on_board)
     app.add_typer(group, name="fpga")

@@ -16,6 +16,7 @@ from archsim.files import new_folder, require_new, scratch_folder
 from fpga.cells import Cells, cells_of
 from fpga.devices import Target
 from fpga.fit import check_cells
+from fpga.multipliers import PRODUCT_FILE, has_products, product_verilog, read_passes
 from fpga.nextpnr import nextpnr_version, place_and_route
 from fpga.report import FpgaReport
 from fpga.tools import code_digest, tool_versions
@@ -157,7 +158,10 @@ class _Work:
             words.append("-nodsp")
         if family == "ice40" and dsps:
             words.append("-dsp")
-        passes = [f"read_verilog {name}.v", " ".join(words), f"write_json {name}.json"]
+        own = name == "unit" and dsps and has_products(self.verilog)
+        reading = read_passes([f"{name}.v"], top, family if own else "")
+        (folder / PRODUCT_FILE).write_text(product_verilog(family), encoding="utf-8")
+        passes = [*reading, " ".join(words), f"write_json {name}.json"]
         self._yosys(passes, folder, name)
         modules = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["modules"]
         if not modules[top]["ports"]:

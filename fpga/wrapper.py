@@ -48,12 +48,12 @@ def wrapper_verilog(top: str, module: Mapping[str, Any]) -> str:
     count = {"input": 0, "output": 0}
     for name, port in module["ports"].items():
         bits, direction = len(port["bits"]), port["direction"]
-        declarations.append(f"{direction} [{bits - 1}:0] {name}")
+        declarations.append(f"{direction} [{bits - 1}:0] \\{name} ")  # escaped: it may be a keyword
         if name in ("clk", "rst"):
-            connections.append(f".{name}({'clk' if name == 'clk' else 'reset'})")
+            connections.append(f".\\{name} ({'clk' if name == 'clk' else 'reset'})")
             continue
         first = count[direction]
-        connections.append(f".{name}({direction}s[{first + bits - 1}:{first}])")
+        connections.append(f".\\{name} ({direction}s[{first + bits - 1}:{first}])")
         count[direction] += bits
     outputs = max(count["output"], 1)
     return _SOURCE.format(

@@ -66,6 +66,11 @@ class Case(ABC):
     def gaps(self, expected: Any) -> Mapping[str, IntArray]:
         """By port, idle cycles of the memory side before each word of the case's own answer."""
 
+    def figures_apart(self) -> Mapping[str, tuple[int, int]]:
+        """Figures that two ways of the model give, by name, where they are not the same: with
+        values and without, closed forms and scans, many at once and one by one."""
+        return {}
+
     def details(self) -> dict[str, str]:
         """What the design computes, in words."""
         return {"layer": self.name}
@@ -124,6 +129,8 @@ class Verdict:
     starved: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     """Ports on which words are missing although the run waited for them: words that crossed, words
     of the model; the port first whose next word the model has earliest."""
+    apart: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """Figures that two ways of the model give, where they differ (`Case.figures_apart`)."""
     seen: Mapping[str, int] = field(default_factory=dict[str, int])
     """What was watched inside (`rtl.benches.bench.Watch`)."""
 
@@ -137,8 +144,8 @@ class Verdict:
 
     @property
     def equal(self) -> bool:
-        """Every transfer and every action count is equal."""
-        differs = self.cycle_differences or self.value_differences or self.counts
+        """Every transfer and every action count is equal, and the model with itself."""
+        differs = self.cycle_differences or self.value_differences or self.counts or self.apart
         return not (differs or self.failure)
 
     def record(self) -> dict[str, Any]:
@@ -157,6 +164,11 @@ class Verdict:
                 if port.first is not None
             ],
             "actions": {name: list(pair) for name, pair in self.counts.items()},
+            **(
+                {"model": {name: list(two) for name, two in self.apart.items()}}
+                if self.apart
+                else {}
+            ),
             **({"failure": self.failure} if self.failure else {}),
             **({"hung": self.hung} if self.starved else {}),
         }
@@ -245,10 +257,12 @@ Runner = Callable[[Bench], Outcome]
 
 
 def check(case: Case, run: Runner, expected: PortAnswer | None = None) -> Verdict:
-    """Run a case and compare with what the model says, or has said already (`expected`)."""
+    """Run a case and compare with what the model says, or has said already (`expected`); and the
+    model's other ways to the same figures with one another."""
     expected = case.answer() if expected is None else expected
     try:
-        return judge(case, expected, run(bench_of(case, expected)))
+        verdict = judge(case, expected, run(bench_of(case, expected)))
+        return replace(verdict, apart=case.figures_apart())
     except ToolchainError:
         raise
     except RuntimeError as error:  # a stream's rule broken, a simulation that gives up

@@ -119,6 +119,10 @@ class SequenceCase(Case):
             ),
         )
 
+    def figures_apart(self) -> Mapping[str, tuple[int, int]]:
+        """Of its last layer: each of the others is a case's by itself."""
+        return self.layers[-1].figures_apart()
+
     def smaller(self) -> "list[Case]":
         """One of the layers; half of them; all but one; each made smaller, where there are two."""
         layers, count = self.layers, len(self.layers)

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from archsim.errors import InputError
 from archsim.layer.intake import Drawing
 from archsim.machine.layer_machine import LayerAnswer
@@ -87,6 +89,19 @@ class LayerCase(Case):
 
     def gaps(self, expected: Any) -> Mapping[str, IntArray]:
         return {port: expected.waits(port) for port in expected.counts}
+
+    def figures_apart(self) -> Mapping[str, tuple[int, int]]:
+        """Its cycles and their causes; words and how many are said to cross; with ports that are
+        said not to wait, and with none said."""
+        free = replace(self, idle={}).answer()
+        still = {port: np.zeros(count, np.int64) for port, count in free.counts.items()}
+        pairs = {
+            "cycles and their causes": (free.cycles, sum(free.where.values())),
+            "cycles without gaps and with none": (free.cycles, self.waiting(still).answer().cycles),
+            **{f"{port} words and their count": (len(words), free.counts[port])
+               for port, words in free.words.items()},
+        }  # fmt: skip
+        return {name: two for name, two in pairs.items() if two[0] != two[1]}
 
     def details(self) -> dict[str, str]:
         chosen = ", ".join(f"{name} {value}" for name, value in self.options.items())

@@ -13,8 +13,10 @@ from archsim.numbers import AnyIntArray
 from rtl.coverage.aims import Aim, general_aims
 from rtl.coverage.edge_values import RECIPES, edge_operands
 from rtl.coverage.integer_bins import EDGES
+from rtl.coverage.port_bins import CHANNEL
 from rtl.draw import Draw
-from rtl.sparse_bins import FULL, MOST_FULL_VECTORS, SPARSE, SUMS, TEN
+from rtl.slow_memory import slow_off_chip
+from rtl.sparse_bins import CORNERS, FULL, MOST_FULL_VECTORS, SPARSE, SUMS, TEN
 from rtl.sparse_cases import (
     ATTEMPTS,
     random_chain,
@@ -37,11 +39,17 @@ LAYERS = 10
 def sparse_aims() -> dict[str, Aim]:
     """All of the kind's aims."""
     own = {TEN: _ten, EDGES: _edges, SPARSE: _empty_and_dense, FULL: _full, SUMS: _all_sums}
-    return {**own, **general_aims(_plain)}
+    return {**own, **general_aims(_plain), CORNERS: _corners, CHANNEL: _channel}
 
 
 def _plain(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
     return random_sparse_case(draw.whole(0, SEEDS), 0, design, longest_words)
+
+
+def _channel(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
+    """Vectors come, and leave, as the channel of a slow off-chip memory has them."""
+    case = _plain(draw, design, longest_words // 2)
+    return replace(case, design=replace(design, off_chip=slow_off_chip(draw)), idle=None)
 
 
 def stalled(draw: Draw, design: Scnn, runs: tuple[LayerRun, ...], longest_words: int) -> SparseCase:
@@ -83,12 +91,28 @@ def _ten(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
     return stalled(draw, design, tuple(runs), longest_words)
 
 
-def _pooled(draw: Draw, design: Scnn) -> LayerRun:
-    """A plane over the whole grid, and windows of 3, 2 apart."""
+def _corners(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
+    """So many filters, of sums of both signs, that outputs of every PE around win some window."""
+    runs = tuple(_pooled(draw, design, filters) for filters in (draw.whole(4, 6), draw.whole(7, 9)))
+    dense = [
+        replace(
+            run,
+            layer=replace(run.layer, relu=False),
+            operands=replace(
+                run.operands, ifmap=np.where(run.operands.ifmap == 0, 1, run.operands.ifmap)
+            ),
+        )
+        for run in runs
+    ]
+    return stalled(draw, design, tuple(dense), longest_words)
+
+
+def _pooled(draw: Draw, design: Scnn, filters: int = 0) -> LayerRun:
+    """A plane over the whole grid, and windows of 3, 2 apart; filters: 0 for a few."""
     layer = Conv2d(
         name="pooled",
         channels=draw.whole(1, 2),
-        filters=draw.whole(1, 3),
+        filters=filters or draw.whole(1, 3),
         ifmap_height=3 * design.grid_rows + 1,
         ifmap_width=3 * design.grid_columns + 1,
         kernel_height=1,

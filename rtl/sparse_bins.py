@@ -17,12 +17,14 @@ from rtl.benches.bench import Watch
 from rtl.coverage.aims import ResetCase
 from rtl.coverage.bins import Bin, Seen
 from rtl.coverage.integer_bins import IntegerLayer, integer_bins
+from rtl.coverage.port_bins import channel_bin
 from rtl.coverage.row_bins import TEN, InARow
 from rtl.sparse_conformance import SparseCase
 
 FULL = "full memories"
 SUMS = "full accumulators"
 SPARSE = "empty and dense"
+CORNERS = "windows across corners of PEs"
 """Aims (`rtl.sparse_aims`)."""
 MOST_FULL_VECTORS = 4_096
 """Of an IARAM that a case may fill."""
@@ -121,6 +123,18 @@ def _of_passes(design: Scnn) -> Iterator[Bin]:
     )
     yield of("three groups of filters", "halves go round", lambda one: one.groups >= 3)
     yield of("one filter", "the shortest drain", lambda one: one.filters == 1)
+    if min(design.grid_rows, design.grid_columns) > 1:
+        yield of(
+            CORNERS,
+            "copies of copies: rows are sent with the columns that came",
+            lambda one: all(
+                max(map(axis.copies_before, range(axis.pes))) > 0
+                and axis.pes > 1
+                and one.filters > 3
+                for axis in (one.rows, one.columns)
+            ),
+            aim=CORNERS,
+        )
     yield Bin(
         name="copies for windows to both sides",
         why="pooling across PEs, corners included",
@@ -246,6 +260,7 @@ _INSIDE: tuple[tuple[str, str, str, tuple[int, ...]], ...] = (
 
 def sparse_bins(design: Scnn) -> Iterator[Bin]:
     """Everything but the ports'."""
+    yield channel_bin(lambda seen: case_of(seen).idle is None)
     yield from _in_sequence()
     yield from _of_passes(design)
     yield from _of_lists(design)

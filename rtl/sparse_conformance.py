@@ -15,6 +15,7 @@ from archsim.numbers import IntArray
 from rtl.conformance import Case
 from rtl.coverage.shrink import cut_gaps, smaller_gaps, smaller_pieces
 from rtl.scnn import counts_of
+from rtl.sparse_paths import figures_apart
 
 SETTLING_CYCLES = 20
 
@@ -107,6 +108,9 @@ class SparseCase(Case):
         except InputError:
             return case
         return replace(case, idle={port: cut_gaps(gaps[port], words[port]) for port in gaps})
+
+    def figures_apart(self) -> Mapping[str, tuple[int, int]]:
+        return figures_apart(self.design, self.runs)
 
     def details(self) -> dict[str, str]:
         densities = [

@@ -73,6 +73,7 @@ class SystolicCore(Core):
             "columns": design.columns,
             "operand_bits": design.operand_bits,
             "accumulator_bits": design.accumulator_bits,
+            "product_registers": design.product_registers,
         }
 
     def _stationary_array(self, m: Module) -> Value:

@@ -73,7 +73,7 @@ class TensorCoreRtl(Core):
             accumulator=design.dot.accumulator,
             rules=design.dot.rules,
             depth=design.depth("accumulator"),
-            **made_of(design.accumulator_memory),
+            **made_of(design.accumulator_memory, design.use("accumulator")),
         )
 
     def output_stage(self, m: Module) -> Any:
@@ -89,5 +89,5 @@ class TensorCoreRtl(Core):
             depths=(design.depth("accumulator"), design.depth("bias")),
             queue_depth=design.output_queue_depth,
             scalar_bias=False,
-            **made_of(design.bias_memory),
+            **made_of(design.bias_memory, design.use("bias")),
         )

@@ -1,6 +1,5 @@
 """Cases of cores that are walked by tiles, drawn for bins that chance seldom finds."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,18 +9,18 @@ from archsim.errors import InputError, require
 from archsim.layer.intake import Drawing
 from archsim.layer.problem import Order, Tiling
 from archsim.numbers import ceil_div
-from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.timing import plan_tiling
-from archsim.tiled.walk import walk_layer
 from rtl.coverage.aims import Aim, general_aims
 from rtl.coverage.edge_values import RECIPES, edge_operands
 from rtl.coverage.integer_bins import MOST_PRODUCTS, wraps_within_reach
-from rtl.coverage.port_bins import LONG_STALL, STALLS
+from rtl.coverage.port_bins import CHANNEL, LONG_STALL, STALLS
 from rtl.draw import Draw
+from rtl.full_memories import MEMORIES, channels_of, full_layer, whole
 from rtl.layer_sequence import SequenceCase
-from rtl.tile_bins import EARLY, FAR, FULL, LARGE, MOST_FULL_WORDS, TEN
+from rtl.slow_memory import slow_off_chip
+from rtl.tile_bins import EARLY, FAR, FULL, LARGE, TEN
 from rtl.tile_cases import port_counts, random_services, random_tile_case
 from rtl.tile_conformance import TileCase
 from workloads.layers import Conv2d, MatMul
@@ -33,7 +32,7 @@ SEEDS = 1 << 30
 def tile_aims() -> dict[str, Aim]:
     """Those of all such cores; a kind adds the one for its values."""
     own = {TEN: _ten, EARLY: _early, LARGE: _large, FAR: _far, FULL: _full}
-    return {**own, **general_aims(_plain), STALLS: _stalls}
+    return {**own, **general_aims(_plain), STALLS: _stalls, CHANNEL: _channel}
 
 
 def _plain(draw: Draw, design: CoreDesign, longest_words: int) -> TileCase:
@@ -69,18 +68,6 @@ def in_a_row(
     )
     require(words <= longest_words, f"words must be at most {longest_words:,}, not {words:,}")
     return SequenceCase(design=design, layers=tuple(layers), early=early)
-
-
-def whole(design: CoreDesign, layer: Layer) -> Tiling:
-    """One tile for all."""
-    problem = design.numerics.problem(layer)
-    return Tiling(
-        pixel_rows=problem.out_height,
-        pixel_columns=problem.out_width,
-        filters=problem.filters,
-        channels=problem.channels,
-        images=problem.images,
-    )
 
 
 def _ten(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
@@ -138,6 +125,12 @@ def _early(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
     return in_a_row(design, layers, longest_words, early=True)
 
 
+def _channel(draw: Draw, design: CoreDesign, longest_words: int) -> TileCase:
+    """Words come, and leave, as the channel of a slow off-chip memory has them."""
+    case = _plain(draw, design, longest_words // 2)
+    return replace(case, design=replace(design, off_chip=slow_off_chip(draw)), services=None)
+
+
 def _stalls(draw: Draw, design: CoreDesign, longest_words: int) -> TileCase:
     """Each port in its turn does nothing for so long that the queues before it fill: a layer of
     many output tiles, each with biases of its own."""
@@ -166,19 +159,13 @@ def _counts(design: CoreDesign, layer: Layer, tiling: Tiling) -> dict[str, int]:
     return port_counts(design, design.numerics.problem(layer), tiling)
 
 
-def _channels(design: CoreDesign, wanted: int) -> int:
-    """Channels of a product of which the core makes so many of its own."""
-    own = design.numerics.problem(MatMul(name="probe", m=1, n=1, k=wanted)).channels
-    return wanted * ceil_div(wanted, own)
-
-
 def _large(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
     """Tiles of more rows, words and steps than narrow counters hold."""
     sides = draw.whole(33, 40), draw.whole(8, 9)
     planes = [
         Conv2d(
             name="plane",
-            channels=_channels(design, design.data_ports[0].lanes),
+            channels=channels_of(design, design.data_ports[0].lanes),
             filters=1,
             ifmap_height=height,
             ifmap_width=width,
@@ -193,10 +180,10 @@ def _large(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
         name="deep",
         m=draw.whole(1, 2),
         n=columns,
-        k=_channels(design, draw.whole(65, 70)),
+        k=channels_of(design, draw.whole(65, 70)),
         bias=draw.chance(0.5),
     )
-    wide = replace(deep, n=columns * draw.whole(17, 19), k=_channels(design, draw.whole(16, 18)))
+    wide = replace(deep, n=columns * draw.whole(17, 19), k=channels_of(design, draw.whole(16, 18)))
     every = (*planes, deep, wide)
     layers = [given_case(draw, design, one, whole(design, one)) for one in every]
     return in_a_row(design, layers, longest_words)
@@ -204,7 +191,7 @@ def _large(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
 
 def _far(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
     """Windows that see no ifmap, of few and of many rows; strides and dilation together."""
-    channels = _channels(design, draw.whole(1, 2))
+    channels = channels_of(design, draw.whole(1, 2))
     tall = Conv2d(
         name="tall kernel",
         channels=channels,
@@ -238,58 +225,8 @@ def _far(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
     return in_a_row(design, [given_case(draw, design, one) for one in (tall, lost)], longest_words)
 
 
-_COLUMNS = {
-    "ifmap": cmd.IFMAP_WORDS,
-    "weight": cmd.WEIGHT_WORDS,
-    "bias": cmd.BIAS_WORDS,
-    "accumulator": cmd.OUTPUT_ROWS,
-}
-
-
-def full_layer(design: CoreDesign, memory: str) -> MatMul | None:
-    """A product that fills a memory's half in one tile: "ifmap", "weight", "bias", "accumulator".
-
-    None if the memory is above `MOST_FULL_WORDS`, stores by value, or no product tried fills it.
-    """
-    depth = design.depth(memory)
-    if depth > MOST_FULL_WORDS or memory in design.stores:
-        return None
-    for layer in _fillers(design, memory, depth):
-        try:
-            tiling = plan_tiling(design, layer, whole(design, layer))
-        except InputError:
-            continue
-        tiles = walk_layer(design.numerics.problem(layer), tiling, design.machine)
-        if int(tiles[:, _COLUMNS[memory]].max()) == depth:
-            return layer
-    return None
-
-
-def _fillers(design: CoreDesign, memory: str, depth: int) -> Iterator[MatMul]:
-    """Products around a memory's size, those of few words first."""
-    make: Callable[..., MatMul] = lambda **sizes: MatMul(  # noqa: E731
-        name="full", **{"m": 1, "n": 1, "k": 1, "bias": memory == "bias", **sizes}
-    )
-    pixels, filters, channels = design.mnk
-    units = sorted({1, 2, pixels, filters, channels, mc.machine_record(design.machine).columns})
-    if memory == "bias":
-        yield from (make(n=depth * unit) for unit in units)
-    elif memory == "accumulator":
-        yield from (make(m=depth * unit) for unit in units)
-        yield from (make(m=depth * unit // filters, n=filters) for unit in units)
-    else:
-        for steps in range(depth.bit_length()):
-            for unit in units:
-                size = depth * unit >> steps
-                deep = {"k": _channels(design, unit << steps)}
-                if size and memory == "ifmap":
-                    yield make(m=size, **deep)
-                elif size:
-                    yield make(n=size, **deep)
-
-
 def _full(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
-    found = [full_layer(design, memory) for memory in _COLUMNS]
+    found = [full_layer(design, memory) for memory in MEMORIES]
     layers = [given_case(draw, design, one, whole(design, one)) for one in found if one is not None]
     require(bool(layers), "no memory of the design is small enough to be filled by a case")
     return in_a_row(design, [replace(one, label="full") for one in layers], longest_words)
@@ -323,4 +260,4 @@ def integer_edges(widths: tuple[int, int]) -> Aim:
     return edges
 
 
-__all__ = ["full_layer", "given_case", "in_a_row", "integer_edges", "tile_aims", "whole"]
+__all__ = ["given_case", "in_a_row", "integer_edges", "tile_aims"]

@@ -15,6 +15,7 @@ from archsim.tiled.trace import Answer
 from rtl.benches.bench import Watch
 from rtl.coverage.aims import ResetCase
 from rtl.coverage.bins import Bin, Seen
+from rtl.coverage.port_bins import channel_bin
 from rtl.coverage.row_bins import STATE, TEN, InARow
 from rtl.layer_sequence import SequenceCase
 from rtl.tile_conformance import TileCase
@@ -58,6 +59,7 @@ def _problem(case: TileCase) -> Problem:
 
 
 def _in_sequence() -> Iterator[Bin]:
+    yield channel_bin(lambda seen: any(case.services is None for case, _ in parts(seen)))
     yield from _ROW.either_way("bias", lambda case: bool(case.layer.bias))
     yield from _ROW.either_way("ReLU", lambda case: bool(case.layer.relu))
     yield Bin(
@@ -245,7 +247,7 @@ def _inside(*, decoupled: bool) -> Iterator[Bin]:
 def tile_bins(design: CoreDesign, filled: Collection[str], *, decoupled: bool) -> Iterator[Bin]:
     """Sequences, tiles, layers, memories, and what goes on inside the core.
 
-    filled: memories that a case can fill (`rtl.tile_aims.full_layer`).  decoupled: stationary
+    filled: memories that a case can fill (`rtl.full_memories.full_layer`).  decoupled: stationary
     operands have a walk, and a queue, of their own.
     """
     yield from _in_sequence()

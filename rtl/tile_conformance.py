@@ -15,6 +15,7 @@ from archsim.tiled.trace import PORTS, Answer, answer
 from archsim.timing import Service
 from rtl.conformance import Case
 from rtl.coverage.shrink import cut_gaps, smaller_gaps, smaller_pieces
+from rtl.tile_paths import figures_apart
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 
@@ -114,6 +115,9 @@ class TileCase(Case):
         )
         words = {name: len(one) for name, one in free.answer().transfers.items()}
         return free.waiting({name: cut_gaps(gaps[name], words[name]) for name in PORTS})
+
+    def figures_apart(self) -> Mapping[str, tuple[int, int]]:
+        return figures_apart(self.design, self.layer, self.tiling)
 
     def details(self) -> dict[str, str]:
         return {"layer": repr(self.layer), "tiling": repr(self.tiling)}

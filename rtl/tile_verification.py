@@ -12,7 +12,8 @@ from rtl.conformance import Case
 from rtl.coverage.aims import Aim
 from rtl.coverage.bins import Bin, Seen
 from rtl.coverage.integer_bins import EDGES, IntegerLayer, integer_bins
-from rtl.tile_aims import full_layer, integer_edges, tile_aims
+from rtl.full_memories import full_layer
+from rtl.tile_aims import integer_edges, tile_aims
 from rtl.tile_bins import parts, tile_bins, tile_watches
 from rtl.tile_cases import random_core_case
 from rtl.tile_conformance import TileCase, free_services

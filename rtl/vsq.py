@@ -85,5 +85,5 @@ class VsqCore(Core):
             output=design.output,
             depths=(design.depth("accumulator"), design.depth("bias")),
             queue_depth=design.output_queue_depth,
-            **made_of(design.bias_memory),
+            **made_of(design.bias_memory, design.use("bias")),
         )

@@ -12,8 +12,9 @@ from archsim.tiled.design import CoreDesign
 from rtl.coverage.aims import Aim
 from rtl.coverage.bins import Bin
 from rtl.draw import Draw
+from rtl.full_memories import whole
 from rtl.layer_sequence import SequenceCase
-from rtl.tile_aims import given_case, in_a_row, whole
+from rtl.tile_aims import given_case, in_a_row
 from rtl.tile_conformance import TileCase
 from rtl.tile_verification import TileVerification
 from rtl.vector_bins import limits, terms_to_the_end, vector_bins

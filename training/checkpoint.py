@@ -8,8 +8,9 @@ import json
 import os
 import re
 import zipfile
+from collections.abc import Sized
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +18,36 @@ import numpy.typing as npt
 from archsim.errors import InputError
 from archsim.interrupts import held
 from archsim.robust.model import packed_arrays
-from training.recipe import difference
-from training.training import Training
+from training.recipe import Recorded, difference
 
 MAGIC = b"archsim checkpoint 1\n"
 KEPT = 2
 
 Arrays = dict[str, npt.NDArray[Any]]
+
+
+class Resumable(Protocol):
+    """A training whose state is arrays by name, and the batch that is next."""
+
+    step: int
+    injecting: bool
+    weights: dict[str, npt.NDArray[np.float32]]
+    momenta: dict[str, npt.NDArray[np.float32]]
+
+    @property
+    def recipe(self) -> Recorded:
+        """What is trained."""
+        ...
+
+    @property
+    def data(self) -> Sized:
+        """What it learns from."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """Batches of the whole training."""
+        ...
 
 
 class DamagedError(Exception):
@@ -40,7 +64,7 @@ def checkpoints(folder: Path) -> list[Path]:
     return sorted(found, reverse=True)
 
 
-def save(folder: Path, training: Training) -> None:
+def save(folder: Path, training: Resumable) -> None:
     """Write where a training stands; older checkpoints than the one before go.
 
     Raises InputError where it cannot be written.
@@ -67,7 +91,7 @@ def save(folder: Path, training: Training) -> None:
         raise InputError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def _head(training: Training) -> dict[str, Any]:
+def _head(training: Resumable) -> dict[str, Any]:
     return {
         "recipe": training.recipe.record(),
         "pictures": len(training.data),
@@ -86,7 +110,7 @@ def prepare(folder: Path) -> None:
         raise InputError(f"{folder} cannot be written: it is read-only")
 
 
-def resume(folder: Path, training: Training) -> list[str]:
+def resume(folder: Path, training: Resumable) -> list[str]:
     """Bring a fresh training to where the latest whole checkpoint stands, if there is one.
 
     Answers with what there is to say: where it goes on, and which files are damaged.  Raises
@@ -103,6 +127,7 @@ def resume(folder: Path, training: Training) -> list[str]:
         training.step, training.injecting = int(head["step"]), bool(head["injecting"])
         for name in training.weights:
             training.weights[name] = arrays[f"weight/{name}"]
+        for name in training.momenta:
             training.momenta[name] = arrays[f"momentum/{name}"]
         return [*said, f"going on from {path}, batch {training.step} of {training.steps}"]
     if said:
@@ -131,7 +156,7 @@ def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
         raise DamagedError(str(error)) from error
 
 
-def _require_same(path: Path, head: dict[str, Any], training: Training) -> None:
+def _require_same(path: Path, head: dict[str, Any], training: Resumable) -> None:
     recipe = cast("dict[str, Any]", head["recipe"])
     other = difference(training.recipe, recipe)
     if not other and head["pictures"] != len(training.data):

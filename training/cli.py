@@ -1,4 +1,4 @@
-"""`archsim train`: train networks whose weights bear bit errors."""
+"""`archsim train`: train networks: weights with bit errors, dropout in time."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from archsim.cli.options import Force
 from archsim.cli.output import progress_bar, say
 from archsim.errors import InputError, nearest, require
 from archsim.files import require_new
+from training.language_cli import language
 from training.recipe import FULL, SIZES, Method, Recipe
 from training.session import begin, expected_cost, finish, run, write
 from training.shipped import RECIPES
@@ -163,7 +164,8 @@ def shipped(
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    group = typer.Typer(help="Train networks whose weights bear bit errors.")
+    group = typer.Typer(help="Train networks: weights with bit errors, dropout in time.")
     group.command("randbet")(randbet)
     group.command("shipped")(shipped)
+    group.command("language")(language)
     app.add_typer(group, name="train")

@@ -1,4 +1,4 @@
-"""Loss and gradients of a SimpleNet, by PyTorch: the one file that imports it."""
+"""Loss and gradients of a SimpleNet, by PyTorch: the one file that imports it (`torch_module`)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ from workloads.simplenet import SimpleNet, Weights
 Pictures = npt.NDArray[np.float32]
 
 
+def torch_module() -> Any:
+    """PyTorch.  Raises InputError where it is not installed."""
+    try:
+        return import_module("torch")
+    except ModuleNotFoundError as error:
+        raise InputError(missing_module("torch")) from error
+
+
 class TorchGradients:
     """Call it with weights, pictures [n, colours, side, side] and labels [n].
 
@@ -26,10 +34,7 @@ class TorchGradients:
 
     def __init__(self, network: SimpleNet, threads: int = 1) -> None:
         self._network = network
-        try:
-            self._torch: Any = import_module("torch")
-        except ModuleNotFoundError as error:
-            raise InputError(missing_module("torch")) from error
+        self._torch = torch_module()
         self._torch.set_num_threads(threads)
 
     def __call__(
@@ -66,4 +71,4 @@ class TorchGradients:
         return functional.linear(x.flatten(1), weights["classify.weight"], weights["classify.bias"])
 
 
-__all__ = ["TorchGradients"]
+__all__ = ["TorchGradients", "torch_module"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Protocol, get_args
 
 from archsim.codecs.robust_quantization import RobustScheme, normal, rquant
 from archsim.errors import (
@@ -123,13 +123,20 @@ class Recipe:
         return asdict(self)
 
 
-def difference(one: Recipe, other: dict[str, Any]) -> str:
+class Recorded(Protocol):
+    """A recipe as plain data."""
+
+    def record(self) -> dict[str, Any]:
+        """Its fields by name."""
+        ...
+
+
+def difference(one: Recorded, other: dict[str, Any]) -> str:
     """The first field in which a record differs: "epochs 3, not 4"; "" if none does."""
-    mine = one.record()
-    for field in fields(Recipe):
-        if other.get(field.name) != mine[field.name]:
-            return f"{field.name} {other.get(field.name)}, not {mine[field.name]}"
+    for name, mine in one.record().items():
+        if other.get(name) != mine:
+            return f"{name} {other.get(name)}, not {mine}"
     return ""
 
 
-__all__ = ["FULL", "METHODS", "Method", "Recipe", "difference"]
+__all__ = ["FULL", "METHODS", "Method", "Recipe", "Recorded", "difference"]

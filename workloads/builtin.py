@@ -3,7 +3,8 @@
 Each is a file `networks/NAME.toml`: `source`, `parameters` (whole numbers), `words` (bits of
 text which a variant replaces), `input` (a shape), `blocks` and `layers` in the notation of
 `workloads.notation`, `batch_normalised` where a convolution's bias is a normalisation that
-training computes, and `published` figures against which the tests hold the totals. A file
+training computes, `dropout` the percentage of units that its source drops in training, and
+`published` figures against which the tests hold the totals. A file
 with `extends` takes everything from another one and replaces the parameters, words and
 published figures which it gives itself.
 """
@@ -25,7 +26,7 @@ from workloads.notation_operators import shape_of
 _FOLDER = Path(__file__).parent / "networks"
 _KEYS = {
     "source", "parameters", "input", "blocks", "layers", "published", "extends", "words",
-    "batch_normalised",
+    "batch_normalised", "dropout",
 }  # fmt: skip
 
 
@@ -71,6 +72,11 @@ def builtin(name: str, *, parameters: Mapping[str, int] | None = None) -> Networ
 def published(name: str) -> tuple[Mapping[str, Any], ...]:
     """Published figures for the network: quantity, value, tolerance (relative), source, reason."""
     return tuple(_data(name).get("published", ()))
+
+
+def published_dropout(name: str) -> int | None:
+    """Percentage of units that a network's source drops in training; None where it says none."""
+    return _data(name).get("dropout") if name in networks() else None
 
 
 def _data(name: str) -> dict[str, Any]:

@@ -21,7 +21,8 @@ class Node:
     made.  layers: names of those that compute it, none of a view.  relu: a ReLU is fused behind it.
     normalised: so is a batch normalisation before that, folded into weights and bias for inference;
     training has to compute it.  pool: the window of a MaxPool or an AveragePool, both of which
-    divide by the places within the plane.
+    divide by the places within the plane.  dropout: training drops some of what it reads, as it
+    does of every recurrent layer.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Node:
     relu: bool = False
     normalised: bool = False
     pool: MaxPool | None = None
+    dropout: bool = False
 
 
 __all__ = ["INPUT", "Node"]

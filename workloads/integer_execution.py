@@ -16,6 +16,7 @@ from workloads.integer_operators import (
     clip,
     concatenate,
     max_pool,
+    multiply,
     relu,
 )
 from workloads.layers import Conv2d, MatMul
@@ -23,7 +24,7 @@ from workloads.onnx_import import Trace
 from workloads.onnx_operands import float_operands, make_operands, result_of
 from workloads.onnx_operators import VIEWS
 from workloads.operands import Operands
-from workloads.quantize import Floats, Integers, quantize_symmetric, scale_of
+from workloads.quantize import Floats, Integers, quantize_at, quantize_symmetric, scale_of
 
 if TYPE_CHECKING:
     import onnx
@@ -183,6 +184,22 @@ class Execution:
         parts = [self._input(node, i) for i in range(len(node.input))]
         return add(parts, self._scale(node), self._bits)
 
+    def multiply(self, node: onnx.NodeProto) -> Levels:
+        left, right = self._input(node, 0), self._input(node, 1)
+        return multiply(left, right, self._scale(node), self._bits)
+
+    def instance_norm(self, node: onnx.NodeProto) -> Levels:
+        """Each channel of a picture: less its mean, over its deviation, in real numbers."""
+        x = self._input(node).real
+        axes = tuple(range(2, x.ndim))
+        centred = x - x.mean(axis=axes, keepdims=True)
+        epsilon = float(self._graph.attribute(node, "epsilon", 1e-5))
+        normal = centred / np.sqrt(np.square(centred).mean(axis=axes, keepdims=True) + epsilon)
+        across = (-1, *[1] * (x.ndim - 2))
+        gain, shift = (self._measured[name].reshape(across) for name in node.input[1:])
+        scale = self._scale(node)
+        return Levels(values=quantize_at(normal * gain + shift, scale, self._bits), scale=scale)
+
     def transpose(self, node: onnx.NodeProto) -> Levels:
         x = self._input(node)
         order = self._graph.integers(node, "perm", range(x.values.ndim)[::-1])
@@ -206,6 +223,8 @@ _OPERATORS = {
     "Concat": Execution.concatenate,
     "Add": Execution.add,
     "Sum": Execution.add,
+    "Mul": Execution.multiply,
+    "InstanceNormalization": Execution.instance_norm,
     "Transpose": Execution.transpose,
 }
 _SUPPORTED = sorted([*_OPERATORS, "Softmax"])

@@ -2,7 +2,8 @@
 
 Weights and activations are symmetric per tensor; an activation's scale is calibrated from one
 float run in ONNX Runtime. ReLU, Clip, MaxPool and views keep the scale of what they read;
-Concat, Add and averages rescale to their result's. Only a Softmax at the end is in float.
+Concat, Add, Mul and averages rescale to their result's. An InstanceNormalization is computed in
+float from integers to integers; only a Softmax at the end leaves float.
 """
 
 from __future__ import annotations

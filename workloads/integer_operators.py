@@ -118,6 +118,16 @@ def concatenate(parts: Sequence[Levels], axis: int, scale: float, bits: int) -> 
     return Levels(values=values, scale=scale)
 
 
+def multiply(left: Levels, right: Levels, scale: float, bits: int) -> Levels:
+    """Products of integers, times left.scale · right.scale / scale as multiplier and shift.
+
+    Shapes are broadcast as in NumPy.
+    """
+    product = left.values.astype(np.int64) * right.values.astype(np.int64)
+    multiplier, shift = requantize_parameters(left.scale * right.scale / scale)
+    return Levels(values=requantize(product, multiplier, shift, False, bits), scale=scale)
+
+
 def add(parts: Sequence[Levels], scale: float, bits: int) -> Levels:
     """saturate((sum of part * multiplier, + half) >> shift), one shift for all parts.
 

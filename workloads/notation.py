@@ -6,12 +6,12 @@ network's input and are never repeated. `#` opens a comment.
 
     conv K RxS [/STRIDE] [+PAD] [groups=G | depthwise] [bias] [relu]    NCHW
     fc N [bias] [relu]             flattens all but the batch axis
-    linear N [bias] [relu]         on the last axis, the others are rows
+    linear N [bias] [relu] [dropout]    on the last axis, the others are rows
     product BATCH M N K SHAPE      BATCH products of two computed operands
     maxpool RxS [/STRIDE] [+PAD] [ceil], avgpool (the same), globalpool
     add, concat                    two or more tensors; concat along axis 1
     lrn SIZE                       local response normalisation
-    lstm H                         on [steps, batch, inputs]
+    lstm H [both], gru H [both]    on [steps, batch, inputs]; both: a second, reverse direction
     embed WIDTH                    a table look-up: appends an axis
     reshape SHAPE                  names a new shape, makes no layer
     OPERATOR                       any element-wise or normalising ONNX operator: Relu, Softmax ...
@@ -19,7 +19,8 @@ network's input and are never repeated. `#` opens a comment.
 `A..B` in a name repeats the line for each number. `NAME = @BLOCK key=value ... [from TENSOR]`
 places the lines of a block: {name} is NAME, {in} its input tensor, {channels} that tensor's
 second axis, {key} the value; the result of the block's last line bears NAME. A number may be a
-sum or product: 4*{width}, 1+{patches}. A SHAPE is numbers joined by commas.
+sum or product: 4*{width}, 1+{patches}. A SHAPE is numbers joined by commas. `dropout`
+marks what training drops units of before it is read, as it does before every recurrent layer.
 """
 
 from __future__ import annotations
@@ -140,6 +141,7 @@ class Builder:
                 shape=result,
                 layers=tuple(layer.name for layer in layers),
                 relu="relu" in arguments,
+                dropout="dropout" in arguments,
                 normalised=self._normalised and operator == "conv" and "bias" in arguments,
                 pool=pool,
             )

@@ -156,13 +156,17 @@ def _lrn(name: str, shape: Shape, arguments: list[str]) -> Made:
     return [local_response(name, shape, number(arguments[0]))], shape
 
 
-def _lstm(name: str, shape: Shape, arguments: list[str]) -> Made:
-    steps, batch, inputs = shape
-    hidden = number(arguments[0])
-    size = Recurrence(
-        name=name, kind="LSTM", steps=steps, batch=batch, inputs=inputs, hidden=hidden
-    )
-    return list(recurrent_layers(size)), (steps, batch, hidden)
+def _recurrent(kind: str) -> Callable[[str, Shape, list[str]], Made]:
+    def make(name: str, shape: Shape, arguments: list[str]) -> Made:
+        steps, batch, inputs = shape
+        hidden, directions = number(arguments[0]), 2 if "both" in arguments else 1
+        size = Recurrence(
+            name=name, kind=kind, steps=steps, batch=batch, inputs=inputs, hidden=hidden,
+            directions=directions,
+        )  # fmt: skip
+        return list(recurrent_layers(size)), (steps, batch, directions * hidden)
+
+    return make
 
 
 def _embed(name: str, shape: Shape, arguments: list[str]) -> Made:
@@ -205,7 +209,7 @@ _NORMALISING = ("Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization
 _NAMES = {
     "conv": "Conv", "fc": "Gemm", "linear": "MatMul", "product": "MatMul", "maxpool": "MaxPool",
     "avgpool": "AveragePool", "globalpool": "GlobalAveragePool", "lrn": "LRN", "lstm": "LSTM",
-    "embed": "Gather", "reshape": "Reshape", "add": "Add", "concat": "Concat",
+    "gru": "GRU", "embed": "Gather", "reshape": "Reshape", "add": "Add", "concat": "Concat",
 }  # fmt: skip
 _JOINS = {"add": _add, "concat": _concat}
 _OPERATORS: dict[str, Callable[[str, Shape, list[str]], Made]] = {
@@ -217,7 +221,8 @@ _OPERATORS: dict[str, Callable[[str, Shape, list[str]], Made]] = {
     "avgpool": _pool("AveragePool"),
     "globalpool": _globalpool,
     "lrn": _lrn,
-    "lstm": _lstm,
+    "lstm": _recurrent("LSTM"),
+    "gru": _recurrent("GRU"),
     "embed": _embed,
     "reshape": _reshape,
 }

@@ -9,7 +9,7 @@ import re
 
 from workloads.errors import WorkloadError
 
-FLAGS = ("training",)
+FLAGS = ("training", "recurrent")
 """What is asked for by its word alone; its number is 1."""
 
 _ASKED = re.compile(rf"(?P<name>.+):(?P<settings>[^:/\\]*=[^:/\\]*|{'|'.join(FLAGS)})", re.DOTALL)

@@ -12,6 +12,7 @@ from archsim.errors import InputError, nearest, require, require_seed
 from archsim.importers import file_endings, is_network_file, read_file
 from archsim.layer.intake import Drawing, Intake
 from archsim.simulate import Source
+from workloads.errors import WorkloadError
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.named import has_shapes_only, network_names, shapes_named
 from workloads.names import printable
@@ -26,6 +27,8 @@ from workloads.training.record import Training
 if TYPE_CHECKING:
     import onnx
 
+    from workloads.training.captured import Capture
+
 LARGEST_BATCH = (1 << 16) - 1
 """The images that a layer's command counts."""
 
@@ -38,6 +41,7 @@ class WorkloadOptions:
 
     as_words: operands are to cross the ports of a core, so that a quantised file's integers, whose
     zero points and scales a core need not have, are quantised again.
+    capture: a file of `archsim capture`, whose zeros the operands of a training step have.
     """
 
     dims: tuple[str, ...] = ()
@@ -50,6 +54,7 @@ class WorkloadOptions:
     seed: int = 0
     input_file: Path | None = None
     as_words: bool = False
+    capture: Path | None = None
 
     def __post_init__(self) -> None:
         require(
@@ -86,6 +91,7 @@ class Workload:
     model: onnx.ModelProto | Path | None = None
     feeds: Callable[[], dict[str, Any]] | None = None
     options: WorkloadOptions = field(default_factory=WorkloadOptions)
+    captured: Capture | None = None
 
     def operands(self, intake: Intake) -> Source | None:
         """Where the operands of each layer for such a core come from; None for timing only."""
@@ -102,7 +108,7 @@ class Workload:
                 "say --density",
             )
             if self.network.training is not None:
-                return _of_training(self.network.training, options, intake.source_bits)
+                return self._of_training(self.network.training, intake.source_bits)
             return lambda layer: intake.synthetic(layer, drawing)
         require(
             options.density == 1 or self.feeds is None,
@@ -154,22 +160,26 @@ class Workload:
             model = prune_convolutions(load_model(model), self.options.prune)
         return model, self.feeds() if self.feeds is not None and choice == "real" else None
 
+    def _of_training(self, training: Training, bits: int) -> Source:
+        """Captured, or drawn; what is not known of zeros is --density behind every ReLU."""
+        from workloads.training.activity import Activity
+        from workloads.training.captured import CapturedStep
+        from workloads.training.drawn import DrawnStep
 
-def _of_training(training: Training, options: WorkloadOptions, bits: int) -> Source:
-    """Drawn for a training step; what is not known of its zeros is --density behind every ReLU."""
-    from workloads.training.activity import Activity
-    from workloads.training.drawn import DrawnStep
-
-    step = training.step
-    if step is None:
-        raise InputError("operands are drawn of a training step that is made here")
-    known = step.activity
-    require(
-        options.density == 1 or known is None,
-        "--density is for steps of which no densities are known; say training,density=PERCENT",
-    )
-    activity = known or Activity.even(step.backward.network, options.density)
-    return DrawnStep(step=step, activity=activity, bits=bits, seed=options.seed)
+        step, seed = training.step, self.options.seed
+        if step is None:
+            raise InputError("operands are drawn of a training step that is made here")
+        known, density = step.activity, self.options.density
+        require(
+            density == 1 or known is None,
+            "--density is for steps of which no densities are known; say training,density=PERCENT",
+        )
+        activity = known or Activity.even(step.backward.network, density)
+        if self.captured is not None:
+            return CapturedStep(
+                step=step, activity=activity, bits=bits, seed=seed, capture=self.captured
+            )
+        return DrawnStep(step=step, activity=activity, bits=bits, seed=seed)
 
 
 def load_workload(name: str, options: WorkloadOptions) -> Workload:
@@ -177,6 +187,8 @@ def load_workload(name: str, options: WorkloadOptions) -> Workload:
     from workloads.onnx_import import import_onnx
 
     shapes_only = has_shapes_only(name)
+    if options.capture is not None:
+        return _with_capture(name, options.capture, options)
     if shapes_only or name in packaged_names():
         require(options.input_file is None, f"--input is for ONNX files; {name} has none")
     if shapes_only:
@@ -190,6 +202,31 @@ def load_workload(name: str, options: WorkloadOptions) -> Workload:
         network = import_onnx(model, name=name, dims=dims, skip_unsupported=skip)
         return Workload(network=network, model=model, feeds=entry.input, options=options)
     return _of_file(name, options)
+
+
+def _with_capture(name: str, path: Path, options: WorkloadOptions) -> Workload:
+    """A training step with the zeros of a captured one."""
+    from archsim.capture_file import read_capture
+    from workloads.training.captured import known_step
+
+    base, settings = requested(name)
+    require(
+        "training" in settings,
+        f"--capture is of training steps: say {base}:training,batch=… as it was captured",
+    )
+    said = next((word for word in ("epoch", "density", "clustering") if word in settings), None)
+    require(said is None, f"say {said} or --capture, not both")
+    workload = load_workload(name, replace(options, capture=None))
+    training = workload.network.training
+    if training is None or training.step is None:
+        raise InputError(f"{name} has no training step that could be captured")
+    require(options.operands != "real", "operands of a capture are drawn at its places, not real")
+    captured = read_capture(path)
+    try:
+        network = known_step(training.step, captured).network
+    except WorkloadError as error:
+        raise InputError(f"{path}: {error}") from error
+    return replace(workload, network=network, options=options, captured=captured)
 
 
 def _of_file(name: str, options: WorkloadOptions) -> Workload:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from archsim.energy import DEFAULT_TECHNOLOGY, EnergyAccount, account
+from archsim.energy import DEFAULT_TECHNOLOGY, account
+from archsim.energy_account import EnergyAccount
 from archsim.errors import InputError, require
 from archsim.result import NetworkResult
 from archsim.technologies import load_technology

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from archsim.cli.fitting import fitting, left_out, names_column
-from archsim.energy import EnergyAccount
+from archsim.energy_account import EnergyAccount
 from archsim.operand_notes import operand_notes
 from archsim.result import LayerResult, NetworkResult
 from archsim.training_traffic import TrainingTraffic
@@ -87,7 +87,8 @@ def _together(result: LayerResult | NetworkResult) -> str:
 
 def _differing(result: LayerResult | NetworkResult) -> str:
     layers = result.layers if isinstance(result, NetworkResult) else (result,)
-    counts = [layer.differing for layer in layers if layer.differing is not None]
+    every = (layer.as_file.differing for layer in layers if layer.as_file)
+    counts = [one for one in every if one is not None]
     return f"{sum(counts):,}" if counts else "-"
 
 

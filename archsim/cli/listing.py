@@ -139,6 +139,26 @@ def _importers() -> list[dict[str, Any]]:
     return [*ours, *_of_packages(importers.importers())]
 
 
+def _objectives() -> list[dict[str, Any]]:
+    from archsim.objectives import objective_entries, why_no_objective
+    from archsim.sweeps.objectives import TITLES, UNITS
+
+    rows = [
+        {"name": name, "unit": unit, "title": TITLES[name], "package": OURS}
+        for name, unit in UNITS.items()
+    ]
+    return rows + [
+        {
+            "name": name,
+            "unit": found.unit,
+            "title": first_line(found),
+            "package": package_of(entry),
+        }
+        for name, entry in objective_entries().items()
+        if (found := loaded(entry, why_no_objective)) is not None
+    ]
+
+
 def _of_packages(entries: Mapping[str, EntryPoint]) -> list[dict[str, Any]]:
     """What other packages add, as far as it is not broken."""
     return [
@@ -149,8 +169,11 @@ def _of_packages(entries: Mapping[str, EntryPoint]) -> list[dict[str, Any]]:
 
 
 def first_line(thing: Any) -> str:
-    """Of what it says of itself."""
-    return cleandoc(thing.__doc__ or "").partition("\n")[0].rstrip(".")
+    """Of what it says of itself; nothing of a dataclass that Python has put its fields to."""
+    said = cleandoc(thing.__doc__ or "")
+    if said.startswith(f"{getattr(thing, '__name__', None)}("):
+        return ""
+    return said.partition("\n")[0].rstrip(".")
 
 
 LISTS = {
@@ -161,13 +184,21 @@ LISTS = {
     "codecs": _codecs,
     "sources": _sources,
     "importers": _importers,
+    "objectives": _objectives,
 }
 
 
 def list_things(
     what: Annotated[
         Literal[
-            "designs", "workloads", "technologies", "memories", "codecs", "sources", "importers"
+            "designs",
+            "workloads",
+            "technologies",
+            "memories",
+            "codecs",
+            "sources",
+            "importers",
+            "objectives",
         ]
         | None,
         typer.Argument(metavar=f"[{'|'.join(LISTS)}]", help="What to list; without it, all."),
@@ -177,8 +208,8 @@ def list_things(
 ) -> None:
     """List the registered designs, the workloads that `run` knows, or what actions may cost.
 
-    Also kinds of memory, codecs, sources of prices and formats of network files, those that
-    installed packages add among them.
+    Also kinds of memory, codecs, sources of prices, formats of network files and objectives of
+    sweeps, those that installed packages add among them.
     """
     chosen = [what] if what else list(LISTS)
     found = {name: LISTS[name]() for name in chosen}

@@ -54,17 +54,18 @@ def _words(parameters: list[Any]) -> set[str]:
 
 def _parameters(taken: set[str]) -> list[Any]:
     """One for each word, with the kinds that have it; made by typer, of a function with them."""
-    found: dict[str, tuple[Option, list[str]]] = {}
+    found: dict[str, list[tuple[Option, list[str]]]] = {}
     for kind, option in _declared():
-        first, kinds = found.setdefault(option.word, (option, []))
+        alike = found.setdefault(option.word, [(option, [])])
+        first, kinds = alike[0]
         if option.word in taken:
             _warn(kind, option, "the command has an option of that name")
         elif bool(option.value) != bool(first.value):
             given = "a value" if first.read else "none"
             _warn(kind, option, f"that of {kinds[0]} machines takes {given}")
         else:
-            kinds.append(kind)
-    wanted = [_argument(option, kinds) for option, kinds in found.values() if kinds]
+            _of_same_help(alike, option).append(kind)
+    wanted = [_argument(alike) for alike in found.values() if alike[0][1]]
 
     def takes(**_: Any) -> None:
         """What has the options."""
@@ -90,7 +91,20 @@ def _warn(kind: str, option: Option, why: str) -> None:
     warnings.warn(text, PluginWarning, stacklevel=2)
 
 
-def _argument(option: Option, kinds: list[str]) -> Parameter:
+def _of_same_help(alike: list[tuple[Option, list[str]]], option: Option) -> list[str]:
+    """The kinds whose option of that word says the same; added if it is none yet."""
+    for one, kinds in alike:
+        if one.help == option.help:
+            return kinds
+    alike.append((option, []))
+    return alike[-1][1]
+
+
+def _argument(alike: list[tuple[Option, list[str]]]) -> Parameter:
+    """Of options of one word, with the kinds that have each."""
+    option = alike[0][0]
+    says = " ".join(f"Of {', '.join(kinds)}: {one.help}." for one, kinds in alike)
+
     def keep(context: typer.Context, value: Any) -> Any:
         if value:
             context.meta.setdefault(TYPED, {})[option.word] = value
@@ -103,7 +117,7 @@ def _argument(option: Option, kinds: list[str]) -> Parameter:
         expose_value=False,
         callback=keep,
         show_default=False,
-        help=f"Of {', '.join(kinds)}: {option.help}.",
+        help=says,
     )
     kind: Any = bool if switch else Path if option.value.startswith("FILE") else str
     annotation: Any = Annotated[kind | None, made]

@@ -61,6 +61,15 @@ InputFile = Annotated[
     ),
 ]
 
+CaptureFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--capture",
+        metavar="FILE.npz",
+        help="Of a training step: zeros where a real one had them (`archsim capture`).",
+    ),
+]
+
 Dimensions = Annotated[
     list[str] | None,
     typer.Option(

@@ -17,6 +17,7 @@ from archsim.cli.machine_options import TakesMachineOptions, machine_options
 from archsim.cli.options import (
     AsJson,
     Batch,
+    CaptureFile,
     Density,
     DesignName,
     Dimensions,
@@ -32,7 +33,8 @@ from archsim.cli.options import (
     WorkloadName,
 )
 from archsim.cli.output import announce_compilation, output_console, phase, progress_bar
-from archsim.energy import DEFAULT_TECHNOLOGY, EnergyAccount
+from archsim.energy import DEFAULT_TECHNOLOGY
+from archsim.energy_account import EnergyAccount
 from archsim.errors import require
 from archsim.files import require_new
 from archsim.machine.model import MachineModel, Options
@@ -73,6 +75,7 @@ def run(  # noqa: PLR0913
     distribution: Distribution = "uniform",
     seed: Seed = 0,
     input_file: InputFile = None,
+    capture: CaptureFile = None,
     dim: Dimensions = None,
     batch: Batch = None,
     skip_unsupported: SkipUnsupported = False,
@@ -123,6 +126,8 @@ def run(  # noqa: PLR0913
     \b
       archsim run edge-16 squeezenet-imagenet
       archsim run tpu-v1 resnet50 --timing-only --json | jq .cycles
+      archsim run edge-16 resnet18:training,batch=2 --timing-only
+      archsim run edge-16 lstm-zaremba-medium:training,dropout=3,recurrent --timing-only
       archsim run cloud-128 model.onnx --dim batch=1 --set rows=64 -o results/
       archsim run edge-16 resnet50 --timing-only --batch 8 --report resnet50.html
     """
@@ -145,6 +150,7 @@ def run(  # noqa: PLR0913
         distribution=distribution,
         seed=seed,
         input_file=input_file,
+        capture=capture,
     )
     chosen_options = machine_options(context, chosen)
     announce_compilation(model)

@@ -107,6 +107,8 @@ def sweep(  # noqa: PLR0913
     require(workers is None or scheduler is None, "give --workers, or --scheduler with its own")
     require(output is not None, "give the folder of the study: -o DIR")
     assert output is not None
+    if workers is not None:
+        _require_memory(workers)
     study, search = _opened(space, output, chosen)
     with study:
         _announce(study.space, quiet=as_json)
@@ -134,6 +136,21 @@ def _worker_count(workers: int | None) -> int:
         1 <= workers <= MOST_WORKERS, f"--workers must be from 1 to {MOST_WORKERS}, not {workers}"
     )
     return workers
+
+
+def _require_memory(workers: int) -> None:
+    """Refuse more processes than the machine has memory for, where it tells what it has."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return
+    told = dict(line.split(":", 1) for line in lines if ":" in line)
+    free_mib = int(told.get("MemAvailable", "0 kB").split()[0]) // 1024
+    require(
+        not free_mib or workers == 1 or workers * WORKER_MIB <= free_mib,
+        f"--workers {workers} take some {workers * WORKER_MIB:,} MiB of memory, and {free_mib:,} "
+        "are free",
+    )
 
 
 def _look(path: Path, chosen: Mapping[str, Any], workers: int, *, as_json: bool) -> None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
 from rich.table import Table
 
-from archsim.cli.options import AsJson, DesignName, Settings
-from archsim.cli.output import announce_compilation, output_console, progress_bar
+from archsim.cli.options import AsJson, DesignName, Force, Settings
+from archsim.cli.output import announce_compilation, output_console, phase, progress_bar
 from archsim.errors import require
+from archsim.files import require_new
 
 if TYPE_CHECKING:
     from archsim.robust.low_voltage import MachineAtLowVoltage, Point, Series
+    from archsim.robust.parts_alone import PartsAlone
 
 MODEL, IMAGES, CHIPS, LOSS = "mnist-int8-randbet-1", 100, 2, 1.0
 """Without options; what archsim has measured already of its own machines."""
@@ -109,6 +115,21 @@ def record(found: MachineAtLowVoltage) -> dict[str, Any]:
     }
 
 
+def parts_record(parts: Sequence[PartsAlone]) -> list[dict[str, Any]]:
+    """Errors of each memory by layer and by bit, as plain data."""
+    from energy_models.voltage import bit_error_rate
+
+    return [
+        {
+            "at": vars(one.at) | {"bit_error_rate": bit_error_rate(one.at.voltage)},
+            "errors_percent": list(one.whole),
+            "by_layer_percent": {name: list(errors) for name, errors in one.by_layer.items()},
+            "by_bit_percent": [list(errors) for errors in one.by_bit],
+        }
+        for one in parts
+    ]
+
+
 def _point_record(point: Point) -> dict[str, Any]:
     from energy_models.voltage import bit_error_rate
 
@@ -132,9 +153,21 @@ def voltage(  # noqa: PLR0913
     loss: Annotated[
         float, typer.Option(metavar="POINTS", help="By how many per cent errors may grow.")
     ] = LOSS,
+    memories: Annotated[
+        list[str] | None,
+        typer.Option("--memory", metavar="NAME", help="Of these alone; else the operands'."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.html", help="A new page: errors by supply, layer and bit."),
+    ] = None,
     as_json: AsJson = False,
+    force: Force = False,
 ) -> None:
     """Print what a network bears of a machine's memories at low voltage, and what that saves.
+
+    With --report or --json also where errors hurt: each memory failing in one layer alone, and in
+    one bit of every value alone.
 
     Every point is kept as soon as it is measured: the same command goes on where it was ended.
 
@@ -142,12 +175,17 @@ def voltage(  # noqa: PLR0913
 
     \b
       archsim voltage edge-16
+      archsim voltage edge-16 --report edge-16.html
       archsim voltage vsq-16 --images 1000 --chips 20 --json
     """
+    if report is not None:
+        require(report.suffix in (".html", ".htm"), f"{report} must end in .html")
+        require_new(report)
     from archsim.machine.registry import load_design, with_settings
     from archsim.robust.low_voltage import at_low_voltage
     from archsim.robust.machine_points import SHIPPED, MachinePoints, own_file
     from archsim.robust.model import shipped
+    from archsim.robust.parts_alone import parts_alone
     from workloads.labelled import labelled
 
     chosen = with_settings(load_design(design), settings or [])
@@ -169,10 +207,26 @@ def voltage(  # noqa: PLR0913
             files=(SHIPPED, own_file()),
             progress=told,
         )
-        found = at_low_voltage(chosen, points, loss)
+        found = at_low_voltage(chosen, points, loss, memories or ())
+        parts = list(parts_alone(found, points)) if as_json or report is not None else []
+        if report is not None:
+            from archsim.voltage_report import write_voltage_report
+
+            phase(bar, "drawing the report")
+            write_voltage_report(
+                found,
+                parts,
+                report,
+                evaluated=f"{model}, {images} test pictures of MNIST, {chips} chips",
+                command_line=shlex.join(["archsim", *sys.argv[1:]]),
+            )
     if as_json:
         head = {"design": design, "model": model, "images": images, "chips": chips}
-        print(json.dumps(head | record(found), indent=2, ensure_ascii=False))
+        print(
+            json.dumps(
+                head | record(found) | {"parts": parts_record(parts)}, indent=2, ensure_ascii=False
+            )
+        )
         return
     console = output_console()
     console.print(series_table(found))

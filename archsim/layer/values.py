@@ -7,6 +7,7 @@ partial sum is exact: float32 while |sum| < 2^24, float64 while |sum| < 2^53.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,24 @@ def _product(ifmap: FloatArray, weight: FloatArray, problem: Problem, limit: int
     for start in range(0, depth, limit):
         total += matrix[:, start : start + limit] @ kernel[:, start : start + limit].T
     return total
+
+
+def span_sums(
+    problem: Problem, ifmap: AnyIntArray, weight: AnyIntArray, spans: Sequence[tuple[int, int]]
+) -> list[IntArray]:
+    """Exact sums [images, P, Q, K] of one group, over some of a kernel's elements each.
+
+    ifmap [images, 1, H, W, C], weight [1, K, R, S, C]; spans: of elements [R · S · C].
+    """
+    kernel = weight[0].reshape(problem.filters, -1).astype(np.float64)
+    shape = (problem.out_height, problem.out_width, problem.filters)
+    found = [np.empty((problem.images, *shape), np.int64) for _ in spans]
+    for image in range(problem.images):
+        padded = _padded(ifmap[image, 0].astype(np.float64), problem)
+        matrix = _windows(padded, problem).reshape(shape[0] * shape[1], -1)
+        for sums, (begin, end) in zip(found, spans, strict=True):
+            sums[image] = (matrix[:, begin:end] @ kernel[:, begin:end].T).reshape(shape)
+    return found
 
 
 def accumulate(

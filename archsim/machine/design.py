@@ -29,6 +29,13 @@ class Design(ABC):
 
     options: ClassVar[tuple[Option, ...]] = ()
 
+    growing: ClassVar[tuple[str, ...]] = ()
+    """Fields that make it larger, all by the same number; () where none is meant."""
+
+    def for_fpga(self) -> Design:
+        """The same machine with the registers that an FPGA wants; itself where there are none."""
+        return self
+
     @abstractmethod
     def machine_model(self) -> MachineModel:
         """What the machine does: how it computes a network, what crosses its ports, and when."""

@@ -187,29 +187,35 @@ class MachineModel(ABC):
         return {}
 
     @classmethod
-    def cycles_of_many(cls, designs: Sequence[Any], layers: Sequence[MatrixLayer]) -> IntArray:
+    def cycles_of_many(
+        cls, designs: Sequence[Any], layers: Sequence[MatrixLayer], options: Options
+    ) -> IntArray:
         """Cycles [designs, layers] of designs of this kind of model, −1 where a layer does not fit.
 
-        One by one; a kind that times many at once does it here.
+        options: those taken of every design.  One by one; a kind that times many at once does it
+        here.
         """
         found = np.full((len(designs), len(layers)), -1, np.int64)
         for row, design in enumerate(designs):
             for column, layer in enumerate(layers):
                 network = Network(name=layer.name, layers=(layer,), source="one layer")
                 try:
-                    run = design.machine_model().run(network, _no_operands, {})
+                    run = design.machine_model().run(network, _no_operands, options)
                     found[row, column] = run.result(layer).cycles
                 except InputError:
                     continue
         return found
 
     @classmethod
-    def counts_of_many(cls, designs: Sequence[Any], layers: Sequence[MatrixLayer]) -> ManyCounts:
+    def counts_of_many(
+        cls, designs: Sequence[Any], layers: Sequence[MatrixLayer], options: Options
+    ) -> ManyCounts:
         """Cycles, and counts of all layers, of designs of this kind of model.
 
-        One by one; a kind that counts many at once does it here.
+        options: those taken of every design.  One by one; a kind that counts many at once does it
+        here.
         """
-        found = [cls._counted(design, layers) for design in designs]
+        found = [cls._counted(design, layers, options) for design in designs]
         names = tuple(dict.fromkeys(name for _, counts in found for name in counts))
         cycles = np.array([each for each, _ in found], np.int64)
         counts = np.array([[one.get(name, 0.0) for name in names] for _, one in found])
@@ -219,14 +225,14 @@ class MachineModel(ABC):
 
     @classmethod
     def _counted(
-        cls, design: Any, layers: Sequence[MatrixLayer]
+        cls, design: Any, layers: Sequence[MatrixLayer], options: Options
     ) -> tuple[list[int], dict[str, float]]:
         """Cycles of each layer, −1 where it does not fit, and counts of all that do."""
         model, cycles, total = design.machine_model(), list[int](), dict[str, float]()
         for layer in layers:
             network = Network(name=layer.name, layers=(layer,), source="one layer")
             try:
-                result = model.run(network, _no_operands, {}).result(layer)
+                result = model.run(network, _no_operands, options).result(layer)
             except InputError:
                 cycles.append(-1)
                 continue

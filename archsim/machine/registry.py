@@ -15,7 +15,7 @@ from pathlib import Path
 from tomllib import TOMLDecodeError
 from typing import Any, cast
 
-from archsim.errors import InputError, nearest, require
+from archsim.errors import InputError, nearest, require, require_clock
 from archsim.machine.design import Design
 from archsim.machine.option import Option
 from archsim.memory.kinds import access_of, change_kind, memory_from_record, memory_record
@@ -46,10 +46,28 @@ def _why_no_design(found: Any) -> str:
     if not isinstance(found, Design):
         return f"it must be a design, not {type(found).__name__}"
     if not is_ours(found):
-        found.machine_model()
+        from archsim.machine.model import MachineModel
+
+        model: Any = found.machine_model()
+        if not isinstance(model, MachineModel):
+            return f"its machine_model() must be a MachineModel, not {type(model).__name__}"
+        if why := _why_not_told(found):
+            return why
     options: Any = found.options
     if not (isinstance(options, tuple) and all(isinstance(one, Option) for one in options)):  # pyright: ignore[reportUnknownVariableType]
         return f"its options must be a tuple of Option, not {options!r}"
+    return ""
+
+
+def _why_not_told(design: Design) -> str:
+    """What is wrong with what lists tell of a design."""
+    for name in ("kind", "size", "summary"):
+        told: Any = getattr(design, name)
+        if not (isinstance(told, str) and told.strip() and told.isprintable()):
+            return f"its {name} must be a line of text, not {told!r}"
+    if design.kind.split() != [design.kind]:
+        return f"its kind must be a word, not {design.kind!r}"
+    require_clock(design.clock_hz)
     return ""
 
 

@@ -4,6 +4,7 @@ seam          what a machine says of a memory's use (`Use`), and what every kind
 tile_store    what memories answer whose capacity hangs on values
 plain         SRAMs that keep words as they are
 around        a kind around another one
+at_once       what is read of words, by a memory's shorter way where it has one
 kinds         kinds by name, as other packages add them, and as plain data
 off_chip      the memory outside the chip
 

@@ -1,4 +1,4 @@
-"""A kind of scratchpad around another one: it answers as the inner one, but for what it changes.
+"""A kind of memory around another one: it answers as the inner one, but for what it changes.
 
 A kind that protects, measures or slows what another one keeps is a subclass, and changes what its
 users see of it: words, latencies, hardware.  A kind that changes what lies in the cells, as faults
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from archsim.blocks import Components, Events
-from archsim.memory.plain import kibibytes
-from archsim.memory.seam import Access, Cells, Scratchpad, Use
+from archsim.memory.plain import PlainBank, kibibytes
+from archsim.memory.seam import Access, Bank, Cells, Scratchpad, Use
 from archsim.memory.tile_store import TileStore
 from archsim.numbers import IntArray
 
@@ -84,5 +84,47 @@ class Around:
         """As the inner one."""
         return self.inner.read_back(use, cells, words)
 
+    def seen(self, use: Use, words: IntArray) -> IntArray | None:
+        """By its cells."""
+        return None
 
-__all__ = ["Around"]
+
+@dataclass(frozen=True, kw_only=True)
+class AroundBank:
+    """inner: the bank that keeps the words."""
+
+    inner: Bank = field(default_factory=PlainBank)
+
+    access: ClassVar[Access] = "bank"
+
+    @property
+    def exact(self) -> bool:
+        """Where the inner one is, and neither `stored` nor `read_back` is another one's."""
+        own = type(self)
+        plainly = own.stored is AroundBank.stored and own.read_back is AroundBank.read_back
+        return plainly and self.inner.exact
+
+    def check(self, use: Use) -> None:
+        """As the inner one."""
+        self.inner.check(use)
+
+    def macros(
+        self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events
+    ) -> Components:
+        """As the inner one."""
+        return self.inner.macros(name, shape, read, write)
+
+    def stored(self, use: Use, words: IntArray) -> Cells:
+        """As the inner one."""
+        return self.inner.stored(use, words)
+
+    def read_back(self, use: Use, cells: Cells, words: int) -> IntArray:
+        """As the inner one."""
+        return self.inner.read_back(use, cells, words)
+
+    def seen(self, use: Use, words: IntArray) -> IntArray | None:
+        """By its cells."""
+        return None
+
+
+__all__ = ["Around", "AroundBank"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -48,6 +48,10 @@ class _Words(_Sram):
     def read_back(self, use: Use, cells: Cells, words: int) -> IntArray:
         """As they lie there."""
         return words_of(cells[WORDS][:words], use.lane_bits, use.lane_signed)
+
+    def seen(self, use: Use, words: IntArray) -> IntArray | None:
+        """Nobody asks: it is exact."""
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,9 +185,16 @@ class PlainStream(_Sram):
         return words_of(cells[WORDS][:vectors], (use.value_bits,) * lanes, (True,) * lanes)
 
 
+def keeps_words(memory: Any) -> bool:
+    """Whether words lie in its cells as they are, a word a row."""
+    own = cast("Any", type(memory))
+    stored, read = getattr(own, "stored", None), getattr(own, "read_back", None)
+    return stored is _Words.stored and read is _Words.read_back
+
+
 def kibibytes(count: int) -> Plain:
     """A plain memory of so many KiB."""
     return Plain(capacity_bytes=count * 1024)
 
 
-__all__ = ["WORDS", "Plain", "PlainBank", "PlainStream", "kibibytes"]
+__all__ = ["WORDS", "Plain", "PlainBank", "PlainStream", "keeps_words", "kibibytes"]

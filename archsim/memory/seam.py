@@ -36,7 +36,7 @@ class Use:
     read at a row of its own.  as_is: why words must lie there as they are, "" where a kind may
     store them in another form; machine: with it, of whom that is said.  half: of a scratchpad,
     in which of the two the words lie.  as_banks: its halves are banks of rows that are added to
-    where they lie, placed and priced by `macros` and hardware of banks alone.
+    where they lie, lane by lane, placed and priced by `macros` and hardware of banks alone.
     """
 
     name: str
@@ -136,6 +136,11 @@ class Bank(Memory, Protocol):
 
     def read_back(self, use: Use, cells: Cells, words: int) -> IntArray:
         """The words [words, lanes] that are read from such cells, whatever is in them."""
+        ...
+
+    def seen(self, use: Use, words: IntArray) -> IntArray | None:
+        """The words that are read of words written from address 0 on, by a way that is shorter than
+        `stored` and `read_back`; None where there is none."""
         ...
 
 

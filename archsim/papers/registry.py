@@ -19,6 +19,8 @@ MODULES: Mapping[str, str] = {
     "boveda": "archsim.papers.boveda",
     "randbet": "archsim.papers.randbet",
     "sarma-cnn": "archsim.papers.sarma_cnn",
+    "sarma-rnn": "archsim.papers.sarma_rnn",
+    "tensordash": "archsim.papers.tensordash",
 }
 """Name of a paper, and of its data file, to the module whose `compare()` makes its table."""
 

@@ -32,7 +32,14 @@ NOTES = (
     "dense, so that ResNets have no zeros of inputs in BP.",
     "Note 3. sparsetrain is timed cycle by cycle, one image, one mask a tensor. What bounds it "
     "below the ideal: its window takes at most three rows a step, its PEs wait for one another, "
-    "and dot products that are no multiple of its lanes leave some empty.",
+    "and dot products that are no multiple of its lanes leave some empty. Windows see padding, "
+    "whose zeros it skips and the ideal counts as work: where little else is lost, it passes the "
+    "ideal.",
+    "Note 4. Of cycles: products, as if every multiplier always had one; ends, what dot products "
+    "leave empty in their last cycle if the window had no bounds; window, what it does not reach; "
+    "imbalance, PEs that wait for the longest; loads, waits for operands and ofmap; control.",
+    "Note 5. Estimates by epoch are of densities alone, no operands drawn: dot products are "
+    "sampled with zeros scattered evenly (archsim/machines/sparsetrain/estimate.py).",
 )
 
 

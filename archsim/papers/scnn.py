@@ -34,14 +34,13 @@ from archsim.papers.scnn_figures import layer_figures, quantity, unpublished
 from archsim.papers.scnn_layers import (
     NETWORKS,
     SparseLayer,
-    Tally,
     at_density,
     folded_dense_cycles,
     sparse_layers,
-    total,
 )
 from archsim.papers.scnn_notes import NOTES
 from archsim.papers.scnn_real import real_rows_or_reason
+from archsim.papers.scnn_tally import Tally, total
 from archsim.papers.scnn_what_if import (
     QUEUES,
     WHAT_IFS,

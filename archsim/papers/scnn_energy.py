@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from archsim.energy import GROUPS
+from archsim.energy_account import GROUPS
 from archsim.layer.problem import Problem
 from archsim.machines.scnn.dense import DCNN, Dcnn
 from archsim.machines.scnn.dense_actions import RUN_BITS, Zeros, dcnn_actions

@@ -20,7 +20,7 @@ from archsim.papers.scnn_area import (
 )
 from archsim.papers.scnn_energy import SUPPOSED, areas_um2, listed, relative
 from archsim.papers.scnn_figures import layer_figures, quantity, unpublished
-from archsim.papers.scnn_layers import Tally, total
+from archsim.papers.scnn_tally import Tally, total
 from archsim.papers.scnn_what_if import Bars
 from energy_models.technology import load_technology
 

@@ -7,8 +7,8 @@ line from 3a's to 5b's, by the place of its module among the nine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -24,8 +24,8 @@ from archsim.machines.scnn.strips import strips_of
 from archsim.machines.scnn.timing import pass_timing
 from archsim.numbers import AnyIntArray, ceil_div
 from archsim.papers.figures import read_paper
-from archsim.papers.scnn_energy import NOTHING, Run, spent
-from energy_models.pricing import FloatArray
+from archsim.papers.scnn_energy import Run, spent
+from archsim.papers.scnn_tally import Tally, total
 from workloads.builtin import builtin
 from workloads.layers import Conv2d
 from workloads.operands import Operands
@@ -115,93 +115,6 @@ def sampled(sparse: SparseLayer) -> SparseLayer:
     groups = layer.groups
     kept = min(layer.filters, max(layer.filters // SAMPLE // groups, FEWEST_FILTERS) * groups)
     return replace(sparse, layer=replace(layer, filters=kept))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tally:
-    """What layers took, added over them.
-
-    dense: cycles of DCNN.  cycles: of SCNN, from the start of each pass's first group to its last
-    sum that left.  ideal: of the oracle, `multiplications` over the core's multipliers.  bare:
-    pairs of vectors in the PE that has most, of each pass: what would be left without bank
-    conflicts, waiting and barriers.  The others are cycles of all PEs of the grid: multiplying
-    pairs of vectors, held by banks (conflict), waiting for weights, skipping empty blocks, at
-    barriers, draining after the last one, and unused (PEs that the plane does not reach).
-    products: what the pairs would be with full lanes.  passes: of all layers.
-    energy: pJ of each machine, [machines, parts] (`archsim.papers.scnn_energy`).
-    """
-
-    dense: float = 0
-    cycles: float = 0
-    ideal: float = 0
-    bare: float = 0
-    products: float = 0
-    pairs: float = 0
-    conflict: float = 0
-    wait: float = 0
-    skip: float = 0
-    barrier: float = 0
-    drain: float = 0
-    unused: float = 0
-    passes: float = 0
-    energy: FloatArray = field(default_factory=lambda: NOTHING, compare=False)
-
-    @property
-    def speedup(self) -> float:
-        return self.dense / self.cycles
-
-    @property
-    def oracle(self) -> float:
-        return self.dense / self.ideal
-
-    @property
-    def bare_speedup(self) -> float:
-        return self.dense / self.bare
-
-    @property
-    def utilization(self) -> float:
-        """Per cent of the lanes of multiplied pairs that make a product."""
-        return 100 * self.products / self.pairs
-
-    @property
-    def all_pe_cycles(self) -> float:
-        """PEs × cycles."""
-        busy = self.pairs + self.conflict + self.wait + self.skip
-        return busy + self.barrier + self.drain + self.unused
-
-    @property
-    def idle(self) -> float:
-        """Per cent of all PE cycles at barriers, draining, or in PEs that the plane misses."""
-        return 100 * (self.barrier + self.drain + self.unused) / self.all_pe_cycles
-
-    def scaled(self, factor: float) -> Tally:
-        """So many times as much of everything."""
-        found: dict[str, Any] = {
-            one.name: factor * getattr(self, one.name) for one in fields(Tally)
-        }
-        return Tally(**found)
-
-    def losses(self) -> dict[str, float]:
-        """Where PE cycles went, per cent; what is missing to 100 made products."""
-        lost = {
-            "fragmentation": self.pairs - self.products,
-            "bank conflicts": self.conflict,
-            "broadcast": self.wait,
-            "unused PEs": self.unused,
-            "barriers": self.barrier,
-            "halo and output": self.drain,
-            "empty blocks": self.skip,
-        }
-        return {name: 100 * value / self.all_pe_cycles for name, value in lost.items()}
-
-
-def total(tallies: Iterable[Tally]) -> Tally:
-    """All of them together."""
-    parts = list(tallies)
-    found: dict[str, Any] = {
-        one.name: sum(getattr(t, one.name) for t in parts) for one in fields(Tally)
-    }
-    return Tally(**found)
 
 
 def measure(design: Scnn, sparse: SparseLayer, clustering: float = 0.0) -> Tally:
@@ -337,7 +250,6 @@ __all__ = [
     "MODULES",
     "NETWORKS",
     "SparseLayer",
-    "Tally",
     "Tensors",
     "at_density",
     "folded_dense_cycles",
@@ -347,5 +259,4 @@ __all__ = [
     "sampled",
     "sparse_layers",
     "tensors_of",
-    "total",
 ]

@@ -18,14 +18,8 @@ from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.machines.scnn.layer import layer_values
 from archsim.papers.figures import Progress, Row, read_paper, silent
 from archsim.papers.scnn_figures import unpublished
-from archsim.papers.scnn_layers import (
-    SparseLayer,
-    Tally,
-    measure,
-    measure_tensors,
-    tensors_of,
-    total,
-)
+from archsim.papers.scnn_layers import SparseLayer, measure, measure_tensors, tensors_of
+from archsim.papers.scnn_tally import Tally, total
 from workloads.errors import WorkloadError
 from workloads.layers import Conv2d
 from workloads.onnx_import import import_onnx

@@ -12,7 +12,8 @@ from functools import cache
 from typing import Any
 
 from archsim.machines.scnn.design import SCNN_DNNSIM, SCNN_ISCA17, Scnn
-from archsim.papers.scnn_layers import SparseLayer, Tally, measure, sampled, total
+from archsim.papers.scnn_layers import SparseLayer, measure, sampled
+from archsim.papers.scnn_tally import Tally, total
 from workloads.sparse import MEASURED_CLUSTERING
 from workloads.threads import in_threads
 

@@ -22,7 +22,7 @@ from archsim.plots.palette import BLACK, GROUP_COLOURS
 from archsim.plots.units import Unit, area_unit, energy_unit
 
 if TYPE_CHECKING:
-    from archsim.energy import EnergyAccount
+    from archsim.energy_account import EnergyAccount
     from archsim.result import NetworkResult
     from energy_models.pricing import FloatArray
 
@@ -132,7 +132,7 @@ def area_parts(account: EnergyAccount) -> Parts:
 
 def _by_group(account: EnergyAccount, values: FloatArray, static: FloatArray | None) -> Parts:
     """Costs [components] by group, in each the largest component first; static as one more."""
-    from archsim.energy import GROUPS, STATIC
+    from archsim.energy_account import GROUPS, STATIC
 
     found: dict[str, dict[str, float]] = {group: {} for group in GROUP_COLOURS}
     for at, one in enumerate(account.price_list.components):

@@ -14,7 +14,7 @@ from archsim.plots.palette import DIRECTION_COLOURS, GROUP_COLOURS
 from archsim.plots.units import Unit, area_unit, byte_text, byte_unit, energy_unit
 
 if TYPE_CHECKING:
-    from archsim.energy import EnergyAccount
+    from archsim.energy_account import EnergyAccount
     from archsim.result import NetworkResult
     from energy_models.component import Component
     from energy_models.pricing import FloatArray
@@ -190,7 +190,7 @@ class ComponentBars:
 
 def _by_name(account: EnergyAccount, values: FloatArray) -> dict[str, dict[str, float]]:
     """Values of the components [components], summed by name and within it by group."""
-    from archsim.energy import GROUPS
+    from archsim.energy_account import GROUPS
 
     found: dict[str, dict[str, float]] = {}
     for one, value in zip(account.price_list.components, values.tolist(), strict=True):

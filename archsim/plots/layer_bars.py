@@ -29,7 +29,7 @@ from archsim.plots.units import Unit, byte_unit, energy_unit
 from archsim.result import TRAFFIC
 
 if TYPE_CHECKING:
-    from archsim.energy import EnergyAccount
+    from archsim.energy_account import EnergyAccount
     from archsim.result import LayerResult, NetworkResult
 
 _BAR = 0.8

@@ -16,7 +16,7 @@ from archsim.plots.roofline import RooflinePlot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from archsim.energy import EnergyAccount
+    from archsim.energy_account import EnergyAccount
     from archsim.machine.over_time import OverTime
     from archsim.occupancy import Occupancy
     from archsim.result import NetworkResult
@@ -166,7 +166,8 @@ class ResultPlots:
         return ComponentBars(result=self.result, layout=self.layout)
 
     def _account(self, technology: EnergyAccount | Technology | str | None) -> EnergyAccount:
-        from archsim.energy import EnergyAccount, account
+        from archsim.energy import account
+        from archsim.energy_account import EnergyAccount
 
         if isinstance(technology, EnergyAccount):
             return technology

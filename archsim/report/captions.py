@@ -13,7 +13,7 @@ from archsim.plots.palette import cause_text
 from archsim.plots.units import byte_text, energy_unit, significant
 
 if TYPE_CHECKING:
-    from archsim.energy import EnergyAccount
+    from archsim.energy_account import EnergyAccount
     from archsim.machine.design import Design
     from archsim.occupancy import Occupancy
     from archsim.plots.breakdown import Parts

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from archsim.plots.units import area_unit, byte_text, energy_unit, si_text, significant
 
 if TYPE_CHECKING:
-    from archsim.energy import EnergyAccount
+    from archsim.energy_account import EnergyAccount
     from archsim.result import NetworkResult
 
 

@@ -29,7 +29,7 @@ _BEFORE_UNIT = re.compile(r"(?<=\d) (?=\S)")
 
 @dataclass(frozen=True, kw_only=True)
 class LegendEntry:
-    """colour: as CSS.  shape: "box", "line", "dashed" or "dot"."""
+    """colour: as CSS.  shape: "box", "line", "dashed", "dotted" or "dot"."""
 
     text: str
     colour: str
@@ -64,14 +64,24 @@ class Plan:
 
 
 def make_figure(result: NetworkResult, plan: Plan) -> Figure:
-    """Draw a figure in both widths."""
-    wide, legend, title = _svg(result, plan, narrow=False)
-    narrow, _, _ = _svg(result, plan, narrow=True)
+    """Draw a figure of a result in both widths."""
+    return figure_of(
+        plan.name,
+        plan.heading,
+        lambda layout: plan.draw(ResultPlots(result, layout)),
+        plan.caption,
+    )
+
+
+def figure_of(name: str, heading: str, draw: Callable[[Layout], Any], caption: str) -> Figure:
+    """Draw a figure in both widths; draw: matplotlib's Axes of a layout."""
+    wide, legend, title = _svg(name, draw, narrow=False)
+    narrow, _, _ = _svg(name, draw, narrow=True)
     return Figure(
-        name=plan.name,
-        heading=plan.heading,
-        description=f"{plan.heading}. {title}.",
-        caption=_BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", plan.caption),
+        name=name,
+        heading=heading,
+        description=f"{heading}. {title}.",
+        caption=_BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", caption),
         legend=legend,
         wide=wide,
         narrow=narrow,
@@ -79,7 +89,7 @@ def make_figure(result: NetworkResult, plan: Plan) -> Figure:
 
 
 def _svg(
-    result: NetworkResult, plan: Plan, *, narrow: bool
+    name: str, draw: Callable[[Layout], Any], *, narrow: bool
 ) -> tuple[str, tuple[LegendEntry, ...], str]:
     """The SVG without title and legend, which are the page's; the legend; the title."""
     import matplotlib as mpl
@@ -92,15 +102,15 @@ def _svg(
         smallest_text_points=SMALLEST_TEXT_PIXELS,
         new_axes=_page_axes,
     )
-    with settings.rc_context(_rc(f"archsim-{plan.name}-{narrow}")):
-        ax = plan.draw(ResultPlots(result, layout))
+    with settings.rc_context(_rc(f"archsim-{name}-{narrow}")):
+        ax = draw(layout)
         legend, title = tuple(_legend(ax)), ax.get_title().replace(r"\$", "$")
         ax.set_title("")
         if ax.get_legend() is not None:
             ax.get_legend().remove()
         _fit_ticks(ax, narrow=narrow)
         drawn = _drawn(ax)
-    return page_svg(drawn, f"{plan.name}-{'narrow' if narrow else 'wide'}"), legend, title
+    return page_svg(drawn, f"{name}-{'narrow' if narrow else 'wide'}"), legend, title
 
 
 def _drawn(ax: Any) -> str:
@@ -177,4 +187,4 @@ def _shape(mark: Any, filled: bool) -> str:
         return "box"
     if hasattr(mark, "get_marker") and mark.get_marker() == "o":
         return "dot"
-    return "line" if mark.get_linestyle() in ("-", "solid") else "dashed"
+    return {"-": "line", "solid": "line", ":": "dotted"}.get(mark.get_linestyle(), "dashed")

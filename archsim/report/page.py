@@ -21,7 +21,7 @@ from archsim.report.theme import DARK, LIGHT
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from archsim.energy import EnergyAccount
+    from archsim.energy_account import EnergyAccount
     from archsim.machine.design import Design
     from archsim.machine.over_time import OverTime
     from archsim.result import NetworkResult

@@ -12,7 +12,7 @@ from archsim.plots.units import energy_unit, significant
 from archsim.result import LayerResult, NetworkResult
 
 if TYPE_CHECKING:
-    from archsim.energy import EnergyAccount
+    from archsim.energy_account import EnergyAccount
 
 NOTHING = "–"
 

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from archsim.errors import InputError, nearest
 from archsim.machine.design import Design
 from archsim.robust.machine_points import Energy, MachinePoints
-from archsim.robust.placed import FORMS, VOLTAGES, At, able, memories_of, refusal
+from archsim.robust.placed import FORMS, VOLTAGES, At, memories_of, of_operands, refusal
 
 CHANCE_PERCENT = 75.0
 """A series ends behind the first point that is worse: from there on it is at chance."""
@@ -83,17 +84,26 @@ class MachineAtLowVoltage:
         return ranked[-1].memory if ranked else ""
 
 
-def at_low_voltage(design: Design, points: MachinePoints, loss: float = 1.0) -> MachineAtLowVoltage:
-    """All of a machine.  Raises InputError where it cannot hold the model's codes."""
+def at_low_voltage(
+    design: Design, points: MachinePoints, loss: float = 1.0, memories: Sequence[str] = ()
+) -> MachineAtLowVoltage:
+    """Of a machine the memories that are named, those of operands where none is.
+
+    Raises InputError where it cannot hold the model's codes, and for memories that it has not.
+    """
+    for name in memories:
+        if name not in memories_of(design):
+            raise InputError(f"no memory {name!r}; {nearest(name, memories_of(design))}")
+    looked_at = tuple(memories) or of_operands(design)
     nominal = point(design, points, ())
-    series = tuple(all_series(design, points))
+    series = tuple(all_series(design, points, looked_at))
     return MachineAtLowVoltage(
         design=design,
         nominal=nominal,
         series=series,
         loss=loss,
         best=_best(design, points, series, nominal.error + loss),
-        one_voltage=_one_voltage(design, points, nominal.error + loss),
+        one_voltage=_one_voltage(design, points, series, nominal.error + loss),
     )
 
 
@@ -103,9 +113,9 @@ def point(design: Design, points: MachinePoints, at: Sequence[At]) -> Point:
     return Point(at=tuple(at), errors=errors, energy=points.energy(design, at))
 
 
-def all_series(design: Design, points: MachinePoints) -> Iterator[Series]:
-    """Of every memory in every form."""
-    for memory, form in product(memories_of(design), FORMS):
+def all_series(design: Design, points: MachinePoints, memories: Sequence[str]) -> Iterator[Series]:
+    """Of such memories in every form."""
+    for memory, form in product(memories, FORMS):
         refused = refusal(design, memory, form)
         found: list[Point] = []
         for voltage in () if refused else sorted(VOLTAGES, reverse=True):
@@ -125,7 +135,7 @@ def _best(
     """
     nominal = points.energy(design).total_pj
     choices: list[list[tuple[float, At | None]]] = []
-    for memory in able(design):
+    for memory in dict.fromkeys(one.memory for one in series if one.points):
         own: list[tuple[float, At | None]] = [(0.0, None)]
         for one in series:
             if one.memory == memory:
@@ -158,10 +168,12 @@ def _below(some: Sequence[At | None], other: Sequence[At | None]) -> bool:
     )
 
 
-def _one_voltage(design: Design, points: MachinePoints, most_percent: float) -> Point | None:
+def _one_voltage(
+    design: Design, points: MachinePoints, series: Sequence[Series], most_percent: float
+) -> Point | None:
     """All memories as they are, at the lowest common voltage that is borne."""
     best = None
-    memories = [memory for memory, forms in able(design).items() if "plain" in forms]
+    memories = [one.memory for one in series if one.form == "plain" and one.points]
     for voltage in sorted(VOLTAGES, reverse=True) if memories else ():
         found = point(design, points, [At(one, "plain", voltage) for one in memories])
         if found.error > most_percent:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +31,7 @@ from archsim.robust.on_machine import (
     require_held,
 )
 from archsim.robust.placed import At, placed
+from archsim.robust.where import bit_alone, wrong_in_layer
 from archsim.simulate import simulate
 from workloads.labelled import Labelled
 
@@ -99,15 +100,46 @@ class MachinePoints:
             self._keep(key, self._measured_energy(placed(design, at)))
         return Energy(**self._known[key])
 
+    def errors_in_layer(self, design: Design, at: At, layer: str) -> list[float]:
+        """As `errors`, where a memory fails in one layer alone."""
+        return self._alone(
+            design, at, f"layer {layer}",
+            lambda chip: wrong_in_layer(self._evaluator, design, at, self._test, layer, chip),
+        )  # fmt: skip
+
+    def errors_in_bit(self, design: Design, at: At, bit: int) -> list[float]:
+        """As `errors`, where one bit of every lane of a plain memory may fail, 0 the lowest."""
+        return self._alone(
+            design, at, f"bit {bit}",
+            lambda chip: self._evaluator.wrong(bit_alone(design, at, bit, chip), self._test),
+        )  # fmt: skip
+
+    def _alone(
+        self, design: Design, at: At, part: str, wrong: Callable[[int], list[bool]]
+    ) -> list[float]:
+        return [
+            self._counted(design, [at], chip, partial(wrong, chip), part)
+            for chip in range(self.chips)
+        ]
+
     def _error(self, design: Design, at: Sequence[At], chip: int) -> float:
-        key = self._key(design, at, str(chip), str(self.images))
+        def wrong() -> list[bool]:
+            return self._evaluator.wrong(placed(design, at, chip), self._test)
+
+        return self._counted(design, at, chip, wrong)
+
+    def _counted(
+        self, design: Design, at: Sequence[At], chip: int, wrong: Callable[[], list[bool]],
+        part: str = "",
+    ) -> float:  # fmt: skip
+        """Per cent of the pictures, known or measured; part: of the memory that may fail."""
+        key = self._key(design, at, str(chip), str(self.images), *([part] if part else []))
         if key not in self._known:
             require_held(self.model, design.intake.source_bits)
-            changed = placed(design, at, chip)
-            self.progress(
-                f"{design_name(design)}: {_said(at)}, chip {chip}, {self.images} pictures"
-            )
-            self._keep(key, sum(self._evaluator.wrong(changed, self._test)))
+            placed(design, at, chip)
+            said = f"{_said(at)}, {part} alone" if part else _said(at)
+            self.progress(f"{design_name(design)}: {said}, chip {chip}, {self.images} pictures")
+            self._keep(key, sum(wrong()))
         return 100 * self._known[key] / self.images
 
     def _measured_energy(self, design: Design) -> dict[str, Any]:

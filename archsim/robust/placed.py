@@ -54,6 +54,19 @@ def memories_of(design: Design) -> tuple[str, ...]:
     return tuple(name.removesuffix(MEMORY) for name in _accesses(design))
 
 
+def of_operands(design: Design) -> tuple[str, ...]:
+    """Those of them that are looked at where none is named: banks that may fail, as biases' and
+    sums', are left out."""
+    accesses = _accesses(design)
+    banks = {name for name, access in accesses.items() if access == "bank"}
+    return tuple(
+        name
+        for name in memories_of(design)
+        if refusal(design, name, "plain")
+        or not (f"{name}{MEMORY}" in banks or design.use(name).as_banks)
+    )
+
+
 def _accesses(design: Any) -> dict[str, Access]:
     """The ways of access of the memories, by field."""
     own = (one for one in fields(design) if one.name.endswith(MEMORY))
@@ -115,6 +128,34 @@ def _one_placed(design: Any, at: At, chip: int) -> Any:
     raise refused
 
 
+def chips_of(design: Design, chips: int) -> list[Design]:
+    """The design on so many chips, from the one that its memories name on; once where none of its
+    memories may fail."""
+    accesses = _accesses(design)
+    if all(getattr(design, name).exact for name in accesses):
+        return [design]
+    return [_on_chip(design, accesses, number) for number in range(chips)]
+
+
+def _on_chip(design: Any, accesses: Mapping[str, Access], further: int) -> Design:
+    """So many chips further than the memories say."""
+    changed: dict[str, Any] = {}
+    for field, access in accesses.items():
+        record = memory_record(getattr(design, field))
+        if _step_chips(record, further):
+            changed[field] = memory_from_record(design.kind, field, access, record)
+    return replace(design, **changed)
+
+
+def _step_chips(record: dict[str, Any], further: int) -> bool:
+    """Add to every `chip` of a memory's record, in place; whether there is one."""
+    parts: list[Any] = [value for value in record.values() if isinstance(value, dict)]
+    found = [_step_chips(one, further) for one in parts]
+    if "chip" in record:
+        record["chip"] += further
+    return "chip" in record or any(found)
+
+
 def _parameters(kind: str, voltage: float, chip: int, data_bits: int) -> dict[str, Any]:
     """What a kind of a form is given."""
     return {"faulty": {"voltage": voltage, "chip": chip}, "secded": {"data_bits": data_bits}}.get(
@@ -122,4 +163,15 @@ def _parameters(kind: str, voltage: float, chip: int, data_bits: int) -> dict[st
     )
 
 
-__all__ = ["FORMS", "NOMINAL", "VOLTAGES", "At", "able", "memories_of", "placed", "refusal"]
+__all__ = [
+    "FORMS",
+    "NOMINAL",
+    "VOLTAGES",
+    "At",
+    "able",
+    "chips_of",
+    "memories_of",
+    "of_operands",
+    "placed",
+    "refusal",
+]

@@ -36,11 +36,17 @@ STYLE = """
 select.bk-input, input.bk-input {
   background: var(--background); color: var(--text); border-color: var(--rule);
 }
+select:not([multiple]).bk-input {
+  background-image: linear-gradient(45deg, transparent 50%, var(--text) 50%),
+    linear-gradient(135deg, var(--text) 50%, transparent 50%);
+  background-position: right calc(.5em + 5px) center, right .5em center;
+  background-size: 5px 6px; background-repeat: no-repeat;
+}
 option:checked { background: var(--orange); color: var(--background); }
 .bk-tab { color: var(--soft); }
 .bk-tab.bk-active { background: var(--raised); color: var(--text); }
 """
-"""The page's colours, inside of Bokeh's widgets."""
+"""The page's colours, inside of Bokeh's widgets, whose own arrow of a list is black."""
 
 PAIRS = 6
 """Figures of two objectives, at most."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from archsim.plots.units import area_unit, byte_text, si_text, significant
-from archsim.sweeps.objectives import UNITS
+from archsim.sweeps.objectives import unit_told
 from archsim.sweeps.sensitivity import Sensitivity, sensitivities, shared_by
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def told(value: float, objective: str) -> tuple[str, str]:
     if objective == "footprint_bytes":
         text, unit = byte_text(int(value)).rsplit(" ", 1)
         return text, unit
-    return written(value), UNITS.get(objective, "")
+    return written(value), unit_told(objective)
 
 
 def written(value: Any) -> str:

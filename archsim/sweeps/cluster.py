@@ -8,9 +8,11 @@ where none comes in time, the sweep ends with what was kept, and the same comman
 
 from __future__ import annotations
 
+import gc
+import pickle
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -18,10 +20,11 @@ from typing import Any
 
 from archsim.errors import InputError
 from archsim.sweeps.evaluation import Evaluator, Outcome
+from archsim.sweeps.packages import Packages, packages_of, told, versions
 from archsim.sweeps.points import Grid
 from archsim.sweeps.provenance import digest_of
 from archsim.sweeps.space import Space
-from archsim.sweeps.workers import BatchLostError, Task
+from archsim.sweeps.workers import RARELY, BatchLostError, Task
 from archsim.version import VERSION
 
 CONNECT_SECONDS = 10
@@ -33,8 +36,9 @@ WAIT_SECONDS = 60
 AGAIN_SECONDS = 0.5
 """Between two looks for a scheduler."""
 
-About = tuple[str, str]
-"""Of a worker: its archsim, and its Python as far as that decides what can be sent to it."""
+About = tuple[str, str, Packages]
+"""Of a worker: its archsim, its Python as far as that decides what can be sent to it, and the other
+packages that the space computes with."""
 
 
 class Cluster:
@@ -57,7 +61,8 @@ class Cluster:
         import distributed
 
         self._scheduler, self._wait_seconds, self._told = scheduler, wait_seconds, told
-        self._space, self._key = space, digest_of(Grid(space))
+        self._space, self._key = pickle.dumps(space), digest_of(Grid(space))
+        self._packages = packages_of(space)
         self._killed = distributed.KilledWorker
         self._lost = False
         try:
@@ -116,15 +121,16 @@ class Cluster:
     def _check_versions(self) -> None:
         """Of those that are there now; those that come later check themselves."""
         try:
-            found: dict[str, About] = self._client.run(about)
+            found: dict[str, About] = self._client.run(about, list(self._packages))
         except Exception as error:
             raise InputError(
                 f"a worker of {self._scheduler} cannot begin: {_line(error)}; it needs archsim "
                 f"{VERSION}"
             ) from error
+        ours = about(list(self._packages))
         for name, other in found.items():
-            if other != about():
-                raise InputError(f"worker {name} has {_told(other)}, and here is {_told(about())}")
+            if other != ours:
+                raise InputError(f"worker {name} has {_told(other)}, and here is {_told(ours)}")
 
     @property
     def slots(self) -> int:
@@ -144,8 +150,9 @@ class Cluster:
         found: Future[Outcome] = Future()
         client = self._client
         try:
+            wanted = about(list(self._packages))
             asked = client.submit(
-                compute, self._key, self._space, task, about(), pure=False, retries=0
+                compute, self._key, self._space, task, wanted, pure=False, retries=0
             )
         except Exception as error:
             self._lost = True
@@ -186,13 +193,14 @@ class Cluster:
             self._client.close(timeout=1)
 
 
-def about() -> About:
+def about(packages: Sequence[str] = ()) -> About:
     """What a worker and its client must have alike."""
-    return VERSION, ".".join(platform.python_version_tuple()[:2])
+    return VERSION, ".".join(platform.python_version_tuple()[:2]), versions(packages)
 
 
 def _told(one: About) -> str:
-    return f"archsim {one[0]} on Python {one[1]}"
+    packages = f" with {told(one[2])}" if one[2] else ""
+    return f"archsim {one[0]} on Python {one[1]}{packages}"
 
 
 def _line(error: BaseException) -> str:
@@ -204,16 +212,19 @@ _evaluators: dict[str, Evaluator] = {}
 """In a worker: of the space that it computes, told by all it holds, its networks' contents too."""
 
 
-def compute(key: str, space: Space, task: Task, wanted: About) -> Outcome:
-    """In a worker: a batch.  Raises `InputError` where it is of another version."""
-    if about() != wanted:
-        raise InputError(f"a worker has {_told(about())}, and the sweep {_told(wanted)}")
+def compute(key: str, space: bytes, task: Task, wanted: About) -> Outcome:
+    """In a worker: a batch of a pickled space.  Raises `InputError` where it is of another version,
+    or lacks a package: before the space is read, which may want it."""
+    ours = about(list(wanted[2]))
+    if ours != wanted:
+        raise InputError(f"a worker has {_told(ours)}, and the sweep {_told(wanted)}")
     if key not in _evaluators:
         from workloads.threads import set_threads
 
         set_threads(1)
+        gc.set_threshold(*RARELY)
         _evaluators.clear()
-        _evaluators[key] = Evaluator(space)
+        _evaluators[key] = Evaluator(pickle.loads(space))
     return _evaluators[key].outcome(task.numbers, task.network)
 
 

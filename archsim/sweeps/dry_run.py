@@ -24,6 +24,9 @@ CHUNK = 1 << 14
 TIMED = 24
 """Designs that are computed on every network, for the time."""
 
+TIMED_SECONDS = 2.0
+"""About what that takes at most: where points are costly, fewer are."""
+
 ROW_BYTES = 64
 """Of a point in the file, its objectives and fields apart (8 each); measured to be above that."""
 
@@ -97,13 +100,21 @@ def dry_run(space: Space, search: Search) -> DryRun:
         f"the space is empty: of {found.looked_at:,} designs none is left; {_why(found)}",
     )
     chosen = np.random.default_rng(search.seed).permutation(allowed)[:TIMED]
-    began = time.process_time()
     for network in range(len(space.networks)):
-        evaluator.outcome(chosen[:1], network)  # what is made once is not counted
-        began = time.process_time()
-        evaluator.outcome(chosen, network)
-        found.point_seconds += (time.process_time() - began) / len(chosen) / len(space.networks)
+        one = _timed(evaluator, chosen[:1], network)
+        if one < TIMED_SECONDS:  # what is made once is not counted
+            one = _timed(evaluator, chosen[:1], network)
+        some = chosen[: max(int(TIMED_SECONDS / max(one, 1e-6)), 1)]
+        spent = one if len(some) == 1 else _timed(evaluator, some, network) / len(some)
+        found.point_seconds += spent / len(space.networks)
     return found
+
+
+def _timed(evaluator: Evaluator, designs: IntArray, network: int) -> float:
+    """CPU seconds of computing designs."""
+    began = time.process_time()
+    evaluator.outcome(designs, network)
+    return time.process_time() - began
 
 
 def _looked_at(count: int, seed: int) -> Iterator[IntArray]:
@@ -124,10 +135,10 @@ def _look(evaluator: Evaluator, numbers: IntArray, found: DryRun) -> IntArray:
         found.broken[text] = found.broken.get(text, 0) + count
     numbers = numbers[grid.allowed(numbers)]
     good = np.ones(len(numbers), np.bool_)
-    for place, design in enumerate(grid.designs(numbers)):
+    for place, design in enumerate(evaluator.designs(numbers)):
         if isinstance(design, InputError):
             good[place] = False
-            why = re.sub(r"\d[\d,.]*", "…", str(design))
+            why = re.sub(r"-?\d[\d,.]*", "…", str(design))
             count, first = found.refused.get(why, (0, str(design)))
             found.refused[why] = (count + 1, first)
     found.allowed += int(good.sum())

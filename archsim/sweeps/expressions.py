@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
 
@@ -53,9 +53,13 @@ _WORDS: dict[str, bool] = {"true": True, "false": False, "True": True, "False": 
 
 @dataclass(frozen=True)
 class Predicate:
-    """A condition, checked when it is made.  Raises `InputError` for what is no predicate."""
+    """A condition, checked when it is made.  Raises `InputError` for what is no predicate.
+
+    short: names that stand for others.
+    """
 
     text: str
+    short: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
 
     def __post_init__(self) -> None:
         given: Any = self.text
@@ -68,7 +72,8 @@ class Predicate:
     @cached_property
     def _tree(self) -> ast.expr:
         try:
-            return ast.parse(self.text.strip(), mode="eval").body
+            found = ast.parse(self.text.strip(), mode="eval").body
+            return _Renamed(self.short).visit(found) if self.short else found
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise self.refusal("it cannot be read") from error
 
@@ -102,6 +107,19 @@ class Predicate:
         if found.dtype != np.bool_:
             raise self.refusal("it must be true or false, not a number")
         return np.broadcast_to(found, (length,))
+
+
+class _Renamed(ast.NodeTransformer):
+    """With the names that short ones stand for; parts of dotted names stay."""
+
+    def __init__(self, short: Mapping[str, str]) -> None:
+        self._short = short
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(id=self._short.get(node.id, node.id), ctx=node.ctx)
 
 
 def _dotted(node: ast.expr) -> str | None:

@@ -48,6 +48,14 @@ class Part:
         return {**{name: (value,) for name, value in known.items()}, **self.variant.fields}
 
     @cached_property
+    def keys(self) -> dict[str, frozenset[tuple[bool, Any]]]:
+        """The same, to be compared: true is not 1."""
+        return {
+            name: frozenset((isinstance(one, bool), one) for one in values)
+            for name, values in self.values.items()
+        }
+
+    @cached_property
     def _names(self) -> dict[str, str]:
         """All fields as they stand in the text that is hashed, with their first values."""
         return {name: json.dumps(values[0]) for name, values in self.values.items()}

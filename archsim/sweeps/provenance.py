@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from archsim.sweeps.packages import packages_of
 from archsim.sweeps.points import Grid
+from archsim.sweeps.prices import Prices
 from archsim.sweeps.space import Space
 from archsim.version import VERSION
 
@@ -23,11 +25,11 @@ def provenance_of(grid: Grid, digest: str) -> dict[str, Any]:
     import duckdb
 
     space = grid.space
-    technology = space.load_technology()
     return {
         "space": space.record(),
         "digest": digest,
         "archsim": VERSION,
+        "packages": packages_of(space),
         "duckdb": duckdb.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -38,7 +40,7 @@ def provenance_of(grid: Grid, digest: str) -> dict[str, Any]:
                 space.network_names, grid.networks, grid.contents, strict=True
             )
         },
-        "technology": None if technology is None else technology.record(),
+        "technology": Prices(space).record(),
     }
 
 

@@ -21,6 +21,7 @@ from archsim.sweeps.front import FloatArray
 from archsim.sweeps.known import Known
 from archsim.sweeps.live import News
 from archsim.sweeps.merit import merits
+from archsim.sweeps.packages import packages_of
 from archsim.sweeps.points import point_numbers
 from archsim.sweeps.progress import Progress, Ran
 from archsim.sweeps.rows import tables_of
@@ -28,7 +29,7 @@ from archsim.sweeps.samplers import sampler_of
 from archsim.sweeps.search import Search
 from archsim.sweeps.standing import Standing
 from archsim.sweeps.study import Study
-from archsim.sweeps.workers import BatchLostError, Here, Processes, Task, Workers
+from archsim.sweeps.workers import BatchLostError, Here, Processes, Task, Workers, collecting_rarely
 from archsim.version import VERSION
 from workloads.threads import threads
 
@@ -36,7 +37,7 @@ BATCH_SECONDS = 0.2
 """That a batch is to take, so that handing it over costs little beside."""
 
 FIRST_BATCH, LARGEST_BATCH = 16, 4096
-"""Designs of a batch."""
+"""Designs of a batch; the first is of one where points are costly."""
 
 FEW = 200
 """Points for which no other process is begun: that takes a second or two."""
@@ -61,7 +62,7 @@ class _Run:
         self.began = time.perf_counter()
         self.total = self.search.most(grid.space.design_count) * len(grid.space.networks)
         self.batch = self.known.next_batch
-        self.size = FIRST_BATCH
+        self.size = 1 if self.evaluator.costly else FIRST_BATCH
         self.asked: deque[Task] = deque()
         self.waiting: dict[Future[Outcome], Task] = {}
         self.unwritten: list[Outcome] = []
@@ -259,7 +260,12 @@ class _Run:
 
 def told_of(search: Search, evaluator: Evaluator) -> dict[str, Any]:
     """What is kept of a run, among where points are from."""
-    return {"archsim": VERSION, "search": search.record(), "points": evaluator.space.size}
+    return {
+        "archsim": VERSION,
+        "packages": packages_of(evaluator.space),
+        "search": search.record(),
+        "points": evaluator.space.size,
+    }
 
 
 def run(
@@ -280,7 +286,8 @@ def run(
     found = _Run(
         study=study, search=search, workers=workers, evaluator=evaluator, progress=progress
     )
-    return found.run()
+    with collecting_rarely():
+        return found.run()
 
 
 __all__ = ["Progress", "Ran", "run"]

@@ -89,13 +89,13 @@ class SharedDesigns:
 
 def _overlap(earlier: Part, later: Part) -> _Overlap | None:
     """What two parts have in common; None where they have no design in common."""
-    ours, theirs = earlier.values, later.values
-    if earlier.machine is later.machine or set(ours) != set(theirs):
+    if earlier.machine is later.machine or earlier.keys.keys() != later.keys.keys():
         return None
-    varied, fields = list(earlier.variant.fields), list(later.variant.fields)
-    for name, values in ours.items():
-        if not {_key(one) for one in values} & {_key(one) for one in theirs[name]}:
+    for name, keys in earlier.keys.items():
+        if keys.isdisjoint(later.keys[name]):
             return None
+    ours, theirs = earlier.values, later.values
+    varied, fields = list(earlier.variant.fields), list(later.variant.fields)
     digits: list[IntArray] = []
     for name in varied:
         places = {_key(value): at for at, value in enumerate(ours[name])}

@@ -16,26 +16,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from archsim.errors import InputError, require, require_seed
+from archsim.errors import require, require_seed
 from archsim.layer.intake import Drawing
 from archsim.machine.design import Design
 from archsim.machine.registry import design_name, design_record
+from archsim.objectives import Objective, objective_of
 from archsim.sweeps.expressions import Predicate
-from archsim.sweeps.objectives import PRICED, column_of
+from archsim.sweeps.objectives import PRICED, SHORT, column_of, measured_names
+from archsim.sweeps.prices import DEFAULT_TECHNOLOGY, Prices
 from archsim.sweeps.values import Value, values_of
-from archsim.sweeps.variants import Variant, variants_of
-from archsim.technologies import load_technology
-from energy_models.errors import EnergyError
+from archsim.sweeps.variants import AXES, MOST_VARIANTS, Variant, variants_of
 from energy_models.frozen import frozen
-from energy_models.technology import Technology
 from workloads.layers import Network
-
-DEFAULT_TECHNOLOGY = "45nm"
 
 LARGEST = 1 << 62
 """Points of a space; numbers of points are of 64 bits."""
@@ -114,8 +111,11 @@ class Space:
 
     networks: names, files, or networks themselves.
     objectives: columns (`archsim.sweeps.objectives.UNITS`, or "energy", "edp", "area",
-    "footprint"), or names of actions.
-    technology, voltage_v: what actions and areas cost (`energy_models.technology`).
+    "footprint", "error"), entries of `archsim.objectives`, or names of actions.
+    settings: by objective, what an entry is set to; networks may be left out where one brings its
+    own.
+    technology, voltage_v: what actions and areas cost (`energy_models.technology`); of several each
+    is an axis of all machines, as the fields of those names are of one (`archsim.sweeps.prices`).
     requirements: predicates over fields and objectives that a design of use fulfils
     ("area_um2 <= 2e6"); points that do not are kept, but are on no front.
     layers: whether cycles of every layer are kept too.
@@ -126,8 +126,9 @@ class Space:
     machines: tuple[MachineSpace, ...]
     networks: tuple[str | Network, ...]
     objectives: tuple[str, ...] = ("cycles",)
-    technology: str | None = None
-    voltage_v: float | None = None
+    technology: str | Sequence[str] | None = None
+    voltage_v: float | Sequence[float] | None = None
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Any])
     requirements: tuple[str, ...] = ()
     layers: bool = False
     name: str = ""
@@ -136,15 +137,63 @@ class Space:
         for name in ("machines", "networks", "objectives", "requirements"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         require(bool(self.machines), "the space is empty: it has no machine")
-        require(bool(self.networks), "the space is empty: it has no network")
         require(bool(self.objectives), "the space has no objective")
+        count = sum(len(one.variants) for one in self.machines)
+        require(
+            count <= MOST_VARIANTS,
+            f"a space has at most {MOST_VARIANTS:,} machines and kinds of them, not {count:,}",
+        )
         object.__setattr__(self, "objectives", tuple(map(column_of, self.objectives)))
+        self._check_twice("objective", [column_of(name) for name in self.settings])
+        settings = {column_of(name): frozen(dict(of)) for name, of in self.settings.items()}
+        object.__setattr__(self, "settings", frozen(settings))
+        for name in self.settings:
+            require(
+                name in measured_names(self.objectives),
+                f"objective.{name} is set, and is no objective of the space that can be",
+            )
+        object.__setattr__(self, "networks", self._with_brought())
+        require(bool(self.networks), "the space is empty: it has no network")
+        self._spread_axes()
         self._check_twice("machines", [one.name for one in self.machines])
         self._check_twice("networks", list(self.network_names))
         self._check_twice("objectives", list(self.objectives))
         require(self.size <= LARGEST, f"a space has at most {LARGEST:,} points, not {self.size:,}")
+        sample: dict[str, Any] = {"machine": "", **dict.fromkeys(self.objectives, 1.0)}
+        sample |= {name: values[0] for name, values in self.fields.items()}
         for one in self.required:
-            one.check_names([*self.fields, *self.objectives, "machine"])
+            one.holds(sample, 1)  # a number, or one beside a text, is told now
+
+    def _with_brought(self) -> tuple[str | Network, ...]:
+        """The networks, those that objectives bring by their names; these, where none is given."""
+        found = [one.network for one in self.measured.values()]
+        brought = {one.name: one for one in found if one is not None}
+        given = self.networks or tuple(brought)
+        return tuple(brought.get(one, one) if isinstance(one, str) else one for one in given)
+
+    def _spread_axes(self) -> None:
+        """What the space has several of becomes a field of every machine that has it not."""
+        axes: dict[str, Any] = {}
+        for name in AXES:
+            given = getattr(self, name)
+            if isinstance(given, (list, tuple)):
+                axes[name] = given
+                object.__setattr__(self, name, None)
+        if axes:
+            machines = [replace(one, fields={**axes, **one.fields}) for one in self.machines]
+            object.__setattr__(self, "machines", tuple(machines))
+        for name in AXES:
+            varied = any(len(one.fields.get(name, ())) > 1 for one in self.machines)
+            require(
+                self.priced or not varied,
+                f"{name} varies, and no objective hangs on it: energy, edp or area",
+            )
+
+    @cached_property
+    def measured(self) -> dict[str, Objective]:
+        """Objectives that are measured point by point, by name."""
+        names = measured_names(self.objectives)
+        return {name: objective_of(name, self.settings.get(name, {})) for name in names}
 
     def _check_twice(self, what: str, names: list[str]) -> None:
         for name in names:
@@ -158,7 +207,8 @@ class Space:
     @cached_property
     def required(self) -> tuple[Predicate, ...]:
         """The requirements, read."""
-        return tuple(map(Predicate, self.requirements))
+        names = {k: v for k, v in SHORT.items() if v in self.objectives and k not in self.fields}
+        return tuple(Predicate(one, names) for one in self.requirements)
 
     @property
     def design_count(self) -> int:
@@ -185,24 +235,9 @@ class Space:
         """Whether an objective hangs on a technology."""
         return bool(PRICED & set(self.objectives))
 
-    def load_technology(self) -> Technology | None:
-        """What prices the objectives; None where none is priced.  Raises `InputError`."""
-        if not self.priced:
-            return None
-        try:
-            found = load_technology(self.technology or DEFAULT_TECHNOLOGY, voltage_v=self.voltage_v)
-        except EnergyError as error:
-            raise InputError(str(error)) from error
-        energies = sorted({"energy_pj", "edp_pj_s"} & set(self.objectives))
-        require(
-            found.unit == "pJ" or not energies,
-            f"objectives: technology {found.name} has relative energies, so that there is no "
-            f"{' and no '.join(energies)}",
-        )
-        return found
-
     def record(self) -> dict[str, Any]:
         """Plain data: machines, objectives, technology, and networks with what they consist of."""
+        settings = {name: dict(of) for name, of in self.settings.items()}
         return {
             "name": self.name,
             "networks": list(self.network_names),
@@ -211,6 +246,7 @@ class Space:
             "voltage_v": self.voltage_v,
             "requirements": list(self.requirements),
             "layers": self.layers,
+            **({"objective": settings} if settings else {}),
             "machine": [one.record() for one in self.machines],
         }
 
@@ -220,9 +256,8 @@ class Space:
         networks: the contents' digests by name.  Name and requirements are no part of it.
         """
         told = {k: v for k, v in self.record().items() if k not in ("name", "requirements")}
-        technology = self.load_technology()
         told |= {"contents": dict(networks)}
-        told |= {"prices": None if technology is None else technology.record()}
+        told |= {"prices": Prices(self).record()}
         text = json.dumps(told, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

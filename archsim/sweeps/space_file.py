@@ -3,7 +3,7 @@
 name = "arrays"                      # optional
 networks = ["resnet50"]
 objectives = ["cycles", "energy", "area"]
-technology = "45nm"                  # optional, as are voltage_v, layers
+technology = "45nm"                  # optional, as are voltage_v, layers; of several, lists
 requirements = ["area_um2 <= 2e6"]   # optional: what a design of use fulfils
 
 [[machine]]
@@ -15,6 +15,9 @@ rows = [8, 16, 32]
 columns = { from = 8, to = 64, step = 8 }
 ifmap_memory.capacity_bytes = { powers_of_two = [16384, 262144] }
 off_chip.bytes_per_cycle = { from = 4, to = 64, times = 2 }
+
+[objective.test_error]               # optional: what an objective of a package is set to
+images = 500
 
 [search]                             # optional; as options of `archsim sweep`
 method = "exhaustive"
@@ -34,12 +37,12 @@ from archsim.machine.registry import design_from_record, load_design
 from archsim.records import build, check_keys, check_table
 from archsim.sweeps.search import Search, search_from_record
 from archsim.sweeps.space import MachineSpace, Space
-from archsim.sweeps.values import is_range
+from archsim.sweeps.values import is_range, values_of
 from energy_models.reading import load_toml
 
 KEYS = [
     "name", "networks", "objectives", "technology", "voltage_v", "requirements", "layers",
-    "machine", "search",
+    "machine", "objective", "search",
 ]  # fmt: skip
 MACHINE_KEYS = ["name", "design", "fields", "constraints", "operands"]
 
@@ -65,10 +68,11 @@ def space_from_record(
         space = Space(
             name=_text(where, "name", record.get("name", "")),
             machines=tuple(_machine(where, one, folder) for one in cast("list[Any]", machines)),
-            networks=tuple(_found(one, folder) for one in _texts(where, "networks", record)),
+            networks=tuple(_found(one, folder) for one in _texts(where, "networks", record, [])),
             objectives=tuple(_texts(where, "objectives", record, ["cycles"])),
             technology=_technology(where, record, folder),
             voltage_v=_voltage(where, record),
+            settings=_settings(where, record),
             requirements=tuple(_texts(where, "requirements", record, [])),
             layers=_truth(where, record),
         )
@@ -87,10 +91,13 @@ def _machine(where: str, given: Any, folder: Path | None) -> MachineSpace:
     operands = check_table(where, "operands", table.get("operands", {}))
     check_keys(f"{where}: operands", operands, [entry.name for entry in fields(Drawing)])
     drawing = build(f"{where}: operands", Drawing, operands)
+    given = _flat(varied)
+    if "technology" in given:
+        given["technology"] = _technology(where, given, folder)
     return MachineSpace(
         name=_text(where, "name", table.get("name", "")),
         design=_design(where, table["design"], folder),
-        fields=_flat(varied),
+        fields=given,
         constraints=tuple(_texts(where, "constraints", table, [])),
         drawing=drawing,
     )
@@ -136,16 +143,33 @@ def _texts(
     return cast("list[str]", value)
 
 
-def _technology(where: str, record: Mapping[str, Any], folder: Path | None) -> str | None:
+def _technology(where: str, record: Mapping[str, Any], folder: Path | None) -> Any:
+    """A name or file, or several."""
     value = record.get("technology")
+    if isinstance(value, list):
+        return [_found(one, folder) for one in _texts(where, "technology", record)]
     return None if value is None else _found(_text(where, "technology", value), folder)
 
 
-def _voltage(where: str, record: Mapping[str, Any]) -> float | None:
+def _voltage(where: str, record: Mapping[str, Any]) -> Any:
+    """A number, or several: a list or a range, as a field's."""
     value = record.get("voltage_v")
+    if isinstance(value, (list, dict)):
+        return list(values_of("voltage_v", value))
     good = isinstance(value, (int, float)) and not isinstance(value, bool)
     require(value is None or good, f"{where}: voltage_v must be a number, not {value!r}")
     return value
+
+
+def _settings(where: str, record: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Of objectives, by name."""
+    given = record.get("objective", {})
+    require(
+        not isinstance(given, list | str),
+        f"{where}: objective.NAME is what one is set to; the list is objectives",
+    )
+    table = check_table(where, "objective", given)
+    return {name: check_table(where, f"objective.{name}", one) for name, one in table.items()}
 
 
 def _truth(where: str, record: Mapping[str, Any]) -> bool:

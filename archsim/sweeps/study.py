@@ -22,6 +22,7 @@ from archsim.sweeps.expressions import Predicate
 from archsim.sweeps.front import FloatArray, Front
 from archsim.sweeps.live import NEWS
 from archsim.sweeps.objectives import column_of
+from archsim.sweeps.packages import require_packages
 from archsim.sweeps.points import Grid
 from archsim.sweeps.provenance import difference, digest_of, provenance_of
 from archsim.sweeps.search import Search
@@ -84,6 +85,7 @@ class Study:
             with damage_told(file):
                 require(not store.empty, f"{folder} keeps no study: its file is empty")
                 known = store.provenance()
+            require_packages(known.get("packages", {}), f"the study in {folder}")
             space, _ = space_from_record(known["space"], str(folder))
         except BaseException:
             store.close()
@@ -121,7 +123,7 @@ class Study:
     def first_error(self) -> str:
         """Of a point that failed, or if none did, of one that was refused; "" if none was."""
         query = "SELECT error FROM points WHERE status != 'done' ORDER BY status, number LIMIT 1"
-        return next((error for (error,) in self.store.rows(query)), "")
+        return next((one for (one,) in self.store.rows(query)), "")
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -241,8 +243,7 @@ class Study:
     def points(self, numbers: Sequence[int] | IntArray) -> pd.DataFrame:
         """Rows of points by their numbers."""
         wanted = arrow().table({"number": np.asarray(numbers, np.int64)})
-        cursor = self.store.connection.cursor()
-        cursor.register("wanted_points", wanted)
+        cursor = self.store.connection.cursor().register("wanted_points", wanted)
         query = "SELECT points.* FROM points SEMI JOIN wanted_points USING (number)"
         return cursor.execute(query).df()
 
@@ -254,9 +255,8 @@ class Study:
 
     def design(self, number: int) -> Design:
         """The design of a point, by its number."""
-        design = Grid(self.space).designs(
-            np.array([int(number) // len(self.space.networks)], np.int64)
-        )[0]
+        at = np.array([int(number) // len(self.space.networks)], np.int64)
+        design = Grid(self.space).designs(at)[0]
         if isinstance(design, InputError):
             raise design
         return design

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,13 +22,20 @@ from archsim.sweeps.values import Value
 
 Column = npt.NDArray[Any]
 
+MOST_VARIANTS = 1000
+"""Of a space: machines, each with every combination of the kinds of its memories."""
+
+AXES = ("technology", "voltage_v")
+"""Fields of a machine that its design has not: what prices it (`archsim.sweeps.prices`)."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
     """A base and the values of fields that all its designs have.
 
     machine: name of the machine; base: with the kinds of memory that this is of; kinds: fields
-    that name those kinds; fields: by name, their values as the design's fields have them.
+    that name those kinds; fields: by name, their values as the design's fields have them, those
+    of `AXES` first.
     """
 
     machine: str
@@ -111,10 +121,11 @@ class Variant:
 
 
 def _grouped(names: Sequence[list[str]]) -> dict[str, list[int]]:
-    """Places of fields by the design's own field that they lie in."""
+    """Places of fields by the design's own field that they lie in; not those of `AXES`."""
     found: dict[str, list[int]] = {}
     for place, path in enumerate(names):
-        found.setdefault(path[0], []).append(place)
+        if path[0] not in AXES:
+            found.setdefault(path[0], []).append(place)
     return found
 
 
@@ -155,25 +166,58 @@ def variants_of(
     """
     kinds = {name: values for name, values in given.items() if name.endswith(".kind")}
     require("kind" not in given, f"{machine}: kind is a machine's own; say another machine")
-    rest = {name: values for name, values in given.items() if name not in kinds}
+    axes = {name: _axis(machine, name, given[name]) for name in AXES if name in given}
+    rest = {name: values for name, values in given.items() if name not in {**kinds, **axes}}
+    count = math.prod(map(len, kinds.values()))
+    require(
+        count <= MOST_VARIANTS,
+        f"{machine}: at most {MOST_VARIANTS:,} combinations of kinds of memory, not {count:,}",
+    )
     found: list[Variant] = []
     had: set[str] = set()
     known: set[str] = set()
     for chosen in itertools.product(*kinds.values()):
         settings = [f"{name}={kind}" for name, kind in zip(kinds, chosen, strict=True)]
-        base = with_settings(design, settings)
+        base = _based(design, settings, rest)
         types = _types(base)
         known |= set(types)
         own = {
             name: _fitting(machine, name, types[name], rest[name]) for name in rest if name in types
         }
         had |= set(own)
+        own = {**axes, **own}
         named = {name: str(kind) for name, kind in zip(kinds, chosen, strict=True)}
         found.append(Variant(machine=machine, base=base, kinds=named, fields=own))
     for name in rest:
         if name not in had:
             raise InputError(f"{machine} has no field {name!r}; {nearest(name, sorted(known))}")
     return tuple(found)
+
+
+def _based(
+    design: Design, settings: Sequence[str], rest: Mapping[str, tuple[Value, ...]]
+) -> Design:
+    """The design with memories of these kinds.
+
+    A kind may want what has no default, as a faulty one its rate: then the first value that the
+    space gives is the base's.  Raises `InputError`.
+    """
+    try:
+        return with_settings(design, list(settings))
+    except InputError as error:
+        refused = error
+    stems = tuple(one.partition("=")[0].removesuffix("kind") for one in settings)
+    more = [f"{k}={json.dumps(v[0])}" for k, v in rest.items() if k.startswith(stems)]
+    for some in (*([one] for one in more), more):
+        with suppress(InputError):
+            return with_settings(design, [*settings, *some])
+    raise refused
+
+
+def _axis(machine: str, name: str, values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The values of one of `AXES`."""
+    wanted = "str" if name == "technology" else "float"
+    return tuple(_fit(f"{machine}: {name}", wanted, one) for one in values)
 
 
 def _types(part: Any, prefix: str = "") -> dict[str, str]:
@@ -211,4 +255,4 @@ def _fit(where: str, wanted: str, value: Value) -> Value:
     return value
 
 
-__all__ = ["Variant", "flat", "variants_of"]
+__all__ = ["AXES", "MOST_VARIANTS", "Variant", "flat", "variants_of"]

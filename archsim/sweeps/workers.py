@@ -5,6 +5,7 @@ Anything with `submit` that gives futures will do (`Workers`).
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -19,9 +20,26 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from archsim.errors import InputError
+from archsim.interrupts import ENDING
 from archsim.numbers import IntArray
 from archsim.sweeps.evaluation import Evaluator, Outcome
 from archsim.sweeps.space import Space
+
+RARELY = (50_000, 20, 20)
+"""Thresholds of Python's collector where designs are computed: each is of some hundred small
+objects, all of which stay until its batch is done, so that to look for garbage takes a sixth of the
+time and finds none."""
+
+
+@contextmanager
+def collecting_rarely() -> Generator[None]:
+    """Python's collector looks `RARELY` meanwhile."""
+    before = gc.get_threshold()
+    gc.set_threshold(*RARELY)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +150,7 @@ class Processes:
             processes = list((pool._processes or {}).values())  # pyright: ignore[reportPrivateUsage]
             pool.shutdown(wait=False, cancel_futures=True)
             for one in processes:
-                one.terminate()
+                one.kill()
         for pool in self._pools:
             pool.shutdown(wait=True)
 
@@ -152,13 +170,18 @@ _evaluator: Evaluator | None = None
 
 
 def _begin(space: Space) -> None:
-    """In a worker: one thread; Ctrl-C is the other's to hear; it ends when the other does."""
+    """In a worker: one thread; what ends the sweep is the other's to hear, also where a whole group
+    of processes is told, for a worker that died first would be a point that failed; it ends when
+    the other does."""
     global _evaluator
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in ENDING:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     from workloads.threads import set_threads
 
     set_threads(1)
+    gc.set_threshold(*RARELY)
     _evaluator = Evaluator(space)
 
 
@@ -174,4 +197,12 @@ def _compute(task: Task) -> Outcome:
     return _evaluator.outcome(task.numbers, task.network)
 
 
-__all__ = ["BatchLostError", "Here", "Processes", "Task", "Workers"]
+__all__ = [
+    "RARELY",
+    "BatchLostError",
+    "Here",
+    "Processes",
+    "Task",
+    "Workers",
+    "collecting_rarely",
+]

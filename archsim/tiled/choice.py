@@ -18,7 +18,6 @@ from archsim.kernels import Kernel, kernel
 from archsim.layer import problem as pb
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray
-from archsim.tiled.cycles import cycles_of
 from archsim.tiled.side_by_side import (
     BLOCK_BYTES,
     BLOCK_CYCLES,
@@ -42,15 +41,12 @@ ATTEMPTS = 8
 MOST_TILES = 1 << 20
 """Of a layer that is timed in several tilings: a tile takes some hundred bytes."""
 
-TOO_MANY_TILES = -2
-"""In place of a layer's cycles."""
-
 UNTIMED = 1 << 62
 """Stands for the cycles and bytes of a tiling that is not timed, or not again."""
 
 
 @kernel
-def _tiles(problem: IntArray, tiling: IntArray, most: int) -> int:
+def tiles_of(problem: IntArray, tiling: IntArray, most: int) -> int:
     """Tiles of a layer; `most` + 1 where there are more."""
     count = problem[pb.GROUPS]
     for along in tile_counts(problem, tiling):
@@ -63,7 +59,7 @@ def _tiles(problem: IntArray, tiling: IntArray, most: int) -> int:
 @kernel
 def _cost(problem: IntArray, tiling: IntArray, machine: IntArray) -> tuple[int, int]:
     """Cycles and off-chip bytes of a layer in a tiling; beyond all of more than MOST_TILES."""
-    if _tiles(problem, tiling, MOST_TILES) > MOST_TILES:
+    if tiles_of(problem, tiling, MOST_TILES) > MOST_TILES:
         return UNTIMED, UNTIMED
     tiles = walk(problem, tiling, machine)
     moved = 0
@@ -189,29 +185,6 @@ def choose_mapping(problem: IntArray, machine: IntArray, tiling: IntArray) -> bo
         if not alone or cycles < _cost(problem, tiling, machine)[0]:
             _copy(single, tiling)
     return True
-
-
-@kernel("i8.2, i8.2, int")
-def time_many(problems: IntArray, machines: IntArray, most: int) -> tuple[IntArray, IntArray]:
-    """Cycles [designs, layers] and tilings [designs, layers, TILING_COLUMNS].
-
-    Every layer takes its best tiling on every design; its cycles are −1 where none fits, and
-    TOO_MANY_TILES where that has more than `most` tiles.
-    """
-    designs, layers = len(machines), len(problems)
-    cycles = np.full((designs, layers), -1, np.int64)
-    tilings = np.zeros((designs, layers, pb.TILING_COLUMNS), np.int64)
-    for design in range(designs):
-        machine = machines[design]
-        for layer in range(layers):
-            tiling = tilings[design, layer]
-            if choose_mapping(problems[layer], machine, tiling):
-                block = block_problem(problems[layer], tiling[pb.T_GROUPS])
-                if _tiles(block, tiling, most) > most:
-                    cycles[design, layer] = TOO_MANY_TILES
-                else:
-                    cycles[design, layer] = cycles_of(block, tiling, machine)
-    return cycles, tilings
 
 
 def find_tiling(problem: Problem, machine: IntArray, *, share: bool = True) -> Tiling | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -59,8 +59,6 @@ class CoreDesign(Design):
 
     options = MAPPER_OPTIONS
 
-    operands_as_is: ClassVar[str] = ""
-    """Why words of operands must be stored as they are; empty where each lane is one value."""
     command_queue_depth: ClassVar[int] = 4
     tile_interval_cycles: ClassVar[int] = 10
     """Between tile commands, and from a layer's command to its first: nine products in turn."""
@@ -68,6 +66,10 @@ class CoreDesign(Design):
     """Of the packer of outputs into words."""
     address_latency_cycles: ClassVar[int] = 1
     align_latency_cycles: ClassVar[int] = 1
+
+    def for_fpga(self) -> CoreDesign:
+        """With `pipelined_control`."""
+        return replace(self, pipelined_control=True)
 
     def machine_model(self) -> MachineModel:
         """The model of all cores that are walked by tiles."""
@@ -100,7 +102,6 @@ class CoreDesign(Design):
             f"the cycle behind its last sum, not in {sums.read_latency_cycles} and "
             f"{sums.write_latency_cycles}",
         )
-        require(sums.exact, f"accumulator_memory must be exact, not {sums.kind}: {SUMS}")
 
     def _check_kind(self, name: str, memory: Bank) -> None:
         """Whether a memory can hold the words."""
@@ -115,13 +116,12 @@ class CoreDesign(Design):
     def use(self, name: str) -> Use:
         """What "ifmap", "weight", "accumulator" or "bias" keep, and how they are read."""
         if name == "accumulator":
-            bits, signed, as_is = (self.accumulator_word_bits,), (True,), SUMS
-            machine = ""
+            columns, bias = self.array_columns["columns"], self._port("bias")
+            bits = (self.accumulator_word_bits // columns,) * columns
+            signed, as_is = (bias.lane_signed[0],) * columns, SUMS
         else:
-            port = next(one for one in self.data_ports if one.name == name)
-            bits, signed = port.lane_bits, port.lane_signed
-            as_is = self.operands_as_is
-            machine = f" of a {self.kind} core" if as_is else ""
+            port = self._port(name)
+            bits, signed, as_is = port.lane_bits, port.lane_signed, ""
         return Use(
             name=name,
             field=f"{name}_memory",
@@ -130,8 +130,10 @@ class CoreDesign(Design):
             by_lane=name == "ifmap" and len(bits) == self.array_columns["ifmap_lanes"],
             as_banks=name == "accumulator",
             as_is=as_is,
-            machine=machine,
         )
+
+    def _port(self, name: str) -> Port:
+        return next(one for one in self.data_ports if one.name == name)
 
     def memory(self, name: str) -> Scratchpad:
         """The scratchpad of "ifmap", "weight" or "accumulator"."""
@@ -147,8 +149,13 @@ class CoreDesign(Design):
 
     @cached_property
     def exact(self) -> bool:
-        """Whether operands are read as they were written."""
-        return all(self.bank(name).exact for name in OPERANDS)
+        """Whether operands and sums are read as they were written."""
+        return all(self.bank(name).exact for name in (*OPERANDS, "accumulator"))
+
+    @property
+    def adds_folds(self) -> bool:
+        """Whether every fold's sums are added in the accumulators, not a channel tile's at once."""
+        return self.array_columns["dataflow"] != mc.OUTPUT_STATIONARY
 
     @cached_property
     def stores(self) -> dict[str, TileStore]:

@@ -15,12 +15,12 @@ import numpy.typing as npt
 from archsim.layer import layout
 from archsim.layer.intake import IntegerIntake
 from archsim.layer.problem import Problem, Tiling, problem_of
-from archsim.layer.values import compute, kept_type
-from archsim.numbers import AnyIntArray, IntArray
+from archsim.layer.values import compute, kept_type, requantize, span_sums
+from archsim.numbers import AnyIntArray, IntArray, wrap
 from archsim.tiled import tile_words
 from archsim.tiled.commands import TileCommand
 from archsim.tiled.file_numerics import FileOfmap, core_operands, file_ofmap
-from archsim.tiled.numerics import Blocks, Outputs
+from archsim.tiled.numerics import Blocks, Outputs, Spans
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 
@@ -90,6 +90,22 @@ class IntegerNumerics(IntegerIntake):
         """The integers that the core computes; sums wrap, so the tiling does not matter."""
         widths = (self.operand_bits, self.accumulator_bits)
         return (compute(problem, split, self.scaling(operands), widths),)
+
+    def partial_sums(self, problem: Problem, split: Split, spans: Spans) -> list[IntArray]:
+        """Of every span; whole numbers below 2^53, for spans are of a tile."""
+        return span_sums(problem, split[0], split[1], spans)
+
+    def added(self, held: IntArray, sums: IntArray) -> IntArray:
+        """Wrapped around."""
+        return wrap(held + sums, self.accumulator_bits)
+
+    def finished(
+        self, problem: Problem, sums: IntArray, split: Split, operands: Operands
+    ) -> Outputs:
+        """Requantised."""
+        bias = 0 if split[2] is None else split[2][None, :, None, None, :]
+        relu, scaling = bool(problem.relu), self.scaling(operands)
+        return (requantize(sums, bias, scaling, relu, self.operand_bits),)
 
     def joined(self, layer: Conv2d | MatMul, outputs: Outputs) -> npt.NDArray[np.integer[Any]]:
         """The integers, in the narrowest type of their width."""

@@ -17,16 +17,18 @@ from archsim.errors import InputError, require
 from archsim.layer import layout
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray
+from archsim.tiled.accumulated import accumulated
 from archsim.tiled.commands import TileCommand, commands_of
 from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.file_numerics import FileOfmap
 from archsim.tiled.numerics import Blocks, Outputs, TiledLayer
+from archsim.tiled.output_tiles import OutputTile, as_problem, filters_of, output_tiles
 from archsim.tiled.tile_words import PARTS, loads, pixels_of, tile_words
 from archsim.tiled.walk import walk_layer
 from workloads.layers import Conv2d, MatMul
 
-Part = dict[str, IntArray]
-"""What a tile computes with, by operand (`tile_words.PARTS`)."""
+MOST_WEIGHTS = 1 << 24
+"""That wait for others of the same pixels."""
 
 
 def layer_ofmap(
@@ -128,14 +130,18 @@ def _through_memories(
     """The outputs in blocks of groups, each output tile of what is read for it."""
     problem, tiling = tiled
     block = problem.side_by_side(tiling.groups)
-    numerics, alone = design.numerics, replace(tiling, groups=1)
     found: dict[tuple[int, ...], list[tuple[TileCommand[int], Outputs]]] = {}
-    for output in _output_tiles(design, tiles, blocks, halves or {}):
-        last = output[-1][0]
-        part, read = _of_output_tile(block, output)
-        outputs = numerics.outputs(part, alone, numerics.split_of(read), operands)
-        place = last.tile_group, last.tile_image, last.tile_row, last.tile_column
-        found.setdefault(place, []).append((last, outputs))
+    if _filters_alone(design) and 2 * blocks.weight.size <= MOST_WEIGHTS:
+        every = tuple(output_tiles(design, tiles, blocks, halves or {}, {}))
+        each = _as_wholes(design, block, tiling, every, blocks, operands)
+    else:
+        one_by_one = output_tiles(design, tiles, blocks, halves or {})
+        each = (
+            (some, _computed(design, block, tiling, some, operands))
+            for some in _together(design, block.filters, one_by_one)
+        )
+    for some, outputs in each:
+        found.setdefault(some[0].place, []).append((some[0].last, outputs))
     shape = (block.images, block.groups, block.out_height, block.out_width)
     whole: list[IntArray] = []
     for at in range(len(next(iter(found.values()))[0][1])):
@@ -148,70 +154,84 @@ def _through_memories(
     return tuple(whole)
 
 
-def _output_tiles(
-    design: CoreDesign,
-    tiles: Sequence[TileCommand[int]],
-    blocks: Blocks,
-    first: Mapping[str, int],
-) -> Iterator[list[tuple[TileCommand[int], Part]]]:
-    """The tiles of each output tile, channels in order, with what is read for them."""
-    output: list[tuple[TileCommand[int], Part]] = []
-    halves: dict[str, int] = dict.fromkeys(OPERANDS, 0) | dict(first)
-    read: dict[str, IntArray] = {}
-    for tile in tiles:
-        for name in OPERANDS:
-            if loads(name, tile):
-                read[name] = _read(design, name, tile, PARTS[name](tile, blocks.of(name)), halves)
-        output.append((tile, dict(read)))
-        if tile.last_k:
-            if not tile.has_bias:
-                output[-1][1]["bias"] = np.zeros_like(PARTS["bias"](tile, blocks.bias))
-            yield output
-            output = []
+def _computed(
+    design: CoreDesign, block: Problem, tiling: Tiling, some: Sequence[OutputTile], operands: Any
+) -> Outputs:
+    """Of output tiles of the same pixels, filters in order."""
+    numerics, (part, read) = design.numerics, as_problem(block, some[0].parts)
+    if len(some) > 1:
+        each = [filters_of(one.parts) for one in some]
+        weight, bias = (np.concatenate([one[at] for one in each]) for at in (0, 1))
+        part = replace(part, filters=len(weight))
+        read = Blocks(ifmap=read.ifmap, weight=weight[None], bias=bias[None])
+    split = numerics.split_of(read)
+    if design.accumulator_memory.exact:
+        return numerics.outputs(part, replace(tiling, groups=1), split, operands)
+    parts = [(one[0], *as_problem(block, [one])) for one in some[0].parts]
+    sums = accumulated(design, some[0].half, parts)
+    return numerics.finished(part, sums, split, operands)
 
 
-def _read(
-    design: CoreDesign, name: str, tile: TileCommand[int], part: IntArray, halves: dict[str, int]
-) -> IntArray:
-    """What is read of a tile of an operand that was written into the next half of its memory."""
-    use, lanes = replace(design.use(name), half=halves[name]), design.numerics.word_lanes
-    halves[name] ^= 1
-    memory = design.bank(name)
-    if memory.exact:
-        return part
-    words = tile_words(name, tile, part, lanes)
-    places = tile_words(name, tile, 1 + np.arange(part.size).reshape(part.shape), lanes)
-    seen = memory.read_back(use, memory.stored(use, words), len(words))
-    found = part.reshape(-1).copy()
-    found[places[places > 0] - 1] = seen[places > 0]  # but for lanes that words are filled up with
-    return found.reshape(part.shape)
+def _filters_alone(design: CoreDesign) -> bool:
+    """Whether output tiles of the same pixels differ in weights and biases alone."""
+    exact = design.ifmap_memory.exact and design.accumulator_memory.exact
+    return exact and not design.numerics.word_lanes.all_count
 
 
-def _of_output_tile(
-    block: Problem, output: Sequence[tuple[TileCommand[int], Part]]
-) -> tuple[Problem, Blocks]:
-    """An output tile as a problem of one group, and its operands."""
-    tile = output[-1][0]
-    ifmap = np.concatenate([part["ifmap"] for _, part in output], axis=3)
-    column_start = tile.element_start // tile.tile_channels
-    for axis, start in ((1, tile.row_start), (2, column_start)):
-        if start > 0:  # all windows begin behind the ifmap: nothing of it is seen
-            ifmap = np.zeros_like(ifmap.take([0], axis=axis))
-    problem = replace(
-        block,
-        images=tile.tile_images,
-        groups=1,
-        height=ifmap.shape[1],
-        width=ifmap.shape[2],
-        pad_top=max(0, -tile.row_start),
-        pad_left=max(0, -column_start),
-        out_height=tile.pixel_rows,
-        out_width=tile.pixel_columns,
-        filters=tile.tile_filters,
-    )
-    weight = np.concatenate([part["weight"] for _, part in output], axis=3)
-    bias = output[-1][1]["bias"]
-    return problem, Blocks(ifmap=ifmap[:, None], weight=weight[None], bias=bias[None])
+def _as_wholes(
+    design: CoreDesign, block: Problem, tiling: Tiling, every: Sequence[OutputTile],
+    blocks: Blocks, operands: Any,
+) -> Iterator[tuple[list[OutputTile], Outputs]]:  # fmt: skip
+    """Output tiles of the same pixels, with their outputs: those with the same weights, of whatever
+    pixels, cut out of a whole plane, where they are half of it at least."""
+    places: dict[tuple[int, ...], list[OutputTile]] = {}
+    for one in every:
+        places.setdefault(one.place, []).append(one)
+    alike: dict[tuple[int, ...], list[list[OutputTile]]] = {}
+    for place, some in places.items():
+        weights = (id(part["weight"]) for one in some for _, part in one.parts)
+        biases = (id(one.parts[-1][1]["bias"]) for one in some)
+        alike.setdefault((place[0], *weights, *biases), []).append(some)
+    pixels = block.images * block.out_height * block.out_width
+    for those in alike.values():
+        if 2 * sum(some[0].last.pixels for some in those) < pixels or len(those) == 1:
+            yield from ((some, _computed(design, block, tiling, some, operands)) for some in those)
+            continue
+        group = those[0][0].last.tile_group
+        each = [filters_of(one.parts) for one in those[0]]
+        weight, bias = (np.concatenate([one[at] for one in each]) for at in (0, 1))
+        read = Blocks(
+            ifmap=blocks.ifmap[:, group : group + 1], weight=weight[None], bias=bias[None]
+        )
+        split = design.numerics.split_of(read)
+        alone = replace(block, groups=1)
+        outputs = design.numerics.outputs(alone, replace(tiling, groups=1), split, operands)
+        for some in those:
+            images, _, rows, columns = pixels_of(some[0].last)
+            yield some, tuple(one[images, :, rows, columns] for one in outputs)
+
+
+def _together(
+    design: CoreDesign, filters: int, tiles: Iterator[OutputTile]
+) -> Iterator[list[OutputTile]]:
+    """Output tiles that are computed at once: those of the same pixels, of which all is alike but
+    weights and biases, as many as MOST_WEIGHTS allows."""
+    if not _filters_alone(design):
+        yield from ([one] for one in tiles)
+        return
+    waiting: dict[tuple[int, ...], list[OutputTile]] = {}
+    held = 0
+    for one in tiles:
+        own = waiting.setdefault(one.place, [])
+        own.append(one)
+        held += sum(part["weight"].size for _, part in one.parts)
+        if sum(each.last.tile_filters for each in own) == filters:
+            held -= sum(part["weight"].size for each in own for _, part in each.parts)
+            yield waiting.pop(one.place)
+        elif held > MOST_WEIGHTS:
+            yield from waiting.values()
+            waiting, held = {}, 0
+    yield from waiting.values()
 
 
 def _by_group(outputs: Outputs, problem: Problem, groups: int) -> Outputs:

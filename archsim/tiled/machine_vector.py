@@ -52,6 +52,10 @@ WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
     MACHINE_COLUMNS,
 ) = range(35)
 
+MEMORIES = 4
+"""Columns from IFMAP_DEPTH on that are depths of memories: they decide which tiles fit, and nothing
+else."""
+
 
 class MachineRecord(NamedTuple):
     """A machine vector by the names of its columns, in order."""

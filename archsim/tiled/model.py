@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archsim.errors import InputError
+from archsim.errors import InputError, require
 from archsim.kernels import Kernel
 from archsim.layer.problem import Problem, Tiling
 from archsim.machine.interval import LAYERS, Interval, Track
@@ -31,7 +31,7 @@ from archsim.tiled.activity import TRACKS, Activity, layer_activity
 from archsim.tiled.choice import TIMING
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.loop_nest import mapped_layer
-from archsim.tiled.mapper import FAST
+from archsim.tiled.mapper import FAST, Mapper
 from archsim.tiled.mapper_options import mapper_of
 from archsim.tiled.mapping_file import mapping_of_step, told_where
 from archsim.tiled.occupancy import tile_occupancy
@@ -180,28 +180,30 @@ class TileMachine(MachineModel):
 
     @classmethod
     def cycles_of_many(
-        cls, designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer]
+        cls, designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer], options: Options
     ) -> IntArray:
         """One compiled pass over designs, layers, loops; each layer with its best tiling."""
+        mapper = _at_once(options)
         cycles = np.zeros((len(designs), len(layers)), np.int64)
-        for rows, timed in _timed(designs, layers):
+        for rows, timed in _timed(designs, layers, mapper):
             cycles[rows] = timed.cycles[:, timed.places]
         steps = np.array([steps_in(layer) for layer in layers], np.int64)
         return np.where(cycles < 0, cycles, cycles * steps)
 
     @classmethod
     def counts_of_many(
-        cls, designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer]
+        cls, designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer], options: Options
     ) -> ManyCounts:
         """By kinds of tiles; one by one where a memory's capacity hangs on values."""
         from archsim.tiled.many import COUNTS, count_many
 
+        mapper = _at_once(options)
         if any(design.stores for design in designs):
-            return super().counts_of_many(designs, layers)
+            return super().counts_of_many(designs, layers, options)
         steps = np.array([steps_in(layer) for layer in layers], np.int64)
         cycles = np.zeros((len(designs), len(layers)), np.int64)
         counts = np.zeros((len(designs), len(COUNTS) + 2))
-        for rows, timed in _timed(designs, layers):
+        for rows, timed in _timed(designs, layers, mapper):
             each = count_many(timed.problems, timed.tilings, timed.machines)
             cycles[rows] = timed.cycles[:, timed.places]
             times = np.bincount(timed.places, steps, len(timed.problems))
@@ -223,11 +225,25 @@ class _Timed(NamedTuple):
     tilings: IntArray
 
 
+def _at_once(options: Options) -> Mapper:
+    """The mapper of many designs at once.
+
+    Raises `InputError` where it is not one that the compiled pass has.
+    """
+    mapper = mapper_of(options)
+    require(
+        not _tilings(options) and mapper.search != "exact" and mapper.objective == "cycles",
+        "many designs at once are mapped by fast or near, and by cycles; simulate each by itself "
+        "for the exact mapper, other objectives and mappings by hand",
+    )
+    return mapper
+
+
 def _timed(
-    designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer]
+    designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer], mapper: Mapper
 ) -> Iterator[tuple[list[int], _Timed]]:
     """Designs that see layers alike, by their places, and a step of each distinct layer."""
-    from archsim.tiled.choice import TOO_MANY_TILES, time_many
+    from archsim.tiled.families import TOO_MANY_TILES, in_families, time_many
 
     # most numerics make the same problems
     alike: dict[tuple[Problem, ...], list[int]] = {}
@@ -240,17 +256,14 @@ def _timed(
     for problems, rows in alike.items():
         unique = {problem: number for number, problem in enumerate(dict.fromkeys(problems))}
         vectors = np.stack([problem.vector() for problem in unique])
-        machines, same = np.unique(
-            np.stack([designs[at].machine for at in rows]), axis=0, return_inverse=True
-        )
-        found, tilings = time_many(vectors, machines, limits().tiles)
+        machines, same = in_families(np.stack([designs[at].machine for at in rows]))
+        found, tilings = time_many(vectors, machines, limits().tiles, mapper.search == "near")
         places = np.array([unique[problem] for problem in problems])
-        cycles = found[same.reshape(-1)]
+        cycles = found[same]
         for at, place in np.argwhere(cycles == TOO_MANY_TILES):  # found again, to say how many
             layer = layers[int(np.argmax(places == place))]
-            time_layer(designs[rows[int(at)]], layer)
-        tilings = tilings[same.reshape(-1)]
-        yield rows, _Timed(vectors, machines[same.reshape(-1)], places, cycles, tilings)
+            time_layer(designs[rows[int(at)]], layer, mapper=mapper)
+        yield rows, _Timed(vectors, machines[same], places, cycles, tilings[same])
 
 
 def _tilings(options: Options) -> Mapping[str, Tiling]:

@@ -1,9 +1,10 @@
-"""A tiling within 0.5 % of the best of very many: by bounds, part by part.
+"""A tiling within 0.5 % of the best of very many: the lowest bound first.
 
 The sizes that are tried hang on layer and array alone (`archsim.tiled.near_sizes`).  Of all their
 tilings that fit, nothing is left out but what is no more than TOLERANCE better than the one found.
 So more memory, which only lets more of them fit, and more bandwidth, which slows none, never make a
-layer slower by more than that (docs/adr/0028-near-mapper.md).
+layer slower by more than that (docs/adr/0028-near-mapper.md).  Which one is found hangs on those
+that fit alone, not on how they were met (docs/adr/0038-designs-that-share-tilings.md).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from archsim.kernels import inlined, kernel
 from archsim.layer import problem as pb
 from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
+from archsim.tiled import near_queue as nq
 from archsim.tiled.bound import BOUND_COLUMNS, BYTES, CYCLES, filter_steps, last_size, sum_rows
 from archsim.tiled.bound_paths import bound, count_tiles
 from archsim.tiled.cycles import cycles_of
@@ -26,16 +28,19 @@ from archsim.tiled.near_layer import (
     IMAGES,
     LEAST,
     PART_CHANNELS,
+    PART_CODE,
     PART_FILTERS,
     PART_OUTER,
     ROWS,
     Layer,
     all_parts,
+    block_layer,
     layer_of,
     part_of,
 )
-from archsim.tiled.near_sizes import pixel_block, row_sizes
-from archsim.tiled.side_by_side import MOST_COUNTS, block_problem, group_counts
+from archsim.tiled.near_queue import Queue
+from archsim.tiled.near_sizes import MOST_SIZES, group_sizes, pixel_block, row_sizes
+from archsim.tiled.side_by_side import block_problem
 from archsim.tiled.tile_fit import ceil, pixel_words, pixels_fit
 from archsim.tiled.tiling_estimate import swept
 
@@ -44,30 +49,27 @@ FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 0.005
 """By so much of its cycles may the best of the tilings be better than the one found."""
 
-WAITING = 256
-"""Tilings that wait to be scheduled at most, those of the lowest bounds."""
-
 MOST_TILES = 1 << 20
 """Of a layer that is scheduled; a tiling of more is not tried."""
 
 MOST_SCHEDULED = 1 << 22
 """Tiles that are scheduled for a layer, before the best so far is taken."""
 
-COUNT, SCHEDULED, TILES, BOUNDED, EFFORT_COLUMNS = range(5)
-"""What a search did: tilings that wait, those that were scheduled, their tiles, and those that were
-bounded."""
+SCHEDULED, TILES, BOUNDED, MET, EFFORT_COLUMNS = range(5)
+"""What a search did: tilings that were scheduled, their tiles, tilings that were held against the
+second bound, and parts and tilings that were met."""
 
-LOW, MOVED, SIZES = 0, 1, 2
-"""Of a tiling that waits: its bound, its bytes, and from here on its sizes."""
+PARTS = 2 * MOST_SIZES**2
+"""Numbers of parts."""
 
 
 class Found(NamedTuple):
     """best: [2] cycles and bytes of the best tiling so far; tiling: its sizes [TILING_COLUMNS];
-    waiting: [WAITING, 2 + TILING_COLUMNS], the lowest bound first; effort: [EFFORT_COLUMNS]."""
+    limit: [1] cycles that some tiling that fits is known to take; effort: [EFFORT_COLUMNS]."""
 
     best: FloatArray
     tiling: IntArray
-    waiting: IntArray
+    limit: FloatArray
     effort: IntArray
 
 
@@ -77,33 +79,25 @@ def _promises(least: int, found: Found) -> bool:
     return least * (1 + TOLERANCE) < found.best[0]
 
 
-@kernel
-def _wait(found: Found, low: int, moved: int, tiling: IntArray) -> None:
-    """Put a tiling among those that wait; without room, the highest of them is left out."""
-    waiting, at = found.waiting, found.effort[COUNT]
-    if at == WAITING:
-        at -= 1
-        if waiting[at, LOW] <= low:
-            return
-    else:
-        found.effort[COUNT] += 1
-    while at > 0 and waiting[at - 1, LOW] > low:
-        waiting[at] = waiting[at - 1]
-        at -= 1
-    waiting[at, LOW], waiting[at, MOVED] = low, moved
-    for size in range(pb.TILING_COLUMNS):
-        waiting[at, SIZES + size] = tiling[size]
+@inlined
+def _counts(least: int, found: Found) -> bool:
+    """Whether what takes so many cycles at least may have a say in what is found.
+
+    What takes no more than the limit may, though it is not that much better: it may come first.
+    """
+    return least <= found.limit[0] and _promises(least, found)
 
 
 @kernel
-def _schedule(layer: Layer, found: Found, at: int) -> None:
-    """Schedule a tiling that waits, and keep it if it is the best."""
-    waiting = found.waiting
-    tiling, moved = waiting[at, SIZES:], waiting[at, MOVED]
-    pixels, filters, channels = count_tiles(layer.problem, tiling)
+def _schedule(
+    problem: IntArray, machine: IntArray, found: Found, tiling: IntArray, moved: int
+) -> None:
+    """Schedule a tiling, and keep it if it is the best."""
+    best = found.best
+    pixels, filters, channels = count_tiles(problem, tiling)
     found.effort[SCHEDULED] += 1
-    found.effort[TILES] += layer.problem[pb.GROUPS] * pixels * filters * channels
-    cycles, best = cycles_of(layer.problem, tiling, layer.machine), found.best
+    found.effort[TILES] += problem[pb.GROUPS] * pixels * filters * channels
+    cycles = cycles_of(problem, tiling, machine)
     if cycles < best[0] or (cycles == best[0] and moved < best[1]):
         best[0], best[1] = cycles, moved
         for size in range(pb.TILING_COLUMNS):
@@ -111,27 +105,17 @@ def _schedule(layer: Layer, found: Found, at: int) -> None:
 
 
 @kernel
-def _settle(layer: Layer, found: Found) -> None:
-    """Schedule the tilings that wait, the lowest bound first, while they promise something."""
-    for at in range(found.effort[COUNT]):
-        if not _promises(found.waiting[at, LOW], found) or found.effort[TILES] > MOST_SCHEDULED:
-            break
-        _schedule(layer, found, at)
-    found.effort[COUNT] = 0
-
-
-@kernel
-def _try_rows(
-    layer: Layer, found: Found, part: IntArray, tried: IntArray, sizes: tuple[IntArray, int]
+def _meet_rows(
+    layer: Layer, found: Found, queue: Queue, tried: IntArray, sizes: tuple[IntArray, int, int]
 ) -> None:
-    """Tilings of a part, of the images and columns in `tried`, and of any rows of `sizes`."""
+    """Tilings of all sizes in `tried` but its rows, which are any of `sizes`: these, how many they
+    are, and the number of the first tiling."""
     problem, machine, ground = layer.problem, layer.machine, layer.ground
-    bounds, of_part = np.zeros(BOUND_COLUMNS, np.int64), part_of(layer, part)
-    outer = part[PART_OUTER]
+    of_part, outer = part_of(layer, tried), tried[pb.T_FILTERS_OUTER]
     images, columns = tried[pb.T_IMAGES], tried[pb.T_COLUMNS]
     bands = ceil(problem[pb.IMAGES], images) * ceil(problem[pb.OUT_WIDTH], columns)
     last = last_size(problem[pb.IMAGES], images) * last_size(problem[pb.OUT_WIDTH], columns)
-    steps = filter_steps(machine, last_size(problem[pb.FILTERS], part[PART_FILTERS]))
+    steps = filter_steps(machine, last_size(problem[pb.FILTERS], tried[pb.T_FILTERS]))
     each = problem[pb.IMAGES] * problem[pb.CHANNELS] * swept(problem, columns, 1)[1]
     fewest = ceil(layer.least * problem[pb.CHANNELS], machine[mc.IFMAP_LANES])
     many = float(of_part[0].tiles) * of_part[1].tiles * ground.groups
@@ -142,26 +126,23 @@ def _try_rows(
             continue
         tiles = bands * ceil(problem[pb.OUT_HEIGHT], rows)
         low = least_cycles(ground, of_part, outer, (tiles, fewest, 1, 1))
-        if not _promises(low, found) or many * tiles > MOST_TILES:
+        if not _counts(low, found) or many * tiles > MOST_TILES:
             break  # fewer rows make no fewer tiles
         loads = ceil(each * swept(problem, rows, 0)[1], machine[mc.IFMAP_LANES])
         end = sum_rows(machine, last * last_size(problem[pb.OUT_HEIGHT], rows), steps)
         low = least_cycles(ground, of_part, outer, (tiles, loads, 1, end))
-        if _promises(low, found):
-            found.effort[BOUNDED] += 1
-            bound(bounds, problem, machine, layer.services, tried)
-            if _promises(bounds[CYCLES], found):
-                _wait(found, bounds[CYCLES], bounds[BYTES], tried)
+        if _counts(low, found):
+            nq.push(queue, low, nq.TILING, sizes[2] + at, tried)
 
 
 @kernel
-def _try_part(layer: Layer, found: Found, part: IntArray, tried: IntArray) -> None:
-    """All pixel tiles of a part."""
+def _meet_part(layer: Layer, found: Found, queue: Queue, entry: IntArray) -> Queue:
+    """Put all pixel tiles of a part into the queue."""
     problem, machine, sizes, many = layer.problem, layer.machine, layer.sizes, layer.many
-    tried[pb.T_FILTERS], tried[pb.T_CHANNELS] = part[PART_FILTERS], part[PART_CHANNELS]
-    tried[pb.T_FILTERS_OUTER] = part[PART_OUTER]
+    tried = entry[nq.SIZES :].copy()
     alike = pixel_block(machine) == 1 or problem[pb.OUT_HEIGHT] == 1
     own = np.zeros(len(sizes[ROWS]), np.int64)
+    code = entry[nq.CODE] * MOST_SIZES
     for at in range(many[IMAGES]):
         for beside in range(many[COLUMNS]):
             tried[pb.T_IMAGES], tried[pb.T_COLUMNS] = sizes[IMAGES, at], sizes[COLUMNS, beside]
@@ -171,36 +152,64 @@ def _try_part(layer: Layer, found: Found, part: IntArray, tried: IntArray) -> No
             rows, count = sizes[ROWS], many[ROWS]
             if not alike:
                 rows, count = own, row_sizes(own, problem, machine, tried[pb.T_COLUMNS])
-            _try_rows(layer, found, part, tried, (rows, count))
+            queue = nq.with_room(queue, count)
+            first = ((code + at) * MOST_SIZES + beside) * MOST_SIZES
+            _meet_rows(layer, found, queue, tried, (rows, count, first))
+    return queue
 
 
 @kernel
-def _next_part(parts: IntArray, count: int) -> int:
-    """The part of the lowest bound."""
-    lowest = 0
-    for at in range(1, count):
-        if parts[at, LEAST] < parts[lowest, LEAST]:
-            lowest = at
-    return lowest
-
-
-@kernel
-def _search(layer: Layer, found: Found, groups: int) -> None:
-    """The best tiling of a problem of blocks of so many groups, if it is better than `found`."""
+def _begin(layer: Layer, queue: Queue, found: Found, groups: int, place: int) -> Queue:
+    """Put all parts of blocks of so many groups into the queue."""
     parts, tried = all_parts(layer), np.ones(pb.TILING_COLUMNS, np.int64)
-    tried[pb.T_GROUPS], count, lowest = groups, len(parts), np.int64(1) << 62
-    while count > 0:
-        at = _next_part(parts, count)
-        if not _promises(parts[at, LEAST], found):
+    queue, tried[pb.T_GROUPS] = nq.with_room(queue, len(parts)), groups
+    for at in range(len(parts)):
+        if _counts(parts[at, LEAST], found):
+            tried[pb.T_FILTERS] = parts[at, PART_FILTERS]
+            tried[pb.T_CHANNELS] = parts[at, PART_CHANNELS]
+            tried[pb.T_FILTERS_OUTER] = parts[at, PART_OUTER]
+            code = place * PARTS + parts[at, PART_CODE]
+            nq.push(queue, parts[at, LEAST], nq.PART, code, tried)
+    return queue
+
+
+@kernel
+def _limit(problem: IntArray, machine: IntArray, found: Found, queue: Queue, first: int) -> None:
+    """Where nothing is known of any tiling, what the one of the lowest bound takes, of the entries
+    from `first` on."""
+    if np.isfinite(found.limit[0]) or queue.counts[0] == first:
+        return
+    lowest, entries = first, queue.entries
+    for at in range(first + 1, queue.counts[0]):
+        if entries[at, nq.LOW] < entries[lowest, nq.LOW]:
+            lowest = at
+    found.limit[0] = cycles_of(problem, entries[lowest, nq.SIZES :], machine)
+
+
+@kernel
+def _search(layer: Layer, found: Found, queue: Queue) -> None:
+    """Go through the queue, while its first entry promises something."""
+    machine, services = layer.machine, layer.services
+    bounds, alone = np.zeros(BOUND_COLUMNS, np.int64), layer.problem
+    while queue.counts[1] > 0 and found.effort[TILES] <= MOST_SCHEDULED:
+        entry = queue.entries[queue.heap[0]]
+        if not _promises(entry[nq.LOW], found):
             break
-        _try_part(layer, found, parts[at], tried)
-        count -= 1
-        parts[at] = parts[count]
-        # what promises most is scheduled at once, so that less is looked at
-        if found.effort[COUNT] > 0 and found.waiting[0, LOW] < lowest:
-            lowest = found.waiting[0, LOW]
-            _schedule(layer, found, 0)
-    _settle(layer, found)
+        groups = entry[nq.SIZES + pb.T_GROUPS]
+        block = alone if groups == 1 else block_problem(alone, groups)
+        if entry[nq.STAGE] == nq.PART:
+            nq.drop(queue)
+            own = layer if groups == 1 else block_layer(layer, block)
+            first = queue.counts[0]
+            queue = _meet_part(own, found, queue, entry)
+            _limit(block, machine, found, queue, first)
+        else:
+            nq.drop(queue)
+            found.effort[BOUNDED] += 1
+            bound(bounds, block, machine, services, entry[nq.SIZES :])
+            if bounds[CYCLES] <= found.best[0]:
+                _schedule(block, machine, found, entry[nq.SIZES :], bounds[BYTES])
+    found.effort[MET] = queue.counts[0]
 
 
 @kernel("i8.1, i8.1, bool, f8.1, i8.1")
@@ -213,12 +222,13 @@ def near_tiling(
     they are where none fits, or none is better.  share: groups may lie side by side.  Returns what
     it did [EFFORT_COLUMNS].
     """
-    effort, counts = np.zeros(EFFORT_COLUMNS, np.int64), np.ones(MOST_COUNTS, np.int64)
-    waiting = np.zeros((WAITING, SIZES + pb.TILING_COLUMNS), np.int64)
-    found, many = Found(best, tiling, waiting, effort), 1
-    if share and problem[pb.GROUPS] > 1:
-        many = group_counts(problem, machine, counts)
-    for at in range(many):
-        block = problem if counts[at] == 1 else block_problem(problem, counts[at])
-        _search(layer_of(block, machine, counts[at] > 1), found, counts[at])
+    effort, counts = np.zeros(EFFORT_COLUMNS, np.int64), np.zeros(MOST_SIZES, np.int64)
+    found = Found(best, tiling, np.full(1, np.inf), effort)
+    layer, queue = layer_of(problem, machine), nq.new_queue()
+    for at in range(group_sizes(counts, problem, machine, share)):
+        block = layer
+        if counts[at] > 1:
+            block = block_layer(layer, block_problem(problem, counts[at]))
+        queue = _begin(block, queue, found, counts[at], at)
+    _search(layer, found, queue)
     return effort

@@ -38,8 +38,8 @@ from archsim.tiled.traffic import services_of
 FILTERS, CHANNELS, IMAGES, COLUMNS, ROWS, LISTS = range(6)
 """Lists of sizes."""
 
-LEAST, PART_FILTERS, PART_CHANNELS, PART_OUTER, PART_COLUMNS = range(5)
-"""Of a part: its bound, filters and channels of a tile, whether filters are outside."""
+LEAST, PART_CODE, PART_FILTERS, PART_CHANNELS, PART_OUTER, PART_COLUMNS = range(6)
+"""Of a part: its bound, its number, filters and channels of a tile, whether filters are outside."""
 
 
 class Layer(NamedTuple):
@@ -68,14 +68,11 @@ def _least_loads(problem: IntArray, sizes: IntArray, many: int, axis: int) -> in
 
 
 @kernel
-def layer_of(problem: IntArray, machine: IntArray, whole: bool) -> Layer:
-    """Of a layer; whole: only tiles of all filters and channels."""
+def layer_of(problem: IntArray, machine: IntArray) -> Layer:
+    """Of a layer."""
     sizes, many = np.zeros((LISTS, MOST_SIZES), np.int64), np.ones(LISTS, np.int64)
-    if whole:
-        sizes[FILTERS, 0], sizes[CHANNELS, 0] = problem[pb.FILTERS], problem[pb.CHANNELS]
-    else:
-        many[FILTERS] = filter_sizes(sizes[FILTERS], problem, machine)
-        many[CHANNELS] = channel_sizes(sizes[CHANNELS], problem, machine)
+    many[FILTERS] = filter_sizes(sizes[FILTERS], problem, machine)
+    many[CHANNELS] = channel_sizes(sizes[CHANNELS], problem, machine)
     many[IMAGES] = even_sizes(sizes[IMAGES], problem[pb.IMAGES], 1, (1, 1))
     many[COLUMNS] = column_sizes(sizes[COLUMNS], problem, machine)
     # blocks of the array's pixels may add rows, whose loads lie between those of their neighbours
@@ -87,12 +84,22 @@ def layer_of(problem: IntArray, machine: IntArray, whole: bool) -> Layer:
     return Layer(problem, machine, services, ground, sizes, many, least)
 
 
+@kernel
+def block_layer(layer: Layer, block: IntArray) -> Layer:
+    """Of groups side by side, from that of groups alone: a tile has all filters and channels."""
+    sizes, many = layer.sizes.copy(), layer.many.copy()
+    sizes[FILTERS, 0], sizes[CHANNELS, 0] = block[pb.FILTERS], block[pb.CHANNELS]
+    many[FILTERS] = many[CHANNELS] = 1
+    ground = ground_of(block, layer.machine, layer.services)
+    return Layer(block, layer.machine, layer.services, ground, sizes, many, layer.least)
+
+
 @inlined
-def part_of(layer: Layer, part: IntArray) -> tuple[Filters, Channels]:
-    """Filters and channels of a part."""
+def part_of(layer: Layer, tiling: IntArray) -> tuple[Filters, Channels]:
+    """Filters and channels of a tiling's part."""
     problem, machine = layer.problem, layer.machine
-    filters = filters_of(problem, machine, part[PART_FILTERS])
-    return filters, channels_of(problem, machine, part[PART_CHANNELS])
+    filters = filters_of(problem, machine, tiling[pb.T_FILTERS])
+    return filters, channels_of(problem, machine, tiling[pb.T_CHANNELS])
 
 
 @inlined
@@ -130,6 +137,7 @@ def all_parts(layer: Layer) -> IntArray:
                 pixels = tiles, words, 1, 1
                 least = least_cycles(ground, (filters, channels), outer, pixels)
                 parts[count, LEAST], parts[count, PART_OUTER] = least, outer
+                parts[count, PART_CODE] = 2 * (at * MOST_SIZES + beside) + outer
                 parts[count, PART_FILTERS] = layer.sizes[FILTERS, at]
                 parts[count, PART_CHANNELS] = size
                 count += 1

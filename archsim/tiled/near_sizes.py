@@ -5,10 +5,13 @@ So a design with more memory has the same ones to choose from, and those that di
 
 from __future__ import annotations
 
+import numpy as np
+
 from archsim.kernels import kernel
 from archsim.layer import problem as pb
 from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
+from archsim.tiled.side_by_side import MOST_COUNTS, group_counts, may_share
 from archsim.tiled.tile_fit import ceil
 from archsim.tiled.tiling import filter_unit
 from archsim.tiled.walk import run_shape
@@ -113,3 +116,14 @@ def column_sizes(sizes: IntArray, problem: IntArray, machine: IntArray) -> int:
 def row_sizes(sizes: IntArray, problem: IntArray, machine: IntArray, columns: int) -> int:
     """Pixel rows of tiles of so many columns: also those that fill whole blocks."""
     return even_sizes(sizes, problem[pb.OUT_HEIGHT], 1, (pixel_block(machine), columns))
+
+
+@kernel
+def group_sizes(sizes: IntArray, problem: IntArray, machine: IntArray, share: bool) -> int:
+    """Groups side by side, 1 among them; share: whether there may be more."""
+    if not share or not may_share(problem, machine):
+        return _add(sizes, 0, 1)
+    count, some = even_sizes(sizes, problem[pb.GROUPS], 1, (1, 1)), np.ones(MOST_COUNTS, np.int64)
+    for at in range(group_counts(problem, machine, some)):
+        count = _add(sizes, count, some[at])
+    return count

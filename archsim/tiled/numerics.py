@@ -19,6 +19,8 @@ from workloads.layers import Conv2d, MatMul
 if TYPE_CHECKING:
     from archsim.tiled.file_numerics import FileOfmap
 
+Spans = Sequence[tuple[int, int]]
+
 IntegerArray = npt.NDArray[np.integer[Any]]
 
 Outputs = tuple[IntArray, ...]
@@ -106,6 +108,22 @@ class Numerics(Intake, Protocol):
 
         operands: for what belongs to the whole layer, as its shift.
         """
+        ...
+
+    def partial_sums(self, problem: Problem, split: Any, spans: Spans) -> list[IntArray]:
+        """What a channel tile adds to its accumulators in turn: [images, P, Q, K] each.
+
+        problem, split: of that tile alone.  spans: of a kernel's elements [R · S · C], from which
+        on and up to which each is summed.
+        """
+        ...
+
+    def added(self, held: IntArray, sums: IntArray) -> IntArray:
+        """What an accumulator that held a sum then holds."""
+        ...
+
+    def finished(self, problem: Problem, sums: IntArray, split: Any, operands: Any) -> Outputs:
+        """Outputs of the sums [images, 1, P, Q, K] of one group, as the accumulators give them."""
         ...
 
     def joined(self, layer: Conv2d | MatMul, outputs: Outputs) -> Any:

@@ -16,6 +16,21 @@ def ceil(numerator: int, denominator: int) -> int:
 
 
 @kernel
+def _within(machine: IntArray, memory: int, words: int) -> bool:
+    """Whether a half of a memory, by its column of the machine, holds so many words.
+
+    A watched machine (`archsim.tiled.families`) keeps note of it.
+    """
+    fits, note = words <= machine[memory], mc.MACHINE_COLUMNS + memory - mc.IFMAP_DEPTH
+    if len(machine) > mc.MACHINE_COLUMNS:
+        if fits:
+            machine[note] = max(machine[note], words)
+        else:
+            machine[note + mc.MEMORIES] = min(machine[note + mc.MEMORIES], words)
+    return fits
+
+
+@kernel
 def _reach(pixels: int, problem: IntArray, axis: int) -> int:
     """Ifmap rows or columns under `pixels` output pixels, at most all."""
     window = (problem[pb.KERNEL_HEIGHT + axis] - 1) * problem[pb.DILATION_HEIGHT + axis] + 1
@@ -40,7 +55,7 @@ def weight_words(
 def weights_fit(problem: IntArray, machine: IntArray, filters: int, channels: int) -> bool:
     """Whether the weights and biases of a tile fit a half of their scratchpads."""
     weights, biases = weight_words(problem, machine, filters, channels)
-    return weights <= machine[mc.WEIGHT_DEPTH] and biases <= machine[mc.BIAS_DEPTH]
+    return _within(machine, mc.WEIGHT_DEPTH, weights) and _within(machine, mc.BIAS_DEPTH, biases)
 
 
 @kernel
@@ -60,4 +75,6 @@ def pixel_words(problem: IntArray, machine: IntArray, tiling: IntArray) -> tuple
 def pixels_fit(problem: IntArray, machine: IntArray, tiling: IntArray) -> bool:
     """Whether the ifmap regions and the sums of a tile fit a half of their scratchpads."""
     region_words, sums = pixel_words(problem, machine, tiling)
-    return region_words <= machine[mc.IFMAP_DEPTH] and sums <= machine[mc.ACCUMULATOR_DEPTH]
+    if not _within(machine, mc.IFMAP_DEPTH, region_words):
+        return False
+    return _within(machine, mc.ACCUMULATOR_DEPTH, sums)

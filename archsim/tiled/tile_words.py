@@ -65,12 +65,14 @@ class WordLanes:
     """How words are cut: elements (channels, filters) in a word of ifmap, weight and bias.
 
     moving: weights enter the rows of the array, as in an input-stationary one.
+    all_count: lanes of words behind a tile's last filter have a say in what others become.
     """
 
     ifmap: int
     weight: int
     bias: int
     moving: bool = False
+    all_count: bool = False
 
 
 def ifmap_words(part: npt.NDArray[Integer], lanes: int) -> npt.NDArray[Integer]:

@@ -15,9 +15,8 @@ from archsim.errors import InputError, nearest
 from archsim.layer.problem import Problem, Tiling
 from archsim.machine.model import OperandsOf
 from archsim.machine.stepped import check_steps, joined, repeated
-from archsim.result import TRAFFIC, Actions, LayerResult
+from archsim.result import TRAFFIC, Actions, AsFile, LayerResult
 from archsim.tiled.design import CoreDesign
-from archsim.tiled.file_numerics import FileOfmap
 from archsim.tiled.layer_values import file_ofmap_of, layer_ofmap
 from archsim.tiled.mapper import FAST, Mapper
 from archsim.tiled.mapping_file import place_of, told_where
@@ -111,21 +110,15 @@ def _on_core(
     assert timed.tiling is not None
     of_file = file_ofmap_of(design, layer, taken)
     if of_file is not None:
-        return timed.with_operands(taken, **own, **_as_file(of_file))
+        as_file = AsFile(
+            values=of_file.ofmap.size,
+            differing=of_file.differing,
+            unlike_runtime=of_file.unlike,
+            lacks=of_file.lacks,
+        )
+        return timed.with_operands(taken, **own, ofmap=of_file.ofmap, as_file=as_file)
     ofmap = layer_ofmap(design, layer, timed.tiling, taken, stored)
     return timed.with_operands(taken, **own, ofmap=ofmap)
-
-
-def _as_file(found: FileOfmap) -> dict[str, Any]:
-    """What a result says of it."""
-    return {
-        "ofmap": found.ofmap,
-        "as_file": True,
-        "ofmap_values": found.ofmap.size,
-        "differing": found.differing,
-        "unlike_runtime": found.unlike,
-        "lacks": found.lacks,
-    }
 
 
 def _on_compressed(

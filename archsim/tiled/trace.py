@@ -107,10 +107,11 @@ class Answer:
         return plan_row(self.plan, -1).written
 
     def halves(self, before: Mapping[str, int]) -> dict[str, int]:
-        """Into which half each operand is loaded next, of where this layer's first load went."""
-        loads = columns_of(self.tiles).loads
-        each = zip(OPERANDS, loads, strict=True)
-        return {name: (before[name] + int(one.sum())) % 2 for name, one in each}
+        """Into which half each operand is loaded next, and sums are added, of where this layer
+        began."""
+        columns = columns_of(self.tiles)
+        each = zip((*OPERANDS, "accumulator"), (*columns.loads, columns.last_k), strict=True)
+        return {name: (before.get(name, 0) + int(one.sum())) % 2 for name, one in each}
 
 
 def answer(

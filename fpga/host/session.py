@@ -11,7 +11,15 @@ import numpy.typing as npt
 
 from archsim.errors import UserError, require
 from archsim.machine.design import Design
-from rtl.axi.register_map import IDENTIFICATION, MAP_VERSION, design_crc, register_map
+from fpga.host.memories import design_as_built, setting_bits
+from rtl.axi.register_map import (
+    IDENTIFICATION,
+    MAP_VERSION,
+    SETTINGS,
+    design_crc,
+    has_settings,
+    register_map,
+)
 from rtl.link.frames import (
     ANSWER,
     FRAME_BYTES,
@@ -60,7 +68,7 @@ class Session:
 
     def __init__(self, port: BytePort, design: Design, *, tries: int = 8) -> None:
         require(tries >= 1, f"tries must be at least 1, not {tries}")
-        self.design = design
+        self.design = self._built = design
         self.retries = 0
         self._port, self._tries = port, tries
         self._number = 0
@@ -149,8 +157,34 @@ class Session:
         return self._addresses[name]
 
     def reset(self) -> None:
-        """Core, queues and counters as after power-up."""
+        """Core, queues, counters and memories' settings as after power-up."""
         self._asked(Operation.RESET)
+        self.design = self._built
+
+    def set_memories(self, design: Design) -> None:
+        """From here on to a reset, memories fail as `design` says, which `self.design` becomes.
+
+        Its chips, draws and rates go into their registers, between layers. Raises `InputError`
+        for a design that differs from the board's in anything else; `LinkError` during a layer.
+        """
+        require(
+            design_as_built(design) == design_as_built(self._built),
+            f"only rate, voltage, chip and draw of faulty memories may differ from the board's: "
+            f"it holds {self._built.summary}",
+        )
+        address = self._address(SETTINGS) if has_settings(design) else 0
+        bits = setting_bits(design)
+        for at in range(0, len(bits), WRITTEN_AT_ONCE):
+            part = bits[at : at + WRITTEN_AT_ONCE]
+            self._asked(Operation.WRITE, b"".join(_WRITE.pack(address, bit) for bit in part))
+        self.design = design
+
+    def restart(self) -> None:
+        """A reset behind which memories are set as before."""
+        design = self.design
+        self.reset()
+        if design != self._built:
+            self.set_memories(design)
 
     def counters(self) -> dict[str, int]:
         """What the core has counted since its reset: actions, cycles, cycles of waiting."""

@@ -9,7 +9,14 @@ from amaranth.lib.wiring import In, Out
 from archsim.machine.design import Design
 from archsim.ports import Port
 from rtl.axi.lite_slave import DATA_BITS, LiteSlave, lite_ports
-from rtl.axi.register_map import COMMAND, Register, command_words, register_map
+from rtl.axi.register_map import (
+    COMMAND,
+    SETTINGS,
+    Register,
+    command_words,
+    has_settings,
+    register_map,
+)
 from rtl.hierarchy import place
 from rtl.registry import core_kind
 
@@ -73,6 +80,7 @@ class AxiCore(wiring.Component):
             outer, inner = getattr(io, f"s_axi_{name}"), getattr(self.slave, name)
             m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
         self._layer(m)
+        self._settings(m)
         self._streams(m)
         self._read(m)
         return m
@@ -104,6 +112,8 @@ class AxiCore(wiring.Component):
         self.refused = starts & (busy | (self.words == 0))
         locked = slave.write_address[2:] >= COMMAND >> 2
         self.locked = (locked & self.pending) | (self._wrote("OFMAP_WORDS") & busy)
+        if has_settings(self.design):
+            self.locked |= self._wrote(SETTINGS) & busy
         command: Any = self.core.command
         m.d.comb += [
             Value.cast(command.payload).eq(Cat(self.command)),
@@ -128,6 +138,14 @@ class AxiCore(wiring.Component):
                 m.d.sync += [self.running.eq(0), self.done.eq(1)]
         with m.If(starts & ~self.refused):
             m.d.sync += [self.pending.eq(1), self.running.eq(1), self.left.eq(self.words)]
+
+    def _settings(self, m: Module) -> None:
+        """A bit a write into the chain of memories that take settings."""
+        if has_settings(self.design):
+            slave, core = self.slave, self.core
+            m.d.comb += core.settings_in.eq(slave.write_data[0])
+            shifts = self._wrote(SETTINGS) & slave.write_bytes[0] & ~self.locked
+            m.d.comb += core.settings_shift.eq(shifts)
 
     @property
     def _io(self) -> Any:

@@ -15,9 +15,11 @@ __all__ = [
     "COMMAND",
     "IDENTIFICATION",
     "MAP_VERSION",
+    "SETTINGS",
     "Register",
     "command_words",
     "design_crc",
+    "has_settings",
     "register_map",
 ]
 
@@ -28,6 +30,7 @@ COUNTERS = 0x100
 COMMAND = 0x800
 """Byte address of the first word of the layer command."""
 LAST = 0x1000
+SETTINGS = "MEMORY_SETTINGS"
 
 Access = Literal["r", "rw", "w"]
 
@@ -66,7 +69,14 @@ def register_map(design: Design) -> tuple[Register, ...]:
             f"interface must be streams for designs of kind {design.kind!r}: "
             f"the others need one port of outputs, ofmap, not {', '.join(outputs)}"
         )
-    return (*_control(design), *_parameters(ports), *_counters(design), *_commands(design))
+    settings = _settings() if has_settings(design) else ()
+    return (
+        *_control(design),
+        *settings,
+        *_parameters(ports),
+        *_counters(design),
+        *_commands(design),
+    )
 
 
 def _command(design: Design) -> Port:
@@ -134,6 +144,19 @@ def _control(design: Design) -> tuple[Register, ...]:
     )
 
 
+def has_settings(design: Design) -> bool:
+    """Whether the core has memories that take settings at run time (`rtl.core.settings`)."""
+    return "settings_shift" in _members(design)
+
+
+def _settings() -> tuple[Register, ...]:
+    says = (
+        "Bit 0 is shifted into the chain of settings of faulty memories; refused while a layer is "
+        "pending or running."
+    )
+    return (Register(name=SETTINGS, address=0x24, access="w", says=says, fields=(("BIT", 0, 1),)),)
+
+
 def _parameters(ports: tuple[Port, ...]) -> tuple[Register, ...]:
     return tuple(
         Register(
@@ -171,10 +194,14 @@ def _counters(design: Design) -> tuple[Register, ...]:
 
 def _actions(design: Design) -> tuple[str, ...]:
     """What the core counts, in the order of its ports."""
+    members = _members(design)
+    return tuple(name.removeprefix("count_") for name in members if name.startswith("count_"))
+
+
+def _members(design: Design) -> Any:
     core: Any = core_of(design)
     core._MustUse__silence = True  # only its ports are looked at
-    members = core.signature.members
-    return tuple(name.removeprefix("count_") for name in members if name.startswith("count_"))
+    return core.signature.members
 
 
 def _commands(design: Design) -> tuple[Register, ...]:

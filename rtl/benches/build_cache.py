@@ -14,7 +14,7 @@ import platformdirs
 
 from archsim.files import scratch_folder
 
-__all__ = ["CACHE_VARIABLE", "build_once", "cache_folder", "cache_key"]
+__all__ = ["CACHE_VARIABLE", "build_once", "cache_folder", "cache_key", "is_built"]
 
 CACHE_VARIABLE = "ARCHSIM_CACHE_DIR"
 """Environment variable which puts the cache elsewhere than in the user's cache folder."""
@@ -33,6 +33,11 @@ def cache_key(*parts: str) -> str:
         data = part.encode()
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()[:32]
+
+
+def is_built(kind: str, key: str) -> bool:
+    """Whether `build_once` would find entry `key` of `kind`."""
+    return (cache_folder() / kind / key).is_dir()
 
 
 def build_once(kind: str, key: str, build: Callable[[Path], None]) -> Path:

@@ -5,9 +5,9 @@ It has the interface of pyserial's ports, as far as a session needs it: `write`,
 
 import ctypes
 from collections.abc import Mapping
-from types import TracebackType
 
 from rtl.benches.build_cache import build_once
+from rtl.benches.handle import Handle
 from rtl.benches.verilated_build import VerilogPort, build_key, compiled
 from rtl.toolchain import require
 
@@ -16,11 +16,11 @@ __all__ = ["ByteBoard"]
 PORTS = [f"{link}__{part}" for link in ("rx", "tx") for part in ("payload", "valid", "ready")]
 
 
-class ByteBoard:
+class ByteBoard(Handle):
     """Module `top` of `verilog`, which has streams of bytes rx and tx, from power-up on.
 
     timeout: cycles that `read` waits at most.  baud_cycles: cycles a byte takes on the wire, each
-    way; 1 is as fast as the core takes them.  A context manager.
+    way; 1 is as fast as the core takes them.
     Raises `ToolchainError` if a tool is missing or fails.
     """
 
@@ -31,41 +31,24 @@ class ByteBoard:
         key = build_key("board", verilog, top, _TEXT)
         place = build_once("boards", key, lambda work: compiled(work, verilog, top, _wrapper))
         self._code = _typed(ctypes.CDLL(str(place / "core.so")))
-        self._handle: int | None = self._code.board_new(baud_cycles)
+        self.hold(self._code.board_new(baud_cycles), self._code.board_delete)
         self.timeout = timeout
 
     @property
     def cycle(self) -> int:
         """Cycles since power-up."""
-        return self._code.board_cycle(self._handle)
+        return self._code.board_cycle(self.live)
 
     def write(self, data: bytes) -> int:
         """Bytes for the board; they cross while `read` lets time pass."""
-        self._code.board_write(self._handle, bytes(data), len(data))
+        self._code.board_write(self.live, bytes(data), len(data))
         return len(data)
 
     def read(self, size: int) -> bytes:
         """Up to `size` bytes: fewer if `timeout` cycles pass before."""
         room = ctypes.create_string_buffer(size)
-        count = self._code.board_read(self._handle, room, size, int(self.timeout))
+        count = self._code.board_read(self.live, room, size, int(self.timeout))
         return room.raw[:count]
-
-    def close(self) -> None:
-        """Switch it off."""
-        if self._handle is not None:
-            self._code.board_delete(self._handle)
-            self._handle = None
-
-    def __enter__(self) -> "ByteBoard":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _typed(code: ctypes.CDLL) -> ctypes.CDLL:

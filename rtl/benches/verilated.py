@@ -7,7 +7,6 @@ kept in the build cache and loaded here. NumPy arrays go in and come out; a run 
 import ctypes
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy.typing as npt
 
 from rtl.benches.bench import Bench, Crossing, Outcome, ProtocolError, StreamPort, Watch
 from rtl.benches.boundary import check_boundary
+from rtl.benches.handle import Handle
 from rtl.benches.verilated_build import Library, build_library
 
 __all__ = ["Session", "Verilated"]
@@ -70,8 +70,8 @@ class Verilated:
         return self._libraries[suffix]
 
 
-class Session:
-    """One run of a bench, at whichever cycle it has come to. A context manager."""
+class Session(Handle):
+    """One run of a bench, at whichever cycle it has come to; `close` finishes its wave."""
 
     def __init__(
         self,
@@ -89,16 +89,16 @@ class Session:
         self._numbers = {port.name: number for number, port in enumerate(library.ports)}
         self._kept: list[npt.NDArray[Any]] = []  # what the C++ side points into
         path = str(trace).encode() if trace is not None else None
-        self._handle: int | None = code.bench_new(bench.max_cycles, bench.tail_cycles, path)
+        self.hold(code.bench_new(bench.max_cycles, bench.tail_cycles, path), code.bench_delete)
         for watch in watches:
             names = " ".join(watch.wires)
-            code.bench_watch(self._handle, watch.path.encode(), names.encode())
+            code.bench_watch(self.live, watch.path.encode(), names.encode())
         runs = [bench] if bench.before is None else [bench.before, bench]
         for run in runs:
-            code.bench_restart(self._handle, run.max_cycles, run.tail_cycles)
+            code.bench_restart(self.live, run.max_cycles, run.tail_cycles)
             for port in run.ports:
                 self._hand_over(port, run)
-            code.bench_begin(self._handle)
+            code.bench_begin(self.live)
             self._check()
             if run is not bench:
                 self.step()
@@ -106,12 +106,12 @@ class Session:
     @property
     def cycle(self) -> int:
         """Cycles run so far."""
-        return self._code.bench_cycle(self._live)
+        return self._code.bench_cycle(self.live)
 
     @property
     def running(self) -> bool:
         """Whether the run has not come to its end."""
-        return bool(self._code.bench_running(self._live))
+        return bool(self._code.bench_running(self.live))
 
     def step(self, cycles: int = _ALL_CYCLES) -> int:
         """Run `cycles` cycles, or fewer if the run ends; returns how many were run.
@@ -119,10 +119,10 @@ class Session:
         Raises `ProtocolError` if the core breaks the stream rule, `RuntimeError` if the simulator
         gives up (on a combinational loop, say); the run has then ended.
         """
-        ran = self._code.bench_run(self._live, cycles)
+        ran = self._code.bench_run(self.live, cycles)
         self._check()
         for port in self._bench.ports:
-            if self._code.bench_violated(self._live, self._numbers[port.name]):
+            if self._code.bench_violated(self.live, self._numbers[port.name]):
                 raise ProtocolError(port.name, self.cycle)
         return ran
 
@@ -132,50 +132,23 @@ class Session:
         `timed_out` is True as long as the run has not come to its proper end.
         """
         values = np.zeros(len(self._library.probes) + 1, np.uint64)
-        self._code.bench_probes(self._live, _pointer(values))
+        self._code.bench_probes(self.live, _pointer(values))
         names = [name for name, _ in self._library.probes]
         probes = {name: int(values[names.index(name)]) for name, _ in self._bench.probes}
         seen = np.zeros(len(self._watches) + 1, np.uint8)
-        self._code.bench_seen(self._live, _pointer(seen))
+        self._code.bench_seen(self.live, _pointer(seen))
         return Outcome(
             crossings={port.name: self._crossing(port) for port in self._bench.ports},
             probes=probes,
             cycles=self.cycle,
-            timed_out=bool(self._code.bench_timed_out(self._live)),
+            timed_out=bool(self._code.bench_timed_out(self.live)),
             seen={one.name: int(seen[n]) for n, one in enumerate(self._watches)},
         )
 
-    def close(self) -> None:
-        """Free the simulator and finish the wave. May be called twice."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            self._code.bench_delete(handle)
-
-    def __enter__(self) -> "Session":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None) is not None:
-            self.close()
-
     def _check(self) -> None:
-        failure = self._code.bench_failure(self._live)
+        failure = self._code.bench_failure(self.live)
         if failure:
             raise RuntimeError(f"the simulation has failed: {failure.decode(errors='replace')}")
-
-    @property
-    def _live(self) -> int:
-        if self._handle is None:
-            raise ValueError("the session is closed")
-        return self._handle
 
     def _hand_over(self, port: StreamPort, bench: Bench) -> None:
         stimulus = bench.stimuli[port.name]
@@ -183,12 +156,12 @@ class Session:
         arrays = [np.ascontiguousarray(a) for a in (words, stimulus.gaps, stimulus.earliest)]
         self._kept += arrays
         pointers = [_pointer(array) for array in arrays]
-        self._code.bench_port(self._live, self._numbers[port.name], len(stimulus), *pointers)
+        self._code.bench_port(self.live, self._numbers[port.name], len(stimulus), *pointers)
 
     def _crossing(self, port: StreamPort) -> Crossing:
         at, seen = ctypes.c_void_p(), ctypes.c_void_p()
         number = self._numbers[port.name]
-        n = self._code.bench_crossed(self._live, number, ctypes.byref(at), ctypes.byref(seen))
+        n = self._code.bench_crossed(self.live, number, ctypes.byref(at), ctypes.byref(seen))
         cycles = _copy(at, 8 * n).view(np.int64)
         listed = self._bench.stimuli[port.name].words
         if listed is not None:

@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.core.delay import Delay
 from rtl.core.grid import place_rows, skewed
 from rtl.core.pe import AccumulatingPE
 from rtl.hierarchy import place
@@ -43,10 +44,18 @@ class AccumulatingRow(wiring.Component):
     pipe_i: Signal
     pipe_o: Signal
 
-    def __init__(self, *, columns: int, operand_bits: int, accumulator_bits: int) -> None:
+    def __init__(
+        self,
+        *,
+        columns: int,
+        operand_bits: int,
+        accumulator_bits: int,
+        product_registers: int = 0,
+    ) -> None:
         self.columns = columns
         self.operand_bits = operand_bits
         self.accumulator_bits = accumulator_bits
+        self.product_registers = product_registers
         super().__init__(_ports(1, columns, operand_bits, accumulator_bits))
 
     def elaborate(self, platform: object) -> Module:
@@ -55,6 +64,7 @@ class AccumulatingRow(wiring.Component):
         ifmap, flags = self.ifmap, self.flags
         for column in range(self.columns):
             widths = {"operand_bits": bits, "accumulator_bits": total}
+            widths["product_registers"] = self.product_registers
             pe = place(m, f"pe_{column}", AccumulatingPE, **widths)
             m.d.comb += [
                 pe.ifmap_i.eq(ifmap),
@@ -111,7 +121,13 @@ class AccumulatingBand(wiring.Component):
     pipe_o: Signal
 
     def __init__(
-        self, *, rows: int, columns: int, operand_bits: int, accumulator_bits: int
+        self,
+        *,
+        rows: int,
+        columns: int,
+        operand_bits: int,
+        accumulator_bits: int,
+        product_registers: int = 0,
     ) -> None:
         self.rows = rows
         self.operand_bits = operand_bits
@@ -119,6 +135,7 @@ class AccumulatingBand(wiring.Component):
             "columns": columns,
             "operand_bits": operand_bits,
             "accumulator_bits": accumulator_bits,
+            "product_registers": product_registers,
         }
         super().__init__(_ports(rows, columns, operand_bits, accumulator_bits))
 
@@ -169,7 +186,8 @@ class AccumulatingArray(wiring.Component):
     word that comes r cycles after `begin`, and shifts it out, one element a step.  Weight words
     move down one a step.
     Latency: 1 cycle from an ifmap word to its first element; rows + columns cycles from the last
-    step at row 0 (`last`, at the same time as its weights) to row 0's sums.
+    step at row 0 (`last`, at the same time as its weights) to row 0's sums, with product registers
+    one for each and one more.
     Throughput: one step a cycle; folds `rows` steps apart or more.  Never stalls.
 
     Members
@@ -186,12 +204,19 @@ class AccumulatingArray(wiring.Component):
     sums: Signal
 
     def __init__(
-        self, *, rows: int, columns: int, operand_bits: int, accumulator_bits: int
+        self,
+        *,
+        rows: int,
+        columns: int,
+        operand_bits: int,
+        accumulator_bits: int,
+        product_registers: int = 0,
     ) -> None:
         self.rows = rows
         self.columns = columns
         self.operand_bits = operand_bits
         self.accumulator_bits = accumulator_bits
+        self.product_registers = product_registers
         super().__init__(
             {
                 "begin": In(1),
@@ -220,15 +245,24 @@ class AccumulatingArray(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bits = self.operand_bits
-        flags = skewed(m, "flag_skew", [Cat(self.first, self.last)] * self.rows)
+        ends: Value = Cat(self.first, self.last)
+        if self.product_registers:
+            late = place(m, "flag_delay", Delay, bits=2, cycles=self.product_registers)
+            m.d.comb += late.i.eq(ends)
+            ends = late.o
+        flags = skewed(m, "flag_skew", [ends] * self.rows)
         ifmap = self._serialise(m)
         drain = Signal()
-        m.d.sync += drain.eq(self.last)
+        m.d.sync += drain.eq(ends[1])
+        if self.product_registers:
+            kept, drain = drain, Signal(name="drain_late")
+            m.d.sync += drain.eq(kept)
         words = [self.weight.word_select(column, bits) for column in range(self.columns)]
         weight = skewed(m, "weight_skew", words)
         drains = skewed(m, "drain_skew", [drain] * self.columns)
         shape = {"columns": self.columns, "operand_bits": bits}
         shape |= {"accumulator_bits": self.accumulator_bits}
+        shape |= {"product_registers": self.product_registers}
         chains = _AccumulatingChains(
             ifmap=Cat(ifmap),
             flags=Cat(flags),

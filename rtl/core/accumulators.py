@@ -6,10 +6,8 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.memory import Memory
-from rtl.core.memory import PLAIN_BANK, bank_of
+from rtl.core.memory import PLAIN_BANKS, Banks
 from rtl.core.sram import address_bits
-from rtl.hierarchy import place
 
 
 def token_layout(depth: int) -> data.StructLayout:
@@ -52,6 +50,7 @@ class Accumulators(wiring.Component):
     token: where the row of sums goes; sums: the row, a cycle later; done: the last row of an output
     tile is written in this cycle; read_half, read_address, read_data: of the output stage;
     count_write, count_read: a row is written, and what it held was added to, in this cycle.
+    settings: of a memory that takes some; what is added to is read as the output stage reads it.
     """
 
     token: data.View
@@ -63,12 +62,12 @@ class Accumulators(wiring.Component):
     count_write: Signal
     count_read: Signal
 
-    def __init__(self, *, columns: int, bits: int, depth: int, memory: Memory = PLAIN_BANK) -> None:
+    def __init__(self, *, columns: int, bits: int, depth: int, banks: Banks = PLAIN_BANKS) -> None:
         self.columns = columns
         self.bits = bits
         self.depth = depth
-        self.memory = memory
-        super().__init__(accumulator_ports(columns * bits, depth))
+        self.banks = banks
+        super().__init__({**accumulator_ports(columns * bits, depth), **banks.port(depth)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -79,8 +78,7 @@ class Accumulators(wiring.Component):
         shape = {"bits": self.columns * self.bits, "depth": self.depth}
         outputs: list[Signal] = []
         for half in range(2):
-            unit, sizes = bank_of(self.memory, transparent=True, **shape)
-            store = place(m, f"half_{half}", unit, **sizes)
+            store = self.banks.place(m, self, f"half_{half}", half, transparent=True, **shape)
             total = Signal(self.columns * self.bits, name=f"total_{half}")
             for column in range(self.columns):
                 before = store.read_data.word_select(column, self.bits)

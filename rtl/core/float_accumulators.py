@@ -6,11 +6,10 @@ from amaranth.lib import data, wiring
 from archsim.arithmetic.float_datapath import FloatRules
 from archsim.arithmetic.float_sum import accumulate_latency_cycles, adder
 from archsim.arithmetic.formats import FloatFormat
-from archsim.memory import Memory
 from rtl.core.accumulators import accumulator_ports, token_layout
 from rtl.core.delay import Delay
 from rtl.core.dot_product import FloatDotProduct
-from rtl.core.memory import PLAIN_BANK, bank_of
+from rtl.core.memory import PLAIN_BANKS, Banks
 from rtl.hierarchy import place
 
 
@@ -52,14 +51,14 @@ class FloatAccumulators(wiring.Component):
         accumulator: FloatFormat,
         rules: FloatRules,
         depth: int,
-        memory: Memory = PLAIN_BANK,
+        banks: Banks = PLAIN_BANKS,
     ) -> None:
         self.columns = columns
         self.unit = adder(accumulator, rules)
         self.bits = accumulator.bits
         self.depth = depth
-        self.memory = memory
-        super().__init__(accumulator_ports(columns * self.bits, depth))
+        self.banks = banks
+        super().__init__({**accumulator_ports(columns * self.bits, depth), **banks.port(depth)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -70,8 +69,7 @@ class FloatAccumulators(wiring.Component):
         total = self._total(m, Mux(adding, held[1], held[0]), writing.overwrite)
         for half in range(2):
             shape = {"bits": self.columns * self.bits, "depth": self.depth}
-            unit, sizes = bank_of(self.memory, transparent=True, **shape)
-            store = place(m, f"half_{half}", unit, **sizes)
+            store = self.banks.place(m, self, f"half_{half}", half, transparent=True, **shape)
             m.d.comb += [
                 store.read_address.eq(
                     Mux(token.valid & (token.half == half), token.address, self.read_address)

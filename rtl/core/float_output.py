@@ -7,9 +7,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.arithmetic.float_sum import FloatOutput
-from archsim.memory import Memory
 from rtl.core.dot_product import FloatDotProduct
-from rtl.core.memory import PLAIN_BANK
+from rtl.core.memory import PLAIN_BANKS, Banks
 from rtl.core.output_stage import OutputStage
 from rtl.hierarchy import place
 
@@ -72,7 +71,7 @@ class FloatOutputStage(OutputStage):
         depths: tuple[int, int],
         queue_depth: int,
         scalar_bias: bool,
-        memory: Memory = PLAIN_BANK,
+        banks: Banks = PLAIN_BANKS,
     ) -> None:
         self.output = output
         super().__init__(
@@ -82,7 +81,7 @@ class FloatOutputStage(OutputStage):
             depths=depths,
             queue_depth=queue_depth,
             scalar_bias=scalar_bias,
-            memory=memory,
+            banks=banks,
         )
 
     @property

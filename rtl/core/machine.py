@@ -15,7 +15,7 @@ from rtl.core.credits import Credits
 from rtl.core.delay import Delay
 from rtl.core.dispatcher import Dispatcher
 from rtl.core.loader import Loader
-from rtl.core.memory import Settings, Words, made_of, rtl_of, settings_of
+from rtl.core.memory import PLAIN_BANKS, Settings, Words, made_of, rtl_of, settings_of
 from rtl.core.output_stage import OutputStage
 from rtl.core.pipelined_walker import PipelinedTileWalker
 from rtl.core.sequencer import Sequencer
@@ -120,7 +120,9 @@ class Core(wiring.Component):
         self._results(m)
         self._gates(m)
         self._counters(m)
-        settings_chains(m, self, self.settings, {"ifmap": self.banks, "weight": self.weights})
+        units = {"ifmap": self.banks, "weight": self.weights}
+        units |= {"accumulator": self.accumulated, "bias": self.output}
+        settings_chains(m, self, self.settings, units)
         return m
 
     def _loader(self, m: Module, name: str) -> Any:
@@ -246,7 +248,7 @@ class Core(wiring.Component):
 
     def _operand_words(self) -> dict[str, Words]:
         """Of both scratchpads of operands."""
-        values = not self.design.operands_as_is
+        values = not self.design.use("weight").as_is
         return {
             "ifmap": self._words("ifmap", self.design.ifmap_lanes),
             "weight": self._words("weight", self._port("weight").lanes if values else 1),
@@ -254,10 +256,14 @@ class Core(wiring.Component):
 
     def _memory_settings(self) -> dict[str, Settings]:
         """What memories take from registers, by memory."""
+        design = self.design
         asked = {
-            name: settings_of(self.design.memory(name), words)
+            name: settings_of(design.memory(name), words)
             for name, words in self._operand_words().items()
         }
+        for name in ("accumulator", "bias"):
+            banks = made_of(design.bank(name), design.use(name)).get("banks", PLAIN_BANKS)
+            asked[name] = banks.settings(design.depth(name))
         return {name: one for name, one in asked.items() if one is not None}
 
     def _waiting(self, m: Module, name: str, what: str, value: Value) -> Value:
@@ -287,7 +293,7 @@ class Core(wiring.Component):
             columns=design.columns,
             bits=design.accumulator_bits,
             depth=design.depth("accumulator"),
-            **made_of(design.accumulator_memory),
+            **made_of(design.accumulator_memory, design.use("accumulator")),
         )
 
     def output_stage(self, m: Module) -> Any:
@@ -303,7 +309,7 @@ class Core(wiring.Component):
             depths=(design.depth("accumulator"), design.depth("bias")),
             queue_depth=design.output_queue_depth,
             scalar_bias=self.moving_weights,
-            **made_of(design.bias_memory),
+            **made_of(design.bias_memory, design.use("bias")),
         )
 
     def _results(self, m: Module) -> None:

@@ -99,7 +99,11 @@ class BankRtl(Protocol):
     """The hardware of a bank, and of what a scratchpad of the kind is made of."""
 
     def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
-        """The component, with the ports of `rtl.core.sram.Sram`."""
+        """The component, with the ports of `rtl.core.sram.Sram`.
+
+        Where the kind has a method `bank_for`, that is asked in its place, with `Words` for the
+        bits; its component has a port `settings` where the kind answers some for these words.
+        """
         ...
 
 
@@ -164,6 +168,13 @@ def settings_of(memory: Memory, words: Words) -> Settings | None:
     return None if ask is None else ask(words)
 
 
+def built(memory: Memory) -> Memory:
+    """The memory without what its registers say: two whose hardware differs in that alone are
+    equal so.  Kinds without settings have no `built`."""
+    ask = getattr(rtl_of(memory), "built", None)
+    return memory if ask is None else ask()
+
+
 def settings_port(memory: Memory, words: Words) -> dict[str, Any]:
     """The port of what has such a memory in it; none where nothing is set."""
     found = settings_of(memory, words)
@@ -176,27 +187,77 @@ def scratchpad(m: Module, name: str, memory: Memory, words: Words, *, by_lane: b
     return place(m, name, unit, **parameters)
 
 
-def bank_of(memory: Memory, *, bits: int, depth: int, transparent: bool = False) -> Placed:
-    """The component of a memory of one read and one write port, and its parameters."""
-    return rtl_of(memory).bank(bits=bits, depth=depth, transparent=transparent)
+def bank_for(memory: Memory, words: Words, *, transparent: bool) -> Placed:
+    """The component of one read and one write port that holds such words, and its parameters."""
+    rtl = rtl_of(memory)
+    if hasattr(rtl, "bank_for"):
+        return rtl.bank_for(words, transparent=transparent)
+    return rtl.bank(bits=words.lanes * words.bits, depth=words.depth, transparent=transparent)
 
 
-def made_of(memory: Memory) -> dict[str, Memory]:
-    """The parameter `memory` of a unit that places banks; none where these are SRAMs, as ever."""
-    unit, _ = rtl_of(memory).bank(bits=1, depth=2, transparent=True)
-    return {} if unit is Sram else {"memory": memory}
+@dataclass(frozen=True, kw_only=True)
+class Banks:
+    """A memory that a unit makes of banks, and what the unit keeps there; use: None of plain."""
+
+    memory: Memory = PLAIN_BANK
+    use: Use | None = None
+
+    def words(self, depth: int) -> Words | None:
+        """What they hold."""
+        if self.use is None:
+            return None
+        return Words(lanes=1, bits=self.use.word_bits, signed=False, depth=depth, use=self.use)
+
+    def settings(self, depth: int) -> Settings | None:
+        """What they take from registers."""
+        words = self.words(depth)
+        return None if words is None else settings_of(self.memory, words)
+
+    def port(self, depth: int) -> dict[str, Any]:
+        """The port of a unit that places them; none where nothing is set."""
+        found = self.settings(depth)
+        return {} if found is None else {"settings": In(found.bits)}
+
+    def place(
+        self, m: Module, unit: Any, name: str, half: int, *, transparent: bool = False, **sizes: int
+    ) -> Any:
+        """Add the one of a half to a unit of which `port` is a port; sizes: bits and depth."""
+        words = self.words(sizes["depth"])
+        if words is None or words.use is None:
+            kind, parameters = rtl_of(self.memory).bank(**sizes, transparent=transparent)
+            return place(m, name, kind, **parameters)
+        of_half = replace(words, use=replace(words.use, half=half))
+        kind, parameters = bank_for(self.memory, of_half, transparent=transparent)
+        store = place(m, name, kind, **parameters)
+        if settings_of(self.memory, words) is not None:
+            m.d.comb += store.settings.eq(unit.settings)
+        return store
+
+
+PLAIN_BANKS = Banks()
+
+
+def made_of(memory: Memory, use: Use) -> dict[str, Banks]:
+    """The parameter `banks` of a unit that places some; none where these are SRAMs, as ever."""
+    rtl = rtl_of(memory)
+    if hasattr(rtl, "bank_for"):
+        return {"banks": Banks(memory=memory, use=use)}
+    unit, _ = rtl.bank(bits=1, depth=2, transparent=True)
+    return {} if unit is Sram else {"banks": Banks(memory=memory, use=use)}
 
 
 __all__ = [
-    "PLAIN_BANK",
+    "PLAIN_BANKS",
     "BankRtl",
+    "Banks",
     "Placed",
     "Proved",
     "ScratchpadRtl",
     "Settings",
     "StreamRtl",
     "Words",
-    "bank_of",
+    "bank_for",
+    "built",
     "made_of",
     "proofs_of",
     "rtl_of",

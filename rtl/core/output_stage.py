@@ -6,11 +6,10 @@ from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from archsim.memory import Memory
 from rtl.core.commands import OUTPUT_FIELDS, command_layout
 from rtl.core.credits import Credits
 from rtl.core.delay import Delay
-from rtl.core.memory import PLAIN_BANK, bank_of
+from rtl.core.memory import PLAIN_BANKS, Banks
 from rtl.core.output_packer import OutputPacker, PackingPlace
 from rtl.core.queue import Queue
 from rtl.core.sram import address_bits
@@ -142,7 +141,8 @@ class OutputStage(wiring.Component):
     command: the output tiles; ofmap: their words; summed: an output tile is complete; bias_loaded:
     its bias words are; released, bias_released: the halves may be filled again; bias_write,
     bias_write_half, bias_write_address, bias_write_data: from the loader; read_half, read_address,
-    read_data: of the accumulators; count_read: one of their rows is read in this cycle.
+    read_data: of the accumulators; count_read: one of their rows is read in this cycle; settings:
+    of a bias memory that takes some.
     """
 
     command: stream.Interface
@@ -169,18 +169,19 @@ class OutputStage(wiring.Component):
         depths: tuple[int, int],
         queue_depth: int,
         scalar_bias: bool,
-        memory: Memory = PLAIN_BANK,
+        banks: Banks = PLAIN_BANKS,
     ) -> None:
         self.columns = columns
         self.accumulator_bits = accumulator_bits
         self.operand_bits = operand_bits
         self.depth, self.bias_depth = depths
         self.queue_depth = queue_depth
-        self.memory = memory
+        self.banks = banks
         self.scalar_bias = scalar_bias
         self.bias_lanes = 1 if scalar_bias else columns
         bits = columns * operand_bits, self.bias_lanes * accumulator_bits
-        super().__init__(output_ports(depths, *bits, columns * accumulator_bits))
+        ports = output_ports(depths, *bits, columns * accumulator_bits)
+        super().__init__({**ports, **banks.port(self.bias_depth)})
 
     @property
     def column_latency_cycles(self) -> int:
@@ -273,8 +274,9 @@ class OutputStage(wiring.Component):
         used, selected = Signal(), Signal()
         reads: list[Signal] = []
         for number in range(2):
-            unit, sizes = bank_of(self.memory, bits=len(word), depth=self.bias_depth)
-            store = place(m, f"bias_{number}", unit, **sizes)
+            store = self.banks.place(
+                m, self, f"bias_{number}", number, bits=len(word), depth=self.bias_depth
+            )
             m.d.comb += [
                 store.write.eq(self.bias_write & (self.bias_write_half == number)),
                 store.write_address.eq(self.bias_write_address),

@@ -1,20 +1,24 @@
 """The processing elements of a systolic array."""
 
-from amaranth.hdl import Module, Mux, Signal, signed
-from amaranth.lib import data, wiring
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
+
+from rtl.core.product import product_of
 
 CAPTURE = data.StructLayout({"valid": 1, "bank": 1})
 """The token behind which stationary operands are captured; it passes a PE in two cycles."""
 
 
 class StationaryPE(wiring.Component):
-    """psum_o[t + 1] = psum_i[t] + moving_i[t] · held[bank_i[t]][t].
+    """psum_o[t + 1] = psum_i[t] + moving_i[t − p] · held[bank_i[t − p]][t − p].
 
+    p: `product_registers`.
     The stationary operand passes a PE in one cycle and the capture token in two, so that the j-th
     word of a load is captured by the j-th PE of the chain.  Two banks: one is used while the
     other is filled.
-    Latency: 1 cycle (psum, moving), 2 (capture).  Throughput: one product a cycle.  Never stalls.
+    Latency: 1 cycle (psum, moving), 2 (capture), 1 + p from an operand to the sum.
+    Throughput: one product a cycle.  Never stalls.
 
     Members
     -------
@@ -34,9 +38,12 @@ class StationaryPE(wiring.Component):
     psum_i: Signal
     psum_o: Signal
 
-    def __init__(self, *, operand_bits: int, accumulator_bits: int) -> None:
+    def __init__(
+        self, *, operand_bits: int, accumulator_bits: int, product_registers: int = 0
+    ) -> None:
         self.operand_bits = operand_bits
         self.accumulator_bits = accumulator_bits
+        self.product_registers = product_registers
         operand, total = signed(operand_bits), signed(accumulator_bits)
         super().__init__(
             {
@@ -55,26 +62,50 @@ class StationaryPE(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        held = [Signal(signed(self.operand_bits), name=f"held_{bank}") for bank in range(2)]
         waiting = Signal(CAPTURE)
-        capture = data.View(CAPTURE, self.capture_i)
-        for bank in range(2):
-            with m.If(capture.valid & (capture.bank == bank)):
-                m.d.sync += held[bank].eq(self.stationary_i)
+        sizes = {"bits": self.operand_bits, "registers": self.product_registers}
+        product = product_of(m, self.moving_i, self._held(m), **sizes)
         m.d.sync += [
             self.moving_o.eq(self.moving_i),
             self.bank_o.eq(self.bank_i),
             self.stationary_o.eq(self.stationary_i),
             waiting.eq(self.capture_i),
             self.capture_o.eq(waiting),
-            self.psum_o.eq(self.psum_i + self.moving_i * Mux(self.bank_i, held[1], held[0])),
+            self.psum_o.eq(self.psum_i + product),
         ]
         return m
+
+    def _held(self, m: Module) -> Value:
+        """The stationary operand of this cycle: of two registers, or of a memory of two words.
+
+        A memory, which an FPGA's look-up tables are, where the product has registers: the way from
+        it to the product is then a whole cycle.
+        """
+        capture = data.View(CAPTURE, self.capture_i)
+        operand = signed(self.operand_bits)
+        if self.product_registers == 2:
+            m.submodules.held = held = memory.Memory(shape=operand, depth=2, init=[])
+            write, read = held.write_port(), held.read_port(domain="comb")
+            m.d.comb += [
+                write.en.eq(capture.valid),
+                write.addr.eq(capture.bank),
+                write.data.eq(self.stationary_i),
+                read.addr.eq(self.bank_i),
+            ]
+            return read.data
+        banks = [Signal(operand, name=f"held_{bank}") for bank in range(2)]
+        for bank in range(2):
+            with m.If(capture.valid & (capture.bank == bank)):
+                m.d.sync += banks[bank].eq(self.stationary_i)
+        return Mux(self.bank_i, banks[1], banks[0])
 
 
 class AccumulatingPE(wiring.Component):
     """sum ← (0 if first_i else sum) + ifmap_i · weight_i; kept for the way out at last_i.
 
+    Flags and drain belong to the sum: they come `product_registers` cycles behind the operands.
+    With them a sum is kept a cycle later, from its register and not from the adder, whose result
+    then has one place to go to; the drain token comes a cycle later too.
     The kept sum joins the column's pipe when the drain token passes (two cycles a PE, against one
     of the pipe), so that the rows of a fold leave the column one after the other.
     Latency: 1 cycle (operands, pipe), 2 (drain).  Throughput: one product a cycle.  Never stalls.
@@ -97,9 +128,12 @@ class AccumulatingPE(wiring.Component):
     pipe_i: Signal
     pipe_o: Signal
 
-    def __init__(self, *, operand_bits: int, accumulator_bits: int) -> None:
+    def __init__(
+        self, *, operand_bits: int, accumulator_bits: int, product_registers: int = 0
+    ) -> None:
         self.operand_bits = operand_bits
         self.accumulator_bits = accumulator_bits
+        self.product_registers = product_registers
         operand, total = signed(operand_bits), signed(accumulator_bits)
         super().__init__(
             {
@@ -122,7 +156,9 @@ class AccumulatingPE(wiring.Component):
         kept, following = Signal.like(total), Signal.like(total)
         waiting = Signal()
         first, last = self.flags_i[0], self.flags_i[1]
-        m.d.comb += following.eq(Mux(first, 0, total) + self.ifmap_i * self.weight_i)
+        sizes = {"bits": self.operand_bits, "registers": self.product_registers}
+        product = product_of(m, self.ifmap_i, self.weight_i, **sizes)
+        m.d.comb += following.eq(Mux(first, 0, total) + product)
         m.d.sync += [
             total.eq(following),
             self.ifmap_o.eq(self.ifmap_i),
@@ -132,6 +168,6 @@ class AccumulatingPE(wiring.Component):
             self.drain_o.eq(waiting),
             self.pipe_o.eq(Mux(self.drain_i, kept, self.pipe_i)),
         ]
-        with m.If(last):
-            m.d.sync += kept.eq(following)
+        with m.If(self.flags_o[1] if self.product_registers else last):
+            m.d.sync += kept.eq(total if self.product_registers else following)
         return m

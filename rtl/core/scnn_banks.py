@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
-from rtl.core.memory import bank_of
+from rtl.core.memory import Banks
 from rtl.core.one_hot import chosen
 from rtl.core.scnn_layouts import accumulator_address_bits, bank_bits
 from rtl.core.scnn_queue import ProductQueue, queued_layout
@@ -103,11 +103,11 @@ class AccumulatorBank(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        kind, bits = self.design.accumulator_memory, self.design.accumulator_bits
-        size = {"bits": bits, "depth": self.design.bank_entries, "transparent": True}
+        sizes = {"bits": self.design.accumulator_bits, "depth": self.design.bank_entries}
+        memory, use = self.design.accumulator_memory, self.design.use("accumulator")
         first = self._first(m)
         target = Signal.like(first.entry, reset_less=True)
-        addend = Signal(bits, reset_less=True)
+        addend = Signal(self.design.accumulator_bits, reset_less=True)
         half, shown = Signal(), Signal()
         m.d.sync += [
             self.adding.eq(first.valid),
@@ -118,8 +118,8 @@ class AccumulatorBank(wiring.Component):
         drain, chosen = self.drain, self._here(self.drain.write_address)
         halves: list[Value] = []
         for number in range(2):
-            unit, sizes = bank_of(kind, **size)
-            store = place(m, f"half_{number}", unit, **sizes)
+            banks = Banks(memory=memory, use=use)
+            store = banks.place(m, self, f"half_{number}", number, transparent=True, **sizes)
             mine = drain.half == number
             m.d.comb += [
                 store.read_address.eq(

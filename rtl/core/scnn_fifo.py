@@ -5,9 +5,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
-from rtl.core.memory import bank_of
+from rtl.core.memory import Banks
 from rtl.core.scnn_layouts import weight_layout
-from rtl.hierarchy import place
 
 
 class WeightFifo(wiring.Component):
@@ -81,9 +80,9 @@ class WeightFifo(wiring.Component):
         with m.If(self.write & self.i.last):
             m.d.comb += self.end_written.eq(1)
         m.d.comb += self.end_pointer.eq(self._after(written))
-        shape = {"bits": len(self.i.as_value()), "depth": self.depth, "transparent": True}
-        unit, sizes = bank_of(self.design.weight_memory, **shape)
-        store = place(m, "store", unit, **sizes)
+        sizes = {"bits": len(self.i.as_value()), "depth": self.depth}
+        banks = Banks(memory=self.design.weight_memory)
+        store = banks.place(m, self, "store", 0, transparent=True, **sizes)
         m.d.comb += [
             store.write.eq(self.write),
             store.write_address.eq(self._place(written)),
@@ -97,9 +96,9 @@ class WeightFifo(wiring.Component):
         """Where the blocks in the FIFO end: a queue of pointers, as long as there are places."""
         self.end_written, self.end_pointer = Signal(), self._pointer("end_pointer")
         self.block_after = self._pointer("block_after")
-        shape = {"bits": len(self.end_pointer), "depth": self.depth, "transparent": True}
-        unit, sizes = bank_of(self.design.weight_memory, **shape)
-        store = place(m, "ends", unit, **sizes)
+        sizes = {"bits": len(self.end_pointer), "depth": self.depth}
+        banks = Banks(memory=self.design.weight_memory)
+        store = banks.place(m, self, "ends", 0, transparent=True, **sizes)
         head, next_head, tail = (self._pointer(name) for name in ("head", "next_head", "tail"))
         m.d.comb += [
             next_head.eq(Mux(self.block_end, self._after(head), head)),

@@ -60,4 +60,11 @@ def settings_chains(
     m.d.comb += core.settings_out.eq(last)
 
 
-__all__ = ["SETTINGS_PORTS", "SettingsChain", "settings_chains"]
+def chain_bits(settings: Mapping[str, Settings]) -> list[int]:
+    """What is shifted in, the first bit first, so that each memory's registers are its `init`."""
+    return [
+        one.init >> bit & 1 for one in reversed(list(settings.values())) for bit in range(one.bits)
+    ]
+
+
+__all__ = ["SETTINGS_PORTS", "SettingsChain", "chain_bits", "settings_chains"]

@@ -50,12 +50,19 @@ class StationaryRow(wiring.Component):
     psum_o: Signal
 
     def __init__(
-        self, *, columns: int, operand_bits: int, accumulator_bits: int, across: bool
+        self,
+        *,
+        columns: int,
+        operand_bits: int,
+        accumulator_bits: int,
+        across: bool,
+        product_registers: int = 0,
     ) -> None:
         self.columns = columns
         self.operand_bits = operand_bits
         self.accumulator_bits = accumulator_bits
         self.across = across
+        self.product_registers = product_registers
         chains = 1 if across else columns
         super().__init__(_ports((1, columns), chains, operand_bits, accumulator_bits))
 
@@ -63,6 +70,7 @@ class StationaryRow(wiring.Component):
         m = Module()
         bits = self.operand_bits
         widths = {"operand_bits": bits, "accumulator_bits": self.accumulator_bits}
+        widths["product_registers"] = self.product_registers
         moving, bank = self.moving, self.bank
         stationary, capture = self.stationary_i[:bits], self.capture_i[:2]
         for column in range(self.columns):
@@ -137,7 +145,14 @@ class StationaryBand(wiring.Component):
     psum_o: Signal
 
     def __init__(
-        self, *, rows: int, columns: int, operand_bits: int, accumulator_bits: int, across: bool
+        self,
+        *,
+        rows: int,
+        columns: int,
+        operand_bits: int,
+        accumulator_bits: int,
+        across: bool,
+        product_registers: int = 0,
     ) -> None:
         self.rows = rows
         self.across = across
@@ -146,6 +161,7 @@ class StationaryBand(wiring.Component):
             "columns": columns,
             "operand_bits": operand_bits,
             "accumulator_bits": accumulator_bits,
+            "product_registers": product_registers,
         }
         chains = rows if across else columns
         ports = _ports((rows, columns), chains, operand_bits, accumulator_bits)
@@ -176,9 +192,9 @@ class StationaryArray(wiring.Component):
 
     Stationary words enter one a cycle behind a capture token: down the columns, word j for row j
     (`across` false, weights), or along the rows, word j for column j (`across` true, ifmap).
-    Latency: rows + columns − 1 cycles from moving to sums.  A word moving in cycle t uses a bank
-    whose first stationary word entered in cycle s if t ≥ s + words.  Throughput: one word a cycle
-    on both inputs.  Never stalls.
+    Latency: rows + columns − 1 + `product_registers` cycles from moving to sums.  A word moving in
+    cycle t uses a bank whose first stationary word entered in cycle s if t ≥ s + words.
+    Throughput: one word a cycle on both inputs.  Never stalls.
 
     Members
     -------
@@ -193,13 +209,21 @@ class StationaryArray(wiring.Component):
     sums: Signal
 
     def __init__(
-        self, *, rows: int, columns: int, operand_bits: int, accumulator_bits: int, across: bool
+        self,
+        *,
+        rows: int,
+        columns: int,
+        operand_bits: int,
+        accumulator_bits: int,
+        across: bool,
+        product_registers: int = 0,
     ) -> None:
         self.rows = rows
         self.columns = columns
         self.operand_bits = operand_bits
         self.accumulator_bits = accumulator_bits
         self.across = across
+        self.product_registers = product_registers
         super().__init__(
             {
                 "moving": In(rows * operand_bits),
@@ -233,6 +257,7 @@ class StationaryArray(wiring.Component):
         )
         shape = {"columns": self.columns, "operand_bits": bits}
         shape |= {"accumulator_bits": self.accumulator_bits}
+        shape |= {"product_registers": self.product_registers}
         chains.through(m, self.rows, bits=bits, across=self.across, shape=shape)
         psum = chains.psum
         psums = [psum.word_select(column, self.accumulator_bits) for column in range(self.columns)]

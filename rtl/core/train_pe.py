@@ -10,8 +10,9 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.machines.sparsetrain.design import SparseTrain
 from rtl.core.adder_tree import sum_of
+from rtl.core.memory import Banks
 from rtl.core.one_hot import chosen, index_of
-from rtl.core.sram import Sram, address_bits
+from rtl.core.sram import address_bits
 from rtl.core.train_sums import TrainSums
 from rtl.core.train_window import TrainWindow
 from rtl.hierarchy import place
@@ -201,10 +202,11 @@ class TrainPe(wiring.Component):
         )
         begin = Signal(address_bits(depth), name=f"{name}_begin")
         m.d.comb += begin.eq(Mux(self.half, most * lines, 0) + vector * lines)
+        banks = Banks(memory=self.design.bank(name), use=self.design.use(name))
         shown: list[Value] = []
         for bank, moved in enumerate(moves):
             line, now = (Signal.like(begin, name=f"{name}_{what}_{bank}") for what in ("at", "to"))
-            words = place(m, f"{name}_{bank}", Sram, bits=len(data), depth=depth)
+            words = banks.place(m, self, f"{name}_{bank}", 0, bits=len(data), depth=depth)
             m.d.comb += [
                 now.eq(Mux(self.takes, begin, line + moved)),
                 words.read_address.eq(now),

@@ -5,8 +5,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.sparsetrain.design import SparseTrain
-from rtl.core.sram import Sram, address_bits
-from rtl.hierarchy import place
+from rtl.core.memory import Banks
+from rtl.core.sram import address_bits
 
 
 class TrainSums(wiring.Component):
@@ -66,9 +66,11 @@ class TrainSums(wiring.Component):
         m.d.comb += total.eq(running + value)
         with m.If(step):
             m.d.sync += running.eq(Mux(last, 0, total))
+        depth = self.design.own_outputs
+        banks = Banks(memory=self.design.accumulator_memory, use=self.design.use("accumulator"))
         shown: list[Signal] = []
         for half in (0, 1):
-            words = place(m, f"half_{half}", Sram, bits=bits, depth=self.design.own_outputs)
+            words = banks.place(m, self, f"half_{half}", half, bits=bits, depth=depth)
             drains = self.drain & (self.drain_half == half)
             m.d.comb += [
                 words.read_address.eq(Mux(drains, self.drain_address, self.output)),

@@ -5,11 +5,10 @@ from amaranth.lib import data, stream, wiring
 
 from archsim.codecs.vector_output import VectorOutput
 from archsim.errors import require
-from archsim.memory import Memory
 from rtl.core.commands import OUTPUT_FIELDS, command_layout
 from rtl.core.credits import Credits
 from rtl.core.delay import Delay
-from rtl.core.memory import PLAIN_BANK, bank_of
+from rtl.core.memory import PLAIN_BANKS, Banks
 from rtl.core.output_packer import PackingPlace
 from rtl.core.output_stage import output_ports, pack_words
 from rtl.core.sram import address_bits
@@ -40,7 +39,8 @@ class VectorOutputStage(wiring.Component):
     command: the output tiles; ofmap: their words; summed: an output tile is complete; bias_loaded:
     its bias words are; released, bias_released: the halves may be filled again; bias_write,
     bias_write_half, bias_write_address, bias_write_data: from the loader; read_half, read_address,
-    read_data: of the accumulators; count_read: one of their rows is read in this cycle.
+    read_data: of the accumulators; count_read: one of their rows is read in this cycle; settings:
+    of a bias memory that takes some.
     """
 
     command: stream.Interface
@@ -64,7 +64,7 @@ class VectorOutputStage(wiring.Component):
         output: VectorOutput,
         depths: tuple[int, int],
         queue_depth: int,
-        memory: Memory = PLAIN_BANK,
+        banks: Banks = PLAIN_BANKS,
     ) -> None:
         rows = output.rows_per_vector
         require(
@@ -74,9 +74,9 @@ class VectorOutputStage(wiring.Component):
         self.output = output
         self.depth, self.bias_depth = depths
         self.queue_depth = queue_depth
-        self.memory = memory
+        self.banks = banks
         bits = output.word_bits, output.bias_bits, output.lanes * output.sum_bits
-        super().__init__(output_ports(depths, *bits))
+        super().__init__({**output_ports(depths, *bits), **banks.port(self.bias_depth)})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -265,9 +265,9 @@ class VectorOutputStage(wiring.Component):
         half, used, selected = Signal(), Signal(), Signal()
         reads: list[Signal] = []
         for number in range(2):
-            size = {"bits": output.bias_bits, "depth": self.bias_depth}
-            unit, sizes = bank_of(self.memory, **size, transparent=False)
-            store = place(m, f"bias_{number}", unit, **sizes)
+            store = self.banks.place(
+                m, self, f"bias_{number}", number, bits=output.bias_bits, depth=self.bias_depth
+            )
             m.d.comb += [
                 store.write.eq(self.bias_write & (self.bias_write_half == number)),
                 store.write_address.eq(self.bias_write_address),

@@ -110,6 +110,7 @@ class Window(wiring.Component):
         now = {name: Signal(shape, name=f"pixel_{name}") for name, shape in names.items()}
         after = {name: Signal(shape, name=f"next_{name}") for name, shape in names.items()}
         block = {name: Signal(shape, name=f"block_{name}") for name, shape in names.items()}
+        self.pixel, self.block = now, block
         current, fresh = self.current, self.fresh
         m.d.comb += [after[name].eq(now[name]) for name in names]
         with m.If(self.slot_in_block):
@@ -163,6 +164,7 @@ class Window(wiring.Component):
         tap_row, tap_base = Signal(16), Signal(_ELEMENT)
         run, chunk = Signal(24), Signal(24)
         offset = Signal(24)
+        self.kernel = tap_row, tap_base, run, chunk
         m.d.comb += offset.eq(run + chunk)
         with m.If(self.issue & self.last_slot):
             m.d.sync += chunk.eq(Mux(self.chunk_last, 0, chunk + self.rows))

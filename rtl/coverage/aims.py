@@ -12,7 +12,15 @@ from archsim.errors import InputError
 from archsim.numbers import IntArray
 from archsim.ports import Port
 from rtl.conformance import Case
-from rtl.coverage.port_bins import LONG_STALL, RESETS, STALLS, STEADY, last_cycle, reset_aim, thirds
+from rtl.coverage.port_bins import (
+    LONG_STALL,
+    RESETS,
+    STALLS,
+    STEADY,
+    last_cycle,
+    reset_aim,
+    thirds,
+)
 from rtl.draw import Draw
 
 Aim = Callable[[Draw, Any, int], Case]
@@ -90,6 +98,9 @@ class ResetCase(Case):
 
     def waits(self, expected: Any) -> Mapping[str, IntArray]:
         return self.case.waits(expected)
+
+    def figures_apart(self) -> Mapping[str, tuple[int, int]]:
+        return self.case.figures_apart()
 
     def smaller(self) -> "list[Case]":
         """Without the reset; a smaller case behind it; a smaller run before it."""

@@ -1,6 +1,6 @@
 """Bins that every kind of design has: how long each port waits, and resets."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -15,6 +15,19 @@ STALLS = "long stalls"
 RESETS = ("early", "midway", "late")
 """Aims that reset a case in the first, second and last third of its run: `reset_aim`."""
 STEADY = "no port waits"
+CHANNEL = "a slow off-chip memory"
+"""The aim that has the design's own off-chip memory serve the ports (`rtl.slow_memory`)."""
+
+
+def channel_bin(served: Callable[[Seen], bool]) -> Bin:
+    """Of words that come and go as an off-chip memory has them.  served: whether a case's do."""
+    return Bin(
+        name=CHANNEL,
+        why="words are offered in bursts, behind a latency, port after port, in cycles that no gap"
+        " that is drawn has",
+        hit=served,
+        aim=CHANNEL,
+    )
 
 
 def port_bins(ports: tuple[Port, ...]) -> Iterator[Bin]:
@@ -93,6 +106,7 @@ __all__ = [
     "RESETS",
     "STALLS",
     "STEADY",
+    "channel_bin",
     "last_cycle",
     "port_bins",
     "reset_aim",

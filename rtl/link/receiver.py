@@ -50,6 +50,7 @@ class Receiver(wiring.Component):
         m.submodules.payload = payload = memory.Memory(shape=unsigned(8), depth=PAYLOAD, init=[])
         write, read = payload.write_port(), payload.read_port(domain="sync")
         at, idle = Signal(LENGTH_BITS), Signal(range(self.patience + 1))
+        self.at, self.idle = at, idle
         crosses = io.i.valid & io.i.ready
         m.d.comb += [
             read.addr.eq(io.address),
@@ -87,12 +88,13 @@ class Receiver(wiring.Component):
             with m.State("PAYLOAD"):
                 m.d.comb += write.en.eq(crosses)
                 m.d.sync += at.eq(at + crosses)
-                self._taken(m, crosses & (at == io.length - 1), None, "CRC", idle)
-                with m.If(crosses & (at == io.length - 1)):
+                last = at == io.length - 1
+                self._taken(m, crosses, None, "CRC", idle, last)
+                with m.If(crosses & last):
                     m.d.sync += at.eq(0)
             with m.State("CRC"):
                 m.d.sync += at.eq(at + crosses)
-                self._taken(m, crosses & (at == 3), None, "MATCH", idle)
+                self._taken(m, crosses, None, "MATCH", idle, at == 3)
             with m.State("MATCH"):
                 m.next = "FIRST"
                 with m.If(crc.match_detected):
@@ -103,13 +105,16 @@ class Receiver(wiring.Component):
                     m.next = "FIRST"
         return m
 
-    def _taken(self, m: Module, crosses: Any, field: Any, then: str, idle: Signal) -> None:
-        """Ready; at the byte, or where none comes, the state changes."""
+    def _taken(
+        self, m: Module, crosses: Any, field: Any, then: str, idle: Signal, last: Any = True
+    ) -> None:
+        """Ready; at the last byte, or where none comes, the state changes."""
         io: Any = self
         m.d.comb += io.i.ready.eq(1)
         with m.If(crosses):
             if field is not None:
                 m.d.sync += field.eq(io.i.payload)
-            m.next = then
+            with m.If(last):
+                m.next = then
         with m.Elif(idle == self.patience):
             m.next = "FIRST"

@@ -10,7 +10,8 @@ import pytest
 from boveda_profiles import PROFILED
 from real_browser import CHROMIUM, FLAGS
 
-from archsim.energy import EnergyAccount, action_counts
+from archsim.energy import action_counts
+from archsim.energy_account import EnergyAccount
 from archsim.result import NetworkResult
 from energy_models.component import Component
 from energy_models.pricing import PriceList

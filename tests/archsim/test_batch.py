@@ -98,7 +98,8 @@ def test_built_in_networks_in_batches_of_eight(design: CoreDesign) -> None:
     """Every layer of every network, matrix products too.
 
     Products with weights of their own (attention) are groups, not images: eight times as many may
-    lie side by side otherwise, in no more cycles, and for them only cycles are compared.
+    lie side by side otherwise, in no more cycles, and for them only cycles are compared.  A layer
+    in fewer cycles may move up to 5 % more: cycles are what tilings are chosen by.
     """
     for name in networks():
         layers = builtin(name).layers
@@ -109,7 +110,8 @@ def test_built_in_networks_in_batches_of_eight(design: CoreDesign) -> None:
         for one, eight in zip(alone.layers, together.layers, strict=True):
             assert eight.cycles <= 8 * one.cycles, (name, one.name)
             moved = sum(eight.bytes_moved.values()), sum(one.bytes_moved.values())
-            assert moved[0] <= 8 * moved[1] or one.name in groups, (name, one.name)
+            quicker = eight.cycles < 8 * one.cycles and moved[0] <= 8.4 * moved[1]
+            assert moved[0] <= 8 * moved[1] or quicker or one.name in groups, (name, one.name)
 
 
 @pytest.mark.parametrize("dataflow", DATAFLOWS)

@@ -21,11 +21,14 @@ Key = tuple[str, str]
 PLAIN = (
     "aim", "aligned_axes", "as_json", "batch", "baud", "bench", "bits", "board", "by", "cache",
     "cases", "chain", "chips",
-    "clock_mhz", "cycles", "density", "depth", "designs", "device", "dim",
-    "distribution", "divisor", "dry_run",
-    "family", "force", "group", "images", "interface", "lanes", "layer", "layers", "loss",
-    "machine_chain", "machine_mapper", "machine_objective", "metadata", "method", "model", "name",
-    "network", "node_nm", "only", "operands", "photo", "point", "points", "port",
+    "clock_mhz", "cycles", "data", "density", "depth", "designs", "device", "dim",
+    "distribution", "divisor", "dry_run", "epochs",
+    "family", "force", "group", "grow", "images", "interface", "lanes", "layer", "layers",
+    "learning_rate", "loss",
+    "machine_chain", "machine_mapper", "machine_objective", "memories", "metadata",
+    "method", "model", "name",
+    "network", "node_nm", "only", "operands", "photo", "pictures", "place", "point", "points",
+    "port",
     "prune", "range_bits", "scheduler",
     "seed", "seeds",
     "settings", "simulator", "skip_unsupported", "smaller", "source", "sram_voltage", "target",
@@ -39,6 +42,15 @@ READS: dict[Key, tuple[str, ...]] = {
     ("run", "design"): ("run", "{toml}", "alexnet", "--timing-only"),
     ("run", "workload"): ("run", "edge-16", "{onnx}", "--timing-only"),
     ("run", "input_file"): ("run", "edge-16", "good.onnx", "--input", "{npz}"),
+    ("run", "capture"): (
+        "run",
+        "edge-16",
+        "lenet5:training",
+        "--timing-only",
+        "--capture",
+        "{npz}",
+    ),
+    ("capture", "folder"): ("capture", "lenet5", "-o", "new", "--folder", "{npz}"),
     ("run", "machine_mapping"): (*RUN, "--mapping", "{toml}"),
     ("run", "machine_objective_technology"): (
         *RUN,
@@ -92,6 +104,7 @@ READS: dict[Key, tuple[str, ...]] = {
     ("power", "workload"): ("power", "edge-16", "{onnx}", "--layer", "y"),
     ("fpga place", "design"): ("fpga", "place", "{toml}"),
     ("fpga build", "design"): ("fpga", "build", "{toml}", "--board", "ulx3s", "-o", "new"),
+    ("fpga fit", "design"): ("fpga", "fit", "{toml}", "--board", "ulx3s", "--no-place"),
     ("fpga run", "design"): ("fpga", "run", "{toml}", "good.onnx"),
     ("fpga run", "workload"): ("fpga", "run", "edge-16", "{onnx}"),
     ("fpga run", "input_file"): ("fpga", "run", "edge-16", "good.onnx", "--input", "{npz}"),
@@ -124,8 +137,13 @@ WRITES: dict[Key, tuple[tuple[str, ...], str]] = {
         ("verify", "edge-16", "--simulator", "cocotb", "--case", "0", "--waves"),
         "w",
     ),
+    ("capture", "output"): (
+        ("capture", "lenet5", "--epochs", "0", "--pictures", "4", "--batch", "4", "-o"),
+        "steps",
+    ),
     ("sweep", "output"): (("sweep", "space.toml", "--workers", "1", "-o"), "study"),
     ("export", "file"): (("export", "good.duckdb"), "points.csv"),
+    ("voltage", "report"): (("voltage", "edge-16", "--report"), "page.html"),
     ("report", "output"): (("report", "good.duckdb", "-o"), "page.html"),
 }
 """Calls that write, to which the name of a file or folder is added."""
@@ -134,7 +152,7 @@ QUICK_VERBS = ("run", "trace", "compare", "emit", "show", "export", "report")
 QUICK = [key for key in WRITES if key[0] in QUICK_VERBS]
 """Those that write within seconds."""
 
-LONG = ("verify", "synth", "power", "fpga place", "fpga build", "fpga run")
+LONG = ("verify", "synth", "power", "fpga place", "fpga build", "fpga fit", "fpga run")
 """Those that take minutes of a design that is none of the bad ones, as an empty file is."""
 
 NOT_FILES = {("list", "what"), ("paper", "name")}

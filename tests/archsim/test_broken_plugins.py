@@ -13,12 +13,16 @@ from plugin_packages import EXAMPLE, Groups, archsim_with, example_entries, inst
 from archsim.version import VERSION
 
 FAULTY = """
-from dataclasses import dataclass
+import numpy as np
+from dataclasses import dataclass, replace
 from archsim.codecs.reference_codecs import Codec
 from archsim.machine.model import MachineModel
 from archsim.memory import Plain
 from energy_models.technology_files import FOLDER
+from archsim.result import Actions
+from energy_models.estimator import Quantity
 from own_parts.dot_unit.design import DotUnit
+from own_parts.dot_unit.model import DotAnswer, DotModel
 
 class HalfModel(MachineModel):
     def run(self, network, operands, options): ...
@@ -42,7 +46,54 @@ class Torn(DotUnit):
     @property
     def macs_per_cycle(self): raise IndexError("no such lane")
 
+class Shy(DotUnit):
+    kind = "shy"
+
+    @property
+    def summary(self): raise IndexError("no words")
+
+class Long(DotUnit):
+    kind = "two words"
+    summary = "a machine"
+
+class Blank(DotUnit):
+    kind = "blank"
+
+    def machine_model(self): ...
+
+class Timeless(DotUnit):
+    kind = "timeless"
+
+    def __post_init__(self):
+        object.__setattr__(self, "clock_hz", float("nan"))
+
+class Answers(DotAnswer):
+    @property
+    def result(self): return replace(super().result, **self.changed)
+
+class NoRun(DotModel):
+    def run(self, network, operands, options): ...
+
+class Odd(DotUnit):
+    def machine_model(self):
+        answers = type("Answers", (Answers,), {"changed": CHANGED.get(self.kind, {})})
+        if self.kind == "no-run":
+            return NoRun(self)
+        return type("OddModel", (DotModel,), {"answers": answers})(self)
+
+CHANGED = {
+    "sure": {"actions": Actions({"pair": float("nan")})},
+    "numpy": {"cycles": np.int64(3)},
+    "idle": {"macs_per_cycle": 0},
+}
+
+def odd(name):
+    return type("Odd", (Odd,), {"kind": name})()
+
+NO_RUN, SURE, NUMPY, IDLE = (odd(name) for name in ("no-run", "sure", "numpy", "idle"))
+
 HALF, TWIN, CHOOSER, TORN = Half(), Twin(), Chooser(), Torn()
+SHY, LONG, BLANK, TIMELESS = Shy(), Long(), Blank(), Timeless()
 
 @dataclass(frozen=True, kw_only=True)
 class NoMemory:
@@ -63,6 +114,24 @@ def says(*given): return "many"
 
 def fails(*given): raise KeyError("a column")
 
+class Prices:
+    name, node_nm, voltage_v = "prices", 45, 0.9
+
+    def __init__(self, name, folder):
+        self.given = {"nan": Quantity(value=float("nan"), source=""), "bare": 3.0}[name]
+
+    def energy_pj(self, component, action): return self.given
+
+    def area_um2(self, component): return self.given
+
+    leakage_mw = area_um2
+
+@dataclass(frozen=True, kw_only=True)
+class Hollow(Plain):
+    kind = "hollow"
+
+    def components(self, use): ...
+
 SHIPPED = FOLDER / "45nm.toml"
 
 SAYS = Codec(bits=says, title="", source="")
@@ -77,6 +146,10 @@ LISTED: dict[str, dict[str, tuple[str, str]]] = {
                  "abstract methods answer, ports, tracks"),
         "chooser": ("faulty:CHOOSER", "its options must be a tuple of Option, not ('--fast',)"),
         "text": ("faulty:NO_CODEC", "it must be a design, not str"),
+        "shy": ("faulty:SHY", "IndexError: no words"),
+        "long": ("faulty:LONG", "its kind must be a word, not 'two words'"),
+        "blank": ("faulty:BLANK", "its machine_model() must be a MachineModel, not NoneType"),
+        "timeless": ("faulty:TIMELESS", "clock_hz must be positive, not nan"),
     },
     "archsim.memories": {
         "scratchpad.plain": ("faulty:NoMemory", "the name is taken by archsim.memory.plain:Plain "
@@ -201,7 +274,11 @@ def test_who_asks_for_one_is_told(everything: tuple[Path, set[str]], tmp_path: P
 
 USED: Groups = {
     "archsim.codecs": {"fails": "faulty:FAILS"},
-    "archsim.price_sources": {"five": "faulty:five", "fails": "faulty:fails"},
+    "archsim.price_sources": {
+        "five": "faulty:five",
+        "fails": "faulty:fails",
+        "prices": "faulty:Prices",
+    },
     "archsim.importers": {"five": "faulty:five", "fails": "faulty:fails"},
 }
 
@@ -216,7 +293,11 @@ def test_what_fails_in_use_is_told_in_a_line(tmp_path: Path) -> None:
         ("five:x", "source 'five:x' of package bad gives no estimator: it lacks area_um2, "),
         ("fails:x", "source 'fails:x' of package bad failed: KeyError: 'a column'"),
         ("sixes:x", "no source 'sixes:x': it must begin with table:, synthesis:, cacti:, dram:, "
-         "fails:, five: or none:; "),
+         "fails:, five:, prices: or none:; "),
+        ("prices:nan", "source 'prices:nan' of package bad: energy_pj of dram read must be a "
+         "number from 0 on, not nan"),
+        ("prices:bare", "source 'prices:bare' of package bad: energy_pj of dram read must be a "
+         "Quantity, not float"),
     ):  # fmt: skip
         (tmp_path / "t.toml").write_text(f'{head}"{source}"\n')
         words = ("run", "edge-16", "alexnet", "--timing-only", "--technology", "t.toml")
@@ -295,6 +376,28 @@ def test_what_a_machine_of_a_package_raises_is_told_in_a_line(tmp_path: Path) ->
     archsim = archsim_with(site, EXAMPLE, cwd=tmp_path)
     said = refused(archsim("run", "torn", "alexnet", "--timing-only"))
     assert without_line(said) == "package bad failed in faulty: IndexError: no such lane"
+
+
+ODD = {
+    "no-run": "package bad failed with its NoRun in archsim.simulate: AttributeError: 'NoneType' "
+              "object has no attribute 'result'",
+    "sure": "sure machines, conv1: actions must be whole numbers, not pair nan",
+    "numpy": "numpy machines, conv1: cycles must be whole numbers, not cycles np.int64(3)",
+    "idle": "idle machines: macs_per_cycle must be a positive whole number, not 0",
+}  # fmt: skip
+
+
+def test_what_a_machine_answers_must_be_what_is_asked(tmp_path: Path) -> None:
+    """Also where archsim stumbles over it, the package is named and not archsim's own lines."""
+    designs = {name: f"faulty:{name.replace('-', '_').upper()}" for name in ODD}
+    memories = {"scratchpad.hollow": "faulty:Hollow"}
+    groups: Groups = {"archsim.designs": designs, "archsim.memories": memories}
+    archsim = archsim_with(faulty(tmp_path / "site", groups), EXAMPLE, cwd=tmp_path)
+    for name, why in ODD.items():
+        assert without_line(refused(archsim("run", name, "alexnet", "--timing-only"))) == why
+    hollow = ("--set", "weight_memory.kind=hollow", "--technology", "45nm")
+    said = refused(archsim("run", "edge-16", "alexnet", "--timing-only", *hollow))
+    assert said.startswith("package bad failed with its Hollow in archsim.tiled.components, line ")
 
 
 VERBS: Groups = {

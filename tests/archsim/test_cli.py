@@ -92,7 +92,7 @@ def test_unknown_names(archsim: Call) -> None:
         "no design 'tpu_v1'; did you mean tpu-v1?"
     )
     assert refused(archsim("run", "edge-16", "alexnt")).startswith(
-        "no workload 'alexnt'; did you mean alexnet?"
+        "no workload 'alexnt'; did you mean alexnet or lenet5?"
     )
     assert refused(archsim("paper", "tpv")) == "no paper 'tpv'; did you mean tpu?"
 
@@ -101,7 +101,7 @@ def test_unknown_names(archsim: Call) -> None:
     ("words", "line"),
     [
         ("runn edge-16", "no command 'runn'; did you mean run?"),
-        ("frob", "no command 'frob'; known: characterize, compare, "),
+        ("frob", "no command 'frob'; known: capture, characterize, "),
         ("run", "missing argument 'DESIGN'; see archsim run --help"),
         ("run edge-16 alexnet --timing", "no such option: --timing (Possible options: "),
         ("run edge-16 alexnet --seed one", "invalid value for '--seed': "),
@@ -113,7 +113,7 @@ def test_unknown_names(archsim: Call) -> None:
         ("run edge-16 alexnet --set offchip.latency_cycles=1", "did you mean off_chip?"),
         ("run edge-16 alexnet --report page.pdf", "page.pdf must end in .html"),
         ("show 45nn", "nothing is called '45nn'; did you mean 45nm"),
-        ("show alexnit", "nothing is called 'alexnit'; did you mean alexnet? "),
+        ("show alexnit", "nothing is called 'alexnit'; did you mean alexnet or lenet5? "),
     ],
 )
 def test_what_is_mistyped(archsim: Call, words: str, line: str) -> None:
@@ -123,7 +123,7 @@ def test_what_is_mistyped(archsim: Call, words: str, line: str) -> None:
 def test_show_takes_what_list_lists(archsim: Call) -> None:
     listed = json.loads(good(archsim("list", "--json")))
     shown = {"designs", "workloads", "technologies"}
-    assert set(listed) == shown | {"memories", "codecs", "sources", "importers"}
+    assert set(listed) == shown | {"memories", "codecs", "sources", "importers", "objectives"}
     for rows in (listed[what] for what in shown):
         for name in [row["name"] for row in rows]:
             said = archsim("show", name)

@@ -15,7 +15,7 @@ from rich.console import Console
 from archsim import EDGE_16, NetworkResult, simulate
 from archsim.cli.compare import print_comparison
 from archsim.comparison import compare_results
-from archsim.energy import EnergyAccount
+from archsim.energy_account import EnergyAccount
 from archsim.exports import write_exports
 from archsim.version import VERSION
 from workloads.builtin import builtin

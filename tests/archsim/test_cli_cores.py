@@ -200,7 +200,8 @@ def test_the_trace_of_a_sparse_core_needs_values(archsim: Call) -> None:
     said = refused(archsim(*TRACED, "--mapping", "t.toml"))
     assert said == (
         "scnn machines have no option --mapping, which systolic, tensorcore and vsq machines have; "
-        "they have: --chain (ofmaps stay for the next layer where they can)"
+        "they have: --chain (ofmaps stay for the next layer where they can), --mapper "
+        "(how mappings are found), --objective (what mappings are the best by)"
     )
     lines = good(archsim(*TRACED)).splitlines()
     assert lines[-1].endswith("layers: 1; passes: 1")

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from archsim import EDGE_16, InputError, NetworkResult, Systolic, simulate
 from archsim.comparison import ResultComparison, compare_results, ratio
 from archsim.comparison.changes import changes_in
-from archsim.energy import EnergyAccount, account
+from archsim.energy import account
+from archsim.energy_account import EnergyAccount
 from archsim.layer.problem import Tiling
 from archsim.saved import SavedResult, parse_result
 from workloads.builtin import builtin

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archsim import CLOUD_128, EDGE_16, TPU_V1, InputError, NetworkResult, Plain, simulate
-from archsim.energy import STATIC, account, action_counts, price_design
+from archsim.energy import account, action_counts, price_design
+from archsim.energy_account import STATIC
 from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from energy_models.technology import load_technology
 from workloads.builtin import builtin

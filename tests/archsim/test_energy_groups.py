@@ -9,7 +9,8 @@ import pytest
 
 from archsim import EDGE_16, simulate
 from archsim.cli.layers import energy_lines
-from archsim.energy import GROUPS, EnergyAccount, account
+from archsim.energy import account
+from archsim.energy_account import GROUPS, EnergyAccount
 from archsim.errors import InputError
 from archsim.layer.intake import Drawing
 from archsim.machine.registry import load_design, registered

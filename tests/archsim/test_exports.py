@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archsim import EDGE_16, InputError, NetworkResult, simulate
-from archsim.energy import EnergyAccount
+from archsim.energy_account import EnergyAccount
 from archsim.exports import layers_frame, write_exports, write_ofmaps
 from archsim.saved import load_result
 from workloads.builtin import builtin

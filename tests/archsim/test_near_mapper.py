@@ -15,6 +15,7 @@ from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.simulate import simulate
 from archsim.tiled import bound as bd
+from archsim.tiled import machine_vector as mc
 from archsim.tiled import near_layer as nl
 from archsim.tiled.bound_paths import bound_of, count_tiles
 from archsim.tiled.design import CoreDesign
@@ -23,7 +24,7 @@ from archsim.tiled.mapper import Mapper
 from archsim.tiled.near import TOLERANCE
 from archsim.tiled.near_bound import least_cycles
 from archsim.tiled.near_sizes import MOST_SIZES, even_sizes, row_sizes
-from archsim.tiled.tile_fit import ceil
+from archsim.tiled.tile_fit import ceil, pixel_words, weight_words
 from archsim.tiled.tiling_estimate import swept
 from archsim.tiled.timing import time_layer
 from rtl.cases import Draw
@@ -31,6 +32,8 @@ from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul
 
 NEAR = Mapper(search="near")
+
+DEPTHS = (mc.IFMAP_DEPTH, mc.ACCUMULATOR_DEPTH, mc.WEIGHT_DEPTH, mc.BIAS_DEPTH)
 
 MOST_TRIED = 3000
 """Tilings of a layer that are enumerated."""
@@ -63,7 +66,9 @@ def choices(problem: Problem, design: CoreDesign) -> list[Tiling]:
         block = problem.side_by_side(groups).vector()
         if groups > 1 and problem.filters % machine_record(design.machine).output_vector:
             break
-        layer = nl.layer_of(block, design.machine, groups > 1)
+        layer = nl.layer_of(problem.vector(), design.machine)
+        if groups > 1:
+            layer = nl.block_layer(layer, block)
         found += [one for one in all_tried(layer, groups) if fits(block, design.machine, one)]
     return found
 
@@ -71,7 +76,6 @@ def choices(problem: Problem, design: CoreDesign) -> list[Tiling]:
 def least(problem: Problem, layer: nl.Layer, tiling: Tiling) -> int:
     """What the near mapper says that a tiling takes at least."""
     lanes = machine_record(layer.machine).ifmap_lanes
-    part = np.array([0, tiling.filters, tiling.channels, 0])
     loads = swept(layer.problem, tiling.pixel_rows, 0)[1]
     loads *= swept(layer.problem, tiling.pixel_columns, 1)[1]
     words = ceil(loads * problem.images * problem.channels, lanes)
@@ -82,7 +86,7 @@ def least(problem: Problem, layer: nl.Layer, tiling: Tiling) -> int:
     tiles = count_tiles(layer.problem, tiling.vector())[0]
     pixels = tiles, words, 1, bd.sum_rows(layer.machine, last, steps)
     outer = int(tiling.order == "filters_outer")
-    return least_cycles(layer.ground, nl.part_of(layer, part), outer, pixels)
+    return least_cycles(layer.ground, nl.part_of(layer, tiling.vector()), outer, pixels)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -92,8 +96,8 @@ def test_what_it_leaves_out_takes_no_less_than_its_bound(kind: str) -> None:
     for number in range(20):
         draw = Draw(31, number)
         design, _, problem = random_pair(draw, kind)
-        layer = nl.layer_of(problem.vector(), design.machine, False)
-        parts = {tuple(one[1:]): one[0] for one in nl.all_parts(layer).tolist()}
+        layer = nl.layer_of(problem.vector(), design.machine)
+        parts = {tuple(one[2:]): one[0] for one in nl.all_parts(layer).tolist()}
         every = all_tried(layer, 1)
         for _ in range(6):
             tiling = every[draw.whole(0, len(every) - 1)]
@@ -197,6 +201,25 @@ def test_more_memory_and_more_bandwidth_never_slow_it_by_more_than_half_a_percen
     assert compared > 50
     assert worst[0] <= 1 + TOLERANCE
     assert worst[1] > 1.05
+
+
+def test_less_memory_into_which_it_fits_changes_nothing() -> None:
+    """So designs with memories of several sizes may share what one of them has found."""
+    for number in range(40):
+        draw = Draw(37, number)
+        design = larger_design(draw)
+        problem = design.numerics.problem(larger_layer(draw))
+        found = NEAR.find("c", problem, design)
+        if found is None:
+            continue
+        machine, block = design.machine.copy(), problem.side_by_side(found.groups).vector()
+        needs = (
+            *pixel_words(block, machine, found.vector()),
+            *weight_words(block, machine, found.filters, found.channels),
+        )
+        for place, need in zip(DEPTHS, needs, strict=True):
+            machine[place] = draw.whole(need, int(machine[place])) if draw.chance(0.7) else need
+        assert NEAR.find("c", problem, design, machine=machine) == found, number
 
 
 @pytest.mark.slow

@@ -91,6 +91,7 @@ def test_all_that_it_adds_is_listed(own: Call) -> None:
         ("sources", "csv"),
         ("technologies", "mine"),
         ("importers", "csv"),
+        ("objectives", "bytes_per_mac"),
     }
     assert "dot-8" in {row["name"] for row in listed["designs"]}
     assert "Layers of a CSV file" in good(own("list", "importers"))
@@ -177,7 +178,7 @@ def test_it_has_no_mappings_and_says_so() -> None:
     with pytest.raises(InputError, match="dot-unit machines have no mappings that could be chosen"):
         design.machine_model().mapped(network, [layer], {})
     with pytest.raises(
-        InputError, match="dot-unit machines have no option mapper, which systolic,"
+        InputError, match="dot-unit machines have no option mapper, which scnn, systolic,"
     ):
         simulate(design, network, mapper="exact")
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from archsim import CLOUD_128, EDGE_16, TPU_V1, InputError, NetworkResult, OffChip, simulate
 from archsim.causes import CAUSES
-from archsim.energy import GROUPS, STATIC, EnergyAccount, account
+from archsim.energy import account
+from archsim.energy_account import GROUPS, STATIC, EnergyAccount
 from archsim.machines.systolic.design import Systolic
 from archsim.plots import GROUP_COLOURS, Layout, ResultPlots
 from archsim.plots.axes import NOTE

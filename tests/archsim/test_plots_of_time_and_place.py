@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from archsim import EDGE_16, InputError, NetworkResult, simulate
-from archsim.energy import EnergyAccount, account
+from archsim.energy import account
+from archsim.energy_account import EnergyAccount
 from archsim.layer.problem import Tiling
 from archsim.machine.interval import ARRAY, ARRAY_WAITS
 from archsim.machines.systolic.design import Systolic

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import make_dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from command_line import Call, good, refused
 from plugin_packages import EXAMPLE, archsim_with, example_site
 
+from archsim.cli.listing import first_line
 from archsim.layer.intake import Drawing
 from archsim.machines.systolic.design import EDGE_16
 from archsim.numbers import IntArray
@@ -122,3 +124,11 @@ def test_a_design_of_a_notebook_runs_without_being_installed(
             found[1], product.ifmap.astype(np.int64) @ product.weight.astype(np.int64)
         )
     assert cycles[0].tolist() == [one.cycles for one in simulate(EDGE_16, network).layers]
+
+
+def test_what_says_nothing_of_itself_has_no_title() -> None:
+    """Python writes the fields of a dataclass where its words would stand."""
+    bare = make_dataclass("Bare", [("size", int)])
+    assert "size: int" in (bare.__doc__ or "")
+    assert first_line(bare) == ""
+    assert first_line(first_line).startswith("Of what it says")

@@ -20,7 +20,7 @@ from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.machines.systolic.design import Systolic
 from archsim.machines.tensorcore.design import VOLTA as VOLTA_FLOATS
 from archsim.machines.vsq.design import VSQ_5NM
-from archsim.result import LayerResult
+from archsim.result import AsFile, LayerResult
 from archsim.tiled.file_numerics import core_operands
 from archsim.tiled.layer_values import layer_words
 from archsim.tiled.numerics import TiledLayer
@@ -73,6 +73,12 @@ def ran(model: onnx.ModelProto, x: Any, design: Design = EDGE_16) -> LayerResult
     return layer
 
 
+def of_file(layer: LayerResult) -> AsFile:
+    """What it says of the file's integers."""
+    assert layer.as_file is not None
+    return layer.as_file
+
+
 def check(model: onnx.ModelProto, x: Any, design: Design = EDGE_16) -> LayerResult:
     """The layer's integers are those of ONNX Runtime's kernels of integers, type and all.
 
@@ -84,7 +90,7 @@ def check(model: onnx.ModelProto, x: Any, design: Design = EDGE_16) -> LayerResu
     assert layer.ofmap is not None
     assert layer.ofmap.dtype == wanted.dtype
     assert np.array_equal(layer.ofmap.reshape(wanted.shape), wanted)
-    assert layer.unlike_runtime in (0, np.count_nonzero(default != wanted))
+    assert of_file(layer).unlike_runtime in (0, np.count_nonzero(default != wanted))
     assert np.abs(default.astype(int) - wanted).max() <= 1
     assert (layer.weight_origin, layer.ifmap_origin) == ("file", "input")
     return layer
@@ -130,7 +136,7 @@ def test_convolutions(shape: Shape, kinds: Kinds, seed: int) -> None:
     drawn.arrays["wz"] = drawn.arrays["wz"].reshape(-1)[0]
     sums = node("ConvInteger", ["x", "w", "xz", "wz"], ["y"], name="layer", **shape.attributes)
     layer = check(model_of([sums], drawn), x)
-    assert layer.differing is None and "sums that leave whole" in layer.lacks
+    assert of_file(layer).differing is None and "sums that leave whole" in of_file(layer).lacks
 
 
 @settings(max_examples=40, deadline=None)
@@ -173,7 +179,7 @@ def test_a_relu_ends_at_the_zero_point() -> None:
     assert layer.ofmap is not None
     assert layer.ofmap.min() == wanted.min() == 90
     assert np.abs(layer.ofmap.astype(int) - wanted).max() <= 1
-    assert layer.unlike_runtime == np.count_nonzero(layer.ofmap != wanted)
+    assert of_file(layer).unlike_runtime == np.count_nonzero(layer.ofmap != wanted)
     (network_layer,) = import_onnx(model).matrix_layers
     (plain,) = from_onnx(model, {"x": x}).values()
     assert np.array_equal(compute(network_layer, plain), layer.ofmap)
@@ -226,7 +232,7 @@ def test_two_computed_operands_are_both_the_inputs() -> None:
     assert layer.ofmap is not None
     assert (layer.weight_origin, layer.ifmap_origin) == ("input", "input")
     assert np.abs(layer.ofmap.astype(int) - wanted).max() <= 1
-    assert layer.unlike_runtime == np.count_nonzero(layer.ofmap != wanted) <= 1
+    assert of_file(layer).unlike_runtime == np.count_nonzero(layer.ofmap != wanted) <= 1
 
 
 # What the core's own rule makes of them
@@ -253,9 +259,9 @@ def test_the_core_counts_what_it_rounds_otherwise() -> None:
             made[0, k][at] = ((int(total) + fold) * multiplier + (1 << shift >> 1)) >> shift
     made = np.clip(made + 128, 0, 255)
     assert layer.ofmap is not None
-    assert layer.differing == np.count_nonzero(made != layer.ofmap) > 0
+    assert of_file(layer).differing == np.count_nonzero(made != layer.ofmap) > 0
     assert np.abs(made - layer.ofmap).max() == 1
-    assert layer.lacks == ("padding with the zero point", "a multiplier a filter")
+    assert of_file(layer).lacks == ("padding with the zero point", "a multiplier a filter")
 
 
 @pytest.mark.parametrize(
@@ -275,7 +281,7 @@ def test_the_core_counts_what_it_rounds_otherwise() -> None:
 def test_what_a_core_lacks(kinds: Kinds, shape: Shape, lacks: tuple[str, ...]) -> None:
     drawn, bias = convolution(shape, kinds, seed=2)
     model = qdq("Conv", drawn, bias, **shape.attributes)
-    assert ran(model, drawn.real(drawn.input)).lacks == lacks
+    assert of_file(ran(model, drawn.real(drawn.input))).lacks == lacks
 
 
 def test_a_wider_core_takes_them_less_their_zero_points() -> None:
@@ -284,7 +290,7 @@ def test_a_wider_core_takes_them_less_their_zero_points() -> None:
     model = qdq("Conv", drawn, bias, **Shape().attributes)
     wide = replace(EDGE_16, operand_bits=16, accumulator_bits=40)
     layer = check(model, drawn.real(drawn.input), wide)
-    assert layer.lacks == ("saturation to 8 bits",)
+    assert of_file(layer).lacks == ("saturation to 8 bits",)
 
 
 def test_a_narrower_core_has_them_quantised_again() -> None:
@@ -312,12 +318,12 @@ def test_words_of_a_file_on_a_core(kinds: Kinds, shape: Shape) -> None:
     model = qdq("Conv", drawn, bias, **shape.attributes)
     x = drawn.real(drawn.input)
     found, operands = ran(model, x), from_onnx(model, {"x": x})["layer"]
-    assert found.lacks == () and found.ofmap is not None and found.tiling is not None
+    assert of_file(found).lacks == () and found.ofmap is not None and found.tiling is not None
     (layer,) = import_onnx(model).matrix_layers
     plain = core_operands(layer, operands)
     assert plain.file is None
     made = layer_output(EDGE_16, layer, plain).astype(int) + (128 if kinds.y == "uint8" else 0)
-    assert np.count_nonzero(made != found.ofmap) == found.differing
+    assert np.count_nonzero(made != found.ofmap) == of_file(found).differing
     numerics = EDGE_16.numerics
     problem = numerics.problem(layer)
     tiles = walk(problem.vector(), found.tiling.vector(), EDGE_16.machine)

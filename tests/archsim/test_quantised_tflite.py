@@ -76,10 +76,9 @@ def check(file: Path, x: Any) -> LayerResult:
     ours = layer.ofmap.transpose(0, 2, 3, 1) if wanted.ndim == 4 else layer.ofmap[0]
     assert ours.dtype == wanted.dtype
     assert np.array_equal(ours, wanted)
-    assert layer.unlike_runtime is not None
+    assert layer.as_file is not None and layer.as_file.unlike_runtime is not None
     (plain,) = interpreted(file, x, plain=True)
     assert np.abs(plain.astype(int) - ours).max() <= 1
-    assert layer.as_file
     return layer
 
 

@@ -8,7 +8,6 @@ import sys
 import tomllib
 from dataclasses import replace
 from html import unescape
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,11 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from heads import unnamed
+from html_page import Page
 
 from archsim import EDGE_16, InputError, NetworkResult, simulate
-from archsim.energy import EnergyAccount, account
+from archsim.energy import account
+from archsim.energy_account import EnergyAccount
 from archsim.machine.registry import design_from_record
 from archsim.report import report_html, write_report
 from archsim.report.svg import page_svg
@@ -33,7 +34,6 @@ FIGURES = {
     "cycles", "activity", "utilization", "roofline", "energy", "energy-by-component", "area",
     "traffic", "memory-bytes", "pes", "pes-over-time", "gantt", "energy-map", "area-map",
 }  # fmt: skip
-VOID = {"meta", "link", "br", "img", "input", "hr"}
 
 
 @pytest.fixture(scope="module")
@@ -57,42 +57,6 @@ def html(result: NetworkResult, energy: EnergyAccount) -> str:
     over_time = binned(EDGE_16, builtin("alexnet"), bins=50)
     command = "archsim run edge-16 alexnet --report 'a <b>.html'"
     return report_html(result, account=energy, activity=over_time, command_line=command)
-
-
-class Page(HTMLParser):
-    """The page's tags, checked to be nested; attributes; the texts of table rows by table."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.rows: dict[str, list[list[str]]] = {}
-        self.table = ""
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "table":
-            self.table = dict(attrs)["id"] or ""
-        if tag == "tr":
-            self.rows.setdefault(self.table, []).append([])
-        if tag in ("td", "th"):
-            self.rows[self.table][-1].append("")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] in ("td", "th"):
-            self.rows[self.table][-1][-1] += data
-
-    def attributes(self, name: str) -> list[str]:
-        return [value for _, found in self.tags if (value := found.get(name)) is not None]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ import pytest
 from real_browser import CHROMIUM, NO_CHROMIUM
 
 from archsim import EDGE_16, NetworkResult, simulate
-from archsim.energy import EnergyAccount, account
+from archsim.energy import account
+from archsim.energy_account import EnergyAccount
 from archsim.report import write_report
 from archsim.tiled.timeline import binned
 from workloads.builtin import builtin

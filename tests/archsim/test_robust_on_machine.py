@@ -20,7 +20,7 @@ from archsim.robust.evaluate import Evaluator
 from archsim.robust.machine_points import MachinePoints
 from archsim.robust.model import RobustModel, model_of
 from archsim.robust.on_machine import MachineEvaluator, calibrated, matrix_weights
-from archsim.robust.placed import At, able, memories_of, placed, refusal
+from archsim.robust.placed import At, able, memories_of, of_operands, placed, refusal
 from archsim.robust.where import errors_by_bit, errors_by_layer
 from workloads.labelled import Labelled
 from workloads.simplenet import SimpleNet
@@ -94,9 +94,12 @@ def test_what_may_stand_in_failing_cells() -> None:
     assert able(EDGE_16) == {
         "ifmap": ("plain", "boveda", "secded"),
         "weight": ("plain", "boveda", "secded"),
+        "accumulator": ("plain", "secded"),
+        "bias": ("plain", "secded"),
     }
+    assert of_operands(EDGE_16) == ("ifmap", "weight")
     assert able(VSQ_16)["ifmap"] == ("plain", "secded")
-    assert "must be exact" in refusal(EDGE_16, "accumulator", "plain")
+    assert "grow where they lie" in refusal(EDGE_16, "accumulator", "boveda")
     assert set(memories_of(EDGE_16)) >= {"ifmap", "weight", "accumulator"}
     for design in (EDGE_16, VSQ_16, load_design("volta")):
         for memory, forms in able(design).items():

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archsim import EDGE_16, InputError, NetworkResult, Systolic, simulate
-from archsim.energy import EnergyAccount
+from archsim.energy_account import EnergyAccount
 from archsim.exports import write_exports
 from archsim.saved import SavedResult, load_result, parse_result
 from archsim.version import VERSION

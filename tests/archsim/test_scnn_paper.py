@@ -32,15 +32,14 @@ from archsim.papers.scnn_energy import MACHINES, PARTS, relative
 from archsim.papers.scnn_layers import (
     NETWORKS,
     SparseLayer,
-    Tally,
     at_density,
     folded_dense_cycles,
     measure,
     multiplications,
     sampled,
     sparse_layers,
-    total,
 )
+from archsim.papers.scnn_tally import Tally, total
 from workloads.layers import Conv2d, Network
 from workloads.sparse import sparse_operands
 

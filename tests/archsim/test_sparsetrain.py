@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sparsetrain_oracle import cycles_of, stepped
+from written_networks import written
 
-from archsim.errors import InputError
+from archsim.blocks import Components, Events
+from archsim.errors import InputError, require
 from archsim.layer.intake import Drawing
+from archsim.machines.sparsetrain.dealing import dealt, longest
 from archsim.machines.sparsetrain.design import SPARSETRAIN, SparseTrain
+from archsim.machines.sparsetrain.estimate import Estimate
 from archsim.machines.sparsetrain.model import SparseTrainAnswer
 from archsim.machines.sparsetrain.window import places
+from archsim.memory import PlainBank, Use
 from archsim.simulate import simulate
 from rtl.cases import random_case
 from rtl.draw import Draw
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import Operands
 from workloads.reference import accumulate
+from workloads.training.activity import Activity
+from workloads.training.drawn import DrawnStep
+from workloads.training.step import training_network
 
 SMALL = SparseTrain(pes=2, lanes=4, rows=4, columns=4, depth=3)
 LAYER = MatMul(name="product", m=9, n=11, k=50)
@@ -32,7 +40,8 @@ def random_design(draw: Draw) -> SparseTrain:
     pes = draw.one_of(1, 2, 4)
     return SparseTrain(
         pes=pes, lanes=draw.one_of(1, 2, 4, 8), look_ahead=draw.whole(0, 3),
-        look_aside=draw.whole(0, 5), skip_outputs=draw.chance(0.7), rows=draw.whole(1, 5),
+        look_aside=draw.whole(0, 5), skip_outputs=draw.chance(0.7),
+        move_work=draw.chance(0.7), rows=draw.whole(1, 5),
         columns=pes * draw.one_of(1, 2), depth=draw.whole(1, 7), operand_bits=draw.whole(2, 8),
         accumulator_bits=draw.whole(16, 33),
     )  # fmt: skip
@@ -122,14 +131,51 @@ def test_a_dense_layer_is_no_slower_than_without_skipping() -> None:
 def test_a_layer_is_turned_where_queues_are_more_even() -> None:
     """Filters of which some are hardly needed are uneven as columns, even as rows."""
     layer = MatMul(name="product", m=16, n=16, k=48)
-    operands = drawn(SMALL, layer, 1.0)
+    design = replace(SMALL, move_work=False)
+    operands = drawn(design, layer, 1.0)
     needed = np.zeros((1, 16, 16), np.bool_)
     needed[..., ::2] = True
-    answer = answer_of(SMALL, layer, replace(operands, needed=needed))
+    answer = answer_of(design, layer, replace(operands, needed=needed))
     assert answer.work.cut.turned
     assert answer.where["barrier"] == 0
-    mirrored = answer_of(SMALL, layer, replace(operands, needed=needed.transpose(0, 2, 1)))
+    mirrored = answer_of(design, layer, replace(operands, needed=needed.transpose(0, 2, 1)))
     assert not mirrored.work.cut.turned
+    moved = answer_of(SMALL, layer, replace(operands, needed=needed))
+    assert not moved.work.cut.turned and moved.where["barrier"] == 0
+
+
+def test_work_is_moved_where_queues_are_uneven() -> None:
+    """The same products; outputs leave in the order of their columns; PEs end closer together."""
+    layer = MatMul(name="product", m=40, n=30, k=24)
+    design = replace(SMALL, rows=8, columns=8)
+    needed = np.random.default_rng(3).random((1, 40, 30)) < np.linspace(0, 1, 30)
+    operands = replace(drawn(design, layer, 0.9), needed=needed)
+    moved, stays = (
+        answer_of(replace(design, move_work=move), layer, operands) for move in (True, False)
+    )
+    assert moved.actions["product"] == stays.actions["product"]
+    assert moved.where["barrier"] < 0.6 * stays.where["barrier"]
+    assert moved.cycles < stays.cycles
+    assert np.array_equal(moved.ofmap, stays.ofmap)
+    work, sums = moved.work, np.zeros_like(moved._sums)
+    order = work.order
+    assert order is not None
+    words = iter(moved.words["ofmap"])
+    for block in work.blocks[work.blocks[:, 8] == 1]:
+        columns = work.columns_of(block)
+        for row in range(block[1], block[1] + block[2]):
+            for first in range(0, len(columns), design.pes):
+                own = columns[first : first + design.pes]
+                if work.needed is not None and work.needed[0, row, own].any():
+                    sums[0, row, own] = next(words)[: len(own)]
+    assert np.array_equal(sums, moved._sums) and next(words, None) is None
+
+
+def test_columns_are_dealt_there_and_back() -> None:
+    assert dealt(np.array([1, 9, 3, 7, 5, 2]), 2).tolist() == [1, 3, 2, 4, 5, 0]
+    assert dealt(np.array([1, 9, 3]), 2).tolist() == [1, 2, 0]
+    assert longest(np.array([[4, 4, 4, 0]]), 2).tolist() == [8]
+    assert longest(np.array([[5, 1, 1, 5], [0, 0, 0, 0]]), 2).tolist() == [6, 0]
 
 
 def test_no_more_is_skipped_than_there_is() -> None:
@@ -167,6 +213,72 @@ def test_a_layer_of_which_nothing_is_needed_takes_no_cycles() -> None:
 def test_sizes_that_cannot_be_are_refused(change: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         replace(SMALL, **change)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherBank(PlainBank):
+    """Of SRAMs of another name; it gives back what was written, or not, and takes words, or not."""
+
+    kind = "other"
+    exact: bool = True  # pyright: ignore[reportIncompatibleMethodOverride]
+    most_bits: int = 1 << 20
+
+    def check(self, use: Use) -> None:
+        require(use.word_bits <= self.most_bits, f"words must be of {self.most_bits} bits at most")
+
+    def macros(
+        self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events
+    ) -> Components:
+        return super().macros(f"{name}.other", shape, read, write)
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "shapes"),
+    [
+        ("row", 4 * 8, {("row_buffer.words.other", 6, 32, 8)}),
+        ("column", 4 * 8, {("column_buffer.words.other", 6, 32, 4)}),
+        ("accumulator", 32, {("accumulators.words.other", 4, 32, 8)}),
+    ],
+)
+def test_every_memory_is_given_by_the_seam(name: str, bits: int, shapes: Any) -> None:
+    """Its SRAMs are priced as its kind says; a kind that cannot be there is refused in a line."""
+    field = f"{name}_memory"
+    design = replace(SMALL, **{field: OtherBank()})
+    found = {
+        (one.name, one.count, one.attributes["word_bits"], one.attributes["depth"])
+        for one in design.components
+        if one.kind == "sram" and one.name.endswith(".other")
+    }
+    assert found == shapes
+    with pytest.raises(InputError, match=f"^{field} must be exact, not other: "):
+        replace(SMALL, **{field: OtherBank(exact=False)})
+    with pytest.raises(InputError, match=f"^{field}: words must be of {bits - 1} bits at most"):
+        replace(SMALL, **{field: OtherBank(most_bits=bits - 1)})
+    assert replace(SMALL, **{field: OtherBank(most_bits=bits)})
+
+
+def test_densities_alone_give_an_estimate() -> None:
+    """Near what drawn masks give where zeros are scattered; exact where nothing is skipped."""
+    text = (
+        "a = conv 24 3x3 +1 relu\nb = conv 32 3x3 /2 +1 relu\nc = conv 16 1x1 relu\nf = fc 9 relu"
+    )
+    forward = written(text, (2, 16, 16, 16))
+    activity = Activity(density=Activity.even(forward, 0.4).density, source="", clustering=0.0)
+    network = training_network(forward, activity=activity)
+    training: Any = network.training
+    source = DrawnStep(step=training.step, activity=activity)
+    dense = replace(SPARSETRAIN, look_ahead=0, skip_outputs=False)
+    for design, near in ((SPARSETRAIN, 0.1), (replace(SPARSETRAIN, move_work=False), 0.1),
+                         (replace(SPARSETRAIN, look_ahead=1), 0.1), (dense, 0)):  # fmt: skip
+        found = Estimate(design).cycles(network)
+        exact = {
+            layer.name: answer_of(design, layer, source(layer)).cycles
+            for layer in network.matrix_layers
+        }
+        assert sum(found.values()) == pytest.approx(sum(exact.values()), rel=near)
+        assert found == exact or design != dense
+    with pytest.raises(InputError, match="no densities are known"):
+        Estimate(SPARSETRAIN).cycles(forward)
 
 
 def test_cycles_depend_on_values() -> None:

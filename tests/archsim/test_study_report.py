@@ -10,10 +10,11 @@ import pytest
 from real_browser import CHROMIUM, NO_CHROMIUM
 
 from archsim import EDGE_16, InputError
+from archsim.cli.report import POINTS
 from archsim.machine.registry import load_design
 from archsim.plots.palette import ORANGE
 from archsim.study_report import study_report_html, write_study_report
-from archsim.study_report.shown import fronts_of, shown_of
+from archsim.study_report.shown import MOST_POINTS, fronts_of, shown_of
 from archsim.sweeps import MachineSpace, Space, Study
 from archsim.sweeps.front import front_of
 from archsim.sweeps.points import Grid
@@ -167,13 +168,17 @@ def test_the_page_shows_what_the_study_says(browser: Browser, tmp_path: Path) ->
 
 @in_a_browser
 def test_the_page_follows_the_colours_and_the_width(browser: Browser, tmp_path: Path) -> None:
-    with made_up(tmp_path / "study", sizes=2, networks=1) as study:
+    with made_up(tmp_path / "study", sizes=2) as study:
         write_study_report(study, tmp_path / "page.html")
     page, faults = opened(browser, tmp_path / "page.html", color_scheme="dark")
     ground = "getComputedStyle(document.documentElement).getPropertyValue('--background').trim()"
     drawn = "[...Bokeh.documents[0]._all_models.values()].find(m => m.type === 'Figure')"
     dark = page.evaluate(ground)
     assert page.evaluate(f"{drawn}.background_fill_color") == dark
+    arrow = page.locator("select:not([multiple])").first.evaluate(
+        "one => [getComputedStyle(one).backgroundImage, getComputedStyle(one).color]"
+    )
+    assert arrow[1] in arrow[0]  # in the colour of the text
     page.click("#theme")
     assert page.evaluate(ground) != dark
     assert page.evaluate(f"{drawn}.background_fill_color") == page.evaluate(ground)
@@ -190,6 +195,11 @@ def test_a_hundred_thousand_points_are_brushed(browser: Browser, tmp_path: Path)
     with made_up(tmp_path / "study", sizes=129, networks=1) as study:
         assert 99_000 < study.count <= 100_000
         check_page(browser, study, tmp_path / "page.html")
+
+
+def test_the_command_shows_as_many_points_as_the_call() -> None:
+    """The command line says the number by itself: what makes pages is loaded when it is asked."""
+    assert POINTS == MOST_POINTS
 
 
 def test_of_more_points_fronts_and_a_sample_are_shown(tmp_path: Path) -> None:

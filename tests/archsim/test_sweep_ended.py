@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ import sweep_child
 from command_line import Call, refused
 from sweep_child import SPACE, cycles_of
 
-from archsim import InputError
+from archsim import EDGE_16, InputError
 from archsim.sweeps import MachineSpace, Search, Space, Study
 from archsim.sweeps.evaluation import Evaluator, Outcome
 from archsim.sweeps.store import FILE, VERSION
@@ -118,6 +120,26 @@ def test_what_was_computed_is_kept_when_it_is_interrupted(tmp_path: Path) -> Non
     check(tmp_path, kept)
 
 
+def test_what_ends_a_sweep_is_not_heard_by_its_workers(tmp_path: Path) -> None:
+    """`kill` of a group of processes reaches them too; a dead one would be a point that failed."""
+    fields = {"rows": {"from": 1, "to": 20}, "columns": {"from": 1, "to": 20}}
+    small = Space(machines=(MachineSpace(design=EDGE_16, fields=fields),), networks=("alexnet",))
+    with Study.begin(tmp_path, small) as study:
+        pids: list[int] = []
+
+        def told(_: object) -> None:
+            if not pids:
+                pids.extend(one.pid for one in multiprocessing.active_children() if one.pid)
+                for pid in pids:
+                    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                        os.kill(pid, number)
+
+        ran = study.run(workers=2, progress=told)
+        assert len(pids) == 2
+        assert (ran.new, ran.failed) == (study.space.size, 0)
+    assert not multiprocessing.active_children()
+
+
 def test_a_file_of_a_newer_archsim_is_refused(tmp_path: Path) -> None:
     with Study.begin(tmp_path, SPACE) as study:
         study.store.rows("UPDATE schema SET version = ?", [VERSION + 1])
@@ -159,10 +181,10 @@ def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path) -> None:
 class Faulty(Evaluator):
     """One design is no design of ours to compute: it raises what nobody expects."""
 
-    def _figures(self, design: object, result: object) -> dict[str, float]:
+    def _figures(self, design: Any, *given: Any) -> Any:  # pyright: ignore
         if getattr(design, "rows", 0) == 8:
             raise ZeroDivisionError("of a fault")
-        return super()._figures(design, result)  # pyright: ignore
+        return super()._figures(design, *given)
 
 
 def test_a_point_that_fails_is_kept_with_its_error(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def toml(**changes: str) -> str:
 BAD = {
     "no machine": ("networks = ['alexnet']", "the space is empty: it has no machine"),
     "no network": (toml(networks="[]"), "the space is empty: it has no network"),
-    "networks are left out": ("[[machine]]\ndesign = 'edge-16'", "networks are missing"),
+    "networks are left out": ("[[machine]]\ndesign = 'edge-16'", "it has no network"),
     "a network of no name": (toml(networks='["resnet51"]'), "resnet50"),
     "a network twice": (toml(networks='["alexnet", "alexnet"]'), "'alexnet' is there twice"),
     "no values": (toml(fields="{ rows = [] }"), "rows: a field must have a value at least"),
@@ -78,7 +78,10 @@ BAD = {
     "a constraint of no field": (toml(constraints='["row > 4"]'), "did you mean rows"),
     "a constraint of code": (toml(constraints='["exit()"]'), "it takes no 'exit()'"),
     "a design of no name": (toml(design='"edge-61"'), "did you mean edge-16"),
-    "a key of no name": (toml(more="objectve = 1"), "no 'objectve'; did you mean objectives"),
+    "a key of no name": (toml(more="objectivs = 1"), "no 'objectivs'; did you mean objectives"),
+    "objectives where settings stand": (
+        toml(more='objective = ["cycles"]'), "objective.NAME is what one is set to; the list is obj"
+    ),
     "an objective of no name": (toml(objectives='["cyles"]'), "give no 'cyles'; did you mean cyc"),
     "an objective twice": (toml(objectives='["area", "area_um2"]'), "'area_um2' is there twice"),
     "an objective of another": (
@@ -91,6 +94,21 @@ BAD = {
     ),
     "a technology of no name": (
         toml(objectives='["energy"]', more='technology = "54nm"'), "no technology '54nm'"
+    ),
+    "a requirement of a number": (
+        toml(more='requirements = ["cycles"]'), "it must be true or false, not a number"
+    ),
+    "a requirement of a text": (
+        toml(more="requirements = [\"cycles == 'a'\"]"), "it takes a text for a number"
+    ),
+    "too many machines": (
+        toml(machine="".join(f'[[machine]]\ndesign = "edge-16"\nname = "m{at}"\n'
+                             for at in range(1000))),
+        "a space has at most 1,000 machines and kinds of them, not 1,001",
+    ),
+    "settings twice": (
+        toml(machine="[objective.error]\nimages = 1\n[objective.test_error]\nimages = 2"),
+        "objective: 'test_error' is there twice",
     ),
     "a requirement of no objective": (
         toml(more='requirements = ["area_um2 < 2"]'), "there is no field 'area_um2'"
@@ -112,6 +130,13 @@ def test_a_bad_space_is_one_line(case: str, archsim: Call, tmp_path: Path) -> No
     (tmp_path / "space.toml").write_text(text)
     assert said in refused(archsim("sweep", "space.toml", "-o", "study"))
     assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/meminfo").exists(), reason="memory is not told here")
+def test_more_workers_than_there_is_memory_for(archsim: Call, tmp_path: Path) -> None:
+    (tmp_path / "space.toml").write_text(toml())
+    said = refused(archsim("sweep", "space.toml", "-o", "study", "--workers", "1024"))
+    assert "--workers 1024 take some" in said and not (tmp_path / "study").exists()
 
 
 def test_contradicting_constraints_are_told_with_what_each_excludes(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from archsim.errors import InputError
 from archsim.machines.systolic.design import CLOUD_128, Systolic
 from archsim.memory import Plain
+from fpga.build import _known
 from fpga.cells import Cells, cells_of
 from fpga.devices import DEVICES, FAMILIES, Device, Target
 from fpga.fit import LUTS_OF_A_LUT_RAM, at_least, check_cells, check_design
@@ -99,3 +100,10 @@ def test_a_family_stands_for_its_largest_chip() -> None:
         luts = max(one.luts for one in DEVICES.values() if one.family == family)
         assert Target(family=family).chip == DEVICES[name]
         assert DEVICES[name].luts == luts
+
+
+def test_pins_are_not_counted() -> None:
+    """Every board has them; a clock's pin of an iCE40 is a cell with its buffer."""
+    names = ("SB_IO", "SB_GB", "SB_GB_IO", "TRELLIS_IO", "DCCA", "SB_DFF")
+    netlist = {"cells": {name: {"type": name} for name in names}}
+    assert cells_of(_known(netlist)) == Cells(flip_flops=1)

@@ -13,12 +13,14 @@ from command_line import Call
 
 from archsim.errors import InputError
 from fpga import nextpnr
+from fpga.cells import Cells
 from fpga.devices import DEVICES, Target
 from fpga.nextpnr import read_report
-from fpga.place import LOGS, place
+from fpga.place import LOGS, place, resources
 from fpga.report import FpgaReport
 from fpga.units import boveda_units, unit_verilog
 from rtl.boveda import Compressor
+from rtl.core.pe import AccumulatingPE, StationaryPE
 from rtl.core.sram import Sram
 from rtl.hierarchy import place as place_in
 from rtl.toolchain import ToolchainError
@@ -74,6 +76,15 @@ class Product(wiring.Component):
         m = Module()
         m.d.sync += self.o.eq(self.a * self.b)
         return m
+
+
+def test_registers_of_products_lie_in_the_multiplier() -> None:
+    """A PE on ECP5: its held operands are a memory of look-up tables, the rest are its sums'."""
+    sizes = {"operand_bits": 8, "accumulator_bits": 32}
+    found = resources(StationaryPE(**sizes, product_registers=2))
+    assert found == Cells(carry=32, lut_rams=2, flip_flops=53, dsps=1)
+    found = resources(AccumulatingPE(**sizes, product_registers=1))
+    assert found == Cells(lut4=64, carry=32, flip_flops=116, dsps=1)
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ def faults(text: str, ports: Widths) -> list[str]:
     """What is wrong with a wrapper: bits that are connected twice, or not at all, or dropped."""
     found: list[str] = []
     for direction in ("input", "output"):
-        slices = re.findall(rf"\.(\w+)\({direction}s\[(\d+):(\d+)\]\)", text)
+        slices = re.findall(rf"\.\\(\w+) \({direction}s\[(\d+):(\d+)\]\)", text)
         bits = [bit for _, high, low in slices for bit in range(int(low), int(high) + 1)]
         wanted = {name: width for name, (way, width) in ports.items() if way == direction}
         if {name: int(high) - int(low) + 1 for name, high, low in slices} != wanted:
@@ -70,6 +70,13 @@ def tree_faults(text: str, outputs: int) -> list[str]:
 )
 def test_every_bit_is_reached_once(ports: Widths) -> None:
     assert faults(wrapper_verilog("top", module(ports)), ports) == []
+
+
+def test_a_port_may_have_the_name_of_a_keyword() -> None:
+    """Such as `begin` of an `AccumulatingArray`."""
+    text = wrapper_verilog("top", module({"begin": ("input", 1), "o": ("output", 1)}))
+    assert "input [0:0] \\begin ," in text
+    assert ".\\begin (inputs[0:0])" in text
 
 
 @pytest.mark.parametrize(

@@ -87,12 +87,14 @@ def main(  # noqa: PLR0913
             order = sample(mutants, seed)
             if isinstance(trials, RtlTrials):
                 batches = Batches(trials, processes, seconds)
-                running = campaign_in_batches(order, batches.run, file, wanted=count, again=again)
+                running = campaign_in_batches(
+                    order, batches.run, file, wanted=count, seed=seed, again=again
+                )
             else:
                 trials.prepare()
                 running = campaign(
                     order, trials.run, file,
-                    wanted=count, processes=processes, seconds=seconds, again=again,
+                    wanted=count, processes=processes, seconds=seconds, seed=seed, again=again,
                 )  # fmt: skip
             tried = list(track(running, description="mutants", total=None))
         elif do == "equal":

@@ -5,6 +5,7 @@ What cannot be merged, and what disturbs the others, has a simulator of its own 
 
 from __future__ import annotations
 
+import gc
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -24,11 +25,13 @@ from tests.mutation.variants import Schema, Variant
 Result = tuple[Mutant, Outcome, str, float]
 """Of a fault: outcome, what was seen, seconds."""
 
-LARGEST, LEAST = 60, 3
+LARGEST, LEAST = 30, 3
 """Faults in one simulator: what all of them do runs in every cycle."""
 
-CHECKED = 5
-"""Cases on which the sound design is seen to be undisturbed by the faults around it."""
+QUICK = 24
+"""Cases, the shortest ones, that most faults do not pass.  Those that do share another simulator,
+which takes longer to be compiled and runs faster.  The sound design is seen to be undisturbed by
+the faults around it on these cases too."""
 
 Changed = dict[str, str]
 """RTLIL of the modules that a fault changes, by name."""
@@ -92,35 +95,47 @@ class Batches:
 
     def judged(self, one: Prepared, faulty: dict[Mutant, Faulty]) -> Iterator[Result]:
         """Those that a case tells from the sound design, or of which no design can be made."""
-        merging = {mutant: each.changed for mutant, each in faulty.items() if each.same_sources}
-        merged: set[Mutant] = set()
-        for part in _parts(list(merging), LARGEST):
-            for core, numbers in self._cores(one, {mutant: merging[mutant] for mutant in part}):
-                merged |= numbers.keys()
-                yield from _found(
-                    self._pool(_Chosen(self.trials, one, core, numbers)).each(numbers)
-                )
+        left = dict(faulty)
+        for fast in (False, True):
+            merging = [mutant for mutant, each in left.items() if each.same_sources]
+            passed: dict[Mutant, bool] = {}
+            for part in _parts(merging, LARGEST):
+                changed = {mutant: left[mutant].changed for mutant in part}
+                for core, numbers in self._cores(one, changed, fast=fast):
+                    judging = self._pool(_Chosen(self.trials, one, core, numbers, fast=fast))
+                    for mutant, answer, seconds in judging.each(numbers):
+                        passed[mutant] = answer is None
+                        if answer is not None:
+                            del left[mutant]
+                            yield _result(mutant, answer, seconds)
+            if fast:
+                left = {mutant: each for mutant, each in left.items() if mutant not in passed}
         single = self._pool(lambda mutant: self.trials.judged(one, faulty[mutant]))
-        yield from _found(single.each([mutant for mutant in faulty if mutant not in merged]))
+        for mutant, answer, seconds in single.each(list(left)):
+            if answer is not None:
+                yield _result(mutant, answer, seconds)
 
-    def _cores(self, one: Prepared, changed: dict[Mutant, Changed]) -> Iterator[Core]:
+    def _cores(
+        self, one: Prepared, changed: dict[Mutant, Changed], *, fast: bool
+    ) -> Iterator[Core]:
         """Simulators of all that can be merged, and the number of each fault in its simulator.
 
         A fault that disturbs the others, one that never settles, say, is looked for by halves.
         """
         if len(changed) < LEAST:
             return
-        core, numbers = self._merged(one, changed)
+        core, numbers = self._merged(one, changed, fast=fast)
         if core is not None:
             choose(core, SOUND)
-            if self.trials.compared(one, core, CHECKED) is None:
+            if self.trials.compared(one, core, QUICK) is None:
                 yield core, numbers
                 return
         for half in _parts(list(numbers), -(-len(numbers) // 2)):
             if len(half) < len(changed):
-                yield from self._cores(one, {mutant: changed[mutant] for mutant in half})
+                part = {mutant: changed[mutant] for mutant in half}
+                yield from self._cores(one, part, fast=fast)
 
-    def _merged(self, one: Prepared, changed: dict[Mutant, Changed]) -> Core:
+    def _merged(self, one: Prepared, changed: dict[Mutant, Changed], *, fast: bool) -> Core:
         base, *others = netlists([one.emission.texts, *changed.values()])
         schema = Schema(base, outputs_of("\n".join(one.emission.sources.values())))
         numbers: dict[Mutant, int] = {}
@@ -130,9 +145,9 @@ class Batches:
             except CannotMergeError:
                 continue
             numbers[mutant] = len(numbers) + 1
-        return self._built(one, schema), numbers
+        return self._built(one, schema, fast=fast), numbers
 
-    def _built(self, one: Prepared, schema: Schema) -> Any:
+    def _built(self, one: Prepared, schema: Schema, *, fast: bool) -> Any:
         with tempfile.TemporaryDirectory() as made:
             folder = Path(made)
             text = json.dumps({"creator": "", "modules": schema.modules()})
@@ -141,7 +156,7 @@ class Batches:
             verilog = (folder / "all.v").read_text(encoding="utf-8")
         sources = "\n".join(one.emission.sources.values())
         try:
-            return self.trials.built(f"{sources}\n{verilog}", choice=CHOICE)
+            return self.trials.built(f"{sources}\n{verilog}", choice=CHOICE, fast=fast)
         except Exception:
             return None
 
@@ -153,6 +168,7 @@ class Emitter:
         self.one = one
 
     def __call__(self, mutant: Mutant) -> Faulty | str | None:
+        gc.disable()  # the process is soon over, and shares what it would look through
         try:
             if not put_in_live(mutant):
                 put_in(mutant, ("rtl",))
@@ -162,29 +178,26 @@ class Emitter:
 
 
 class _Chosen:
-    """In a process of its own: what a simulator's variant does on the cases."""
+    """In a process of its own: what a simulator's variant does on the cases; on all if `fast`."""
 
     def __init__(self, trials: RtlTrials, one: Prepared, core: Any,
-                 numbers: dict[Mutant, int]) -> None:  # fmt: skip
+                 numbers: dict[Mutant, int], *, fast: bool) -> None:  # fmt: skip
         self.trials, self.one, self.core, self.numbers = trials, one, core, numbers
+        self.cases = None if fast else QUICK
 
     def __call__(self, mutant: Mutant) -> tuple[Outcome, str] | None:
         choose(self.core, self.numbers[mutant])
-        return self.trials.compared(self.one, self.core)
+        return self.trials.compared(self.one, self.core, self.cases)
 
 
 def _parts(mutants: list[Mutant], size: int) -> list[list[Mutant]]:
     return [mutants[first : first + size] for first in range(0, len(mutants), size)]
 
 
-def _found(ended: Iterator[tuple[Mutant, Any, float]]) -> Iterator[Result]:
-    for mutant, answer, seconds in ended:
-        if answer == "ended":
-            yield mutant, "caught", "the simulator's process ended", seconds
-        elif answer == "late":
-            yield mutant, "hung", "", seconds
-        elif answer is not None:
-            yield mutant, *answer, seconds
+def _result(mutant: Mutant, answer: Any, seconds: float) -> Result:
+    if answer == "ended":
+        return mutant, "caught", "the simulator's process ended", seconds
+    return (mutant, "hung", "", seconds) if answer == "late" else (mutant, *answer, seconds)
 
 
 __all__ = ["Batches", "Emitter", "Result"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import random
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ class Found:
     """What became of a mutant.
 
     text: what its line said, without the white space around it; column: where in it the edit is.
+    samples: seeds in whose sample it is: of their order all faults before it are known too.
     """
 
     mutant: Mutant
@@ -32,6 +34,7 @@ class Found:
     seconds: float
     text: str = ""
     column: int = 0
+    samples: tuple[int, ...] = ()
 
     def line(self) -> str:
         """As it is kept."""
@@ -41,29 +44,32 @@ class Found:
     def read(line: str) -> Found:
         """As it was kept."""
         data = json.loads(line)
-        return Found(**data | {"mutant": Mutant(**data["mutant"])})
+        samples = tuple(data.get("samples", ()))
+        return Found(**data | {"mutant": Mutant(**data["mutant"]), "samples": samples})
 
 
 def sample(mutants: list[Mutant], seed: int) -> list[Mutant]:
     """All mutants in an order of chance, in which lines that say much do not outweigh others.
 
-    A line is drawn first, then one of its mutants: of the first n every unit has its share.
+    A line is drawn first, then one of its mutants: of the first n every unit has its share.  Each
+    has its place by what its line says, so that edits elsewhere leave the order of the others.
     """
-    rng = random.Random(seed)
+
+    def chance(*what: object) -> bytes:
+        return hashlib.blake2b(repr((seed, *what)).encode(), digest_size=16).digest()
+
     lines: dict[tuple[str, int], list[Mutant]] = {}
-    for mutant in mutants:
+    for mutant in sorted(mutants):
         lines.setdefault((mutant.module, mutant.line), []).append(mutant)
-    for group in lines.values():
-        rng.shuffle(group)
-    order: list[Mutant] = []
-    while lines:
-        keys = list(lines)
-        rng.shuffle(keys)
-        for key in keys:
-            order.append(lines[key].pop())
-            if not lines[key]:
-                del lines[key]
-    return order
+    alike: Counter[tuple[str, str]] = Counter()
+    placed: list[tuple[int, bytes, Mutant]] = []
+    for (module, line), group in lines.items():
+        says = module, line_of(group[0]) or str(line)
+        alike[says] += 1
+        key = *says, alike[says]
+        group.sort(key=lambda one: chance(key, column_of(one), one.operator, one.after))
+        placed += [(turn, chance(key, turn), one) for turn, one in enumerate(group)]
+    return [mutant for _, _, mutant in sorted(placed)]
 
 
 def follow_edits(file: Path, made: list[Mutant]) -> None:
@@ -133,61 +139,86 @@ def keep(file: Path, found: Found) -> None:
         kept.write(found.line() + "\n")
 
 
+class _Sample:
+    """The faults of an order up to the first that is not known: nothing is left out of these.
+
+    What is found later than what lies behind it is not, so that a run that is cut off has no share
+    of caught ones that is too large.
+    """
+
+    def __init__(
+        self, order: list[Mutant], seed: int, found: Mapping[Mutant, Found],
+        add: Callable[[Found], Found],
+    ) -> None:  # fmt: skip
+        self.order, self.seed, self.found, self.add = order, seed, dict(found), add
+        self.at = self.counted = 0
+
+    def knows(self, *found: Found) -> None:
+        """What became of some more; says so of those that are in the sample now."""
+        self.found.update((one.mutant, one) for one in found)
+        while self.at < len(self.order) and self.order[self.at] in self.found:
+            one = self.found[self.order[self.at]]
+            if self.seed not in one.samples:
+                one = replace(one, samples=(*one.samples, self.seed))
+                self.found[one.mutant] = self.add(one)
+            self.counted += counts(one.outcome)
+            self.at += 1
+
+
 def campaign(  # noqa: PLR0913
     order: list[Mutant], run: Run, file: Path, *, wanted: int, processes: int, seconds: float,
-    again: bool = False,
+    seed: int = 1, again: bool = False,
 ) -> Iterator[Found]:  # fmt: skip
     """Try mutants in their order until `wanted` of them count; yields each as it is known.
 
-    again: those that were not caught, without a reason, are tried once more, before any others.
+    seed: of the order.  again: those that were not caught, without a reason, are tried once more,
+    before any others.
     """
-    order, before = _to_try(order, file, again=again)
-    counted = 0
+    before = known(file)
+    waiting, done = _to_try(order, before, again=again)
     with _added_to(file) as add, Pool(run, processes, seconds) as pool:
-        for mutant in order:
-            if counted >= wanted:
+        drawn = _Sample(order, seed, done, add)
+        drawn.knows()
+        counted = drawn.counted
+        yield from (done[mutant] for mutant in order if mutant in done)
+        for mutant in waiting:
+            if counted >= wanted and not (again and mutant in before):
                 break
-            if mutant in before:
-                counted += counts(before[mutant].outcome)
-                yield before[mutant]
-                continue
             pool.start(mutant)
             for ended in pool.ended(all_of_them=False):
-                found = add(_found(*ended))
+                found = add(_found(*ended, before))
                 counted += counts(found.outcome)
+                drawn.knows(found)
                 yield found
         for ended in pool.ended(all_of_them=True):
-            yield add(_found(*ended))
+            found = add(_found(*ended, before))
+            drawn.knows(found)
+            yield found
 
 
 RunBatch = Callable[[list[Mutant]], Iterator[tuple[Mutant, Outcome, str, float]]]
 
 
 def campaign_in_batches(
-    order: list[Mutant], run: RunBatch, file: Path, *, wanted: int, again: bool = False
-) -> Iterator[Found]:
-    """As `campaign`, for trials that take many mutants at once; yields those that are tried."""
-    order, before = _to_try(order, file, again=again)
-    waiting = iter(order)
-    counted = 0
+    order: list[Mutant], run: RunBatch, file: Path, *, wanted: int, seed: int = 1,
+    again: bool = False,
+) -> Iterator[Found]:  # fmt: skip
+    """As `campaign`, for trials that take many mutants at once."""
+    before = known(file)
+    waiting, done = _to_try(order, before, again=again)
     with _added_to(file) as add:
-        while counted < wanted:
-            batch: list[Mutant] = []
-            for mutant in waiting:
-                if mutant not in before:
-                    batch.append(mutant)
-                    if len(batch) == LARGEST_BATCH or counted + len(batch) == wanted:
-                        break
-                    continue
-                counted += counts(before[mutant].outcome)
-                yield before[mutant]
-                if counted + len(batch) >= wanted:
-                    break
+        drawn = _Sample(order, seed, done, add)
+        drawn.knows()
+        yield from (done[mutant] for mutant in order if mutant in done)
+        while waiting:
+            missed = sum(mutant in before for mutant in waiting[:LARGEST_BATCH])
+            size = max(missed, min(LARGEST_BATCH, wanted - drawn.counted))
+            batch, waiting = waiting[:size], waiting[size:]
             if not batch:
                 return
             for mutant, outcome, seen, seconds in run(batch):
-                found = add(_found(mutant, (outcome, seen), round(seconds, 1)))
-                counted += counts(found.outcome)
+                found = add(_found(mutant, (outcome, seen), round(seconds, 1), before))
+                drawn.knows(found)
                 yield found
 
 
@@ -195,15 +226,13 @@ LARGEST_BATCH = 150
 
 
 def _to_try(
-    order: list[Mutant], file: Path, *, again: bool
+    order: list[Mutant], before: Mapping[Mutant, Found], *, again: bool
 ) -> tuple[list[Mutant], dict[Mutant, Found]]:
     """Mutants in the order in which they are tried, and those that are known."""
-    before = known(file)
-    if not again:
-        return order, before
-    missed = {one for one, found in before.items() if unexplained(found)}
-    rest = {one: found for one, found in before.items() if one not in missed}
-    return sorted(order, key=lambda mutant: mutant not in missed), rest
+    missed = {one for one, found in before.items() if again and unexplained(found)}
+    done = {one: found for one, found in before.items() if one not in missed}
+    there = [mutant for mutant in order if mutant in missed]
+    return [*there, *(mutant for mutant in order if mutant not in before)], done
 
 
 @contextmanager
@@ -223,7 +252,7 @@ def _added_to(file: Path) -> Iterator[Callable[[Found], Found]]:
         yield add
 
 
-def _found(mutant: Mutant, answer: Any, seconds: float) -> Found:
+def _found(mutant: Mutant, answer: Any, seconds: float, before: Mapping[Mutant, Found]) -> Found:
     alone: dict[str, tuple[Outcome, str]] = {
         "late": ("hung", ""), "ended": ("caught", "the simulator's process ended")
     }  # fmt: skip
@@ -231,4 +260,5 @@ def _found(mutant: Mutant, answer: Any, seconds: float) -> Found:
     return Found(
         mutant=mutant, outcome=outcome, seen=seen, seconds=seconds,
         text=line_of(mutant), column=column_of(mutant),
+        samples=before[mutant].samples if mutant in before else (),
     )  # fmt: skip

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import random
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.mutation.campaign import Run, campaign, known, sample
+from tests.mutation.campaign import Run, campaign, campaign_in_batches, known, sample
 from tests.mutation.operators import Mutant, mutants
 from tests.mutation.sources import ROOT, module_of
 from tests.mutation.trial import Outcome
@@ -76,6 +78,17 @@ def test_a_sample_takes_each_line_before_any_twice() -> None:
     assert len({one.line for one in order[:8]}) == 8
 
 
+def test_an_order_stays_where_lines_are_put_in() -> None:
+    before, more = (
+        numbered(8),
+        [*numbered(8)[:6], *(replace(one, module="n") for one in numbered(3))],
+    )
+    there = set(before) & set(more)
+    assert [one for one in sample(before, 3) if one in there] == [
+        one for one in sample(more, 3) if one in there
+    ]
+
+
 def run(mutant: Mutant) -> tuple[Outcome, str]:
     if mutant.line == 1:
         time.sleep(600)
@@ -102,3 +115,27 @@ def test_a_campaign_ends_in_time_and_goes_on_where_it_was(tmp_path: Path) -> Non
     whole = {one: found.outcome for one, found in known(file).items()}
     assert {one: whole[one] for one in first} == first
     assert {whole[one] for one in whole.keys() - first.keys()} == {"survived"}
+
+
+def test_of_a_batch_that_is_cut_off_what_is_known_first_is_no_sample(tmp_path: Path) -> None:
+    """Faults that are caught are known before those that are not."""
+    file, order = tmp_path / "known.jsonl", numbered(9)
+
+    def cut_off(batch: list[Mutant]) -> Iterator[tuple[Mutant, Outcome, str, float]]:
+        for mutant in [one for one in batch if one != order[3]]:
+            yield mutant, "caught", "", 1.0
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(campaign_in_batches(order, cut_off, file, wanted=8, seed=5))
+    drawn = [one for one, found in known(file).items() if 5 in found.samples]
+    assert sorted(drawn) == order[:3] and len(known(file)) == 7
+
+    def whole(batch: list[Mutant]) -> Iterator[tuple[Mutant, Outcome, str, float]]:
+        for mutant in batch:
+            yield mutant, "survived", "", 1.0
+
+    list(campaign_in_batches(order, whole, file, wanted=8, seed=5))
+    found = known(file)
+    assert [one for one in order if one in found and 5 in found[one].samples] == order[:12]
+    assert found[order[3]].outcome == "survived" and found[order[4]].outcome == "caught"

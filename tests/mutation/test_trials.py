@@ -97,7 +97,9 @@ def test_every_equivalent_is_one_fault_that_the_sources_still_have() -> None:
 
 def found_of(mutant: Mutant, outcome: Outcome) -> Found:
     text, column = line_of(mutant), column_of(mutant)
-    return Found(mutant=mutant, outcome=outcome, seen="", seconds=1, text=text, column=column)
+    return Found(
+        mutant=mutant, outcome=outcome, seen="", seconds=1, text=text, column=column, samples=(1,)
+    )
 
 
 def test_of_a_fault_the_last_word_counts_and_lines_are_followed(tmp_path: Path) -> None:

@@ -96,6 +96,11 @@ class Prepared:
     emission: Emission
     asked: list[Any]
 
+    @property
+    def by_length(self) -> list[int]:
+        """Numbers of the cases, that of the fewest cycles first."""
+        return sorted(range(len(self.asked)), key=lambda number: self.asked[number][1].cycles)
+
 
 class RtlTrials:
     """Trials of faults in the RTL of some subjects."""
@@ -158,10 +163,11 @@ class RtlTrials:
             return "stillborn", f"{type(error).__name__}: {str(error)[-300:]}"
         return self.compared(one, core)
 
-    def built(self, verilog: str, choice: str = "") -> Any:
-        """A simulator (`rtl.benches.verilated.Verilated`); choice: as of `QuickBuilder.build`."""
+    def built(self, verilog: str, choice: str = "", *, fast: bool = False) -> Any:
+        """A simulator (`rtl.benches.verilated.Verilated`); choice, fast: as of
+        `QuickBuilder.build`."""
         with tempfile.TemporaryDirectory(dir=self.folder.name) as work:
-            build = partial(self.builder.build, Path(work), choice=choice)
+            build = partial(self.builder.build, Path(work), choice=choice, fast=fast)
             self.verilated.build_library = build
             return self.verilated.Verilated(verilog, top="top")
 
@@ -170,10 +176,11 @@ class RtlTrials:
     ) -> tuple[Outcome, str] | None:
         """The first case in which a simulator does something else; None if there is none.
 
-        cases: how many are tried, from the first; all by default.
+        cases: how many are tried, the shortest first; all by default.
         """
         where = f"design {self.prepared.index(one) + 1},"
-        for number, (case, expected, bench) in enumerate(one.asked[:cases]):
+        for number in one.by_length[:cases]:
+            case, expected, bench = one.asked[number]
             try:
                 verdict = self.judge(case, expected, core.run(bench))
             except (self.protocol_error, RuntimeError) as error:

@@ -107,11 +107,11 @@ def test_streams_come_back_from_their_cells() -> None:
 @pytest.mark.parametrize(
     ("design", "setting", "reason"),
     [
-        (EDGE_16, "bias_memory.kind=boveda", "bias_memory must be plain, not boveda: a word at"),
+        (EDGE_16, "bias_memory.kind=boveda", "or secded, not boveda: a word at any address"),
         (EDGE_16, "accumulator_memory.kind=boveda", "must be plain: its rows of sums are added to"),
         (EDGE_16, "accumulator_memory.kind=late", "must be read in 1 cycle and written in 0"),
-        (SCNN_ISCA17, "weight_memory.kind=boveda", "weight_memory must be plain, not boveda: a"),
-        (SCNN_ISCA17, "accumulator_memory.kind=late", "accumulator_memory must be plain, not late"),
+        (SCNN_ISCA17, "weight_memory.kind=boveda", "or secded, not boveda: a word at any address"),
+        (SCNN_ISCA17, "accumulator_memory.kind=late", "or secded, not late: a word at any address"),
         (SCNN_ISCA17, "activation_memory.kind=late", "must be plain or boveda, not late: vectors"),
     ],
 )

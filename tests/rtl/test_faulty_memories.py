@@ -14,10 +14,13 @@ from archsim.machines.systolic.design import EDGE_16, Systolic
 from archsim.machines.tensorcore.design import TensorCore
 from archsim.machines.vsq.design import Vsq
 from archsim.memories.boveda.scratchpad import Boveda
+from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.faulty.cell_faults import HALF_BIT
 from archsim.memories.faulty.fault_map import FaultMap
 from archsim.memories.faulty.laws import Columns
 from archsim.memories.faulty.scratchpad import Faulty
+from archsim.memories.protected.bank import ParityBank, SecdedBank
+from archsim.memories.protected.scratchpad import Secded
 from archsim.memory import Plain
 from rtl.cases import random_case
 from rtl.conformance import check
@@ -78,6 +81,70 @@ def test_a_core_with_faulty_memories_is_its_model(kind: str, faults: Any) -> Non
     right = random_case(7, 1, good).answer().transfers["ofmap"]
     seen = case.answer().transfers["ofmap"]
     assert (seen.cycle == right.cycle).all() and (seen.payload != right.payload).any()
+
+
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("kind", "number", "protected"),
+    [
+        ("weight_stationary", 2, False),
+        pytest.param("output_stationary", 5, False, marks=SLOW),
+        pytest.param("output_stationary", 8, True, marks=SLOW),
+        pytest.param("input_stationary", 5, False, marks=SLOW),
+        pytest.param("floats", 5, False, marks=SLOW),
+        pytest.param("vectors", 5, False, marks=SLOW),
+        pytest.param("vectors", 8, True, marks=SLOW),
+    ],
+)
+def test_a_core_with_faulty_accumulators_is_its_model(
+    kind: str, number: int, protected: bool
+) -> None:
+    """Every addition reads what a row held, and the output stage once more."""
+    good = design_of(kind, rate=0.0)
+    faults = {**EVERYTHING, "protected_bits": ()}
+    rate = 0.3 if protected else 0.05  # code words with one error are right again
+    memory: Any = Faulty(inner=SUMS["accumulator_memory"], rate=rate, chip=9, **faults)
+    if protected:
+        memory = Secded(inner=memory, data_bits=good.use("accumulator").lane_bits[0])
+    design = replace(good, accumulator_memory=memory)
+    assert not design.exact
+    case: Any = random_case(7, number, design)
+    assert check(case, runner(design, "amaranth")).equal
+    right = replace(case, design=good).answer().transfers["ofmap"]
+    assert (case.answer().transfers["ofmap"].payload != right.payload).any()
+
+
+BIASES: Any = {
+    "faulty": FaultyBank(rate=0.2, chip=5, **EVERYTHING),
+    "parity": ParityBank(inner=FaultyBank(rate=0.05, chip=5), data_bits=1 << 10),
+    "secded": SecdedBank(inner=FaultyBank(rate=0.05, chip=6), data_bits=1 << 10),
+}
+"""Memories of biases, by kind."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("output_stationary", "faulty"),
+        pytest.param("weight_stationary", "parity", marks=pytest.mark.slow),
+        pytest.param("input_stationary", "secded", marks=pytest.mark.slow),
+        pytest.param("floats", "secded", marks=pytest.mark.slow),
+        pytest.param("vectors", "faulty", marks=pytest.mark.slow),
+    ],
+)
+def test_a_core_with_faulty_biases_is_its_model(kind: str, name: str) -> None:
+    good = design_of(kind, rate=0.0)
+    design = replace(good, bias_memory=BIASES[name])
+    assert design_from_record(design_record(design), "it") == design
+    seen = []
+    for number in (1, 2):
+        case: Any = random_case(7, number, design)
+        assert check(case, runner(design, "amaranth")).equal
+        right = replace(case, design=good).answer().transfers["ofmap"]
+        seen.append((case.answer().transfers["ofmap"].payload != right.payload).any())
+    assert any(seen)
 
 
 @pytest.mark.parametrize("latency", [1, 3])

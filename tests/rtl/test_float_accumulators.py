@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from archsim.arithmetic.cases import RULES
 from archsim.arithmetic.formats import BF16, FP16, FP32
-from rtl.core import float_accumulators
+from rtl.core import float_accumulators, memory
 from rtl.core.float_accumulators import FloatAccumulators
 from rtl.core.float_align import Align
 
@@ -93,7 +93,7 @@ ACCUMULATOR_FAULTS: dict[str, Patch] = {
     "a bit of what was held dropped": _total(_same, lambda m, before: before & ~1),
     "overwriting rows are added": _total(lambda overwrite: Const(0), _same),
     "added rows overwrite": _total(lambda overwrite: Const(1), _same),
-    "forwarding ignored": placed(float_accumulators, name="half_*", transparent=lambda _: False),
+    "forwarding ignored": placed(memory, name="half_*", transparent=lambda _: False),
     "rounding": placed(
         float_accumulators, name="adder_*", design=with_rules(rounding="nearest_even")
     ),

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from composed_memories import Flip, Late, Stuck, Voted, installed
 
-from archsim.errors import InputError
 from archsim.layer.intake import Drawing
 from archsim.layer.problem import Tiling
 from archsim.machine.registry import design_from_record, design_record
@@ -184,8 +183,3 @@ def test_hardware_with_the_fault_is_its_model(name: str, cases: int) -> None:
         exact = random_case(11, number, DESIGNS[name]).answer().transfers["ofmap"].payload
         differs += (case.answer().transfers["ofmap"].payload != exact).any()
     assert differs
-
-
-def test_sums_must_be_read_as_they_were_written() -> None:
-    with pytest.raises(InputError, match="accumulator_memory must be exact, not flip: its rows of"):
-        with_memory(DESIGNS["weight_stationary"], accumulator=Flip())

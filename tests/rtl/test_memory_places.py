@@ -20,6 +20,8 @@ from archsim.machine.registry import (
     registered,
     with_settings,
 )
+from archsim.machines.scnn.design import DECODED
+from archsim.machines.sparsetrain.design import SUMS, WINDOW
 from archsim.memory.kinds import access_of, kinds
 from archsim.memory.seam import PROTOCOLS
 from archsim.simulate import simulate
@@ -31,21 +33,21 @@ KINDS = sorted({name for access in PROTOCOLS for name in kinds(access)})
 SIZES: dict[str, tuple[str, tuple[float, ...]]] = {
     "boveda": ("group", (4, 16)),
     "faulty": ("rate", (1e-3,)),
-    "parity": ("data_bits", (4, 8, 16, 512)),
-    "secded": ("data_bits", (4, 8, 16, 512)),
+    "parity": ("data_bits", (4, 8, 16, 20, 24, 32, 512)),
+    "secded": ("data_bits", (4, 8, 16, 20, 24, 32, 512)),
 }
 """Of a kind, what is to be said of it, and what may fit words of some machine."""
 
 READ_ANY = "which that kind is not made for"
 GROWS = "its rows of sums are added to, and grow where they lie"
-BESIDE = "its rows are added to where they lie: no check bits lie beside"
 
 OF_TILES = {
     "ifmap_memory": {},
     "weight_memory": {},
-    "accumulator_memory": {"boveda": GROWS, "faulty": GROWS, "parity": BESIDE, "secded": BESIDE},
-    "bias_memory": dict.fromkeys(("boveda", "faulty", "parity", "secded"), READ_ANY),
+    "accumulator_memory": {"boveda": GROWS},
+    "bias_memory": {"boveda": READ_ANY},
 }
+LISTS = "a value that is read otherwise would change lists, and with them cycles"
 VECTORS = "its words are vectors with scales, not values of one width"
 
 REFUSED: dict[str, dict[str, dict[str, str]]] = {
@@ -58,15 +60,21 @@ REFUSED: dict[str, dict[str, dict[str, str]]] = {
     },
     "scnn": {
         "activation_memory": dict.fromkeys(("faulty", "parity", "secded"), READ_ANY),
-        "weight_memory": OF_TILES["bias_memory"],
-        "accumulator_memory": OF_TILES["bias_memory"],
+        "weight_memory": {
+            "boveda": READ_ANY,
+            "faulty": LISTS,
+            "parity": DECODED,
+            "secded": DECODED,
+        },
+        "accumulator_memory": {"boveda": READ_ANY, "faulty": LISTS},
     },
-    "sparsetrain": {},
+    "sparsetrain": {
+        "row_memory": {"boveda": READ_ANY, "faulty": WINDOW},
+        "column_memory": {"boveda": READ_ANY, "faulty": WINDOW},
+        "accumulator_memory": {"boveda": READ_ANY, "faulty": SUMS},
+    },
 }
-"""By machine, memory and kind, why it is refused: every other one works.
-
-The buffers of `sparsetrain` are no memories that could be given.
-"""
+"""By machine, memory and kind, why it is refused: every other one works."""
 
 SMALL = {"systolic": "edge-16", "tensorcore": "volta", "vsq": "vsq-16", "scnn": "scnn",
          "sparsetrain": "sparsetrain"}  # fmt: skip
@@ -91,7 +99,7 @@ def of_kind(machine: str, field: str, kind: str) -> Design:
     """The design with such a memory, of the first size that fits; else raises the last refusal."""
     design, setting = load_design(SMALL[machine]), f"{field}.kind={kind}"
     said, sizes = SIZES.get(kind, ("", ()))
-    if not sizes or access_of(_field(machine, field)) != "scratchpad":
+    if not sizes or kind not in kinds(access_of(_field(machine, field)) or "bank"):
         return with_settings(design, [setting])
     for size in sizes[:-1]:
         with suppress(InputError):

@@ -19,14 +19,16 @@ from hypothesis import strategies as st
 
 from archsim import simulate, simulate_many
 from archsim.errors import InputError
+from archsim.machine.registry import load_design, with_settings
 from archsim.machines.scnn.chain import chain_timing
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.layer import layer_timing
+from archsim.machines.sparsetrain.design import SparseTrain
 from archsim.memory import OffChip
 from archsim.result import LayerResult
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.trace import answer
-from rtl.cases import Draw
+from rtl.cases import Draw, random_case
 from rtl.sparse_cases import random_layer as sparse_layer
 from rtl.tile_cases import random_layer, random_operands
 from rtl.tile_conformance import free_services
@@ -115,6 +117,50 @@ def test_tiles(kind: str, seed: int) -> None:
     other = replace(layer, name="other")
     pair = simulate(design, network_of(layer, other), operands=lambda one: operands).layers
     assert [figures(one) for one in pair] == [figures(valued)] * 2
+
+
+def protected_design(draw: Draw) -> Any:
+    """Memories that fail, or have check bits."""
+    changed = [f"rows={draw.whole(1, 5)}", f"columns={draw.whole(1, 5)}"]
+    for name in ("ifmap", "weight"):
+        kind = ("faulty", "parity", "secded")[draw.whole(0, 2)]
+        changed.append(f"{name}_memory.kind={kind}")
+        changed += [f"{name}_memory.rate=0.01"] if kind == "faulty" else []
+    return with_settings(load_design("edge-16"), changed)
+
+
+def training_design(draw: Draw) -> SparseTrain:
+    lanes = draw.one_of(4, 8)
+    return SparseTrain(
+        pes=2, lanes=lanes, rows=4, columns=4, depth=draw.whole(1, 4),
+        look_ahead=draw.whole(0, 2), look_aside=draw.one_of(0, lanes // 2),
+        skip_outputs=draw.chance(0.5),
+    )  # fmt: skip
+
+
+EVERY = {
+    **KINDS,
+    "protected": protected_design,
+    "scnn": lambda draw: sparse_design(draw),
+    "sparsetrain": training_design,
+}
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@settings(deadline=None, max_examples=12)
+@given(seed=seeds)
+def test_cases_of_every_kind(kind: str, seed: int) -> None:
+    """What `verify` asks of every case: plans and scans, rows and loops, tiles and their kinds,
+    passes and layers, many designs at once and one."""
+    draw = Draw(seed, 79)
+    while True:
+        design: Any = EVERY[kind](draw)
+        try:
+            case = random_case(seed, 0, design, longest_words=3000)
+        except InputError:
+            continue
+        assert case.figures_apart() == {}
+        return
 
 
 def sparse_design(draw: Draw) -> Scnn:

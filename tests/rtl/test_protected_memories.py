@@ -9,10 +9,13 @@ import pytest
 
 from archsim.errors import InputError
 from archsim.machine.registry import design_from_record, design_record, with_settings
+from archsim.machines.scnn.design import Scnn
+from archsim.machines.sparsetrain.design import SparseTrain
 from archsim.machines.systolic.design import EDGE_16, Systolic
 from archsim.machines.vsq.design import Vsq
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memories.faulty.scratchpad import Faulty
+from archsim.memories.protected.bank import ParityBank, SecdedBank
 from archsim.memories.protected.code import parity, secded
 from archsim.memories.protected.scratchpad import Parity, Secded
 from archsim.memory import Plain, Use
@@ -113,6 +116,23 @@ def test_a_core_with_protected_faulty_memories_is_its_model(kind: Any, machine: 
     assert design_from_record(design_record(design), "it") == design
     assert any(one.name.endswith("code.decode") for one in design.components)
     assert check(random_case(7, 1, design), runner(design, "amaranth")).equal
+
+
+@pytest.mark.slow
+def test_the_sparse_cores_with_check_bits_in_their_banks_are_their_models() -> None:
+    """Nothing fails, and nothing is another."""
+    scnn = Scnn(
+        grid_rows=1, grid_columns=1, weight_lanes=2, ifmap_lanes=2, banks=4, bank_entries=16,
+        weight_fifo_vectors=8, filter_group=3, iaram_bytes=700, oaram_bytes=700, index_bits=2,
+        bank_queue=1, accumulator_memory=SecdedBank(data_bits=24),
+    )  # fmt: skip
+    train = SparseTrain(
+        rows=1, columns=2, pes=2, lanes=4, look_ahead=1, look_aside=1, operand_bits=4,
+        accumulator_bits=16, row_memory=SecdedBank(data_bits=4),
+        column_memory=ParityBank(data_bits=8), accumulator_memory=SecdedBank(data_bits=16),
+    )  # fmt: skip
+    for design in (scnn, train):
+        assert check(random_case(7, 1, design), runner(design, "amaranth")).equal
 
 
 def test_settings_put_protection_around_what_stands_there() -> None:

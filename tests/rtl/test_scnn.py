@@ -14,8 +14,11 @@ from scnn_passes import OracleCase, Shape, chained, oracle_answer, random_run, w
 
 from archsim.errors import InputError
 from archsim.layer.problem import problem_of
+from archsim.machines.scnn.choice import Choice
 from archsim.machines.scnn.command import Output, command_fields, command_values
 from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.exact import best_choice
+from archsim.machines.scnn.layer import plan_layer, planned_timing
 from archsim.machines.scnn.mapping import map_plane
 from archsim.machines.scnn.words import PORTS, LayerRun
 from archsim.memory import OffChip
@@ -165,6 +168,20 @@ def test_the_off_chip_memory_replayed(memory: str, strip_rows: int) -> None:
     )
     assert result.cycles > free.cycles
     assert result.where["memory"] == result.cycles - free.cycles
+
+
+def test_strips_and_groups_that_were_chosen() -> None:
+    """Smaller than the core takes by itself, and as the exact mapper has them."""
+    layer = replace(SQUARE.layer, filters=9)
+    operands = synthetic(layer, bits=8, density=0.6, seed=4)
+    best = best_choice(PAIR, layer, operands).choice
+    choices = [Choice(strip_rows=2, filter_group=1), best]
+    runs = tuple(LayerRun(layer=layer, operands=operands, choice=choice) for choice in choices)
+    case = SparseCase(design=PAIR, runs=runs)
+    assert_equal(simulated(case))
+    timings = [planned_timing(PAIR, plan_layer(PAIR, layer, operands, choice=c)) for c in choices]
+    assert timings[0].strips > timings[1].strips
+    assert timings[0].cycles > timings[1].cycles
 
 
 def test_the_off_chip_memory_replayed_for_layers_that_follow_one_another() -> None:

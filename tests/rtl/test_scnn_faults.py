@@ -17,11 +17,11 @@ from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.words import LayerRun
 from rtl import scnn
 from rtl.core import (
+    memory,
     scnn_arbiter,
     scnn_banks,
     scnn_compress,
     scnn_control,
-    scnn_fifo,
     scnn_memories,
     scnn_pe,
     scnn_queue,
@@ -210,13 +210,13 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
             design=lambda d: replace(d, weight_fifo_vectors=d.weight_fifo_vectors - 1),
         ),
     ),
-    "weights that are not forwarded": (STARVED, _placed(scnn_fifo, "store", transparent=_never)),
-    "block ends that are not forwarded": (STARVED, _placed(scnn_fifo, "ends", transparent=_never)),
+    "weights that are not forwarded": (STARVED, _placed(memory, "store", transparent=_never)),
+    "block ends that are not forwarded": (STARVED, _placed(memory, "ends", transparent=_never)),
     "activations that are not forwarded": (
         TINY,
         _placed(scnn_memories, "iaram", transparent=_never),
     ),
-    "sums that are not forwarded": (DENSE, _placed(scnn_banks, "half_", transparent=_never)),
+    "sums that are not forwarded": (DENSE, _placed(memory, "half_", transparent=_never)),
     "outputs that are not forwarded": (
         TINY,
         _placed(scnn_memories, "oaram", transparent=_never),

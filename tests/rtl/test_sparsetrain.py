@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 from netlists import USED, Netlist, registers
 
 from archsim.machines.sparsetrain import timing
 from archsim.machines.sparsetrain.design import SparseTrain
 from rtl.cases import Draw, random_case
 from rtl.conformance import check
+from rtl.core.memory import Placed
+from rtl.core.train_pe import TrainPe
 from rtl.coverage.shrink import smaller_pieces
+from rtl.memories.plain import PlainBankRtl
 from rtl.simulators import runner
 from rtl.suite import DesignConformance
 
@@ -48,7 +53,8 @@ class TestSparseTrain(DesignConformance):
         pes = draw.one_of(1, 2, 4)
         return SparseTrain(
             pes=pes, lanes=draw.one_of(1, 2, 4, 8), look_ahead=draw.whole(0, 3),
-            look_aside=draw.whole(0, 5), skip_outputs=draw.chance(0.7), rows=draw.whole(1, 5),
+            look_aside=draw.whole(0, 5), skip_outputs=draw.chance(0.7),
+            move_work=draw.chance(0.7), rows=draw.whole(1, 5),
             columns=pes * draw.one_of(1, 2), depth=draw.whole(1, 7),
             operand_bits=draw.whole(2, 8), accumulator_bits=draw.whole(16, 33),
         )  # fmt: skip
@@ -72,6 +78,23 @@ def test_components_are_the_netlist(name: str, tmp_path: Path) -> None:
     for (bits, depth), count in netlist.macros.items():
         emitted[bits, max(depth, 2)] += count
     assert macros == emitted
+
+
+def test_every_memory_is_placed_as_its_kind_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a PE: a bank for each step of the window and operand, and two of sums."""
+    placed: list[tuple[int, int]] = []
+
+    class Seen(PlainBankRtl):
+        def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
+            placed.append((bits, depth))
+            return super().bank(bits=bits, depth=depth, transparent=transparent)
+
+    monkeypatch.setattr("rtl.core.memory._entry", lambda *_: Seen)
+    design = replace(SMALL, operand_bits=5)
+    rtlil.convert(TrainPe(design=design))
+    steps = design.look_ahead + 1
+    operands = [(4 * 5, 4)] * steps + [(4 * 5, 8)] * steps  # of columns, of rows
+    assert sorted(placed) == [*operands, (32, 8), (32, 8)]
 
 
 def test_a_model_a_cycle_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

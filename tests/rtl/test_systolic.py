@@ -1,5 +1,8 @@
 """The systolic core passes the conformance suite."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 from systolic_designs import random_design
 from unusual_layers import UNUSUAL_LAYERS
@@ -42,6 +45,32 @@ class TestSystolicAtLength(TestSystolic):
     amaranth_cases = 36
     amaranth_words = LONGEST_WORDS
     verilator_cases = 200
+
+
+@pytest.mark.parametrize(("dataflow", "registers"), zip(DATAFLOWS, (2, 2, 1), strict=True))
+def test_product_registers(dataflow: Dataflow, registers: int) -> None:
+    """Sums come as many cycles later, with an output-stationary array one more."""
+    sizes: dict[str, Any] = {"rows": 3, "columns": 2, "dataflow": dataflow}
+    design = Systolic(**sizes, product_registers=registers, ifmap_memory=SMALL)
+    later = design.result_latency_cycles - Systolic(**sizes).result_latency_cycles
+    assert later == registers + (dataflow == "output_stationary")
+    for number in range(3):
+        case = random_case(11, number, design, longest_words=700)
+        assert_equal(check(case, runner(design, "amaranth")))
+
+
+@pytest.mark.slow
+class TestProductRegisters(DesignConformance):
+    """Each dataflow in Verilog."""
+
+    designs = tuple(
+        Systolic(rows=3, columns=4, dataflow=dataflow, product_registers=registers)
+        for dataflow, registers in zip(DATAFLOWS, (2, 2, 1), strict=True)
+    )
+    amaranth_cases = 4
+
+    def random_design(self, draw: Draw) -> Systolic:
+        return replace(random_design(draw), product_registers=draw.whole(1, 2))
 
 
 @pytest.mark.parametrize("dataflow", DATAFLOWS)

@@ -6,7 +6,6 @@ where counters are wide.  Sizes are small, and the units are the same text at an
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +19,10 @@ from unit_proofs import (
     LoaderProof,
     PackerProof,
     PopulationCountProof,
+    Prove,
     QueueProof,
     RoundingProof,
+    always,
 )
 
 from archsim.arithmetic.float_datapath import FloatDatapath, FloatRules
@@ -40,14 +41,7 @@ from rtl.core import (
     scnn_arbiter,
     vector_requantize,
 )
-from rtl.formal import Verdict, prove_always, prove_combinational
-
-Prove = Callable[[Any], Verdict]
-"""Of the module that the unit is in."""
-
-
-def always(proof: Callable[..., Any], longest_step: int = 1, **sizes: Any) -> Prove:
-    return lambda unit: prove_always(proof(unit, **sizes), longest_step)
+from rtl.formal import prove_combinational
 
 
 def requantize(accumulator_bits: int, operand_bits: int) -> Prove:

@@ -54,11 +54,13 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "characterize": (),
     "fpga place": ("cloud-128",),
     "fpga build": ("cloud-128",),
+    "fpga fit": ("cloud-128",),
     "fpga run": ("edge-16", "absent"),
     "sweep": ("space.toml",),
     "export": ("good.duckdb", "points.csv"),
     "report": ("good.duckdb",),
     "train": (),
+    "capture": ("lenet5",),
     "voltage": ("edge-16",),
 }
 """Of each command, what it is given where something else is attacked."""
@@ -72,8 +74,10 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "characterize": ("--liberty", "absent.lib", "-o", "c.toml"),
     "sweep": ("-o", "study", "--workers", "1"),
     "fpga build": ("--board", "ulx3s", "-o", "board"),
+    "fpga fit": ("--board", "ulx3s", "--no-place"),
     "report": ("-o", "page.html"),
     "voltage": ("--images", "0"),
+    "capture": ("-o", "steps", "--epochs", "0", "--pictures", "4", "--batch", "4"),
 }
 """Of each command, what it is given beside; where it would work for minutes, a file that is not
 there ends it behind all that looks at its options."""
@@ -243,6 +247,7 @@ WRITE = (
     ("", "sweep", "space.toml", "--workers", "1", "-o"),
     (".parquet", "export", "good.duckdb"),
     (".html", "report", "good.duckdb", "-o"),
+    (".html", "voltage", "edge-16", "--images", "0", "--report"),
 )
 NAMES = (
     "/dev/full", "/dev/null", "/dev/stdout", "/proc/x", "/sys/x", "good.json", "small.onnx/x", ".",

@@ -37,7 +37,8 @@ def glossary() -> frozenset[str]:
 def unnamed(head: str) -> list[str]:
     """The parts of a head that the glossary does not name: none, of one that a reader can find.
 
-    A head of two lines has two parts; what stands in brackets is a unit or a direction.
+    A head of two lines has two parts; what stands in brackets is a unit or a direction;
+    a number is a value of what the title names.
     """
     from archsim.codecs.known import codecs
 
@@ -49,7 +50,7 @@ def unnamed(head: str) -> list[str]:
         if part not in glossary()
         and part not in codecs()
         and not (len(parts) == 2 and part in kinds)
-        and not re.fullmatch(r"[A-Z](/A)?", part)
+        and not re.fullmatch(r"[A-Z](/A)?|\d+(\.\d+)?", part)
     ]
 
 

@@ -14,7 +14,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from archsim.machines.scnn.design import Scnn
-from rtl.formal import claim
+from rtl.formal import Verdict, claim, prove_always
+
+Prove = Callable[[Any], Verdict]
+"""Of the module that the unit is in."""
 
 
 class Proof(wiring.Component):
@@ -455,3 +458,20 @@ def made(m: Module, name: str, unit: Any) -> Any:
     unit.elaborate = lambda platform: inner
     m.submodules[name] = unit
     return unit
+
+
+def registers(inner: Any) -> dict[str, Signal]:
+    """The signals that a unit's module assigns, by name; where several have one name, the last."""
+    found: dict[str, Signal] = {}
+    waiting = [*inner._statements.values()]
+    while waiting:
+        for statement in waiting.pop():
+            waiting.extend(case[1] for case in getattr(statement, "cases", ()))
+            if hasattr(statement, "lhs"):
+                found |= {signal.name: signal for signal in statement.lhs._lhs_signals()}
+    return found
+
+
+def always(proof: Callable[..., Any], longest_step: int = 1, **sizes: Any) -> Prove:
+    """By induction."""
+    return lambda unit: prove_always(proof(unit, **sizes), longest_step)

@@ -7,7 +7,16 @@ import pytest
 
 from workloads.errors import WorkloadError
 from workloads.integer_network import run_integer
-from workloads.integer_operators import Levels, Window, add, average_pool, clip, max_pool, rescale
+from workloads.integer_operators import (
+    Levels,
+    Window,
+    add,
+    average_pool,
+    clip,
+    max_pool,
+    multiply,
+    rescale,
+)
 from workloads.onnx_import import import_onnx
 from workloads.packaged import packaged
 from workloads.quantize import requantize
@@ -227,3 +236,33 @@ def test_requantize_is_what_the_reference_uses(small):
     expected = requantize(acc, operands.multiplier, operands.shift, False, 8)
     assert np.array_equal(seen["y_node"][0], expected)
     assert np.array_equal(run.tensors["y_node"], expected)
+
+
+def test_normalisation_and_products_are_near_float(model):
+    """A picture's channels less their means over their deviations, then gains and shifts."""
+    random = np.random.default_rng(5)
+    weights = {
+        "w": random.standard_normal((4, 3, 3, 3)), "gain": np.array([1.0, 2.0, -1.0, 0.5]),
+        "shift": random.standard_normal(4), "by": random.standard_normal((1, 4, 1, 1)),
+    }  # fmt: skip
+    made = model(
+        [
+            ("Conv", ["x", "w"], ["c"], {}),
+            ("InstanceNormalization", ["c", "gain", "shift"], ["n"], {"epsilon": 1e-3}),
+            ("Mul", ["n", "by"], ["y"], {}),
+        ],
+        {"x": [1, 3, 9, 9]},
+        ["y"],
+        {name: value.astype(np.float32) for name, value in weights.items()},
+    )
+    image = random.standard_normal((1, 3, 9, 9)).astype(np.float32)
+    for bits, most in ((8, 0.1), (16, 0.0005)):
+        assert run_integer(made, image, bits=bits, matmul=at(bits)).max_error < most
+
+
+def test_products_counted_by_hand():
+    left = Levels(values=np.array([[10], [-128]], np.int8), scale=0.5)
+    right = Levels(values=np.array([3, -128], np.int8), scale=0.25)
+    found = multiply(left, right, 1.0, 8)
+    assert found.values.tolist() == [[4, -128], [-48, 127]]
+    assert found.scale == 1.0

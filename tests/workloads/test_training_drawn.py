@@ -1,5 +1,6 @@
 """Operands drawn for a training step: one mask a tensor, wherever it is met."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def test_the_same_seed_gives_the_same_in_any_order():
 
 
 def test_densities_are_met_by_what_is_drawn():
-    step, source = drawn(clustering=0.0)
+    step, source = drawn(activity=replace(ACTIVITY, clustering=0.0))
     for one in step.passes:
         operands, expected = source(one.layer), step.densities[one.layer.name]
         padding = one.kind == "WG"

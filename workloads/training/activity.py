@@ -22,6 +22,7 @@ from math import prod
 from workloads.errors import WorkloadError, unknown_name
 from workloads.flow import Node
 from workloads.layers import Network
+from workloads.sparse import MEASURED_CLUSTERING
 from workloads.sparsity import Densities
 from workloads.training.backward import Backward
 from workloads.training.pass_layer import PassLayer
@@ -39,15 +40,19 @@ PASSES_ZEROS = ("Relu", "MaxPool", "Add", "Sub", "Neg", "Concat", "Reshape", "Fl
 @dataclass(frozen=True, kw_only=True)
 class Activity:
     """density: by tensor, of those behind a ReLU, or a pooling behind one, where it is known; the
-    others are dense.  source: where the figures are from.
+    others are dense.  source: where the figures are from.  clustering: of masks that are drawn with
+    them (`workloads.sparse`): 0 scatters their zeros.
 
-    Raises WorkloadError for a density outside 0 to 1.
+    Raises WorkloadError for a density or a clustering outside 0 to 1.
     """
 
     density: Mapping[str, float] = field(hash=False)
     source: str
+    clustering: float = MEASURED_CLUSTERING
 
     def __post_init__(self) -> None:
+        if not 0 <= self.clustering <= 1:
+            raise WorkloadError(f"clustering must be 0 to 1, not {self.clustering}")
         for name, share in self.density.items():
             if not 0 <= share <= 1:
                 raise WorkloadError(f"density of {name} must be 0 to 1, not {share}")

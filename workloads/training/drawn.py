@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod, sqrt
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,11 @@ from numpy.typing import NDArray
 from workloads.errors import WorkloadError
 from workloads.flow import Node
 from workloads.layers import Conv2d, MatMul
-from workloads.operands import Operands, check_elements, ofmap_shape, operand_shapes
+from workloads.operands import Operands, Origin, check_elements, ofmap_shape, operand_shapes
 from workloads.pooling import MaxPool
 from workloads.quantize import Integers, check_bits, requantize_parameters, storage
-from workloads.sparse import MEASURED_CLUSTERING, sparse_activations
-from workloads.training.activity import PASSES_ZEROS, Activity, Supports
+from workloads.sparse import sparse_activations
+from workloads.training.activity import KEEPS_ZEROS, PASSES_ZEROS, Activity, Supports
 from workloads.training.pass_layer import Array, PassLayer, Tensors
 from workloads.training.pool_gradient import seen, to_winners, winners
 from workloads.training.step import TrainingStep
@@ -45,12 +46,13 @@ class DrawnStep:
 
     step: TrainingStep
     activity: Activity
-    clustering: float = MEASURED_CLUSTERING
     bits: int = 8
     seed: int = 0
     _held: dict[tuple[str, str], Array] = field(
         default_factory=dict[tuple[str, str], Array], repr=False
     )
+
+    origin: ClassVar[Origin] = "drawn"
 
     def __post_init__(self) -> None:
         check_bits(self.bits)
@@ -63,12 +65,13 @@ class DrawnStep:
         check_elements(part.of)
         tensors = self._tensors(part)
         ifmap, weight = part.ifmap(tensors), part.weight(tensors)
-        return _operands(layer, ifmap, weight, self._needed(part), self._scheme)
+        found = _operands(layer, ifmap, weight, self._needed(part), self._scheme)
+        return replace(found, weight_origin=self.origin, ifmap_origin=self.origin)
 
     @property
     def _scheme(self) -> str:
         return (
-            f"drawn for training, {self.bits} bits, clustering {self.clustering:g}, seed "
+            f"drawn for training, {self.bits} bits, clustering {self.activity.clustering:g}, seed "
             f"{self.seed}; {self.activity.source}"
         )
 
@@ -78,13 +81,23 @@ class DrawnStep:
 
     def _tensors(self, part: PassLayer) -> Tensors:
         x_shape, w_shape = operand_shapes(part.of)
-        read = self._read(part)
-        drawn = self.values(read) if read else self._dense(f"{part.of.name} x", x_shape)
         return Tensors(
-            x=drawn.reshape(x_shape),
+            x=self._dropped(part, self._ifmap(part).reshape(x_shape)),
             w=self._dense(f"{part.of.name} w", w_shape),
             dy=None if part.kind == "FP" else self._ofmap_gradient(part.of),
         )
+
+    def _dropped(self, part: PassLayer, x: Integers) -> Integers:
+        """x without the units that dropout takes."""
+        site = self.step.sites.get(part.of.name)
+        return x if site is None else x * site.mask.reshape(x.shape)
+
+    def _ifmap(self, part: PassLayer) -> Integers:
+        """x of a forward layer."""
+        read = self._read(part)
+        if read:
+            return self.values(read)
+        return self._dense(f"{part.of.name} x", operand_shapes(part.of)[0])
 
     def _read(self, part: PassLayer) -> str:
         """The tensor that is the layer's ifmap; empty where it is none, or one of several."""
@@ -98,7 +111,10 @@ class DrawnStep:
 
     def _needed(self, part: PassLayer) -> Flags | None:
         """Which outputs of a layer of BP anyone reads."""
-        read = self._read(part)
+        read, site = self._read(part), self.step.sites.get(part.of.name)
+        if part.kind == "BP" and site is not None:
+            mask = site.mask.reshape(operand_shapes(part.of)[0])
+            return None if site.dropout.compacts else part.part(mask)
         if part.kind != "BP" or not read or not self._supports.rectified(read):
             return None
         return part.part((self.values(read) != 0).reshape(operand_shapes(part.of)[0]))
@@ -138,17 +154,24 @@ class DrawnStep:
         if not known and node.operator == "MaxPool" and node.pool:
             read = self.values(node.reads[0])
             return seen(read, node.pool, np.iinfo(read.dtype).min).max(axis=0)
-        if not known and prod(self.step.backward.nodes[node.reads[0]].shape) == prod(node.shape):
+        if not known and node.operator in KEEPS_ZEROS and self._same_size(node):
             return self.values(node.reads[0]).reshape(node.shape)
         pooled = self._pooled_by(node)
         return self._under(node, pooled) if pooled else self._rectified(node)
 
+    def _same_size(self, node: Node) -> bool:
+        return prod(self.step.backward.nodes[node.reads[0]].shape) == prod(node.shape)
+
     def _rectified(self, node: Node) -> Integers:
         plane = node.shape if len(node.shape) == 4 else (1, prod(node.shape[:-1]), node.shape[-1])
         drawn = sparse_activations(
-            plane, self._supports.density(node.name), clustering=self.clustering, bits=self.bits,
-            random=self._random(node.name), where=node.name,
-        )  # fmt: skip
+            plane,
+            self._supports.density(node.name),
+            clustering=self.activity.clustering,
+            bits=self.bits,
+            random=self._random(node.name),
+            where=node.name,
+        )
         return drawn.reshape(node.shape)
 
     def _pooled_by(self, node: Node) -> Node | None:
@@ -229,8 +252,7 @@ def _operands(
     )
     return Operands(
         ifmap=ifmap, weight=weight, bias=None, multiplier=multiplier, shift=shift, scheme=scheme,
-        ifmap_scale=1.0, weight_scale=1.0, ofmap_scale=2**shift / multiplier,
-        weight_origin="drawn", ifmap_origin="drawn", needed=needed,
+        ifmap_scale=1.0, weight_scale=1.0, ofmap_scale=2**shift / multiplier, needed=needed,
     )  # fmt: skip
 
 

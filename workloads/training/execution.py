@@ -19,6 +19,7 @@ from workloads.layers import Conv2d, MatMul
 from workloads.operands import bias_shape, ofmap_shape, operand_shapes
 from workloads.training.pass_layer import Array, PassLayer, Tensors
 from workloads.training.pool_gradient import seen, spread, to_winners, winners
+from workloads.training.recurrent_values import Direction, directions
 from workloads.training.step import TrainingStep
 from workloads.training.weight_gradient import windows
 
@@ -40,7 +41,8 @@ def multiply(layer: Conv2d | MatMul, ifmap: Array, weight: Array) -> Array:
 @dataclass(eq=False)
 class Values:
     """Everything of a step, by name: tensors of the forward pass, those before normalisation and
-    ReLU behind a matrix layer (`products`), gradients of both, and of weights and biases."""
+    ReLU behind a matrix layer (`products`), gradients of both, and of weights and biases; what
+    recurrent layers keep (`recurrent`)."""
 
     tensors: dict[str, Array]
     weights: Mapping[str, Array]
@@ -50,6 +52,9 @@ class Values:
     product_gradients: dict[str, Array] = field(default_factory=dict[str, Array])
     weight_gradients: dict[str, Array] = field(default_factory=dict[str, Array])
     bias_gradients: dict[str, Array] = field(default_factory=dict[str, Array])
+    recurrent: dict[str, tuple[Direction, ...]] = field(
+        default_factory=dict[str, tuple["Direction", ...]]
+    )
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ class Execution:
         """What a pass reads, of values that have been computed."""
         node = self.step.owner[part.of.name]
         return Tensors(
-            x=self._read(node).reshape(operand_shapes(part.of)[0]),
+            x=self._shown(node, part.of),
             w=self.values.weights[part.of.name],
             dy=self.values.product_gradients.get(part.of.name),
         )
@@ -82,15 +87,31 @@ class Execution:
     def _read(self, node: Node, at: int = 0) -> Array:
         return self.values.tensors[node.reads[at]]
 
+    def _shown(self, node: Node, layer: Conv2d | MatMul) -> Array:
+        """What a layer reads, without the units that are dropped."""
+        x = self._read(node).reshape(operand_shapes(layer)[0])
+        return self._dropped(layer, x)
+
+    def _dropped(self, layer: Conv2d | MatMul, x: Array) -> Array:
+        site = self.step.sites.get(layer.name)
+        return x if site is None else x * site.mask.reshape(x.shape) * site.scale
+
     def _made(self, node: Node) -> Array:
         matrix = self.step.backward.matrix(node)
+        if node.operator in ("LSTM", "GRU"):
+            found = directions(self.step, node, self.values.weights, self.values.biases)
+            self.values.recurrent[node.name] = found
+            x = self._read(node)
+            return np.concatenate([one.forward(x) for one in found], axis=2)
         if len(matrix) > 1 or (matrix and len(node.reads) > 1):
             raise self._unknown(node)
         return self._product(node, matrix[0]) if matrix else self._vector(node)
 
     def _product(self, node: Node, layer: Conv2d | MatMul) -> Array:
-        x = self._read(node).reshape(operand_shapes(layer)[0])
-        made = multiply(layer, x, self.values.weights[layer.name])
+        tensors = Tensors(x=self._shown(node, layer), w=self.values.weights[layer.name])
+        made = np.zeros(ofmap_shape(layer), tensors.given("x").dtype)
+        for part in self.step.parts("FP", layer):
+            part.put(multiply(part.layer, part.ifmap(tensors), part.weight(tensors)), made)
         bias = self.values.biases.get(layer.name)
         if bias is not None:
             made = made + bias.reshape(bias_shape(layer))
@@ -133,6 +154,9 @@ class Execution:
     def _through(self, node: Node, gradient: Array) -> None:
         """A node's gradient to the tensors that it reads."""
         matrix = self.step.backward.matrix(node)
+        if node.name in self.values.recurrent:
+            self._through_time(node, gradient)
+            return
         if matrix:
             self._through_product(node, matrix[0], gradient)
             return
@@ -155,14 +179,30 @@ class Execution:
             tensors = self.tensors_of(part)
             ofmap = multiply(part.layer, part.ifmap(tensors), part.weight(tensors))
             if part.kind == "WG":
-                found = np.zeros_like(self.values.weights[layer.name])
-                self.values.weight_gradients[layer.name] = found
-                part.put(ofmap, found)
+                weight = self.values.weights[layer.name]
+                known = self.values.weight_gradients
+                part.put(ofmap, known.setdefault(layer.name, np.zeros_like(weight)))
                 continue
             back = np.zeros(operand_shapes(layer)[0], gradient.dtype) if back is None else back
             part.put(ofmap, back)
         if back is not None:
+            back = self._dropped(layer, back)
             self._add(node.reads[0], back.reshape(self._read(node).shape))
+
+    def _through_time(self, node: Node, gradient: Array) -> None:
+        """A recurrent layer's gradients, direction by direction."""
+        found = self.values.recurrent[node.name]
+        back: Array | None = None
+        for one, part in zip(found, np.split(gradient, len(found), axis=2), strict=True):
+            given = one.back(part)
+            back = given if back is None else back + given
+            for product in (one.input, one.state):
+                name = product.layer.name
+                self.values.weight_gradients[name] = product.dw
+                if product.b is not None:
+                    self.values.bias_gradients[name] = product.dy.sum(axis=(0, 1))
+        if back is not None and self.step.backward.wanted(node):
+            self._add(node.reads[0], back)
 
     def _passed(self, node: Node, at: int, gradient: Array) -> Array:
         x, operator = self._read(node, at), node.operator

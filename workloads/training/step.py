@@ -19,12 +19,14 @@ from workloads.layers import Conv2d, Layer, MatMul, Network, VectorWork
 from workloads.sparsity import Densities
 from workloads.training.activity import Activity, Supports
 from workloads.training.backward import Backward
-from workloads.training.input_gradient import input_gradient
+from workloads.training.compacted import added_up, dropping
+from workloads.training.dropout import Dropout, Site, sites
 from workloads.training.kept import kept_values
-from workloads.training.pass_layer import Forward, PassLayer
+from workloads.training.parts import pass_layers
+from workloads.training.pass_layer import Pass, PassLayer
 from workloads.training.record import Training
 from workloads.training.rules import NORMALISATION_FORWARD, PER_ELEMENT, operations, vector
-from workloads.training.weight_gradient import Form, weight_gradient
+from workloads.training.weight_gradient import Form
 
 UPDATE_OPERATIONS = 6
 """For each trained value, with momentum μ, rate η and decay λ: v ← μ v + (g + λ w); w ← w − η v."""
@@ -38,7 +40,8 @@ SCALED = {"BatchNormalization": (2, 1), "LayerNormalization": (2, -1), "RMSNorma
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """A network's step.  form: of WG (`weight_gradient`); activity: None where no zeros are known.
+    """A network's step.  form: of WG (`weight_gradient`); activity: None where no zeros are known;
+    dropout: of its recurrent layers, None where nothing is dropped.
 
     Raises WorkloadError for an activity of tensors of another network.
     """
@@ -46,6 +49,7 @@ class TrainingStep:
     backward: Backward
     form: Form = "product"
     activity: Activity | None = None
+    dropout: Dropout | None = None
 
     @cached_property
     def by_name(self) -> dict[str, PassLayer]:
@@ -60,16 +64,33 @@ class TrainingStep:
     @cached_property
     def densities(self) -> dict[str, Densities]:
         """Of the matrix layers of the passes; nothing where no zeros are known."""
-        if self.activity is None:
-            return {}
-        supports = Supports(self.backward, self.activity)
-        return {one.layer.name: supports.of(one) for one in self.passes}
+        found = dict[str, Densities]()
+        if self.activity is not None:
+            supports = Supports(self.backward, self.activity)
+            found = {one.layer.name: supports.of(one) for one in self.passes}
+        for one in self.passes:
+            site = self.sites.get(one.of.name)
+            if site is not None and not site.dropout.compacts:
+                share = site.density
+                back = one.kind == "BP"
+                found[one.layer.name] = Densities(output=share) if back else Densities(ifmap=share)
+        return found
+
+    @cached_property
+    def sites(self) -> dict[str, Site]:
+        """What forward layers read with units dropped, by the layer's name.  Raises WorkloadError
+        as `workloads.training.dropout.sites`."""
+        return {} if self.dropout is None else sites(self.backward, self.dropout)
+
+    def parts(self, kind: Pass, layer: Conv2d | MatMul) -> tuple[PassLayer, ...]:
+        """The layers of a pass of a forward layer."""
+        return pass_layers(kind, layer, self.sites.get(layer.name), self.form)
 
     @cached_property
     def passes(self) -> tuple[PassLayer, ...]:
         """Matrix layers, in the order of their computation."""
         network = self.backward.network
-        forward = (Forward(kind="FP", of=one, layer=one) for one in network.matrix_layers)
+        forward = (part for one in network.matrix_layers for part in self.parts("FP", one))
         back = (one for node in self.backward.backwards for one in self.of(node))
         return (*forward, *back)
 
@@ -79,9 +100,9 @@ class TrainingStep:
         for layer in reversed(self.backward.matrix(node)):
             second = isinstance(layer, MatMul) and not layer.shared_weight
             if self.backward.trains(node) or second:
-                found.append(weight_gradient(layer, self.form))
+                found.extend(self.parts("WG", layer))
             if self._wants_input(node, layer):
-                found.extend(input_gradient(layer))
+                found.extend(self.parts("BP", layer))
         return tuple(found)
 
     def _wants_input(self, node: Node, layer: Conv2d | MatMul) -> bool:
@@ -97,24 +118,51 @@ class TrainingStep:
         for node in self.backward.backwards:
             layers += [("BP", one) for one in self._before(node)]
             layers += [(one.kind, one.layer) for one in self.of(node)]
+            layers += [("WG", one) for one in self._sums(node)]
+            layers += [("BP", one) for one in self._undropped(node)]
             layers += [("WG", one) for one in self._bias(node)]
         layers.append(("update", self._update()))
         return Network(
             name=f"{forward.name}:training",
             layers=tuple(layer for _, layer in layers),
-            source=forward.source + (f"; {self.activity.source}" if self.activity else ""),
+            source="; ".join(self._said()),
             densities=self.densities,
             skipped=forward.skipped,
             training=self._record({layer.name: kind for kind, layer in layers}),
         )
 
+    def _said(self) -> Iterable[str]:
+        yield self.backward.network.source
+        if self.activity is not None:
+            yield self.activity.source
+        if self.dropout is not None:
+            yield self.dropout.said
+
+    def _sums(self, node: Node) -> Iterable[VectorWork]:
+        """Additions of what the steps of a product give to the gradient of its weight."""
+        if self.backward.trains(node):
+            for layer in self.backward.matrix(node):
+                yield from added_up(layer, self.parts("WG", layer))
+
+    def _undropped(self, node: Node) -> Iterable[VectorWork]:
+        """Gradients through what was dropped."""
+        for layer in self.backward.matrix(node):
+            if layer.name in self.sites and self._wants_input(node, layer):
+                yield dropping(layer.name, self.sites[layer.name], "BP")
+
     def _forward(self) -> Iterable[Layer]:
-        """The forward layers, with the normalisations that are folded for inference."""
+        """The forward layers, with what is dropped before them, and with the normalisations that
+        are folded for inference."""
         layers = self.backward.layers
         placed = {name for node in self.backward.network.flow for name in node.layers}
         for node in self.backward.network.flow:
             for name in node.layers:
                 layer = layers[name]
+                if not isinstance(layer, VectorWork):
+                    if name in self.sites:
+                        yield dropping(name, self.sites[name], "FP")
+                    yield from (part.layer for part in self.parts("FP", layer))
+                    continue
                 unfolded = node.operator == "BatchNormalization"
                 yield _normalised(node, name) if unfolded else layer
             if node.normalised:
@@ -175,6 +223,7 @@ class TrainingStep:
 
     def _record(self, passes: dict[str, str]) -> Training:
         elements, flags = kept_values(self.backward)
+        flags += sum({one.name: one.flags.size for one in self.sites.values()}.values())
         return Training(
             passes=passes,
             weight_elements=self.backward.network.weight_elements,
@@ -198,13 +247,15 @@ def training_step(
     frozen: Iterable[str] = (),
     form: Form = "product",
     activity: Activity | None = None,
+    dropout: Dropout | None = None,
 ) -> TrainingStep:
     """The step of a network whose flow is known.  frozen: nodes whose weights stay as they are.
+    dropout: of its recurrent layers.
 
     Raises WorkloadError as `Backward`, and for a node whose gradient is not defined, when it is
     asked for.
     """
-    return TrainingStep(Backward(network, frozenset(frozen)), form, activity)
+    return TrainingStep(Backward(network, frozenset(frozen)), form, activity, dropout)
 
 
 def training_passes(
@@ -220,12 +271,14 @@ def training_network(
     frozen: Iterable[str] = (),
     form: Form = "product",
     activity: Activity | None = None,
+    dropout: Dropout | None = None,
 ) -> Network:
-    """The whole step as a network, with the densities that follow from an activity.
+    """The whole step as a network, with the densities that follow from an activity and of dropout.
 
-    Raises WorkloadError as `training_step`.
+    Raises WorkloadError as `training_step`, and for dropout where nothing is recurrent.
     """
-    return training_step(network, frozen=frozen, form=form, activity=activity).network
+    step = training_step(network, frozen=frozen, form=form, activity=activity, dropout=dropout)
+    return step.network
 
 
 __all__ = [

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
+
 from archsim.errors import (
     InputError,
     require,
@@ -24,6 +26,7 @@ from archsim.errors import (
 from archsim.layer.intake import IntegerIntake
 from archsim.machine.design import Design
 from archsim.machine.option import Option
+from archsim.machines.scnn.mapper_options import MAPPER, OBJECTIVE
 from archsim.memory import Bank, OffChip, PlainBank, PlainStream, StreamMemory, StreamUse, Use
 
 if TYPE_CHECKING:
@@ -52,6 +55,9 @@ UNLIMITED = OffChip()
 PLAIN = PlainStream()
 LISTS = "a value that is read otherwise would change lists, and with them cycles"
 """Why memories must give back what was written."""
+
+DECODED = "its FIFO holds vectors that are decoded, and no check bits beside"
+"""Why a FIFO's words lie there as they are."""
 
 PLAIN_BANK = PlainBank()
 
@@ -124,7 +130,8 @@ class Scnn(Design):
     off_chip: OffChip = UNLIMITED
 
     kind: ClassVar[str] = "scnn"
-    options = (CHAIN,)
+    growing: ClassVar[tuple[str, ...]] = ("grid_rows", "grid_columns")
+    options = (CHAIN, MAPPER, OBJECTIVE)
 
     def __post_init__(self) -> None:
         sizes = (
@@ -164,6 +171,13 @@ class Scnn(Design):
         for name in ("activation", "weight", "accumulator"):
             kind = getattr(self, f"{name}_memory")
             require(kind.exact, f"{name}_memory must be exact, not {kind.kind}: {LISTS}")
+        nothing = np.zeros((1, self.weight_lanes), np.int64)
+        cells = self.weight_memory.stored(self.use("weight"), nothing)
+        widths = [bits.shape[-1] for bits in cells.values()]
+        require(
+            widths == [self.use("weight").word_bits],
+            f"weight_memory must keep words as they are, not {self.weight_memory.kind}: {DECODED}",
+        )
         for memory in ("weight", "accumulator"):
             use = self.use(memory)
             try:

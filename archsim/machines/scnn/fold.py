@@ -13,7 +13,7 @@ memories that compress values the rows that these take are counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,16 +47,23 @@ class Part:
     ofmap: IntArray
 
 
-def folded(design: Scnn, layer: MatMul, operands: Operands, ofmap: IntArray) -> tuple[Part, ...]:
+def folded(
+    design: Scnn,
+    layer: MatMul,
+    operands: Operands,
+    ofmap: IntArray,
+    planes: Iterable[tuple[int, int]] | None = None,
+) -> tuple[Part, ...]:
     """Parts of a layer with one weight, each of which fits; their ofmaps in order are the layer's,
     `ofmap` [M, N].
 
-    The plane begins with I inputs in each PE, and is doubled until the first part's lists fit (the
-    others have the same inputs).  Raises InputError, of the first plane, where none does.
+    planes: rows and columns, of which the first is taken whose first part's lists fit (the others
+    have the same inputs); by default `planes_of` the layer.  Raises InputError, of the first plane,
+    where none does.
     """
     size = _filters_of_a_pass(design, ofmap)
     refusal: InputError | None = None
-    for plane in _planes(design, layer.k):
+    for plane in planes_of(design, layer.k) if planes is None else planes:
         parts = _parts(layer, operands, (ofmap, size), plane)
         first = next(parts)
         try:
@@ -69,8 +76,9 @@ def folded(design: Scnn, layer: MatMul, operands: Operands, ofmap: IntArray) -> 
     raise refusal
 
 
-def _planes(design: Scnn, inputs: int) -> Iterator[tuple[int, int]]:
-    """Rows and columns, from I inputs in each PE; from the second on, a channel is full."""
+def planes_of(design: Scnn, inputs: int) -> Iterator[tuple[int, int]]:
+    """Rows and columns, from I inputs in each PE, doubled each time; from the second on, a channel
+    is full."""
     pes = min(design.grid_rows, REACHED) * min(design.grid_columns, REACHED)
     rows, columns = min(design.grid_rows, REACHED), min(design.grid_columns, REACHED)
     while rows * columns < pes * design.ifmap_lanes:
@@ -183,4 +191,4 @@ def _activation_bits(design: Scnn, strip: Strip) -> int:
     return vectors * design.word_bits("ifmap")
 
 
-__all__ = ["Part", "folded", "may_move_less", "moved_bits"]
+__all__ = ["Part", "folded", "may_move_less", "moved_bits", "planes_of"]

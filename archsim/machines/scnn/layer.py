@@ -16,6 +16,7 @@ from archsim.layer import layout
 from archsim.layer.operand_check import check_integers, require_one_scale
 from archsim.layer.problem import problem_of
 from archsim.layer.values import compute
+from archsim.machines.scnn.choice import Choice
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.dnnsim import dnnsim_passes
 from archsim.machines.scnn.fold import Part, folded, may_move_less, moved_bits
@@ -31,7 +32,9 @@ from workloads.pooling import MaxPool
 from workloads.threads import in_threads
 
 Layer = Conv2d | MatMul
-_Tensors = tuple[AnyIntArray, AnyIntArray, IntArray]
+Tensors = tuple[AnyIntArray, AnyIntArray, IntArray]
+"""ifmap [images, groups, H, W, C], weight [groups, K, R, S, C], ofmap [images, groups, P, Q, K] or,
+pooled, [images, groups, U, V, K]."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,7 +57,7 @@ def layer_values(
     for a pooling that the layer cannot have.
     """
     problem = problem_of(layer)
-    ofmap = _tensors(design, layer, operands, pool)[2]
+    ofmap = layer_tensors(design, layer, operands, pool)[2]
     return join_pooled(layer, problem, ofmap, pool)
 
 
@@ -65,7 +68,9 @@ def layer_passes(
 
     Raises InputError as `layer_timing`.
     """
-    return _passes(design, _as_run(layer, operands), _tensors(design, layer, operands, pool), pool)
+    return _passes(
+        design, _as_run(layer, operands), layer_tensors(design, layer, operands, pool), pool
+    )
 
 
 def _as_run(layer: Layer, operands: Operands) -> Layer:
@@ -74,7 +79,7 @@ def _as_run(layer: Layer, operands: Operands) -> Layer:
 
 
 def _passes(
-    design: Scnn, layer: Layer, tensors: _Tensors, pool: MaxPool | None = None
+    design: Scnn, layer: Layer, tensors: Tensors, pool: MaxPool | None = None
 ) -> list[tuple[Strip, ...]]:
     ifmap, weight, ofmap = tensors
     problem = problem_of(layer)
@@ -128,22 +133,37 @@ def plan_layer(
     pool: MaxPool | None = None,
     *,
     whole: bool = False,
+    choice: Choice | None = None,
 ) -> LayerPlan:
     """The passes of a layer, which the core pools if there is a `pool`.  A fully connected layer
     that does not fit is folded (`archsim.machines.scnn.fold`), and one that does if it then moves
-    fewer bits (weights, ifmaps, ofmaps); whole: only the former.
+    fewer bits (weights, ifmaps, ofmaps); whole: only the former.  choice: how it is cut instead.
 
     Raises InputError for operands that do not match, for a dilated kernel, for a pooling that the
     layer cannot have (a fully connected one none), and where the smallest strip of the layer's
     plane does not fit the PEs' memories.
     """
     problem = problem_of(layer)
-    tensors = _tensors(design, layer, operands, pool)
+    tensors = layer_tensors(design, layer, operands, pool)
+    if choice:
+        return chosen_plan(design, layer, operands, tensors, choice)
     if isinstance(layer, MatMul) and layer.shared_weight:
         passes = _product(design, layer, operands, tensors, whole=whole)[0]
     else:
         passes = _passes(design, _as_run(layer, operands), tensors, pool)
     ofmap = join_pooled(layer, problem, tensors[2], pool)
+    return LayerPlan(layer=layer, passes=tuple(passes), ofmap=ofmap)
+
+
+def chosen_plan(
+    design: Scnn, layer: Layer, operands: Operands, tensors: Tensors, choice: Choice
+) -> LayerPlan:
+    """The passes of a layer without a pool, cut as it was chosen.  tensors: `layer_tensors`.
+
+    Raises InputError where what was chosen does not fit.
+    """
+    passes = _chosen(choice.planned(design), layer, operands, tensors, choice)[0]
+    ofmap = join_pooled(layer, problem_of(layer), tensors[2], None)
     return LayerPlan(layer=layer, passes=tuple(passes), ofmap=ofmap)
 
 
@@ -174,18 +194,38 @@ def _side_by_side(
     return tuple(in_threads(timed, strips))
 
 
-def parts_of(design: Scnn, layer: Layer, operands: Operands) -> tuple[Part, ...]:
+def parts_of(
+    design: Scnn, layer: Layer, operands: Operands, choice: Choice | None = None
+) -> tuple[Part, ...]:
     """The parts in which a fully connected layer is run; none of a layer that is not folded.
 
-    Raises InputError as `plan_layer`.
+    choice: by which it is cut.  Raises InputError as `plan_layer`.
     """
-    if not (isinstance(layer, MatMul) and layer.shared_weight):
+    if not (isinstance(layer, MatMul) and layer.shared_weight) or (choice and not choice.plane):
         return ()
-    return _product(design, layer, operands, _tensors(design, layer, operands))[1]
+    tensors = layer_tensors(design, layer, operands)
+    if choice:
+        return _chosen(choice.planned(design), layer, operands, tensors, choice)[1]
+    return _product(design, layer, operands, tensors)[1]
+
+
+def _chosen(
+    cut: Scnn, layer: Layer, operands: Operands, tensors: Tensors, choice: Choice
+) -> tuple[list[tuple[Strip, ...]], tuple[Part, ...]]:
+    """Passes as they were chosen, and the parts of a layer that is folded; cut: the design with the
+    choice's sizes."""
+    if choice.plane is None:
+        return _passes(cut, _as_run(layer, operands), tensors), ()
+    require(
+        isinstance(layer, MatMul) and layer.shared_weight,
+        f"{layer.name}: only a fully connected layer is folded into a plane of inputs",
+    )
+    assert isinstance(layer, MatMul)
+    return _folded(cut, layer, operands, tensors, (choice.plane,))
 
 
 def _product(
-    design: Scnn, layer: MatMul, operands: Operands, tensors: _Tensors, *, whole: bool = False
+    design: Scnn, layer: MatMul, operands: Operands, tensors: Tensors, *, whole: bool = False
 ) -> tuple[list[tuple[Strip, ...]], tuple[Part, ...]]:
     """Passes of a product with one weight, and its parts if it is folded: `plan_layer`."""
     try:
@@ -204,10 +244,14 @@ def _product(
 
 
 def _folded(
-    design: Scnn, layer: MatMul, operands: Operands, tensors: _Tensors
+    design: Scnn,
+    layer: MatMul,
+    operands: Operands,
+    tensors: Tensors,
+    planes: tuple[tuple[int, int], ...] | None = None,
 ) -> tuple[list[tuple[Strip, ...]], tuple[Part, ...]]:
     try:
-        parts = folded(design, layer, operands, tensors[2].reshape(layer.m, layer.n))
+        parts = folded(design, layer, operands, tensors[2].reshape(layer.m, layer.n), planes)
     except InputError as error:
         raise InputError(f"{layer.name}: {error}") from None
     return [_passes_of_parts(design, parts)], parts
@@ -224,11 +268,10 @@ def _passes_of_parts(design: Scnn, parts: Sequence[Part]) -> tuple[Strip, ...]:
     return tuple(strip for strips in found for strip in strips)
 
 
-def _tensors(
+def layer_tensors(
     design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
-) -> _Tensors:
-    """ifmap [images, groups, H, W, C], weight [groups, K, R, S, C], ofmap [images, groups, P, Q, K]
-    or, pooled, [images, groups, U, V, K]."""
+) -> Tensors:
+    """A layer's operands and what it computes.  Raises InputError as `plan_layer`."""
     check_pool(layer, pool)
     require(
         pool is None or design.group_rule != "dnnsim",
@@ -256,7 +299,10 @@ def _tensors(
 __all__ = [
     "Layer",
     "LayerPlan",
+    "Tensors",
+    "chosen_plan",
     "layer_passes",
+    "layer_tensors",
     "layer_timing",
     "layer_values",
     "parts_of",

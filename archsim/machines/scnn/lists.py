@@ -132,6 +132,27 @@ def longest_list(design: Scnn, mapping: Mapping, weight: AnyIntArray) -> int:
     return max(int(weight_lists(design, mapping, weight, g).lengths.max()) for g in groups)
 
 
+def stored_before(design: Scnn, plane: Mapping, weight: AnyIntArray) -> IntArray:
+    """Values of each list of weights that are surely stored, in the filters before each
+    [K + 1, lists]; lists channel by channel, phase by phase."""
+    rows, columns = plane.rows.stride, plane.columns.stride
+    stored = weight != 0
+    if design.sparsity == "activations":
+        stored[:] = True
+    counts = [
+        stored[:, row::rows, column::columns].sum(axis=(1, 2)) for row, column in plane.phases
+    ]
+    by_list = np.stack(counts, axis=2).reshape(len(weight), -1)
+    return np.pad(np.cumsum(by_list, axis=0), ((1, 0), (0, 0)))
+
+
+def stored_of_groups(before: IntArray, mapping: Mapping) -> IntArray:
+    """Of `stored_before`, by group [groups, lists]."""
+    first = np.arange(0, mapping.filters, mapping.group_size)
+    behind = np.minimum(first + mapping.group_size, mapping.filters)
+    return before[behind] - before[first]
+
+
 class FifoFit:
     """Which sizes of groups have no list of weights [K, R, S, C] that is longer than the FIFO."""
 
@@ -141,16 +162,7 @@ class FifoFit:
 
     @cached_property
     def _before(self) -> IntArray:
-        """Values of each list that are surely stored, in the filters before each [K + 1, lists]."""
-        rows, columns = self._plane.rows.stride, self._plane.columns.stride
-        stored = self._weight != 0
-        if self._design.sparsity == "activations":
-            stored[:] = True
-        counts = [
-            stored[:, row::rows, column::columns].sum(axis=(1, 2))
-            for row, column in self._plane.phases
-        ]
-        return np.pad(np.cumsum(np.concatenate(counts, axis=1), axis=0), ((1, 0), (0, 0)))
+        return stored_before(self._design, self._plane, self._weight)
 
     def __call__(self, mapping: Mapping) -> bool:
         """Whether all lists fit with this size of groups: asked of the positions that there are,
@@ -159,9 +171,7 @@ class FifoFit:
         lanes, most = design.weight_lanes, design.weight_fifo_vectors
         if ceil_div(self._places * mapping.filter_pitch, lanes) <= most:
             return True
-        first = np.arange(0, mapping.filters, mapping.group_size)
-        behind = np.minimum(first + mapping.group_size, mapping.filters)
-        if ceil_div(int((self._before[behind] - self._before[first]).max()), lanes) > most:
+        if ceil_div(int(stored_of_groups(self._before, mapping).max()), lanes) > most:
             return False
         return all(
             weight_lists(design, mapping, self._weight, group).lengths.max() <= most

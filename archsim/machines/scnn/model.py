@@ -22,7 +22,9 @@ from archsim.machines.scnn.activity import SparseActivity, sparse_activity, spar
 from archsim.machines.scnn.command import scnn_ports
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.dnnsim_kernel import count_blocks
+from archsim.machines.scnn.exact import best_choice
 from archsim.machines.scnn.kernels import run_group
+from archsim.machines.scnn.mapper_options import searched_by
 from archsim.machines.scnn.simulation import SparseNetwork, needed
 from archsim.machines.scnn.weights import write_lists
 from archsim.machines.scnn.words import LayerRun
@@ -82,13 +84,16 @@ class SparseMachine(MachineModel):
         return (count_blocks,) if self.design.counts_as_dnnsim else (write_lists, run_group)
 
     def run(self, network: Network, operands: OperandsOf, options: Options) -> SparseNetwork:
-        """Raises `InputError` for a chain where cycles are another simulator's."""
-        chain = bool(options.get("chain"))
-        return SparseNetwork(self.design, network, operands, chain=chain)
+        """Raises `InputError` for a chain, and for a search of mappings, where cycles are another
+        simulator's."""
+        chain, searched = bool(options.get("chain")), searched_by(options)
+        return SparseNetwork(self.design, network, operands, chain=chain, searched=searched)
 
     def answer(self, layer: MatrixLayer, operands: Any, options: Options) -> SparseLayer:
         """Of a layer by itself, whose ofmap leaves."""
-        run = LayerRun(layer=layer, operands=needed(self.design, layer, operands))
+        given, searched = needed(self.design, layer, operands), searched_by(options)
+        found = best_choice(self.design, layer, given, searched) if searched else None
+        run = LayerRun(layer=layer, operands=given, choice=found.choice if found else None)
         return SparseLayer(activity=sparse_activity(self.design, run))
 
     def occupancy(self, name: str, layers: Sequence[LayerResult], bins: int) -> Occupancy:

@@ -15,7 +15,9 @@ from archsim.machine.stepped import check_steps, joined
 from archsim.machines.scnn.accounting import bytes_of, pe_cycles, where_of
 from archsim.machines.scnn.chain import Step, resident_timing
 from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.exact import best_choice
 from archsim.machines.scnn.layer import Layer, layer_timing
+from archsim.machines.scnn.mapper_options import Objective
 from archsim.machines.scnn.timed_layer import ScnnTiming
 from archsim.result import Actions, LayerResult
 from workloads.layers import MatMul, Network
@@ -29,19 +31,27 @@ OperandsOf = Callable[[Layer], Any]
 class SparseNetwork:
     """The results of a network's layers, asked for in its order; a chain is run with its first.
 
+    searched: the objective by which each layer's best mapping is searched, None where none is.
     inside: names of poolings that the PEs do.  Raises InputError as
     `archsim.machines.scnn.layer.layer_timing`, for a layer without operands, and for a chain on a
     design whose cycles are DNNsim's.
     """
 
     def __init__(
-        self, design: Scnn, network: Network, operands: OperandsOf, *, chain: bool
+        self,
+        design: Scnn,
+        network: Network,
+        operands: OperandsOf,
+        *,
+        chain: bool,
+        searched: Objective | None = None,
     ) -> None:
         require(
             not (chain and design.group_rule == "dnnsim"),
             "ofmaps do not stay, and are not pooled, where group_rule is dnnsim",
         )
         self._design, self._operands = design, operands
+        self._searched: Objective | None = searched
         self._pools = {feed.source: feed.pool for feed in network.feeds} if chain else {}
         self._chains = {one[0].name: one for one in chains(network)} if chain else {}
         self._made: dict[str, LayerResult] = {}
@@ -61,6 +71,10 @@ class SparseNetwork:
         return joined(layer.name, (self._one(*step) for step in each_step(layer, operands)))
 
     def _one(self, layer: Layer, operands: Operands) -> LayerResult:
+        if self._searched:
+            found = best_choice(self._design, layer, operands, self._searched)
+            mapped = f", {found.choice.words}" if found.choice else ""
+            return _result(layer, operands, found.timing, mapped)
         remark = ", counted as DNNsim does" if self._design.counts_as_dnnsim else ""
         return _result(layer, operands, layer_timing(self._design, layer, operands), remark)
 

@@ -9,7 +9,7 @@ rows: a strip has the rows that its windows see, and two strips may compute the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from archsim.codecs.zero_run import Lists
@@ -198,6 +198,25 @@ def _mapping(design: Scnn, plane: Mapping, weight: AnyIntArray) -> Mapping:
     )
 
 
+def with_groups(design: Scnn, strip: Strip, most: int) -> Strip:
+    """A strip with fewer filters in a group, whether the FIFO takes them or not; its lists stay."""
+    size = min(most, strip.mapping.group_size)
+    if design.group_rule != "accumulators":
+        return strip
+    return replace(strip, mapping=replace(strip.mapping, group_size=size))
+
+
+def that_fit(design: Scnn, strips: Sequence[Strip]) -> list[Strip]:
+    """Strips whose groups are made smaller until the FIFO takes them."""
+    found: list[Strip] = []
+    for strip in strips:
+        fits = FifoFit(design, strip.mapping, strip.operands.weight)
+        sizes = range(strip.mapping.group_size, 0, -1)
+        tried = (replace(strip.mapping, group_size=size) for size in sizes)
+        found.append(replace(strip, mapping=next(one for one in tried if fits(one))))
+    return found
+
+
 def _cut(problem: Problem, outputs: range, *, by_columns: bool) -> tuple[Problem, range]:
     """The problem of some of the outputs, and the inputs that they see (at least one)."""
     if by_columns:
@@ -217,4 +236,4 @@ def _cut(problem: Problem, outputs: range, *, by_columns: bool) -> tuple[Problem
     return part, inputs
 
 
-__all__ = ["Strip", "strips_of"]
+__all__ = ["Strip", "strips_of", "that_fit", "with_groups"]

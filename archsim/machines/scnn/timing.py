@@ -279,7 +279,7 @@ def pass_timing(
         drain_starts[group] = max(emptied, free, biases.ready(group))
         biases.release(group, int(drain_starts[group]))
         start = max(int(ends[group]), free) + 1
-        drained[group] = free = int(drain_starts[group]) + _drain_cycles(mapping, group)
+        drained[group] = free = int(drain_starts[group]) + drain_cycles(mapping, group)
     waited = (np.append(starts[1:], ends[-1])[:, None] - pe_ends).sum(axis=0)
     leaving = 0 if mapping.keep_ofmap else operands.ofmap.vectors
     written = free + design.ofmap_latency_cycles
@@ -331,7 +331,8 @@ def _stored(
     return ifmap, ofmap
 
 
-def _drain_cycles(mapping: Mapping, group: int) -> int:
+def drain_cycles(mapping: Mapping, group: int) -> int:
+    """From the first sum that is read until the banks are free."""
     moved = mapping.halo_cycles(group) + mapping.copy_cycles(group)
     return moved + mapping.output_cycles(group)
 
@@ -363,4 +364,4 @@ class _Intervals:
         return np.diff(self._finish[first:needed], prepend=before)
 
 
-__all__ = ["PassOperands", "PassTiming", "PeFigures", "Services", "pass_timing"]
+__all__ = ["PassOperands", "PassTiming", "PeFigures", "Services", "drain_cycles", "pass_timing"]

@@ -7,7 +7,7 @@ A vector's payload is value and index of each lane, and above them `last`; ports
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from archsim.errors import require
 from archsim.layer import layout
 from archsim.layer.problem import problem_of
 from archsim.machines.scnn.chain import exchanged, link, require_follows
+from archsim.machines.scnn.choice import Choice
 from archsim.machines.scnn.command import Output, command_values
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.layer import Layer, LayerPlan, layer_passes, parts_of, plan_layer
@@ -31,12 +32,13 @@ PORTS = ("command", "ifmap", "weight", "bias", "ofmap")
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LayerRun:
     """A layer with what it computes with; keep_ofmap: its ofmap stays for the run behind it; pool:
-    the pooling behind it."""
+    the pooling behind it; choice: how a layer by itself is cut, None as the core does."""
 
     layer: Layer
     operands: Operands
     keep_ofmap: bool = False
     pool: MaxPool | None = None
+    choice: Choice | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -96,14 +98,16 @@ def word_counts(passes: Sequence[PassWords]) -> dict[str, int]:
 def _layer_words(
     design: Scnn, run: LayerRun, layer_number: int, plan: LayerPlan | None = None
 ) -> Iterator[PassWords]:
-    layer, operands = run.layer, run.operands
-    parts = () if plan or run.pool else parts_of(design, layer, operands)
+    layer, operands, choice = run.layer, run.operands, run.choice
+    parts = () if plan or run.pool else parts_of(design, layer, operands, choice)
     for part in parts:
-        own = LayerRun(layer=part.layer, operands=part.operands)
+        cut = replace(choice, plane=None) if choice else None
+        own = LayerRun(layer=part.layer, operands=part.operands, choice=cut)
         yield from _layer_words(design, own, layer_number)
     if parts:
         return
-    passes = plan.passes if plan else layer_passes(design, layer, operands, run.pool)
+    cut_by = choice.planned(design) if choice else design
+    passes = plan.passes if plan else layer_passes(cut_by, layer, operands, run.pool)
     problem = problem_of(layer)
     biases = np.zeros((problem.groups, 0), np.int64)
     if operands.bias is not None:

@@ -3,8 +3,10 @@
 design      the record, and its ports
 window      which operands a lane may take ahead of its turn
 tiling      how a layer is cut into blocks
+dealing     which columns go to which PE
 vectors     a layer as rows and columns of dot products
 kernels     how long each dot product takes; when words cross
+estimate    cycles from densities alone
 answer      a layer in full
 model       the seam
 components  what it is made of

@@ -20,7 +20,6 @@ from archsim.blocks import (
     block,
     held_registers,
     incrementers,
-    memory,
     multipliers,
     registers,
     selector_tree,
@@ -99,7 +98,8 @@ def _buffers(design: SparseTrain) -> Components:
         written = {f"{name}_load": float(copies)}
         whole = f"{name}_buffer"
         bits = address_bits(depth)
-        found += memory(f"{whole}.words", shape, {"fetch": 1.0}, written)
+        macros = design.bank(name).macros
+        found += macros(f"{whole}.words", shape, {"fetch": 1.0}, written)
         found += registers(whole, bits, banks, {"fetch": 1.0})
         found += incrementers(whole, bits, banks, {"fetch": 1.0})
         found += selectors(whole, bits, banks, {"fetch": 1.0})
@@ -148,7 +148,7 @@ def _accumulators(design: SparseTrain) -> Components:
     shape = (2 * pes, 1, bits, design.own_outputs)
     read: Events = {**OUTPUT, "word": float(pes)}
     return (
-        *memory(f"{name}.words", shape, read, OUTPUT),
+        *design.accumulator_memory.macros(f"{name}.words", shape, read, OUTPUT),
         *adders(name, bits, pes, OUTPUT),
         *selectors(name, bits, pes, {"word": float(pes)}),
     )

@@ -10,7 +10,7 @@ from archsim.errors import InputError, require, require_clock, require_positive,
 from archsim.layer.intake import IntegerIntake
 from archsim.machine.design import Design
 from archsim.machines.sparsetrain.window import MOST_AHEAD, MOST_ASIDE, Place, places
-from archsim.memory import OffChip
+from archsim.memory import Bank, OffChip, PlainBank, Use
 from archsim.ports import CommandField, Port
 
 if TYPE_CHECKING:
@@ -36,6 +36,15 @@ COUNTED = (
 """Actions, which the core counts too: steps of PEs, products, outputs, rows that leave windows;
 steps that are loaded, words of values, of the ofmap; commands, tiles, words of masks of outputs."""
 
+WINDOW = "the window moves on by what is read of it"
+"""Why operands must be read as they were written."""
+
+SUMS = "its words are sums that are added to, and grow where they lie"
+"""Why sums must be."""
+
+MEMORIES = {"row": WINDOW, "column": WINDOW, "accumulator": SUMS}
+"""What the PEs keep in banks, and why they must give back what was written."""
+
 COUNTER_BITS = 48
 """Of each of these counters."""
 
@@ -47,9 +56,13 @@ class SparseTrain(Design):
     look_ahead, look_aside: of the window through which zeros are passed over
         (`archsim.machines.sparsetrain.window`); look_ahead 0 takes every row in its turn.
     skip_outputs: only outputs that are needed are computed and leave.
+    move_work: columns of a tile are dealt to PEs by how many of their outputs are needed
+        (`archsim.machines.sparsetrain.dealing`), so that queues are even.
     rows, columns, depth: of a block, which the operand buffers hold twice: row vectors, column
         vectors, and steps of `lanes` values of each.
     accumulator_bits: sums wrap around in them.
+    row_memory, column_memory, accumulator_memory: kinds of the banks of the operand buffers and of
+        the sums, in every PE; the fields above say how large they are.
     off_chip: a word crosses each port in every cycle; nothing slower is modelled.
     """
 
@@ -58,11 +71,15 @@ class SparseTrain(Design):
     look_ahead: int = 2
     look_aside: int = 5
     skip_outputs: bool = True
+    move_work: bool = True
     rows: int = 64
     columns: int = 64
     depth: int = 12
     operand_bits: int = 8
     accumulator_bits: int = 32
+    row_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
+    column_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
+    accumulator_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
     clock_hz: float = 500e6
     off_chip: OffChip = field(default_factory=OffChip)
 
@@ -96,12 +113,43 @@ class SparseTrain(Design):
         require(
             self.off_chip == OffChip(), "off_chip must be as it is: a word a cycle at each port"
         )
+        for name, why in MEMORIES.items():
+            self._check_memory(self.bank(name), self.use(name), why)
+
+    def _check_memory(self, memory: Bank, use: Use, why: str) -> None:
+        """Whether a bank of the kind can keep such words, and gives them back."""
+        require(memory.exact, f"{use.field} must be exact, not {memory.kind}: {why}")
+        try:
+            memory.check(use)
+        except InputError as error:
+            raise InputError(f"{use.field}: {error}") from error
 
     def _require_power_of_two(self, *names: str) -> None:
         for name in names:
             value = getattr(self, name)
             if value & (value - 1):
                 raise InputError(f"{name} must be a power of two, not {value}")
+
+    def bank(self, name: str) -> Bank:
+        """The kind of the memory of "row", "column" or "accumulator"."""
+        return {
+            "row": self.row_memory,
+            "column": self.column_memory,
+            "accumulator": self.accumulator_memory,
+        }[name]
+
+    def use(self, name: str) -> Use:
+        """What its banks keep: a step of a vector; a sum."""
+        sums = name == "accumulator"
+        lanes, bits = (1, self.accumulator_bits) if sums else (self.lanes, self.operand_bits)
+        return Use(
+            name=name,
+            field=f"{name}_memory",
+            lane_bits=(bits,) * lanes,
+            lane_signed=(True,) * lanes,
+            as_is=SUMS if sums else "",
+            as_banks=sums,
+        )
 
     def machine_model(self) -> SparseTrainModel:
         from archsim.machines.sparsetrain.model import SparseTrainModel

@@ -20,9 +20,13 @@ Flags = npt.NDArray[np.bool_]
 Window = tuple[IntArray, IntArray, int, int]
 """Of each place the rows ahead and the lanes aside (from 0); rows of the window; lanes."""
 
-(STEPPED, PRODUCTS, OUTPUTS, TAKEN_ROWS, LONGEST) = range(5)
-"""Of a block: cycles in which PEs multiply, products, outputs, rows of all of these, and the
-cycles of the longest PE."""
+Outputs = tuple[Flags, IntArray, int]
+"""Which are needed, [groups, rows, columns as they are dealt], of no elements where all are; which
+column is dealt to each place, [groups, tiles of rows, columns]; rows of a tile."""
+
+(STEPPED, PRODUCTS, OUTPUTS, TAKEN_ROWS, LONGEST, LEAST) = range(6)
+"""Of a block: cycles in which PEs multiply, products, outputs, rows of all of these, the cycles of
+the longest PE; and the cycles in which PEs would multiply if the window had no bounds."""
 
 
 @inlined
@@ -90,21 +94,21 @@ def _dot(a: Words, b: Words, left: Words, window: Window) -> tuple[int, int]:
     return cycles, pairs
 
 
-@kernel("u8.3, u8.3, b1.3, i8.2, (i8.1, i8.1, int, int), int")
+@kernel("u8.3, u8.3, (b1.3, i8.3, int), i8.2, (i8.1, i8.1, int, int), int")
 def block_work(
     row_words: Words,
     column_words: Words,
-    needed: Flags,
+    outputs: Outputs,
     blocks: IntArray,
     window: Window,
     pes: int,
 ) -> IntArray:
-    """What PEs do for each block [blocks, 5] (`STEPPED` and the following).
+    """What PEs do for each block [blocks, 6] (`STEPPED` and the following).
 
-    row_words, column_words: [groups, vectors, steps]; needed: [groups, rows, columns], or of no
-    elements where all are.
+    row_words, column_words: [groups, vectors, steps].
     """
-    found = np.zeros((len(blocks), 5), np.int64)
+    needed, order, tile_rows = outputs
+    found = np.zeros((len(blocks), 6), np.int64)
     left = np.zeros(window[2], np.uint64)
     ends = np.zeros(pes, np.int64)
     for number in range(len(blocks)):
@@ -116,8 +120,10 @@ def block_work(
             a = row_words[group, row, first : first + steps]
             for at in range(block[COLUMNS]):
                 column = block[COLUMN] + at
-                if needed.size and not needed[group, row, column]:
-                    continue
+                if needed.size:
+                    if not needed[group, row, column]:
+                        continue
+                    column = order[group, row // tile_rows, column]
                 b = column_words[group, column, first : first + steps]
                 cycles, pairs = _dot(a, b, left, window)
                 ends[at % pes] += cycles
@@ -125,9 +131,19 @@ def block_work(
                 found[number, PRODUCTS] += pairs
                 found[number, OUTPUTS] += 1
                 found[number, TAKEN_ROWS] += steps
+                found[number, LEAST] += max((pairs + window[3] - 1) // window[3], 1)
         for pe in range(pes):
             found[number, LONGEST] = max(found[number, LONGEST], ends[pe])
     return found
 
 
-__all__ = ["LONGEST", "OUTPUTS", "PRODUCTS", "STEPPED", "TAKEN_ROWS", "Window", "block_work"]
+__all__ = [
+    "LEAST",
+    "LONGEST",
+    "OUTPUTS",
+    "PRODUCTS",
+    "STEPPED",
+    "TAKEN_ROWS",
+    "Window",
+    "block_work",
+]

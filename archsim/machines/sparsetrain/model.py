@@ -25,12 +25,11 @@ from archsim.machines.sparsetrain.kernels import (
 )
 from archsim.machines.sparsetrain.tiling import FIRST
 from archsim.machines.sparsetrain.timing import block_scan, block_times
-from archsim.machines.sparsetrain.vectors import ofmap_of, outputs_of
+from archsim.machines.sparsetrain.vectors import dot_products, ofmap_of
 from archsim.machines.sparsetrain.words import ofmap_words, ones_of, stream_words, word_counts
 from archsim.machines.sparsetrain.work import LayerWork
 from archsim.numbers import IntArray, wrap
 from archsim.result import LayerResult
-from workloads.reference import accumulate
 
 if TYPE_CHECKING:
     from archsim.machines.sparsetrain.timing import Waits
@@ -94,16 +93,10 @@ class SparseTrainAnswer(LayerAnswer):
         return {**found, "ofmap": ofmap_words(self.work, self._sums)}
 
     @cached_property
-    def _accumulated(self) -> IntArray:
-        whole = accumulate(self.layer, self.taken.ifmap, self.taken.weight)
-        return wrap(whole, self.design.accumulator_bits)
-
-    @cached_property
     def _sums(self) -> IntArray:
         """[groups, rows, columns], 0 where nothing is computed."""
-        found = outputs_of(self.work.problem, self._accumulated)
-        if self.work.cut.turned:
-            found = found.transpose(0, 2, 1)
+        whole = dot_products(*self.work.vectors, self.design.operand_bits)
+        found = wrap(whole, self.design.accumulator_bits)
         return found if self.work.needed is None else found * self.work.needed
 
     @property

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from archsim.layer.problem import Problem
+from archsim.machines.sparsetrain.dealing import longest
 from archsim.machines.sparsetrain.design import SparseTrain
 from archsim.numbers import BoolArray, IntArray, ceil_div
 
@@ -90,10 +91,13 @@ def needed_cycles(design: SparseTrain, cut: Cut, needed: BoolArray) -> int:
     short = [-whole % part for whole, part in zip(needed.shape[1:], sizes, strict=True)]
     padded = np.pad(needed, ((0, 0), (0, short[0]), (0, short[1])))
     tiles = [whole // part for whole, part in zip(padded.shape[1:], sizes, strict=True)]
-    sets = cut.tile_columns // design.pes
-    split = padded.reshape(cut.groups, tiles[0], sizes[0], tiles[1], sets, design.pes)
-    longest = split.sum(axis=(2, 4)).max(axis=3)
-    return int(np.where(longest > 0, np.maximum(longest, max(sizes)), 0).sum()) * cut.steps
+    split = padded.reshape(cut.groups, tiles[0], sizes[0], tiles[1], sizes[1])
+    counts = split.sum(axis=2)
+    if design.move_work:
+        most = longest(counts, design.pes)
+    else:
+        most = counts.reshape(*counts.shape[:3], -1, design.pes).sum(axis=3).max(axis=3)
+    return int(np.where(most > 0, np.maximum(most, max(sizes)), 0).sum()) * cut.steps
 
 
 def _even(design: SparseTrain, groups: int, outputs: tuple[int, int], steps: int) -> Cut:

@@ -16,6 +16,12 @@ from workloads.operands import ofmap_shape
 AnyArray = npt.NDArray[Any]
 Words = npt.NDArray[np.uint64]
 
+DOUBLE_BITS = 53
+"""A double holds every integer up to 2^53."""
+
+_BLOCK_VALUES = 1 << 22
+"""Of rows that are multiplied at once."""
+
 
 def window_vectors(layer: MatrixLayer, problem: Problem, ifmap: AnyArray) -> AnyArray:
     """What pixels of the ofmap see: [groups, images · P · Q, R · S · C], channels innermost."""
@@ -56,6 +62,23 @@ def ofmap_of(layer: MatrixLayer, problem: Problem, sums: AnyArray) -> AnyArray:
     return np.ascontiguousarray(split.transpose(1, 0, 4, 2, 3)).reshape(shape)
 
 
+def dot_products(rows: AnyArray, columns: AnyArray, bits: int) -> IntArray:
+    """[groups, rows, columns] of integers of so many bits [groups, vectors, depth], exactly.
+
+    By doubles, a block of rows at a time, as long as they hold every sum.
+    """
+    groups, count, depth = rows.shape
+    found = np.empty((groups, count, columns.shape[1]), np.int64)
+    kind = np.float64 if depth.bit_length() + 2 * (bits - 1) <= DOUBLE_BITS else np.int64
+    block = max(_BLOCK_VALUES // max(depth, 1), 1)
+    for group in range(groups):
+        right = columns[group].T.astype(kind)
+        for first in range(0, count, block):
+            part = slice(first, first + block)
+            found[group, part] = rows[group, part].astype(kind) @ right
+    return found
+
+
 def in_steps(vectors: AnyArray, lanes: int) -> AnyArray:
     """[…, depth] as […, steps, lanes], filled with zeros."""
     short = -vectors.shape[-1] % lanes
@@ -79,6 +102,8 @@ def stepped(vectors: IntArray, lanes: int) -> IntArray:
 
 
 __all__ = [
+    "DOUBLE_BITS",
+    "dot_products",
     "filter_vectors",
     "in_steps",
     "non_zero",

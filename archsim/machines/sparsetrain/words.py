@@ -67,7 +67,7 @@ def ofmap_words(work: LayerWork, sums: AnyArray) -> IntArray:
     """
     pes, found = work.design.pes, list[AnyArray]()
     short = -work.cut.columns % pes
-    whole = np.pad(sums, ((0, 0), (0, 0), (0, short)))
+    whole = np.pad(work.in_order(sums), ((0, 0), (0, 0), (0, short)))
     for block in work.blocks[work.blocks[:, LAST] == 1]:
         rows = slice(block[ROW], block[ROW] + block[ROWS])
         left = block[COLUMN] // pes
@@ -82,19 +82,20 @@ def _of_blocks(work: LayerWork, number: int, vectors: AnyArray) -> Iterator[AnyA
     lanes = work.design.lanes
     steps = stepped(vectors, lanes)
     for block in work.blocks:
-        own = slice(block[at], block[at] + block[many])
+        own: IntArray = np.arange(block[at], block[at] + block[many], dtype=np.int64)
+        own = own if at == ROW else work.columns_of(block)
         when = slice(block[STEP], block[STEP] + block[STEPS])
-        yield steps[block[GROUP], own, when].reshape(-1, lanes)
+        yield steps[block[GROUP], own][:, when].reshape(-1, lanes)
 
 
 def _needed(work: LayerWork) -> Iterator[IntArray]:
     """Of each tile's rows a word, a bit for each of its columns."""
-    if work.needed is None:
+    if work.placed is None:
         return
     for block in work.blocks[work.blocks[:, FIRST] == 1]:
         rows = slice(block[ROW], block[ROW] + block[ROWS])
         columns = slice(block[COLUMN], block[COLUMN] + block[COLUMNS])
-        own = work.needed[block[GROUP], rows, columns].astype(np.int64)
+        own = work.placed[block[GROUP], rows, columns].astype(np.int64)
         yield np.pad(own, ((0, 0), (0, work.design.columns - own.shape[1])))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from archsim.layer.problem import Problem, problem_of
 from archsim.machine.model import MatrixLayer
+from archsim.machines.sparsetrain.dealing import order_of
 from archsim.machines.sparsetrain.design import SparseTrain
 from archsim.machines.sparsetrain.kernels import LONGEST, block_work
 from archsim.machines.sparsetrain.tiling import (
@@ -33,6 +34,10 @@ from archsim.machines.sparsetrain.vectors import (
     window_vectors,
 )
 from archsim.numbers import BoolArray, IntArray
+from workloads.threads import in_threads
+
+_SHARES = 16
+"""Of a layer's blocks, for threads."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -79,15 +84,43 @@ class LayerWork:
         return np.ascontiguousarray(self._needed.transpose(0, 2, 1))
 
     @cached_property
+    def order(self) -> IntArray | None:
+        """Which column is dealt to each place (`order_of`); None where they stay."""
+        if self.needed is None or not self.design.move_work:
+            return None
+        tile = (self.cut.tile_rows, self.cut.tile_columns)
+        return order_of(self.needed, tile, self.design.pes)
+
+    def in_order(self, outputs: AnyArray) -> AnyArray:
+        """[groups, rows, columns] as columns are dealt in every row's tile."""
+        if self.order is None:
+            return outputs
+        of_rows = np.repeat(self.order, self.cut.tile_rows, axis=1)[:, : self.cut.rows]
+        return np.take_along_axis(outputs, of_rows, axis=2)
+
+    @cached_property
+    def placed(self) -> BoolArray | None:
+        """`needed`, in the order in which columns are dealt."""
+        return None if self.needed is None else self.in_order(self.needed)
+
+    def columns_of(self, block: IntArray) -> IntArray:
+        """The column vectors of a block, in the order in which they come."""
+        first, count = int(block[COLUMN]), int(block[COLUMNS])
+        places: IntArray = np.arange(first, first + count, dtype=np.int64)
+        if self.order is None:
+            return places
+        return self.order[block[GROUP], block[ROW] // self.cut.tile_rows, places]
+
+    @cached_property
     def words_needed(self) -> BoolArray:
         """Which words of the ofmap leave: of each group and row, of each set of columns, one for
         each PE, [groups, rows, sets]."""
         sets = -(-self.cut.columns // self.design.pes)
         whole = np.ones((self.cut.groups, self.cut.rows, sets), np.bool_)
-        if self.needed is None:
+        if self.placed is None:
             return whole
         short = sets * self.design.pes - self.cut.columns
-        padded = np.pad(self.needed, ((0, 0), (0, 0), (0, short)))
+        padded = np.pad(self.placed, ((0, 0), (0, 0), (0, short)))
         return np.asarray(padded.reshape(*whole.shape, self.design.pes).any(axis=3))
 
     @cached_property
@@ -114,11 +147,21 @@ class LayerWork:
         window = self.design.window
         ahead = np.array([place.ahead for place in window], np.int64)
         aside = np.array([place.aside % self.design.lanes for place in window], np.int64)
-        needed = np.zeros((0, 0, 0), np.bool_) if self.needed is None else self.needed
+        needed = np.zeros((0, 0, 0), np.bool_) if self.placed is None else self.placed
+        stay = np.broadcast_to(np.arange(self.cut.columns), (self.cut.groups, 1, self.cut.columns))
+        rows = self.cut.tile_rows if self.order is not None else self.cut.rows
+        order = np.ascontiguousarray(stay if self.order is None else self.order)
         sizes = (self.design.window_rows, self.design.lanes)
-        return block_work(
-            *self.non_zero, needed, self.blocks, (ahead, aside, *sizes), self.design.pes
-        )
+        non_zero, blocks = self.non_zero, self.blocks
+        size = max(-(-len(blocks) // _SHARES), 1)
+        shares = [blocks[first : first + size] for first in range(0, len(blocks), size)]
+
+        outputs = (needed, order, rows)
+
+        def share(own: IntArray) -> IntArray:
+            return block_work(*non_zero, outputs, own, (ahead, aside, *sizes), self.design.pes)
+
+        return np.concatenate(in_threads(share, shares)) if shares else share(blocks)
 
     @cached_property
     def loads(self) -> IntArray:

@@ -54,7 +54,7 @@ def _skew(name: str, bits: int, lanes: int, action: str) -> tuple[Component, ...
 
 
 def _array(design: Systolic) -> tuple[Component, ...]:
-    pes = design.rows * design.columns
+    pes, bits = design.rows * design.columns, design.operand_bits
     mac = Component(
         name="array.mac",
         kind="mac",
@@ -65,9 +65,15 @@ def _array(design: Systolic) -> tuple[Component, ...]:
         },
         actions={"mac": {"mac": 1.0}},
     )
+    products: tuple[Component, ...] = ()
+    if design.product_registers:
+        kept = 2 * bits * design.product_registers  # both operands; the product
+        products = registers("array.pe", kept, pes, {"array_step": float(pes)})
     if design.dataflow == "output_stationary":
-        return (mac, *_accumulating_registers(design))
-    return (mac, *_stationary_registers(design))
+        delayed = 2 * design.product_registers + (design.product_registers > 0)
+        late = moved_registers("array.skew", 1, delayed, {"array_step": 1.0})
+        return (mac, *products, *late, *_accumulating_registers(design))
+    return (mac, *products, *_stationary_registers(design))
 
 
 def _stationary_registers(design: Systolic) -> tuple[Component, ...]:

@@ -6,9 +6,9 @@ Everything here is shared by the model and the RTL (`rtl/systolic.py`); the cycl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from archsim.errors import require, require_positive, require_within
 from archsim.memory import OffChip, Plain
@@ -34,6 +34,8 @@ class Systolic(CoreDesign):
     Numbers: operands are signed `operand_bits`, products are summed in `accumulator_bits` with
     wrap-around, the output stage computes saturate(relu((acc + bias) · multiplier / 2^shift)),
     rounding half up.
+    product_registers: in a PE, 1 behind the product or 2, before and behind it, for an FPGA whose
+    multipliers have them inside; sums come as many cycles later.
     """
 
     rows: int = 16
@@ -41,8 +43,10 @@ class Systolic(CoreDesign):
     dataflow: Dataflow = "weight_stationary"
     operand_bits: int = 8
     accumulator_bits: int = 32
+    product_registers: int = field(default=0, repr=False, metadata={"implied": True})
 
     kind: ClassVar[str] = "systolic"
+    growing: ClassVar[tuple[str, ...]] = ("rows", "columns")
     multiplier_bits: ClassVar[int] = 16
 
     def __post_init__(self) -> None:
@@ -66,7 +70,16 @@ class Systolic(CoreDesign):
             f"accumulator_bits must be from {2 * self.operand_bits} (two operands) to 40, "
             f"not {self.accumulator_bits!r}",
         )
+        registers: Any = self.product_registers
+        require(
+            type(registers) is int and registers in (0, 1, 2),
+            f"product_registers must be 0, 1 or 2, not {registers!r}",
+        )
         self.check_memories()
+
+    def for_fpga(self) -> Systolic:
+        """With `pipelined_control`, and both registers of products."""
+        return replace(self, pipelined_control=True, product_registers=2)
 
     @property
     def ifmap_lanes(self) -> int:
@@ -137,10 +150,12 @@ class Systolic(CoreDesign):
         """From an operand at row 0 to its row of sums at the accumulators, columns aligned.
 
         Output-stationary: from the last step at row 0 to row 0's sums, one cycle more because
-        the sums leave through a hold register.
+        the sums leave through a hold register, and with product registers one more before it.
         """
-        crossing = self.rows + self.columns - 1
-        return crossing + (1 if self.dataflow == "output_stationary" else 0)
+        crossing = self.rows + self.columns - 1 + self.product_registers
+        if self.dataflow != "output_stationary":
+            return crossing
+        return crossing + 1 + (self.product_registers > 0)
 
     @property
     def result_latency_cycles(self) -> int:

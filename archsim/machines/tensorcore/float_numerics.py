@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.arithmetic.dot_product import DotProduct
-from archsim.arithmetic.float_sum import FloatOutput
+from archsim.arithmetic.float_sum import FloatOutput, add_floats, adder
 from archsim.arithmetic.formats import FloatFormat
 from archsim.errors import InputError, require
 from archsim.layer import layout
@@ -22,7 +22,7 @@ from archsim.machines.tensorcore.float_values import float_sums
 from archsim.numbers import IntArray, bit_ceil
 from archsim.tiled.commands import TileCommand
 from archsim.tiled.integer_numerics import blocks_of_lanes, rows_in_words
-from archsim.tiled.numerics import Blocks, Outputs
+from archsim.tiled.numerics import Blocks, Outputs, Spans
 from archsim.tiled.tile_words import WordLanes
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, Origin, operand_shapes, synthetic
@@ -208,6 +208,24 @@ class FloatNumerics:
         sums = float_sums(problem, ifmap, weight, self.dot, tiling.channels, tiling.groups)
         added = 0 if bias is None else bias[None, :, None, None, :]
         return (self.output.compute(sums, added, bool(problem.relu)),)
+
+    def partial_sums(self, problem: Problem, split: Split, spans: Spans) -> list[IntArray]:
+        """One, of the whole tile: the units hold sums until its end."""
+        sums = float_sums(problem, split[0], split[1], self.dot, problem.channels)
+        return [sums[:, 0]]
+
+    def added(self, held: IntArray, sums: IntArray) -> IntArray:
+        """By the accumulators' adder."""
+        rules = self.dot.rules
+        assert rules is not None  # of floats
+        return add_floats(adder(self.output.accumulator, rules), held, sums)
+
+    def finished(
+        self, problem: Problem, sums: IntArray, split: Split, operands: FloatOperands
+    ) -> Outputs:
+        """With the bias, rounded."""
+        bias = 0 if split[2] is None else split[2][None, :, None, None, :]
+        return (self.output.compute(sums, bias, bool(problem.relu)),)
 
     def joined(self, layer: Conv2d | MatMul, outputs: Outputs) -> npt.NDArray[np.float32]:
         """As numbers."""

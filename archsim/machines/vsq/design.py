@@ -9,7 +9,7 @@ The cycle contract is `docs/contracts/vsq.md`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -19,7 +19,7 @@ from archsim.codecs.vsquant import VectorFormat
 from archsim.errors import require, require_positive, require_whole, require_within
 from archsim.machines.vsq.vector_lane import VectorLaneDesign
 from archsim.machines.vsq.vector_numerics import VectorNumerics
-from archsim.memory import OffChip
+from archsim.memory import OffChip, Use
 from archsim.ports import Port
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.design import CoreDesign, kibibytes
@@ -27,6 +27,9 @@ from archsim.tiled.pe_array import PeArray
 
 if TYPE_CHECKING:
     from energy_models.component import Component
+
+VECTORS = "its words are vectors with scales, not values of one width"
+"""Why words of operands must be stored as they are."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +62,7 @@ class Vsq(CoreDesign):
     gated: bool = False
 
     kind: ClassVar[str] = "vsq"
-    operands_as_is: ClassVar[str] = "its words are vectors with scales, not values of one width"
+    growing: ClassVar[tuple[str, ...]] = ("lanes",)
 
     def __post_init__(self) -> None:
         require_positive(lanes=self.lanes, vector=self.vector, hold_cycles=self.hold_cycles)
@@ -124,6 +127,13 @@ class Vsq(CoreDesign):
         return VectorOutput(
             form=self.mac.activation, lanes=self.lanes, sum_bits=self.accumulator_bits
         )
+
+    def use(self, name: str) -> Use:
+        """As of every core; words of operands lie as they are."""
+        found = super().use(name)
+        if name == "accumulator":
+            return found
+        return replace(found, as_is=VECTORS, machine=f" of a {self.kind} core")
 
     @property
     def columns(self) -> int:

@@ -29,11 +29,11 @@ from archsim.machines.vsq.vector_values import (
     sums_of,
     vector_tensors,
 )
-from archsim.numbers import IntArray, ceil_div
+from archsim.numbers import IntArray, ceil_div, wrap
 from archsim.tiled import tile_words
 from archsim.tiled.commands import TileCommand
 from archsim.tiled.integer_numerics import rows_in_words
-from archsim.tiled.numerics import Blocks, Outputs
+from archsim.tiled.numerics import Blocks, Outputs, Spans
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
 
@@ -170,18 +170,35 @@ class VectorNumerics:
 
         Collectors begin anew with every channel tile, so that what saturates follows the tiling.
         With groups side by side a tile has all channels, and the vectors of other groups, whose
-        weights are 0, leave the collectors as they are.
+        weights are 0, leave the collectors as they are.  Filters of `split` behind the problem's
+        count in their vector's scale, and make no output.
         """
+        whole = replace(problem, filters=split.bias.shape[-1])
+        sums = self._sums(whole, min(tiling.channels, problem.channels), split)
+        return self.finished(problem, sums, split, operands)
+
+    def _sums(self, problem: Problem, channel_tile: int, split: SplitVectors) -> IntArray:
+        """Of collectors: [images, groups, P, Q, K]."""
         summation = VectorSummation(
-            mac=self.mac,
-            channel_tile=min(tiling.channels, problem.channels),
-            sum_bits=self.sum_bits,
-            length=self.length,
+            mac=self.mac, channel_tile=channel_tile, sum_bits=self.sum_bits, length=self.length
         )
-        sums = sums_of(split.tensors(problem), summation)
+        return sums_of(split.tensors(problem), summation)
+
+    def partial_sums(self, problem: Problem, split: SplitVectors, spans: Spans) -> list[IntArray]:
+        """One, of the whole tile: collectors hold sums until its end."""
+        return [self._sums(problem, problem.channels, split)[:, 0]]
+
+    def added(self, held: IntArray, sums: IntArray) -> IntArray:
+        """Wrapped around."""
+        return wrap(held + sums, self.sum_bits)
+
+    def finished(
+        self, problem: Problem, sums: IntArray, split: SplitVectors, operands: VectorOperands
+    ) -> Outputs:
+        """Values and scales, of the problem's filters alone."""
         each = [
             self.output.compute(
-                sums[:, group].reshape(-1, problem.filters),
+                sums[:, group].reshape(-1, sums.shape[-1]),
                 split.bias[group],
                 split.multiplier[group],
                 operands.shift,
@@ -189,13 +206,12 @@ class VectorNumerics:
             )
             for group in range(problem.groups)
         ]
-        values = _by_group([found for found, _ in each], sums.shape)
+        values = _by_group([found for found, _ in each], sums.shape)[..., : problem.filters]
         vectors = ceil_div(problem.filters, self.output.form.vector or problem.filters)
-        shape = (*sums.shape[:4], vectors)
         if not self.output.scaled:
-            return values, np.ones(shape, np.int64)
-        scales = _by_group([found for _, found in each], shape)
-        return values, scales
+            return values, np.ones((*sums.shape[:4], vectors), np.int64)
+        shape = (*sums.shape[:4], each[0][1].shape[-1])
+        return values, _by_group([found for _, found in each], shape)[..., :vectors]
 
     def joined(self, layer: Conv2d | MatMul, outputs: Outputs) -> IntArray:
         """Value times scale, exact, in units of `ofmap_coarse`."""
@@ -211,7 +227,9 @@ class VectorNumerics:
     @property
     def word_lanes(self) -> tile_words.WordLanes:
         """A vector of the ifmap a word; weights, biases and multipliers of as many filters."""
-        return tile_words.WordLanes(ifmap=1, weight=self.output.lanes, bias=self.output.lanes)
+        return tile_words.WordLanes(
+            ifmap=1, weight=self.output.lanes, bias=self.output.lanes, all_count=True
+        )
 
     def blocks(self, split: SplitVectors, groups: int) -> Blocks:
         """An element is a vector, its scale behind it where it has one; a bias and a multiplier."""

@@ -144,3 +144,7 @@ class Boveda:
         from archsim.memories.boveda.cells import read_back
 
         return read_back(self, use, cells, words)
+
+    def seen(self, use: Use, words: IntArray) -> IntArray | None:
+        """By its rows."""
+        return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, cast
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from archsim.errors import InputError, require, require_whole
 from archsim.memories.faulty.fault_map import FaultMap, rate_of
 from archsim.memories.faulty.laws import Columns, Independent
+from archsim.memories.faulty.measured import measured
 from archsim.memory import Cells, Use
 
 Bits = npt.NDArray[np.uint8]
@@ -25,6 +26,13 @@ LEAST_KEPT = 256
 MOST_KEPT_BITS = 1 << 23
 """Masks of more are made again each time: 64 of them are kept, two of a map."""
 
+MOST_SIDE = 16
+"""Words side by side."""
+
+MADE = ("rate", "chip", "zero_to_one", "one_to_zero", "stuck", "persistent", "draw",
+        "column_shape", "protected_bits")  # fmt: skip
+"""What says which cells fail where nothing was measured."""
+
 MOST_ROWS = 1 << 20
 """Of a half: rows of which no draw reads the coins of another."""
 
@@ -33,6 +41,11 @@ MOST_ROWS = 1 << 20
 class CellFaults:
     """The faults of a memory's cells, wherever it stands (`FaultMap` says what each field is).
 
+    map: a file of measured faults (`measured`), in place of a rate and of all that says how cells
+    fail; a voltage beside it prices alone.  It must have the memory's geometry: its rows hold the
+    words of both halves, the second one's in its lower half.
+    interleave: words side by side in a row of the array, bit by bit: neighbouring bits of a word
+    lie so many columns apart, and fail apart where columns do.
     protected_bits: of every lane of a word.  column_shape: of the Gamma distribution of the rates
     of columns; None: every cell alike.  Neither is there in SRAMs of other words, as are the
     directories of compressed memories.
@@ -48,8 +61,16 @@ class CellFaults:
     draw: int = 0
     column_shape: float | None = None
     protected_bits: tuple[int, ...] = ()
+    map: str | None = None
+    interleave: int = 1
 
     def __post_init__(self) -> None:
+        side: Any = self.interleave
+        require(
+            isinstance(side, int) and 1 <= side <= MOST_SIDE and side & (side - 1) == 0,
+            f"interleave must be a power of two up to {MOST_SIDE}, not {side!r}",
+        )
+        self._check_map()
         given: Any = self.protected_bits
         if not isinstance(given, list | tuple):
             raise InputError(f"protected_bits must be a list of bits, not {given!r}")
@@ -57,20 +78,76 @@ class CellFaults:
         for bit in bits:
             require_whole(0, "not be negative", protected_bits=bit)
         object.__setattr__(self, "protected_bits", bits)
-        self._map("", max((0, *bits)) + 1, bits)
+        if self.map is None:
+            self._map("", max((0, *bits)) + 1, bits)
+
+    def _check_map(self) -> None:
+        """Raise `InputError` for a map with what would be of other faults."""
+        if self.map is None:
+            return
+        given: Any = self.map
+        require(isinstance(given, str), f"map must be the name of a file, not {given!r}")
+        plain = {one.name: one.default for one in fields(CellFaults)}
+        for name in MADE:
+            require(
+                getattr(self, name) == plain[name],
+                f"map and {name} cannot both be given: a measured map says which cells fail",
+            )
+        measured(self.map)
 
     @property
     def bit_rate(self) -> float:
         """The share of cells that may fail."""
+        if self.map is not None:
+            return measured(self.map).rate
         return rate_of(self.rate, self.voltage)
 
     def fault_map(self, use: Use, sram: str, row_bits: int) -> FaultMap:
         """The faults of an SRAM of words as they are, or of another one by its name (`Cells`)."""
+        if self.map is not None:
+            return self._of_file(use, sram, row_bits)
         if row_bits != use.word_bits:
             return self._map(f"{use.name}.{sram}", row_bits, ())
         starts = np.cumsum((0, *use.lane_bits[:-1]))
         bits = sorted(int(start) + bit for start in starts for bit in self.protected_bits)
         return self._map(f"{use.name}.{sram}", row_bits, tuple(bits))
+
+    def _of_file(self, use: Use, sram: str, row_bits: int) -> FaultMap:
+        """The measured faults.  Raises `InputError` for other geometries."""
+        assert self.map is not None
+        found = measured(self.map)
+        require(
+            row_bits == use.word_bits,
+            f"map: {self.map} is of words as they are, and {use.name}'s {sram} have another form",
+        )
+        self.check_geometry(use, 0)
+        return FaultMap(
+            words=1 << (HALF_BIT + 1),
+            word_bits=row_bits,
+            columns=found.columns,
+            interleaved=self.interleave > 1,
+            measured=found,
+            second_half=1 << HALF_BIT,
+        )
+
+    def check_geometry(self, use: Use, depth: int) -> None:
+        """Raise `InputError` where a measured map's columns are not those of words side by side,
+        or it has another number of words than both halves; depth: of one, 0 where not known."""
+        if self.map is None:
+            return
+        found, bits = measured(self.map), use.word_bits
+        side = found.columns // bits
+        wanted = self.interleave if self.interleave > 1 else max(side, 1)
+        halves = f"2 x {depth}" if depth else "two halves of"
+        require(
+            side * bits == found.columns
+            and side == wanted
+            and side & (side - 1) == 0
+            and (not depth or found.rows * side == 2 * depth)
+            and found.rows * side % 2 == 0,
+            f"map: {self.map} has {found.rows} x {found.columns} cells, where {use.name} has "
+            f"{halves} words of {bits} bits, {wanted} in a row",
+        )
 
     def check_lanes(self, use: Use) -> None:
         """Raise `InputError` for protected bits beyond a lane."""
@@ -112,6 +189,8 @@ class CellFaults:
             persistent=self.persistent,
             draw=self.draw,
             protected_bits=protected,
+            columns=bits * self.interleave,
+            interleaved=self.interleave > 1,
             law=Independent() if self.column_shape is None else Columns(shape=self.column_shape),
         )
 
@@ -123,6 +202,8 @@ def wrong_bits(faults: FaultMap, first: int, rows: int) -> tuple[Bits, Bits]:
     masks of small memories are kept.
     """
     known = 1 << max(rows - 1, LEAST_KEPT - 1).bit_length()
+    if faults.measured is not None:  # no row behind those that are there
+        known = rows
     if known * faults.word_bits <= MOST_KEPT_BITS:
         if_zero, if_one = _kept(faults, first, known)
     else:

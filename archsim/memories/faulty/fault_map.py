@@ -22,6 +22,7 @@ from archsim.memories.faulty.cell_hash import (
     lane_constants,
 )
 from archsim.memories.faulty.laws import Independent, Law
+from archsim.memories.faulty.measured import Measured
 from energy_models.errors import EnergyError
 from energy_models.voltage import bit_error_rate
 
@@ -54,7 +55,10 @@ class FaultMap:
     the others fail in half of the draws, and draw says which of these.
     protected_bits: of a word, which never fail.
     columns: of the array, word_bits · 2^n: words lie side by side in its rows; None: one a row.
+    interleaved: bit by bit: neighbouring bits of a word lie 2^n columns apart.
     law: how rates differ over the columns.
+    measured: the faults themselves; then no rate is given, and of the rest nothing counts.  Words
+    lie in its array from the first row on, those of `second_half` and behind in its lower half.
 
     Raises `InputError` for what cannot be.
     """
@@ -72,13 +76,17 @@ class FaultMap:
     draw: int = 0
     protected_bits: tuple[int, ...] = ()
     columns: int | None = None
+    interleaved: bool = False
     law: Law = field(default_factory=Independent)
+    measured: Measured | None = None
+    second_half: int = 0
 
     def __post_init__(self) -> None:
         require_positive(words=self.words, word_bits=self.word_bits)
         require(self.words <= MOST_WORDS, f"words must be at most {MOST_WORDS}, not {self.words}")
         require_numbers(self.chip, self.draw)
-        rate_of(self.rate, self.voltage)
+        if self.measured is None:
+            rate_of(self.rate, self.voltage)
         require_shares(self.zero_to_one, self.one_to_zero, self.stuck, self.persistent)
         require_protected(self.protected_bits, self.word_bits, "word")
         side = self.side_by_side
@@ -91,7 +99,7 @@ class FaultMap:
     @property
     def bit_rate(self) -> float:
         """The share of cells that may fail."""
-        return rate_of(self.rate, self.voltage)
+        return self.measured.rate if self.measured else rate_of(self.rate, self.voltage)
 
     @property
     def side_by_side(self) -> int:
@@ -139,6 +147,8 @@ class FaultMap:
             first + count <= self.words,
             f"first + count must be at most the {self.words} words, not {first + count}",
         )
+        if self.measured is not None:
+            return self._of_measured(self.measured, first, count)
         found = self._masks(self.thresholds, first, count, self.key, self.kind_limits)
         if self.persistent == 1:
             return found
@@ -167,10 +177,22 @@ class FaultMap:
         """The same chip at another rate."""
         return replace(self, rate=rate, voltage=None)
 
+    def _of_measured(self, found: Measured, first: int, count: int) -> tuple[Bytes, Bytes]:
+        """Of cells that were measured."""
+        words = np.arange(first, first + count)
+        if self.second_half:
+            half = found.rows * (found.columns // self.word_bits) // 2
+            words = np.where(words < self.second_half, words, words - self.second_half + half)
+        masks = found.masks(words, self.word_bits, alternate=self.interleaved)
+        if_zero, if_one = (np.packbits(one, axis=1, bitorder="little") for one in masks)
+        return if_zero, if_one
+
     def _thresholds(self, rate: float) -> npt.NDArray[np.uint32]:
         columns = self.side_by_side * self.word_bits
         rates = np.minimum(rate * self.law.factors(self.chip, self.memory, columns), 1)
         found = np.rint(rates * (1 << THRESHOLD_BITS)).astype(np.uint32)
+        if self.interleaved:
+            found = np.ascontiguousarray(found.reshape(self.word_bits, self.side_by_side).T)
         found = found.reshape(self.side_by_side, self.word_bits)
         found[:, list(self.protected_bits)] = 0
         return found

@@ -14,8 +14,10 @@ from typing import ClassVar
 from archsim.blocks import Components, Events
 from archsim.memories.faulty.cell_faults import CellFaults
 from archsim.memories.faulty.components import at_voltage
+from archsim.memories.faulty.word_masks import seen_words
 from archsim.memory import Cells, Use
 from archsim.memory.around import Around
+from archsim.memory.plain import keeps_words
 from archsim.numbers import IntArray
 
 
@@ -36,11 +38,20 @@ class Faulty(CellFaults, Around):
     def check(self, use: Use) -> None:
         """As the inner one; protected bits must be of a lane."""
         self.check_lanes(use)
+        self.check_geometry(use, self.inner.depth(use.word_bits))
         super().check(use)
 
     def stored(self, use: Use, words: IntArray) -> Cells:
         """The inner one's cells, as they are read."""
         return self.failing(use, super().stored(use, words))
+
+    def seen(self, use: Use, words: IntArray) -> IntArray | None:
+        """By masks of whole lanes, where words lie in the inner one as they are."""
+        own = type(self)
+        plainly = own.stored is Faulty.stored and own.read_back is Around.read_back
+        if not (plainly and keeps_words(self.inner)):
+            return None
+        return seen_words(self, use, words)
 
     def components(self, use: Use) -> Components:
         """The inner one's, at the voltage: what makes cells fail on an FPGA is not in the chip."""

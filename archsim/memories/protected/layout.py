@@ -42,6 +42,11 @@ def groups_of(use: Use, data_bits: int, make: MakeCode) -> tuple[Group, ...]:
         f"data_bits must be at most the {wide} bits of a lane, which is read at a row of its own, "
         f"not {data_bits}",
     )
+    require(
+        not use.as_banks or data_bits <= wide,
+        f"data_bits must be at most the {wide} bits of a sum, for columns behind a tile's last "
+        f"filter hold what nobody reads, not {data_bits}",
+    )
     found: list[Group] = []
     begin = bit = coded = size = 0
     for lane, bits in enumerate(use.lane_bits):

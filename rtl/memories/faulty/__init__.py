@@ -1,21 +1,26 @@
 """Hardware of memories whose cells fail (docs/contracts/fault-layer.md).
 
 fault_layer   which bits of a word are read wrong
+measured_layer  which, of a measured map that is built in
 proofs        what is proved of it
-scratchpad    the layer in front of a scratchpad of any kind that keeps words as they are
+scratchpad    the layer in front of a memory of any kind that keeps words as they are
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from archsim.errors import require
+from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.faulty.fault_map import FaultMap
 from archsim.memories.faulty.scratchpad import Faulty
-from rtl.core.memory import Placed, Settings, Words, rtl_of
+from rtl.core.memory import Placed, Settings, Words, bank_for, rtl_of
 from rtl.memories.faulty.fault_layer import Layout
-from rtl.memories.faulty.scratchpad import FaultyScratchpad
+from rtl.memories.faulty.scratchpad import FaultyMemory
 
 if TYPE_CHECKING:
     from rtl.formal import Proof
@@ -23,33 +28,74 @@ if TYPE_CHECKING:
 SRAM = "words"
 
 
-class FaultyRtl:
-    """`FaultyScratchpad` around what the inner kind places."""
+class FaultyBankRtl:
+    """`FaultyMemory` around what the inner kind places, of memories of any way of access."""
 
-    def __init__(self, memory: Faulty) -> None:
+    def __init__(self, memory: Faulty | FaultyBank) -> None:
         self.memory, self.inner = memory, rtl_of(memory.inner)
-        self.whole_words = self.inner.whole_words
 
     def faults(self, words: Words) -> FaultMap:
         """The map of the cells of such words."""
         require(words.use is not None, "a faulty memory must be told what it is used for")
-        assert words.use is not None
-        stored = self.memory.inner
+        use, inner = words.use, self.memory.inner
+        assert use is not None
+        cells = inner.stored(use, np.zeros((1, use.lanes), np.int64))
+        as_they_are = {SRAM: use.word_bits}
         require(
-            stored.by_value(words.use) is None,
-            f"no RTL is known for faults in the cells of a {stored.kind} memory: in hardware they "
+            {name: bits.shape[-1] for name, bits in cells.items()} == as_they_are,
+            f"no RTL is known for faults in the cells of a {inner.kind} memory: in hardware they "
             f"are of memories that keep words as they are",
         )
-        return self.memory.fault_map(words.use, SRAM, words.whole_bits)
+        return self.memory.fault_map(use, SRAM, words.whole_bits)
 
-    def settings(self, words: Words) -> Settings:
-        """Key, draw, rates."""
-        return Layout(faults=self.faults(words)).settings()
+    def settings(self, words: Words) -> Settings | None:
+        """Key, draw, rates; none of a measured map."""
+        faults = self.faults(words)
+        return None if faults.measured else Layout(faults=faults).settings()
+
+    def built(self) -> Any:
+        """Chip, draw and rate are registers', of all but a measured map."""
+        if self.memory.map is not None:
+            return self.memory
+        return replace(self.memory, chip=0, draw=0, rate=0.0, voltage=None)
+
+    def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
+        """The inner one's: a bank that is not told of which words takes no faults."""
+        return self.inner.bank(bits=bits, depth=depth, transparent=transparent)
+
+    def bank_for(self, words: Words, *, transparent: bool) -> Placed:
+        """The inner one's bank of a half, behind faults; what passes by the cells fails too."""
+        unit, parameters = bank_for(self.memory.inner, words, transparent=transparent)
+        assert words.use is not None
+        return FaultyMemory, {
+            "unit": unit,
+            "parameters": tuple(sorted(parameters.items())),
+            "faults": self.faults(words),
+            "place": (words.first_bit, 1),
+            "half": words.use.half,
+        }
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """Of a bank behind the layer: without faults it reads back."""
+        from rtl.memories.faulty.proofs import bank_proofs
+
+        return bank_proofs()
+
+
+class FaultyRtl(FaultyBankRtl):
+    """Of scratchpads."""
+
+    memory: Faulty
+
+    def __init__(self, memory: Faulty) -> None:
+        super().__init__(memory)
+        self.whole_words = self.inner.whole_words
 
     def unit(self, words: Words, *, by_lane: bool) -> Placed:
         """The inner one's, behind faults."""
         unit, parameters = self.inner.unit(words, by_lane=by_lane)
-        return FaultyScratchpad, {
+        return FaultyMemory, {
             "unit": unit,
             "parameters": tuple(sorted(parameters.items())),
             "faults": self.faults(words),
@@ -60,10 +106,6 @@ class FaultyRtl:
         """As the inner one."""
         return self.inner.events(words, by_lane=by_lane)
 
-    def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
-        """The inner one's: what a machine asks a scratchpad's banks for takes no faults."""
-        return self.inner.bank(bits=bits, depth=depth, transparent=transparent)
-
     @staticmethod
     def proofs() -> Iterable[Proof]:
         """Of the layer: faults grow with the rate, and none, all, protected ones are so."""
@@ -72,4 +114,4 @@ class FaultyRtl:
         return layer_proofs()
 
 
-__all__ = ["FaultyRtl"]
+__all__ = ["FaultyBankRtl", "FaultyRtl"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -35,8 +35,8 @@ class Layout:
     """Where the registers of a fault map lie among its settings, lowest first.
 
     key (32 bits), draw (10, where cells fail sometimes), then thresholds of `RATE_BITS`: one, or
-    with a law of columns one a bit of a word; where cells fail sometimes as many for those that
-    fail always.
+    with a law of columns one a bit of a word, of words side by side the first one's first; where
+    cells fail sometimes as many for those that fail always.
     """
 
     faults: FaultMap
@@ -49,7 +49,12 @@ class Layout:
     @property
     def rates(self) -> int:
         """Thresholds of either sort."""
-        return 1 if self.uniform else self.faults.word_bits
+        return 1 if self.uniform else self.faults.word_bits * self.side
+
+    @property
+    def side(self) -> int:
+        """Words in a row of the array whose columns differ."""
+        return 1 if self.uniform else self.faults.side_by_side
 
     @property
     def uniform(self) -> bool:
@@ -74,7 +79,7 @@ class Layout:
         sorts = [faults.thresholds, *([faults.always_thresholds] if self.sometimes else [])]
         if self.uniform:
             return [[int(one.max())] for one in sorts]
-        return [one[0].tolist() for one in sorts]
+        return [one.reshape(-1).tolist() for one in sorts]
 
     def split(self, settings: Value) -> tuple[Value, Value, list[list[Value]]]:
         """Key, draw, and for each sort its thresholds."""
@@ -144,10 +149,20 @@ class FaultLayer(wiring.Component):
         coins = None
         if self.layout.sometimes:
             coins = self._state(m, "coins", Cat(low, draw, top), ~key)
+        thresholds = self._of_place(m, thresholds)
         for bit in range(len(self.i)):
             wrong = self._wrong(m, bit, state, coins, thresholds)
             m.d.comb += self.o[bit].eq(self.i[bit] ^ wrong)
         return m
+
+    def _of_place(self, m: Module, thresholds: list[list[Value]]) -> list[list[Value]]:
+        """Those of the word's place in its row, when it is read."""
+        side, bits = self.layout.side, self.faults.word_bits
+        if side == 1:
+            return thresholds
+        line = place(m, "place_delay", Delay, bits=side.bit_length() - 1, cycles=self.latency)
+        m.d.comb += line.i.eq(self.address)
+        return [[Array(one[bit::bits])[line.o] for bit in range(bits)] for one in thresholds]
 
     def _state(self, m: Module, name: str, address: Value, key: Value) -> tuple[Value, Value]:
         """What all bits have in common, when the word is read."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from archsim.memories.faulty.cell_hash import HASH_BITS, THRESHOLD_BITS
 from archsim.memories.faulty.fault_map import FaultMap
-from rtl.formal import Proof, claim, prove_always
-from rtl.memories.faulty.fault_layer import RATE_BITS, FaultLayer
+from rtl.core.sram import Sram
+from rtl.formal import Proof, claim, opened, prove_always
+from rtl.memories import read_back
+from rtl.memories.faulty.fault_layer import RATE_BITS, FaultLayer, Layout
+from rtl.memories.faulty.scratchpad import FaultyMemory
+from rtl.memories.read_back import sram_cells
 
 BITS, ADDRESS_BITS = 3, 5
 
@@ -86,4 +90,35 @@ def layer_proofs() -> Iterator[Proof]:
         )
 
 
-__all__ = ["LayerProof", "layer_proofs"]
+class FaultlessBank(wiring.Component):
+    """A bank behind the layer, at a rate of 0: with the ports of an `Sram`."""
+
+    def __init__(self, *, bits: int, depth: int, transparent: bool = False) -> None:
+        self.depth, self.faults = depth, FaultMap(words=1 << 6, word_bits=bits, rate=0.0)
+        self.sizes = {"bits": bits, "depth": depth, "transparent": transparent}
+        super().__init__(Sram.ports(bits=bits, depth=depth))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        parameters = tuple(sorted(self.sizes.items()))
+        behind: Any = FaultyMemory(
+            unit=Sram, parameters=parameters, faults=self.faults, place=(0, 1), half=1
+        )
+        m.submodules.behind = behind
+        for name, member in self.signature.members.items():
+            mine, other = getattr(self, name), getattr(behind, name)
+            m.d.comb += mine.eq(other) if member.flow == wiring.Out else other.eq(mine)
+        m.d.comb += behind.settings.eq(Layout(faults=self.faults).settings().init)
+        return m
+
+
+def bank_proofs() -> Iterator[Proof]:
+    """Of such a bank: what is written is read back."""
+
+    def cells(bank: Any) -> list[Value]:
+        return sram_cells(opened(opened(bank).submodules.behind).submodules.inner)
+
+    return read_back.bank_proofs(FaultlessBank, cells)
+
+
+__all__ = ["FaultlessBank", "LayerProof", "bank_proofs", "layer_proofs"]

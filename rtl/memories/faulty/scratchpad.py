@@ -1,4 +1,4 @@
-"""A scratchpad whose cells fail: the twin of `archsim.memories.faulty.scratchpad.Faulty`."""
+"""A memory whose cells fail: the twin of `archsim.memories.faulty`, of scratchpads and banks."""
 
 from __future__ import annotations
 
@@ -11,37 +11,43 @@ from amaranth.lib.wiring import In
 from archsim.memories.faulty.fault_map import FaultMap
 from rtl.hierarchy import place
 from rtl.memories.faulty.fault_layer import FaultLayer, Layout
+from rtl.memories.faulty.measured_layer import MeasuredLayer
 
 
-class FaultyScratchpad(wiring.Component):
+class FaultyMemory(wiring.Component):
     """What the inner one reads, with the faults of the word's cells.
 
-    Latency and throughput: those of the inner one.  Ports: its own, and settings (`Layout`).
+    Latency and throughput: those of the inner one.  Ports: its own, and settings (`Layout`),
+    but for a measured map, which is built in.
     """
 
     read_data: Any
 
     def __init__(
         self, *, unit: Any, parameters: tuple[tuple[str, Any], ...], faults: FaultMap,
-        place: tuple[int, int],
+        place: tuple[int, int], half: int | None = None,
     ) -> None:  # fmt: skip
-        """place: the first bit of the word in the map's, and the inner one's read latency."""
+        """place: the first bit of the word in the map's, and the inner one's read latency.
+
+        half: of which the words are, of a bank; None: of a scratchpad, which is told.
+        """
         self.unit, self.parameters = unit, dict(parameters)
-        self.faults, self.place = faults, place
+        self.faults, self.place, self.half = faults, place, half
         inner = unit(**self.parameters)
         inner._MustUse__silence = True  # made for its ports only
         members = dict(inner.signature.members.items())
         self.inner_names = list(members)
-        settings = In(Layout(faults=faults).settings().bits)
-        super().__init__({**members, "settings": settings})
+        more = {} if faults.measured else {"settings": In(Layout(faults=faults).settings().bits)}
+        super().__init__({**members, **more})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         inner: Any = place(m, "inner", self.unit, **self.parameters)
         own: Any = self
         first_bit, latency = self.place
+        kind = MeasuredLayer if self.faults.measured else FaultLayer
         layer = place(
-            m, "faults", FaultLayer, faults=self.faults, bits=len(own.read_data),
+            m, "faults", kind, faults=self.faults, bits=len(own.read_data),
             address_bits=len(own.read_address), first_bit=first_bit, latency=latency,
         )  # fmt: skip
         for name in self.inner_names:
@@ -52,11 +58,12 @@ class FaultyScratchpad(wiring.Component):
                 is_out = self.signature.members[name].flow == wiring.Out
                 m.d.comb += mine.eq(other) if is_out else other.eq(mine)
         m.d.comb += [
-            layer.half.eq(own.read_half),
+            layer.half.eq(own.read_half if self.half is None else self.half),
             layer.address.eq(own.read_address),
-            layer.settings.eq(own.settings),
         ]
+        if not self.faults.measured:
+            m.d.comb += layer.settings.eq(own.settings)
         return m
 
 
-__all__ = ["FaultyScratchpad"]
+__all__ = ["FaultyMemory"]

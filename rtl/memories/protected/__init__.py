@@ -1,7 +1,7 @@
 """Hardware of memories with check bits.
 
 codec       encoder and decoder of a code word
-scratchpad  a scratchpad with them, around any other
+scratchpad  a memory with them, around any other
 proofs      what is proved of every code
 """
 
@@ -12,21 +12,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from archsim.errors import require
+from archsim.memories.protected.code import parity, secded
 from archsim.memories.protected.layout import Group
-from archsim.memories.protected.scratchpad import Protected
-from rtl.core.memory import Placed, Settings, Words, rtl_of, settings_of
-from rtl.memories.protected.scratchpad import ProtectedScratchpad
+from rtl.core.memory import Placed, Settings, Words, bank_for, built, rtl_of, settings_of
+from rtl.memories.protected.scratchpad import ProtectedMemory
 
 if TYPE_CHECKING:
     from rtl.formal import Proof
 
 
-class ProtectedRtl:
-    """`ProtectedScratchpad` around what the inner kind places for words with check bits."""
+class ProtectedBankRtl:
+    """`ProtectedMemory` around what the inner kind places for words with check bits."""
 
-    def __init__(self, memory: Protected) -> None:
+    def __init__(self, memory: Any) -> None:
         self.memory, self.inner = memory, rtl_of(memory.inner)
-        self.whole_words = self.inner.whole_words
 
     def groups(self, words: Words) -> tuple[Group, ...]:
         """Those among the lanes that are asked for."""
@@ -55,22 +54,64 @@ class ProtectedRtl:
         """Those of the inner one."""
         return settings_of(self.memory.inner, self.coded(words))
 
-    def unit(self, words: Words, *, by_lane: bool) -> Placed:
-        """The inner one's, between coders."""
-        unit, parameters = self.inner.unit(self.coded(words), by_lane=by_lane)
-        return ProtectedScratchpad, {
+    def built(self) -> Any:
+        """Around the inner one as that is built."""
+        return replace(self.memory, inner=built(self.memory.inner))
+
+    def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
+        """The inner one's: a bank that is not told of which words keeps no check bits."""
+        return self.inner.bank(bits=bits, depth=depth, transparent=transparent)
+
+    def bank_for(self, words: Words, *, transparent: bool) -> Placed:
+        """The inner one's bank, between coders."""
+        inner = bank_for(self.memory.inner, self.coded(words), transparent=transparent)
+        return self._around(inner, words)
+
+    def _around(self, inner: Placed, words: Words) -> Placed:
+        unit, parameters = inner
+        return ProtectedMemory, {
             "unit": unit,
             "parameters": tuple(sorted(parameters.items())),
             "codes": tuple(one.code for one in self.groups(words)),
         }
 
+
+class ProtectedRtl(ProtectedBankRtl):
+    """Of scratchpads."""
+
+    def __init__(self, memory: Any) -> None:
+        super().__init__(memory)
+        self.whole_words = self.inner.whole_words
+
+    def unit(self, words: Words, *, by_lane: bool) -> Placed:
+        """The inner one's, between coders."""
+        return self._around(self.inner.unit(self.coded(words), by_lane=by_lane), words)
+
     def events(self, words: Words, *, by_lane: bool) -> dict[str, Any]:
         """As the inner one."""
         return self.inner.events(words, by_lane=by_lane)
 
-    def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
-        """The inner one's: single banks keep no check bits."""
-        return self.inner.bank(bits=bits, depth=depth, transparent=transparent)
+
+class ParityBankRtl(ProtectedBankRtl):
+    """With parity."""
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """What is written is read back."""
+        from rtl.memories.protected.proofs import bank_proofs
+
+        return bank_proofs(parity)
+
+
+class SecdedBankRtl(ProtectedBankRtl):
+    """With a code that corrects."""
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """What is written is read back."""
+        from rtl.memories.protected.proofs import bank_proofs
+
+        return bank_proofs(secded)
 
 
 class ParityRtl(ProtectedRtl):
@@ -95,4 +136,4 @@ class SecdedRtl(ProtectedRtl):
         return code_proofs(corrects=True)
 
 
-__all__ = ["ParityRtl", "SecdedRtl"]
+__all__ = ["ParityBankRtl", "ParityRtl", "SecdedBankRtl", "SecdedRtl"]

@@ -15,7 +15,8 @@ from archsim.memories.protected.code import Code
 
 def checks_of(code: Code, data: Value) -> list[Value]:
     """The check bits of data."""
-    return [reduce(xor, (data[bit] for bit in code.covered(at))) for at in range(code.check_bits)]
+    counted = ([data[bit] for bit in code.covered(at)] for at in range(code.check_bits))
+    return [reduce(xor, bits) if bits else Const(0, 1) for bits in counted]
 
 
 class Encoder(wiring.Component):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from archsim.memories.protected.code import Code, parity, secded
-from rtl.formal import Proof, claim, prove_combinational
+from rtl.core.sram import Sram
+from rtl.formal import Proof, claim, opened, prove_combinational
+from rtl.memories import read_back
 from rtl.memories.protected.codec import Decoder, Encoder
+from rtl.memories.protected.scratchpad import ProtectedMemory
+from rtl.memories.read_back import sram_cells
 
 FAST, LARGEST = 8, 16
 """Data bits of a code that corrects up to which the second proof takes seconds; and at all."""
@@ -106,4 +110,31 @@ def code_proofs(*, corrects: bool) -> Iterator[Proof]:
         )
 
 
-__all__ = ["ErrorProof", "LinearProof", "code_proofs"]
+def coded_bank(make: Callable[[int], Code]) -> Callable[..., ProtectedMemory]:
+    """Banks with check bits, with the ports of an `Sram`."""
+
+    def bank(*, bits: int, depth: int, transparent: bool = False) -> ProtectedMemory:
+        code = make(bits)
+        sizes = {"bits": code.bits, "depth": depth, "transparent": transparent}
+        found = ProtectedMemory(unit=Sram, parameters=tuple(sorted(sizes.items())), codes=(code,))
+        found.depth = depth  # pyright: ignore[reportAttributeAccessIssue]
+        return found
+
+    return bank
+
+
+def bank_proofs(make: Callable[[int], Code]) -> Iterator[Proof]:
+    """What is written to such a bank is read back."""
+
+    def cells(bank: Any) -> list[Value]:
+        inside, found = opened(bank), list[Value]()
+        for address, cell in enumerate(sram_cells(inside.submodules.inner)):
+            inside.submodules[f"cell_{address}"] = decoder = Decoder(code=bank.codes[0])
+            inside.d.comb += decoder.i.eq(cell)
+            found.append(decoder.o)
+        return found
+
+    return read_back.bank_proofs(coded_bank(make), cells)
+
+
+__all__ = ["ErrorProof", "LinearProof", "bank_proofs", "code_proofs"]

@@ -1,4 +1,4 @@
-"""A scratchpad with check bits: the twin of `archsim.memories.protected.scratchpad.Protected`."""
+"""A memory with check bits: the twin of `archsim.memories.protected`, scratchpads and banks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rtl.hierarchy import place
 from rtl.memories.protected.codec import Decoder, Encoder
 
 
-class ProtectedScratchpad(wiring.Component):
+class ProtectedMemory(wiring.Component):
     """The inner one, written with check bits and read without.
 
     Latency and throughput: those of the inner one.  Ports: its own, of the words alone.
@@ -57,4 +57,4 @@ class ProtectedScratchpad(wiring.Component):
         return m
 
 
-__all__ = ["ProtectedScratchpad"]
+__all__ = ["ProtectedMemory"]

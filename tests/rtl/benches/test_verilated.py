@@ -49,7 +49,7 @@ def test_a_closed_session_says_so():
     session = compiled("pipe_8").start(random_bench("pipe_8", seed=0, n=1))
     session.close()
     session.close()
-    with pytest.raises(ValueError, match="the session is closed"):
+    with pytest.raises(ValueError, match="the Session is closed"):
         session.step()
 
 

@@ -1,0 +1,57 @@
+"""A bank whose cells fail, around any other: what `scratchpad.Faulty` is of scratchpads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from archsim.blocks import Components, Events
+from archsim.memories.faulty.cell_faults import CellFaults
+from archsim.memories.faulty.components import at_voltage
+from archsim.memories.faulty.word_masks import seen_words
+from archsim.memory import Cells, Use
+from archsim.memory.around import AroundBank
+from archsim.memory.plain import keeps_words
+from archsim.numbers import IntArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultyBank(CellFaults, AroundBank):
+    """inner: the bank whose cells fail; the rest: how (`CellFaults`, `FaultMap`).
+
+    With `voltage` its SRAMs are priced at that supply.
+    """
+
+    kind: ClassVar[str] = "faulty"
+
+    @property
+    def exact(self) -> bool:
+        """At no rate at all, where the inner one is."""
+        return self.bit_rate == 0 and self.inner.exact
+
+    def check(self, use: Use) -> None:
+        """As the inner one; protected bits must be of a lane."""
+        self.check_lanes(use)
+        self.check_geometry(use, 0)
+        super().check(use)
+
+    def stored(self, use: Use, words: IntArray) -> Cells:
+        """The inner one's cells, as they are read."""
+        return self.failing(use, super().stored(use, words))
+
+    def seen(self, use: Use, words: IntArray) -> IntArray | None:
+        """By masks of whole lanes, where words lie in the inner one as they are."""
+        own = type(self)
+        plainly = own.stored is FaultyBank.stored and own.read_back is AroundBank.read_back
+        if not (plainly and keeps_words(self.inner)):
+            return None
+        return seen_words(self, use, words)
+
+    def macros(
+        self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events
+    ) -> Components:
+        """The inner one's at the voltage: what makes cells fail on an FPGA is not in the chip."""
+        return at_voltage(super().macros(name, shape, read, write), self.voltage)
+
+
+__all__ = ["FaultyBank"]

@@ -1,0 +1,203 @@
+"""Layers on many designs, of which those that differ in the depths of memories alone share answers.
+
+Depths have a say in which tiles fit, and in nothing else.  So what a search found on one design
+holds on every other on which all that it asked fits, or does not, as there: where each depth lies
+between the most words that fitted and the fewest that did not.  The mapper `near`
+needs less: that what it found fits, and no more does (docs/adr/0038-lowest-bound-first.md).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from archsim.kernels import inlined, kernel
+from archsim.layer import problem as pb
+from archsim.numbers import IntArray
+from archsim.tiled import machine_vector as mc
+from archsim.tiled.choice import choose_mapping, tiles_of
+from archsim.tiled.cycles import cycles_of
+from archsim.tiled.near import MOST_SCHEDULED, TILES, near_tiling
+from archsim.tiled.side_by_side import block_problem
+from archsim.tiled.tile_fit import pixel_words, weight_words
+
+NONE_FITS, TOO_MANY_TILES = -1, -2
+"""In place of a layer's cycles."""
+
+FITTED, LACKED = 0, mc.MEMORIES
+"""Of an answer, + memory: the least depth for which it holds, and the least for which it may not.
+They are noted behind the columns of a watched machine."""
+
+CYCLES = 2 * mc.MEMORIES
+SIZES = CYCLES + 1
+"""Of an answer: the layer's cycles, and from here on the sizes of the tiling."""
+
+KEPT = 256
+"""Answers of a family that are kept for a layer, the last ones."""
+
+ANY_DEPTH = 1 << 62
+
+
+class Answers(NamedTuple):
+    """rows: [KEPT, SIZES + TILING_COLUMNS], in a ring; counts: [2], those that are there, and where
+    the next one goes."""
+
+    rows: IntArray
+    counts: IntArray
+
+
+@inlined
+def _holds(row: IntArray, machine: IntArray) -> bool:
+    """Whether an answer holds on a machine of its family."""
+    for memory in range(mc.MEMORIES):
+        depth = machine[mc.IFMAP_DEPTH + memory]
+        if depth < row[FITTED + memory] or depth >= row[LACKED + memory]:
+            return False
+    return True
+
+
+@kernel
+def _known(answers: Answers, machine: IntArray) -> int:
+    """The place of an answer that holds, the last ones first; -1 if there is none."""
+    at = answers.counts[1]
+    for _ in range(answers.counts[0]):
+        at = KEPT - 1 if at == 0 else at - 1
+        if _holds(answers.rows[at], machine):
+            return at
+    return -1
+
+
+@kernel
+def _timed(answers: Answers, problem: IntArray, machine: IntArray, row: IntArray, most: int) -> int:
+    """The cycles of an answer's tiling; from another answer of the same tiling, if there is one."""
+    tiling = row[SIZES:]
+    for at in range(answers.counts[0]):
+        alike = True
+        for size in range(pb.TILING_COLUMNS):
+            alike = alike and answers.rows[at, SIZES + size] == tiling[size]
+        if alike and at != answers.counts[1]:
+            return answers.rows[at, CYCLES]
+    block = block_problem(problem, tiling[pb.T_GROUPS])
+    if tiles_of(block, tiling, most) > most:
+        return TOO_MANY_TILES
+    return cycles_of(block, tiling, machine)
+
+
+@kernel
+def _watch(machine: IntArray, watched: IntArray) -> None:
+    """Set a watched machine, of which nothing has been asked yet."""
+    for column in range(mc.MACHINE_COLUMNS):
+        watched[column] = machine[column]
+    for memory in range(mc.MEMORIES):
+        watched[mc.MACHINE_COLUMNS + FITTED + memory] = 0
+        watched[mc.MACHINE_COLUMNS + LACKED + memory] = ANY_DEPTH
+
+
+@kernel
+def _answer(answers: Answers, problem: IntArray, watched: IntArray) -> bool:
+    """Search as the mapper `fast` does, into the next answer; whether a tiling fits."""
+    row = answers.rows[answers.counts[1]]
+    some = choose_mapping(problem, watched, row[SIZES:])
+    for note in range(2 * mc.MEMORIES):
+        row[note] = watched[mc.MACHINE_COLUMNS + note]
+    return some
+
+
+@kernel
+def _answer_near(answers: Answers, problem: IntArray, machine: IntArray) -> bool:
+    """Search as the mapper `near` does, into the next answer; whether a tiling fits."""
+    row, best = answers.rows[answers.counts[1]], np.full(2, np.inf)
+    tiling = row[SIZES:]
+    effort = near_tiling(problem, machine, True, best, tiling)
+    some, cut_off = np.isfinite(best[0]), effort[TILES] > MOST_SCHEDULED
+    for memory in range(mc.MEMORIES):
+        depth = machine[mc.IFMAP_DEPTH + memory]
+        row[FITTED + memory] = depth if cut_off else 0
+        row[LACKED + memory] = depth + 1
+    if some and not cut_off:
+        block = block_problem(problem, tiling[pb.T_GROUPS])
+        pixels = pixel_words(block, machine, tiling)
+        weights = weight_words(block, machine, tiling[pb.T_FILTERS], tiling[pb.T_CHANNELS])
+        row[FITTED], row[FITTED + 1], row[FITTED + 2], row[FITTED + 3] = (
+            pixels[0], weights[0], pixels[1], weights[1],
+        )  # fmt: skip
+    return some
+
+
+@kernel
+def _alike(machine: IntArray, other: IntArray) -> bool:
+    """Whether two machines differ in the depths of memories alone."""
+    for column in range(mc.MACHINE_COLUMNS):
+        depth = mc.IFMAP_DEPTH <= column < mc.IFMAP_DEPTH + mc.MEMORIES
+        if machine[column] != other[column] and not depth:
+            return False
+    return True
+
+
+@kernel
+def _next(answers: Answers) -> None:
+    """The answer is kept."""
+    answers.counts[0] = min(answers.counts[0] + 1, KEPT)
+    answers.counts[1] = (answers.counts[1] + 1) % KEPT
+
+
+@kernel
+def _find(answers: Answers, problem: IntArray, watched: IntArray, most: int, near: bool) -> int:
+    """Search for a layer on the machine that is watched; the place of the answer, which is kept."""
+    machine, at = watched[: mc.MACHINE_COLUMNS], answers.counts[1]
+    row = answers.rows[at]
+    row[CYCLES] = NONE_FITS
+    for size in range(pb.TILING_COLUMNS):
+        row[SIZES + size] = 0
+    some = _answer_near(answers, problem, machine) if near else _answer(answers, problem, watched)
+    if some:
+        row[CYCLES] = _timed(answers, problem, machine, row, most)
+    _next(answers)
+    return at
+
+
+@kernel("i8.2, i8.2, int, bool")
+def time_many(
+    problems: IntArray, machines: IntArray, most: int, near: bool
+) -> tuple[IntArray, IntArray]:
+    """Cycles [designs, layers] and tilings [designs, layers, TILING_COLUMNS].
+
+    machines: families next to each other, more memory first (`in_families`).  near: whether every
+    layer is mapped as the mapper `near` does, else `fast`.  Cycles are NONE_FITS where no tiling
+    fits, and TOO_MANY_TILES where it has more than `most` tiles.
+    """
+    designs, layers = len(machines), len(problems)
+    cycles = np.zeros((designs, layers), np.int64)
+    tilings = np.zeros((designs, layers, pb.TILING_COLUMNS), np.int64)
+    counts = np.zeros(2, np.int64)
+    answers = Answers(np.zeros((KEPT, SIZES + pb.TILING_COLUMNS), np.int64), counts)
+    watched = np.zeros(mc.MACHINE_COLUMNS + 2 * mc.MEMORIES, np.int64)
+    for layer in range(layers):
+        for design in range(designs):
+            machine = machines[design]
+            if design == 0 or not _alike(machine, machines[design - 1]):
+                counts[0] = counts[1] = 0
+            at = _known(answers, machine)
+            if at < 0:
+                _watch(machine, watched)
+                at = _find(answers, problems[layer], watched, most, near)
+            row = answers.rows[at]
+            cycles[design, layer] = row[CYCLES]
+            for size in range(pb.TILING_COLUMNS):
+                tilings[design, layer, size] = row[SIZES + size]
+    return cycles, tilings
+
+
+def in_families(machines: IntArray) -> tuple[IntArray, npt.NDArray[np.intp]]:
+    """Distinct machines as `time_many` takes them, and which of them each is: [designs]."""
+    depths = np.arange(mc.IFMAP_DEPTH, mc.IFMAP_DEPTH + mc.MEMORIES)
+    others = np.setdiff1d(np.arange(mc.MACHINE_COLUMNS), depths)
+    keys = machines[:, np.concatenate([others, depths])]
+    keys[:, len(others) :] *= -1
+    _, first, same = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    return np.ascontiguousarray(machines[first]), same.reshape(-1)
+
+
+__all__ = ["TOO_MANY_TILES", "in_families", "time_many"]

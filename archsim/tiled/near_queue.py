@@ -1,0 +1,119 @@
+"""What the near mapper has found and not yet looked at: a heap, the lowest bound first.
+
+An entry is a part or a tiling.  Of equal bounds parts come first: before a tiling comes, all that
+may come before it are there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from archsim.kernels import inlined, kernel
+from archsim.layer import problem as pb
+from archsim.numbers import IntArray
+
+LOW, STAGE, CODE, SIZES = range(4)
+"""Of an entry: its bound, what it is, its number among all of the layer, and from here on its
+sizes."""
+
+COLUMNS = SIZES + pb.TILING_COLUMNS
+
+PART, TILING = range(2)
+"""Stages."""
+
+ROOM = 1024
+"""Entries to begin with."""
+
+
+class Queue(NamedTuple):
+    """entries: [room, COLUMNS], in the order in which they came; heap: [room], of their places;
+    counts: [2] entries, and those in the heap."""
+
+    entries: IntArray
+    heap: IntArray
+    counts: IntArray
+
+
+@kernel
+def new_queue() -> Queue:
+    """Empty."""
+    return Queue(
+        np.empty((ROOM, COLUMNS), np.int64), np.empty(ROOM, np.int64), np.zeros(2, np.int64)
+    )
+
+
+@kernel
+def with_room(queue: Queue, more: int) -> Queue:
+    """A queue of the same entries, with room for so many more."""
+    count, room = queue.counts[0], len(queue.heap)
+    if count + more <= room:
+        return queue
+    room = 2 * (count + more)
+    entries, heap = np.empty((room, COLUMNS), np.int64), np.empty(room, np.int64)
+    for at in range(count):
+        for column in range(COLUMNS):
+            entries[at, column] = queue.entries[at, column]
+    for at in range(queue.counts[1]):
+        heap[at] = queue.heap[at]
+    return Queue(entries, heap, queue.counts)
+
+
+@inlined
+def _before(entries: IntArray, one: int, other: int) -> bool:
+    """Whether an entry comes first."""
+    for column in range(SIZES):
+        if entries[one, column] != entries[other, column]:
+            return entries[one, column] < entries[other, column]
+    return False
+
+
+@kernel
+def _rise(queue: Queue, at: int) -> None:
+    """Bring what lies at a place of the heap up to where it belongs."""
+    heap, entries, entry = queue.heap, queue.entries, queue.heap[at]
+    while at > 0:
+        above = (at - 1) // 2
+        if not _before(entries, entry, heap[above]):
+            break
+        heap[at] = heap[above]
+        at = above
+    heap[at] = entry
+
+
+@kernel
+def _sink(queue: Queue) -> None:
+    """Bring what lies at the top of the heap down to where it belongs."""
+    heap, entries, entry = queue.heap, queue.entries, queue.heap[0]
+    at, count = 0, queue.counts[1]
+    while 2 * at + 1 < count:
+        below = 2 * at + 1
+        if below + 1 < count and _before(entries, heap[below + 1], heap[below]):
+            below += 1
+        if not _before(entries, heap[below], entry):
+            break
+        heap[at] = heap[below]
+        at = below
+    heap[at] = entry
+
+
+@kernel
+def push(queue: Queue, low: int, stage: int, code: int, tiling: IntArray) -> None:
+    """Add an entry, for which there is room."""
+    entries, at = queue.entries, queue.counts[0]
+    entries[at, LOW], entries[at, STAGE], entries[at, CODE] = low, stage, code
+    for size in range(pb.TILING_COLUMNS):
+        entries[at, SIZES + size] = tiling[size]
+    queue.counts[0] += 1
+    queue.heap[queue.counts[1]] = at
+    queue.counts[1] += 1
+    _rise(queue, queue.counts[1] - 1)
+
+
+@kernel
+def drop(queue: Queue) -> None:
+    """Take the first entry out."""
+    queue.counts[1] -= 1
+    queue.heap[0] = queue.heap[queue.counts[1]]
+    _sink(queue)

@@ -1,0 +1,95 @@
+"""The product of a PE, with registers where an FPGA's multiplier has them."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from rtl.hierarchy import VerilogModule, place
+
+SOURCE = """\
+// o = a * b, REGISTERS cycles later: behind the product, and with two of them before it too.  The
+// place to put a multiplier with registers of its own.
+module product #(
+  parameter BITS = 8,
+  parameter REGISTERS = 2
+) (
+  input clk,
+  input rst,
+  input signed [BITS-1:0] a,
+  input signed [BITS-1:0] b,
+  output reg signed [2*BITS-1:0] o
+);
+  initial o = 0;
+  generate
+    if (REGISTERS == 2) begin : both
+      reg signed [BITS-1:0] left = 0;
+      reg signed [BITS-1:0] right = 0;
+      always @(posedge clk) begin
+        left <= rst ? 0 : a;
+        right <= rst ? 0 : b;
+        o <= rst ? 0 : left * right;
+      end
+    end else begin : behind
+      always @(posedge clk) o <= rst ? 0 : a * b;
+    end
+  endgenerate
+endmodule
+"""
+
+
+class Product(wiring.Component):
+    """o[t + registers] = a[t] · b[t], of 1 or 2 registers.
+
+    Latency: `registers`.  Throughput: one product a cycle.  Never stalls.
+    In emitted Verilog an instance of the module `product`, for which a flow may put a multiplier
+    that has the registers inside (`fpga.multipliers`).
+    """
+
+    a: Signal
+    b: Signal
+    o: Signal
+
+    @staticmethod
+    def ports(*, bits: int) -> wiring.Signature:
+        """The ports; those of the Verilog module beside its clock."""
+        operand = signed(bits)
+        return wiring.Signature({"a": In(operand), "b": In(operand), "o": Out(signed(2 * bits))})
+
+    @classmethod
+    def verilog(cls, *, bits: int, registers: int) -> VerilogModule:
+        """The Verilog module that stands for this component in emitted designs."""
+        return VerilogModule(
+            name="product",
+            source=SOURCE,
+            signature=cls.ports(bits=bits),
+            parameters={"BITS": bits, "REGISTERS": registers},
+            resets=True,
+        )
+
+    def __init__(self, *, bits: int, registers: int) -> None:
+        self.registers = registers
+        super().__init__(self.ports(bits=bits))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        left: Any = self.a
+        right: Any = self.b
+        if self.registers == 2:
+            left = Signal.like(self.a, name="left")
+            right = Signal.like(self.b, name="right")
+            m.d.sync += [left.eq(self.a), right.eq(self.b)]
+        product = Signal.like(self.o, name="registered")
+        m.d.sync += product.eq(left * right)
+        m.d.comb += self.o.eq(product)
+        return m
+
+
+def product_of(m: Module, left: Any, right: Any, *, bits: int, registers: int) -> Any:
+    """left · right, so many cycles later."""
+    if not registers:
+        return left * right
+    product = place(m, "product", Product, bits=bits, registers=registers)
+    m.d.comb += [product.a.eq(left), product.b.eq(right)]
+    return product.o

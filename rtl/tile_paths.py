@@ -1,0 +1,85 @@
+"""Other ways to the figures of a layer in a tiling: all have to say what the plan of tiles says."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from archsim.causes import CAUSES
+from archsim.errors import InputError
+from archsim.layer.problem import Tiling
+from archsim.result import LayerResult
+from archsim.tiled.actions import count_actions
+from archsim.tiled.cycles import cycles_of
+from archsim.tiled.design import CoreDesign
+from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.many import COUNTS, count_many
+from archsim.tiled.plan import plan_row
+from archsim.tiled.schedule import schedule
+from archsim.tiled.summary import LayerSummary, time_tiles
+from archsim.tiled.timing import time_layer
+from archsim.tiled.traffic import services_of
+from archsim.tiled.walk import walk_layer
+from rtl.draw import Draw
+from rtl.slow_memory import slow_off_chip
+from workloads.layers import Conv2d, MatMul
+
+Pair = tuple[int, int]
+
+
+def figures_apart(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) -> Mapping[str, Pair]:
+    """Figures that two ways of the model give, by name, where they are not the same.
+
+    Of the layer's design, and of one whose off-chip memory is slow: the plan with a row for every
+    tile, its summary, the scan over loops, counts by kinds of tiles; many designs at once and one
+    by one, each in the tiling that it finds.
+    """
+    slow = replace(design, off_chip=slow_off_chip(Draw(layer.macs, tiling.filters)))
+    apart: dict[str, Pair] = {}
+    for where, one in (("", design), (" with a slow off-chip memory", slow)):
+        pairs = dict(_in_a_tiling(one, layer, tiling))
+        apart |= {f"{name}{where}": two for name, two in pairs.items() if two[0] != two[1]}
+    return apart | {name: two for name, two in _at_once(slow, layer) if two[0] != two[1]}
+
+
+def _in_a_tiling(
+    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling
+) -> Iterator[tuple[str, Pair]]:
+    problem, machine = design.numerics.problem(layer), design.machine
+    tiles = walk_layer(problem, tiling, machine)
+    plan = schedule(tiles, machine, services_of(machine), NO_GAPS)
+    said = LayerSummary(*time_tiles(tiles, machine).tolist())
+    written = plan_row(plan, -1).written
+    block = problem.side_by_side(tiling.groups).vector()
+    yield "cycles by plan and summary", (written, said.cycles)
+    yield "cycles by plan and loops", (written, int(cycles_of(block, tiling.vector(), machine)))
+    yield "cycles and their causes", (said.cycles, sum(getattr(said, c, 0) for c in CAUSES))
+    yield "tiles", (len(tiles), said.tiles)
+    yield from _counts(design, said, tiles, (problem.vector(), tiling.vector()))
+
+
+def _counts(
+    design: CoreDesign, said: LayerSummary, tiles: Any, of: tuple[Any, Any]
+) -> Iterator[tuple[str, Pair]]:
+    """Actions and bytes, by tiles and by kinds of tiles."""
+    problem, tiling = of
+    kinds = count_many(problem[None], tiling[None, None], design.machine[None])[0, 0]
+    by_kinds = dict(zip(COUNTS, kinds.tolist(), strict=True))
+    actions = count_actions(tiles, design.machine, design.stores)
+    for name, count in by_kinds.items():
+        if name in actions:
+            yield f"{name} by tiles and kinds", (int(actions[name]), int(count))
+        elif name.endswith("_bytes"):
+            yield f"{name} by tiles and kinds", (int(getattr(said, name)), int(count))
+
+
+def _at_once(design: CoreDesign, layer: Conv2d | MatMul) -> Iterator[tuple[str, Pair]]:
+    """Of the tiling that is found: many designs at once, and this one alone."""
+    many = int(design.machine_model().cycles_of_many([design, design], [layer], {})[1, 0])
+    try:
+        alone: LayerResult | None = time_layer(design, layer)
+    except InputError:  # whatever its values are, it does not fit
+        alone = None
+    yield "cycles by many designs and one", (-1 if alone is None else alone.cycles, many)
+
+
+__all__ = ["figures_apart"]

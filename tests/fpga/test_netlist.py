@@ -1,0 +1,73 @@
+"""What yosys maps for an ECP5 does what the model says: a whole core, simulated as its cells."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archsim.machines.systolic.design import Systolic
+from archsim.memory import Plain
+from fpga.multipliers import PRODUCT_FILE, product_verilog, read_passes
+from rtl.benches.verilated import Verilated
+from rtl.cases import random_case
+from rtl.conformance import check
+from rtl.emit import emit
+from rtl.suite import assert_equal
+from rtl.toolchain import run_yosys
+
+SMALL = Plain(capacity_bytes=64)
+SIZES: dict[str, Any] = {
+    "ifmap_memory": SMALL,
+    "weight_memory": SMALL,
+    "accumulator_memory": SMALL,
+    "bias_words": 4,
+    "pipelined_control": True,
+}
+DESIGN = Systolic(rows=2, columns=1, product_registers=2, **SIZES)
+SYNTHESIS = "synth_ecp5 -top top -nowidelut -nobram"
+MODELS = "+/lattice/cells_sim_ecp5.v"
+PORTS = ", ".join(f"A{n}, B{n}" for n in range(18)), ", ".join(f"P{n}" for n in range(36))
+MULTIPLIER = f"""\
+module MULT18X18D (input CLK0, CE0, RST0, SIGNEDA, SIGNEDB, {PORTS[0]}, output {PORTS[1]});
+  parameter REG_INPUTA_CLK = "NONE";
+  parameter REG_INPUTB_CLK = "NONE";
+  parameter REG_OUTPUT_CLK = "NONE";
+  wire signed [18:0] a = {{SIGNEDA & A17, {", ".join(f"A{n}" for n in reversed(range(18)))}}};
+  wire signed [18:0] b = {{SIGNEDB & B17, {", ".join(f"B{n}" for n in reversed(range(18)))}}};
+  reg signed [18:0] a_kept = 0, b_kept = 0;
+  reg signed [37:0] p_kept = 0;
+  wire signed [18:0] left = REG_INPUTA_CLK == "NONE" ? a : a_kept;
+  wire signed [18:0] right = REG_INPUTB_CLK == "NONE" ? b : b_kept;
+  wire signed [37:0] product = left * right;
+  always @(posedge CLK0) begin
+    a_kept <= RST0 ? 0 : a;
+    b_kept <= RST0 ? 0 : b;
+    p_kept <= RST0 ? 0 : product;
+  end
+  wire [37:0] p = REG_OUTPUT_CLK == "NONE" ? product : p_kept;
+  assign {{{", ".join(f"P{n}" for n in reversed(range(36)))}}} = p[35:0];
+endmodule
+"""
+"""What yosys has no model of."""
+
+
+def simulated(verilog: str, folder: Path) -> str:
+    """Verilog of the mapped netlist, every cell written out as yosys' models of it say."""
+    (folder / "unit.v").write_text(verilog)
+    (folder / PRODUCT_FILE).write_text(product_verilog("ecp5"))
+    (folder / "multiplier.v").write_text(MULTIPLIER)
+    passes = [*read_passes(["unit.v"], "top", "ecp5"), SYNTHESIS]
+    passes += ["select top", "write_rtlil -selected mapped.il", "design -reset"]
+    passes += ["read_rtlil mapped.il", f"read_verilog -overwrite {MODELS} multiplier.v"]
+    passes += ["hierarchy -top top", "proc", "flatten", "opt_expr", "opt_clean -purge"]
+    passes += ["write_verilog -noattr mapped.v"]
+    run_yosys(passes, folder)
+    return (folder / "mapped.v").read_text()
+
+
+@pytest.mark.slow
+def test_a_mapped_netlist_is_the_model(tmp_path: Path) -> None:
+    """Registers inside of multipliers and operands in look-up tables among its cells."""
+    netlist = Verilated(simulated(emit(DESIGN).verilog, tmp_path))
+    for number in range(6):
+        assert_equal(check(random_case(5, number, DESIGN, longest_words=300), netlist.run))

@@ -1,0 +1,144 @@
+"""Units that keep a place in a sequence proved, for all inputs and in every cycle, by induction.
+
+As `test_unit_proofs`, whose faults are in the same form.  Each proof finds a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faulty_module import faulty_module
+from fifo_proofs import WeightFifoProof
+from link_proofs import ReceiverProof
+from unit_proofs import Prove, always
+from window_proofs import WindowProof
+
+from rtl.core import scnn_fifo, window
+from rtl.link import receiver
+
+PROOFS: dict[str, tuple[Any, Prove]] = {
+    **{f"weight FIFO of {n}": (scnn_fifo, always(WeightFifoProof, depth=n)) for n in (1, 2, 3, 5)},
+    **{
+        f"window, {rows} of {lanes} lanes{', trailing' if trailing else ''}": (
+            window, always(WindowProof, rows=rows, lanes=lanes, trailing=trailing)
+        )
+        for rows, lanes in ((1, 1), (2, 3), (3, 3))
+        for trailing in (False, True)
+    },
+    **{
+        f"frames of up to {n}": (receiver, always(ReceiverProof, payload=n, patience=n + 2))
+        for n in (1, 3)
+    },
+}  # fmt: skip
+
+FAULTS: dict[str, tuple[str, str, str]] = {
+    "a FIFO that is never full": (
+        "weight FIFO of 2", "!= self._place(released)", "== self._place(released)"
+    ),
+    "full a vector early": (
+        "weight FIFO of 3", "self._place(written) != self._place(released)",
+        "self._place(self._after(written)) != self._place(released)",
+    ),
+    "the next pass begins a vector late": (
+        "weight FIFO of 3", "Mux(self.again, released, after)",
+        "Mux(self.again, self._after(released), after)",
+    ),
+    "a place given back in every pass": (
+        "weight FIFO of 3", "If(self.release)", "If(self.release | self.again)"
+    ),
+    "a skipped block kept": (
+        "weight FIFO of 2", "m.d.sync += released.eq(self.block_after)", "pass"
+    ),
+    "a pointer that wraps early": (
+        "weight FIFO of 3", "pointer == 2 * self.depth - 1", "pointer == 2 * self.depth - 2"
+    ),
+    "an end at the block's last vector": (
+        "weight FIFO of 3", "end_pointer.eq(self._after(written))", "end_pointer.eq(written)"
+    ),
+    "an end that is kept": (
+        "weight FIFO of 3", "Mux(self.block_end, self._after(head), head)",
+        "Mux(self.block_end & ~self.end_written, self._after(head), head)",
+    ),
+    "a vector read before it is written": (
+        "weight FIFO of 1", '"store", 0, transparent=True', '"store", 0, transparent=False'
+    ),
+    "an end read before it is written": (
+        "weight FIFO of 2", '"ends", 0, transparent=True', '"ends", 0, transparent=False'
+    ),
+    "padding before the row counted": (
+        "window, 2 of 3 lanes", "If(inside < -first)", "If(inside + 1 < -first)"
+    ),
+    "a lane behind the row counted": (
+        "window, 2 of 3 lanes", "If(room < end)", "If(room + 1 < end)"
+    ),
+    "the last lanes of a chunk that is not there": (
+        "window, 3 of 3 lanes, trailing", "self.rows - self.elements if", "0 if"
+    ),
+    "the row below the ifmap counted": (
+        "window, 2 of 3 lanes", "at_row >= self.current.height", "at_row > self.current.height"
+    ),
+    "the next image a row late": (
+        "window, 2 of 3 lanes", 'after["base"].eq(next_image)',
+        'after["base"].eq(next_image + current.row_step)',
+    ),
+    "a block that begins where the last did": (
+        "window, 2 of 3 lanes", "now[name].eq(after[name]), block[name].eq(after[name])",
+        "now[name].eq(after[name])",
+    ),
+    "a chunk kept for the next run": (
+        "window, 2 of 3 lanes", "Mux(self.chunk_last, 0, chunk", "Mux(self.run_last, 0, chunk"
+    ),
+    "a tap kept for the next block": (
+        "window, 2 of 3 lanes", "Mux(self.tap_last, 0, tap_base", "Mux(self.block_last, 0, tap_base"
+    ),
+    "a pixel walked in an empty slot": (
+        "window, 2 of 3 lanes", "with m.If(self.slot_in_block)", "with m.If(1)"
+    ),
+    "given up in the check though a byte comes": (
+        "frames of up to 1", 'self._taken(m, crosses, None, "MATCH", idle, at == 3)',
+        'self._taken(m, crosses & (at == 3), None, "MATCH", idle)',
+    ),
+    "a frame whose check is not looked at": (
+        "frames of up to 1", "If(crc.match_detected)", "If(crc.match_detected | io.number.all())"
+    ),
+}  # fmt: skip
+"""What is wrong; a proof, what the unit says, and what it says instead."""
+
+
+FAST = {
+    "weight FIFO of 1", "weight FIFO of 3", "window, 2 of 3 lanes",
+    "padding before the row counted", "a tap kept for the next block",
+    "the next pass begins a vector late", "an end read before it is written",
+}  # fmt: skip
+"""Proofs and faults that are looked at without the slow ones."""
+
+
+def marked(names: Iterable[str]) -> list[Any]:
+    return [
+        pytest.param(name, id=name, marks=[] if name in FAST else [pytest.mark.slow])
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("name", marked(PROOFS))
+def test_proved(name: str) -> None:
+    unit, prove = PROOFS[name]
+    assert prove(unit).proved
+
+
+@pytest.mark.parametrize("fault", marked(FAULTS))
+def test_a_fault_is_not_proved(fault: str, tmp_path: Path) -> None:
+    """Inputs are found that break a claim, or no step of the induction succeeds."""
+    name, said, instead = FAULTS[fault]
+    unit, prove = PROOFS[name]
+    assert not prove(faulty_module(unit, tmp_path, (said, instead))).proved
+
+
+def test_every_unit_has_a_fault() -> None:
+    assert set(FAST) <= {*PROOFS, *FAULTS}
+    for fast in (False, True):
+        faults = {PROOFS[FAULTS[fault][0]][0] for fault in FAULTS if fault in FAST or not fast}
+        assert faults == {PROOFS[name][0] for name in PROOFS if name in FAST or not fast}
