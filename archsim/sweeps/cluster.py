@@ -36,6 +36,9 @@ WAIT_SECONDS = 60
 AGAIN_SECONDS = 0.5
 """Between two looks for a scheduler."""
 
+COUNT_SECONDS = 1.0
+"""Between two counts of the workers: each asks the scheduler."""
+
 About = tuple[str, str, Packages]
 """Of a worker: its archsim, its Python as far as that decides what can be sent to it, and the other
 packages that the space computes with."""
@@ -65,6 +68,7 @@ class Cluster:
         self._packages = packages_of(space)
         self._killed = distributed.KilledWorker
         self._lost = False
+        self._counted, self._threads = -COUNT_SECONDS, 1
         try:
             self._client: Any = self._connected(min(wait_seconds, CONNECT_SECONDS))
         except (TimeoutError, OSError, ValueError, ImportError) as error:
@@ -133,17 +137,21 @@ class Cluster:
                 raise InputError(f"worker {name} has {_told(other)}, and here is {_told(ours)}")
 
     @property
-    def slots(self) -> int:
-        """Threads of all workers that are there now.  Raises `InputError` if the scheduler went and
-        did not come again."""
+    def room(self) -> int:
+        """Two for each thread of all workers that are there, counted again after a second.  Raises
+        `InputError` if the scheduler went and did not come again."""
         if self._lost or self._client.status != "running":
             self._find_again()
+        elif time.monotonic() - self._counted < COUNT_SECONDS:
+            return 2 * self._threads
         try:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
         except (KeyError, ValueError, OSError):
             self._lost = True
             return 1
-        return max(sum(int(one["nthreads"]) for one in workers.values()), 1)
+        self._threads = max(sum(int(one["nthreads"]) for one in workers.values()), 1)
+        self._counted = time.monotonic()
+        return 2 * self._threads
 
     def submit(self, task: Task) -> Future[Outcome]:
         """By the worker that the scheduler chooses; `BatchLostError` where the scheduler goes."""

@@ -111,13 +111,11 @@ class _Run:
 
     def _fill(self) -> bool:
         """Have every worker something to do; False at the end."""
-        while len(self.waiting) < 2 * self.workers.slots:
+        while len(self.waiting) < self.workers.room:
             if not self.asked and not self._ask():
                 break
             task = self.asked.popleft()
             self.waiting[self.workers.submit(task)] = task
-            if self.workers.slots == 1:
-                break
         return bool(self.waiting)
 
     def _ask(self) -> bool:

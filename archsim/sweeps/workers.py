@@ -10,14 +10,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Protocol
 
 from archsim.errors import InputError
 from archsim.interrupts import ENDING
@@ -59,8 +59,9 @@ class Workers(Protocol):
     """Who computes batches."""
 
     @property
-    def slots(self) -> int:
-        """Batches that are computed at one time, now."""
+    def room(self) -> int:
+        """Batches to ask for at one time, now: where they are computed elsewhere, one more for each
+        that is being computed, so that no worker waits for this process."""
         ...
 
     def submit(self, task: Task) -> Future[Outcome]:
@@ -75,7 +76,7 @@ class Workers(Protocol):
 class Here:
     """In this process, when it is asked for."""
 
-    slots = 1
+    room = 1
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
@@ -97,62 +98,81 @@ class Processes:
         self, space: Space, count: int, *, compute: Callable[[Task], Outcome] | None = None
     ) -> None:
         self._space, self._compute = space, compute or _compute
-        self._ready: list[Future[int]] = []
-        self._pools = [self._pool() for _ in range(count)]
-        self._load = [0] * count
-        self.slots = count
-        self._await()
+        self._processes = [_Process(space) for _ in range(count)]
+        self.room = 2 * count
+        self._await(self._processes)
 
-    def _await(self) -> None:
+    def _await(self, processes: Iterable[_Process]) -> None:
         """Until all have begun.  Raises `InputError` where one cannot."""
         try:
-            for one in self._ready:
-                one.result()
+            for one in processes:
+                one.ready.result()
         except BrokenProcessPool as error:
             self.close()
             raise InputError(
                 "no worker process can begin: what it printed says why; --workers 1 needs none"
             ) from error
-        finally:
-            self._ready.clear()
-
-    def _pool(self) -> ProcessPoolExecutor:
-        """A process, begun now.  Raises `InputError` where none can be."""
-        pool = ProcessPoolExecutor(
-            1, mp_context=get_context("spawn"), initializer=_begin, initargs=(self._space,)
-        )
-        with _no_main():
-            self._ready.append(pool.submit(os.getpid))
-        return pool
 
     def submit(self, task: Task) -> Future[Outcome]:
         """By the process that has least to do."""
-        at = min(range(self.slots), key=self._load.__getitem__)
+        loads = [len(one.asked) for one in self._processes]
+        at = loads.index(min(loads))
         try:
-            future = self._pools[at].submit(self._compute, task)
+            return self._processes[at].submit(self._compute, task)
         except BrokenProcessPool:
-            self._pools[at] = self._pool()
-            self._await()
-            future = self._pools[at].submit(self._compute, task)
-        self._load[at] += 1
-        future.add_done_callback(self._ended(at))
-        return future
-
-    def _ended(self, at: int) -> Callable[[Any], None]:
-        def ended(_: Any) -> None:
-            self._load[at] -= 1
-
-        return ended
+            self._processes[at] = _Process(self._space)
+            self._await(self._processes[at : at + 1])
+            return self._processes[at].submit(self._compute, task)
 
     def close(self) -> None:
         """What is being computed is not waited for."""
-        for pool in self._pools:
-            processes = list((pool._processes or {}).values())  # pyright: ignore[reportPrivateUsage]
-            pool.shutdown(wait=False, cancel_futures=True)
-            for one in processes:
-                one.kill()
-        for pool in self._pools:
-            pool.shutdown(wait=True)
+        for one in self._processes:
+            one.kill()
+        for one in self._processes:
+            one.pool.shutdown(wait=True)
+
+
+class _Process:
+    """A process, begun now, and the batches it was asked for, in the order it computes them."""
+
+    def __init__(self, space: Space) -> None:
+        self.asked: list[Future[Outcome]] = []
+        self._dead = False
+        self.pool = ProcessPoolExecutor(
+            1, mp_context=get_context("spawn"), initializer=_begin, initargs=(space,)
+        )
+        with _no_main():
+            self.ready = self.pool.submit(os.getpid)
+
+    def submit(self, compute: Callable[[Task], Outcome], task: Task) -> Future[Outcome]:
+        """Behind what it was asked for; raises `BrokenProcessPool` if it has died."""
+        found: Future[Outcome] = Future()
+        done = self.pool.submit(compute, task)
+        self.asked.append(found)
+        done.add_done_callback(lambda done: self._settle(done, found))
+        return found
+
+    def _settle(self, done: Future[Outcome], found: Future[Outcome]) -> None:
+        """Hand on what became of a batch: of those that a dead process leaves, which are told in
+        the order of asking, the first was being computed, and nobody began the others."""
+        self.asked.remove(found)
+        if done.cancelled():
+            return
+        error = done.exception()
+        if error is None:
+            found.set_result(done.result())
+        elif isinstance(error, BrokenProcessPool) and self._dead:
+            found.set_exception(BatchLostError("the worker that was to compute it died before"))
+        else:
+            self._dead |= isinstance(error, BrokenProcessPool)
+            found.set_exception(error)
+
+    def kill(self) -> None:
+        """End it, whatever it computes."""
+        processes = list((self.pool._processes or {}).values())  # pyright: ignore[reportPrivateUsage]
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        for one in processes:
+            one.kill()
 
 
 @contextmanager

@@ -208,7 +208,8 @@ def test_a_point_that_fails_is_kept_with_its_error(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_dies_takes_its_point_alone(tmp_path: Path) -> None:
-    """Each batch in which a design is that kills the process is halved until it stands alone."""
+    """Each batch in which a design is that kills the process is halved until it stands alone; what
+    the process was to compute next is computed by another."""
     fields = {"rows": [2, 4, 6, 8]}
     arrays = MachineSpace(design=SPACE.machines[0].design, fields=fields)
     space = Space(machines=(arrays,), networks=("alexnet",))
