@@ -16,7 +16,7 @@ from archsim.blocks import Components, registers
 from archsim.memory import Cells, Use, kinds
 from archsim.memory.around import Around
 from archsim.numbers import IntArray
-from rtl.core.memory import Placed, Words, rtl_of
+from rtl.core.memory import Placed, Words, bank_for, rtl_of
 from rtl.hierarchy import place
 
 
@@ -145,6 +145,32 @@ class FlipScratchpad(wiring.Component):
         return m
 
 
+class FlipBank(wiring.Component):
+    """The inner one of a half, written with the fault, whether it is read from cells or passes."""
+
+    write_data: Any
+
+    def __init__(self, *, unit: Any, parameters: Any, row: int, mask: int) -> None:
+        self.unit, self.parameters = unit, dict(parameters)
+        self.row, self.mask = row, mask
+        inner = unit(**self.parameters)
+        inner._MustUse__silence = True  # made for its ports only
+        super().__init__(inner.signature)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        inner: Any = place(m, "inner", self.unit, **self.parameters)
+        own: Any = self
+        for name, member in self.signature.members.items():
+            mine, other = getattr(self, name), getattr(inner, name)
+            if name == "write_data":
+                here = own.write_address == self.row
+                m.d.comb += other.eq(mine ^ Mux(here, self.mask, 0))
+            else:
+                m.d.comb += mine.eq(other) if member.flow == wiring.Out else other.eq(mine)
+        return m
+
+
 class FlipRtl:
     """`FlipScratchpad` around what the inner kind places, of words as they are."""
 
@@ -167,7 +193,23 @@ class FlipRtl:
         return self.inner.events(words, by_lane=by_lane)
 
     def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
+        """The inner one's, for a core to see that it has to ask `bank_for`."""
         return self.inner.bank(bits=bits, depth=depth, transparent=transparent)
+
+    def bank_for(self, words: Words, *, transparent: bool) -> Placed:
+        """Of a half: the inner one's, behind the fault if that is in this half."""
+        unit, parameters = bank_for(self.memory.inner, words, transparent=transparent)
+        assert words.use is not None
+        memory, use = self.memory, words.use
+        if memory.half not in (use.half, -1):
+            return unit, parameters
+        lanes = range(0, use.word_bits, use.lane_bits[0]) if memory.every_lane else (0,)
+        return FlipBank, {
+            "unit": unit,
+            "parameters": tuple(sorted(parameters.items())),
+            "row": memory.row,
+            "mask": sum(1 << (lane + memory.bit) for lane in lanes),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
