@@ -7,11 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from archsim.errors import InputError
-from archsim.layer.intake import Intake
 from archsim.machine.option import Option
 from archsim.memory import OffChip, Use
 
 if TYPE_CHECKING:
+    from archsim.layer.intake import Intake
     from archsim.machine.model import MachineModel
     from energy_models.component import Component
 

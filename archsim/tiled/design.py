@@ -24,12 +24,12 @@ from archsim.tiled import machine_vector as mc
 from archsim.tiled.actions import ACTIONS
 from archsim.tiled.layer_command import LAYER_FIELDS
 from archsim.tiled.mapper_options import MAPPER_OPTIONS
-from archsim.tiled.numerics import Numerics
 from archsim.tiled.pe_array import PeArray
 from energy_models.frozen import FrozenDict
 
 if TYPE_CHECKING:
     from archsim.machine.model import MachineModel
+    from archsim.tiled.numerics import Numerics
 
 
 OPERANDS: tuple[str, ...] = ("ifmap", "weight", "bias")

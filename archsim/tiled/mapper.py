@@ -19,6 +19,7 @@ from archsim.layer import problem as pb
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
+from archsim.tiled.mapper_options import DEFAULT_TECHNOLOGY
 from archsim.tiled.objective import BY_CYCLES, NO_PRICES, FloatArray, objective_number, prices_of
 
 if TYPE_CHECKING:
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 Search = Literal["fast", "near", "exact"]
 SEARCHES: tuple[Search, ...] = ("fast", "near", "exact")
-
-DEFAULT_TECHNOLOGY = "45nm"
-"""That of `archsim.energy`."""
 
 Aim = tuple[FloatArray, int]
 """Prices and objective, as `archsim.tiled.objective.keys_of` takes them."""

@@ -1,18 +1,32 @@
-"""What a user chooses of how layers are mapped, on cores that are walked by tiles."""
+"""What a user chooses of how layers are mapped, on cores that are walked by tiles.
+
+Every such core's record has these options: the searches themselves are imported when one is used.
+"""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from archsim.errors import require
 from archsim.machine.option import Option, Options
-from archsim.tiled.mapper import DEFAULT_TECHNOLOGY, Mapper
 from archsim.tiled.mapping_file import MAPPINGS
+
+if TYPE_CHECKING:
+    from archsim.tiled.mapper import Mapper
+
+DEFAULT_TECHNOLOGY = "45nm"
+"""That of `archsim.energy`."""
 
 
 def _search(text: str) -> str:
+    from archsim.tiled.mapper import Mapper
+
     return Mapper(search=text).search
 
 
 def _objective(text: str) -> str:
+    from archsim.tiled.mapper import Mapper
+
     return Mapper(objective=text).objective
 
 
@@ -45,6 +59,8 @@ MAPPER_OPTIONS = (MAPPINGS, MAPPER, OBJECTIVE, OBJECTIVE_TECHNOLOGY)
 
 def mapper_of(options: Options) -> Mapper:
     """The mapper of options.  Raises `InputError` for unknown names."""
+    from archsim.tiled.mapper import Mapper
+
     mapper = Mapper(
         search=str(options.get("mapper", "fast")),
         objective=str(options.get("objective", "cycles")),

@@ -67,6 +67,22 @@ def test_lists_and_helps_import_nothing_heavy(words: str) -> None:
     assert not HEAVY & imported(*words.split())
 
 
+def test_records_of_designs_come_without_searches_numerics_and_prices() -> None:
+    """What a machine does is imported when it is asked to: a record alone says what there is."""
+    script = (
+        "import sys; from archsim.machine.registry import design_record, registered;"
+        "print(*map(design_record, registered().values()), file=sys.stderr); print(*sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    of_doing = {
+        "archsim.kernels.build", "archsim.machines.scnn.exact",
+        "archsim.tiled.integer_numerics", "archsim.tiled.numerics",
+        "archsim.machines.tensorcore.float_numerics", "archsim.machines.vsq.vector_numerics",
+        "archsim.tiled.mapper", "archsim.technologies", "energy_models.technology",
+    }  # fmt: skip
+    assert not of_doing & set(run.stdout.split())
+
+
 def test_a_warm_run_needs_no_numba(tmp_path: Path) -> None:
     words = ("run", "edge-16", "alexnet", "--timing-only")
     settings = {**os.environ}

@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from archsim.errors import InputError, require, require_clock, require_positive, require_within
-from archsim.layer.intake import IntegerIntake
 from archsim.machine.design import Design
 from archsim.machines.sparsetrain.window import MOST_AHEAD, MOST_ASIDE, Place, places
 from archsim.memory import Bank, OffChip, PlainBank, Use
 from archsim.ports import CommandField, Port
 
 if TYPE_CHECKING:
+    from archsim.layer.intake import IntegerIntake
     from archsim.machines.sparsetrain.model import SparseTrainModel
     from energy_models.component import Component
 
@@ -158,6 +158,8 @@ class SparseTrain(Design):
 
     @property
     def intake(self) -> IntegerIntake:
+        from archsim.layer.intake import IntegerIntake
+
         return IntegerIntake(
             operand_bits=self.operand_bits,
             accumulator_bits=self.accumulator_bits,

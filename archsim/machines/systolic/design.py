@@ -15,10 +15,10 @@ from archsim.memory import OffChip, Plain
 from archsim.numbers import bit_ceil
 from archsim.ports import Port
 from archsim.tiled.design import CoreDesign, kibibytes
-from archsim.tiled.integer_numerics import IntegerNumerics
 from archsim.tiled.pe_array import Index, PeArray
 
 if TYPE_CHECKING:
+    from archsim.tiled.integer_numerics import IntegerNumerics
     from energy_models.component import Component
 
 Dataflow = Literal["weight_stationary", "output_stationary", "input_stationary"]
@@ -114,6 +114,8 @@ class Systolic(CoreDesign):
     @cached_property
     def numerics(self) -> IntegerNumerics:
         """Integers with one scale a tensor."""
+        from archsim.tiled.integer_numerics import IntegerNumerics
+
         return IntegerNumerics(
             operand_bits=self.operand_bits,
             accumulator_bits=self.accumulator_bits,

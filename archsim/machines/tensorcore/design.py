@@ -24,18 +24,16 @@ from archsim.arithmetic.formats import (
     IntegerFormat,
 )
 from archsim.errors import InputError, require_positive, require_within
-from archsim.machines.tensorcore.float_numerics import FloatNumerics
 from archsim.machines.tensorcore.tensor_array import TensorArrayDesign
 from archsim.memory import OffChip
 from archsim.numbers import bit_ceil
 from archsim.ports import Port
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.design import CoreDesign, kibibytes
-from archsim.tiled.integer_numerics import IntegerNumerics
-from archsim.tiled.numerics import Numerics
 from archsim.tiled.pe_array import PeArray
 
 if TYPE_CHECKING:
+    from archsim.tiled.numerics import Numerics
     from energy_models.component import Component
 
 Operand = Literal["fp16", "bf16", "int8", "int4"]
@@ -218,7 +216,11 @@ class TensorCore(CoreDesign):
     def numerics(self) -> Numerics:
         """Floats as patterns, or integers with one scale a tensor."""
         if self.floating:
+            from archsim.machines.tensorcore.float_numerics import FloatNumerics
+
             return FloatNumerics(dot=self.dot, output=self.float_output, columns=self.columns)
+        from archsim.tiled.integer_numerics import IntegerNumerics
+
         return IntegerNumerics(
             operand_bits=self.operand_bits,
             accumulator_bits=self.accumulator_bits,

@@ -18,7 +18,6 @@ from archsim.codecs.vector_output import VectorOutput
 from archsim.codecs.vsquant import VectorFormat
 from archsim.errors import require, require_positive, require_whole, require_within
 from archsim.machines.vsq.vector_lane import VectorLaneDesign
-from archsim.machines.vsq.vector_numerics import VectorNumerics
 from archsim.memory import OffChip, Use
 from archsim.ports import Port
 from archsim.tiled import machine_vector as mc
@@ -26,6 +25,7 @@ from archsim.tiled.design import CoreDesign, kibibytes
 from archsim.tiled.pe_array import PeArray
 
 if TYPE_CHECKING:
+    from archsim.machines.vsq.vector_numerics import VectorNumerics
     from energy_models.component import Component
 
 VECTORS = "its words are vectors with scales, not values of one width"
@@ -207,6 +207,8 @@ class Vsq(CoreDesign):
     @cached_property
     def numerics(self) -> VectorNumerics:
         """Integers with a scale a vector."""
+        from archsim.machines.vsq.vector_numerics import VectorNumerics
+
         return VectorNumerics(
             mac=self.mac, output=self.output, length=self.vector, sum_bits=self.accumulator_bits
         )
