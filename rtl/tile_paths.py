@@ -4,10 +4,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from archsim.causes import CAUSES
 from archsim.errors import InputError
 from archsim.layer.problem import Tiling
+from archsim.numbers import IntArray
 from archsim.result import LayerResult
+from archsim.tiled import commands as cmd
+from archsim.tiled import plan as pn
 from archsim.tiled.actions import count_actions
 from archsim.tiled.cycles import cycles_of
 from archsim.tiled.design import CoreDesign
@@ -21,6 +26,7 @@ from archsim.tiled.traffic import services_of
 from archsim.tiled.walk import walk_layer
 from rtl.draw import Draw
 from rtl.slow_memory import slow_off_chip
+from rtl.stepped.core import Stepped
 from workloads.layers import Conv2d, MatMul
 
 Pair = tuple[int, int]
@@ -31,14 +37,61 @@ def figures_apart(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) ->
 
     Of the layer's design, and of one whose off-chip memory is slow: the plan with a row for every
     tile, its summary, the scan over loops, counts by kinds of tiles; many designs at once and one
-    by one, each in the tiling that it finds.
+    by one, each in the tiling that it finds.  With the slow one the core stepped from its contract
+    too (`rtl.stepped`), for so many cycles as `STEPPED`.
     """
     slow = replace(design, off_chip=slow_off_chip(Draw(layer.macs, tiling.filters)))
     apart: dict[str, Pair] = {}
     for where, one in (("", design), (" with a slow off-chip memory", slow)):
         pairs = dict(_in_a_tiling(one, layer, tiling))
         apart |= {f"{name}{where}": two for name, two in pairs.items() if two[0] != two[1]}
-    return apart | {name: two for name, two in _at_once(slow, layer) if two[0] != two[1]}
+    pairs = dict(_by_steps(slow, layer, tiling)) | dict(_at_once(slow, layer))
+    return apart | {name: two for name, two in pairs.items() if two[0] != two[1]}
+
+
+STEPPED = 5_000
+"""Cycles of a layer that are stepped: what is not over by then is compared as far as that."""
+
+
+def _by_steps(
+    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling
+) -> Iterator[tuple[str, Pair]]:
+    """The plan, and the core stepped cycle by cycle: the end, and of every load and output the
+    cycles in which its first and last words cross."""
+    tiles = walk_layer(design.numerics.problem(layer), tiling, design.machine)
+    plan = schedule(tiles, design.machine, services_of(design.machine), NO_GAPS)
+    core = Stepped(design, tiles)
+    ended = core.run(STEPPED)
+    yield "cycles by plan and steps", (min(plan_row(plan, -1).written, STEPPED), ended)
+    if ended == STEPPED:
+        return
+    for port, (words, first) in _CROSSED.items():
+        crossing = tiles[:, words] * (plan[:, first] >= 0)
+        ends = np.cumsum(crossing)[crossing > 0]
+        begins = ends - crossing[crossing > 0]
+        by_steps = np.array(core.crossed[port], np.int64)
+        yield f"{port} words by tiles and steps", (int(crossing.sum()), len(by_steps))
+        if crossing.sum() == len(by_steps):
+            said = plan[crossing > 0, first]
+            yield f"{port} first words by plan and steps", _first_apart(said, by_steps[begins])
+            if port == "ofmap":
+                said = plan[crossing > 0, pn.LAST_OUT]
+                yield "ofmap last words by plan and steps", _first_apart(said, by_steps[ends - 1])
+
+
+_CROSSED = {
+    "ifmap": (cmd.IFMAP_WORDS, pn.IFMAP_FIRST),
+    "weight": (cmd.WEIGHT_WORDS, pn.WEIGHT_FIRST),
+    "bias": (cmd.BIAS_WORDS, pn.BIAS_FIRST),
+    "ofmap": (cmd.OUTPUT_WORDS, pn.FIRST_OUT),
+}
+"""By port: columns of a tile's words, and of a plan's first crossing."""
+
+
+def _first_apart(one: IntArray, other: IntArray) -> Pair:
+    """The first two cycles that differ; (0, 0) if there are none."""
+    at = np.flatnonzero(one != other)[:1]
+    return (int(one[at[0]]), int(other[at[0]])) if len(at) else (0, 0)
 
 
 def _in_a_tiling(

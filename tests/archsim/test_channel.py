@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tile_oracle import Stepped
 
 from archsim import CLOUD_128, EDGE_16, TPU_V1
 from archsim.errors import InputError
@@ -27,6 +26,7 @@ from archsim.tiled.timing import plan_tiling, time_layer
 from archsim.tiled.trace import answer
 from archsim.tiled.traffic import port_bytes, services_of
 from archsim.tiled.walk import walk
+from rtl.stepped.core import Stepped
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import synthetic

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from output_rows import completed, vectors_of
 
 from archsim.layer.problem import Tiling
 from archsim.machine.registry import load_design
@@ -21,9 +20,11 @@ from archsim.tiled import plan as pn
 from archsim.tiled import tile_words
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.gaps import NO_GAPS, join_gaps, ofmap_ready
+from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.packing import layer_words, output_units, row_of_word
 from archsim.tiled.schedule import schedule
 from archsim.tiled.walk import walk
+from rtl.stepped.output_rows import completed, vectors_of
 from workloads.builtin import builtin, networks
 from workloads.layers import Conv2d
 
@@ -55,7 +56,7 @@ def vsq(draw: st.DrawFn) -> Vsq:
     return Vsq(
         lanes=lanes, vector=vector, hold_cycles=draw(st.integers(1, 4)),
         activation_bits=draw(st.sampled_from([3, 4, 6])),
-        activation_scale_bits=draw(st.sampled_from([0, 4, 5, 6])), collector_bits=24, **MEMORIES,
+        activation_scale_bits=draw(st.sampled_from([0, 4, 5, 6])), collector_bits=30, **MEMORIES,
     )  # fmt: skip
 
 
@@ -89,13 +90,14 @@ def test_rows_that_complete_words(found: tuple[CoreDesign, Conv2d, Tiling, IntAr
     """The words of every tile, and the row of each, against rows counted one by one."""
     design, layer, _, tiles = found
     machine, words = design.machine, 0
-    for at, vectors in completed(design, tiles):
+    record = machine_record(machine)
+    for at, vectors in completed(record, tiles):
         row = tiles[at]
         rows = [number for number, done in enumerate(chain(*vectors)) if done]
         assert row[cmd.OUTPUT_WORDS] == len(rows)
         assert [row_of_word(row, word, machine) for word in range(len(rows))] == rows
-        assert output_units(row, machine) == sum(map(sum, vectors_of(design, row)))
-        assert row[cmd.OUTPUT_ROWS] == sum(map(len, vectors_of(design, row)))
+        assert output_units(row, machine) == sum(map(sum, vectors_of(record, row)))
+        assert row[cmd.OUTPUT_ROWS] == sum(map(len, vectors_of(record, row)))
         words += len(rows)
     assert words == layer_words(design.numerics.problem(layer).vector(), machine)
     assert not tiles[tiles[:, cmd.LAST_K] == 0, cmd.OUTPUT_WORDS].any()
@@ -140,7 +142,7 @@ def test_a_port_that_waits_holds_up_reads(
     ready = ofmap_ready(tiles, plan, design.machine, given_)
     crossed: list[int] = []
     depth, latency = design.output_queue_depth, design.output_latency_cycles
-    for at, vectors in completed(design, tiles):
+    for at, vectors in completed(machine_record(design.machine), tiles):
         now, rows = int(plan[at, pn.DRAIN_START]), 0
         for number, done in enumerate(vectors):
             last = len(crossed) + sum(done) - 1 - depth

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tile_oracle import folds_of
 
 from archsim.causes import CAUSES
 from archsim.layer.problem import Tiling, problem_of
@@ -13,9 +12,11 @@ from archsim.memory import OffChip, Plain
 from archsim.numbers import IntArray
 from archsim.tiled import plan as pn
 from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.schedule import schedule
 from archsim.tiled.timing import time_layer
 from archsim.tiled.walk import walk
+from rtl.stepped.array import folds_of
 from workloads.layers import Conv2d, MatMul
 
 LARGE = Plain(capacity_bytes=1 << 22)
@@ -42,7 +43,7 @@ def _walk_folds(design: Systolic, tiles: IntArray, plan: IntArray) -> None:
     for row, times in zip(tiles, plan, strict=True):
         start = None
         load = times[pn.STATIONARY_START]
-        for stationary, moving in folds_of(design, row.tolist()):
+        for stationary, moving in folds_of(machine_record(design.machine), row.tolist()):
             if start is None:
                 start = int(times[pn.STREAM_START])
                 assert load < 0 or load >= max(ends[0], load_end)

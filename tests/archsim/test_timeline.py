@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from output_rows import completed
 
 from archsim.causes import CAUSES
 from archsim.errors import InputError
@@ -33,9 +32,11 @@ from archsim.tiled.activity import (
     Interval,
     layer_activity,
 )
+from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.timeline import _as_late_as_possible, binned, timeline
 from archsim.tiled.timing import plan_tiling, time_layer
 from archsim.tiled.trace import Answer, answer
+from rtl.stepped.output_rows import completed
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network, VectorWork
 from workloads.operands import synthetic
@@ -216,7 +217,7 @@ def test_the_output_stage_reads_as_the_contract_says(
     depth, word = design.output_queue_depth, 0
     for drain, (at, vectors) in zip(
         by_unit(layer_activity(design, layer))[OUTPUT_STAGE],
-        completed(design, found.tiles),
+        completed(machine_record(design.machine), found.tiles),
         strict=True,
     ):
         read, ended = drain.start_cycle - 1, 0
