@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from archsim.machines.systolic.design import Systolic
 from rtl.core.accumulating_array import AccumulatingArray
 from rtl.core.machine import Core
+from rtl.core.pipelined_output import PipelinedOutputStage
 from rtl.core.stationary_array import StationaryArray
 from rtl.core.tokens import MovingTokens
 from rtl.hierarchy import place
@@ -108,6 +109,13 @@ class SystolicCore(Core):
             array.weight.eq(self._delayed(m, "weight_delay", self.weights.o, 1)),
         ]
         return array.sums
+
+    def output_stage(self, m: Module) -> Any:
+        registers = self.design.output_registers
+        if not registers:
+            return super().output_stage(m)
+        shape = {**self.output_shape(), "registers": registers}
+        return place(m, "output_stage", PipelinedOutputStage, **shape)
 
     def place_tokens(self, m: Module) -> tuple[Any, int]:
         if not self.decoupled:

@@ -21,6 +21,7 @@ from archsim.blocks import (
     selectors,
     times,
 )
+from archsim.tiled import machine_vector as mc
 
 if TYPE_CHECKING:
     from archsim.tiled.design import CoreDesign
@@ -35,10 +36,20 @@ window's walk, of loaders, credits and counters, but for the addresses, counted 
 PIPELINED_WALKER_BITS = 415
 """More in a tile walker with a register behind every sum and product, counted in its netlist."""
 
+PIPELINED_SEQUENCER_BITS = 6
+"""More in a sequencer, with registers for the first and the last slot and for the last turn of
+every loop; and one more in one that walks by blocks of pixels."""
+
+_SEQUENCERS = {mc.WEIGHT_STATIONARY: (2, 0), mc.INPUT_STATIONARY: (2, 2)}
+"""How many, and how many of them by blocks; other arrays: one, by blocks."""
+
 
 def pipelining_bits(design: CoreDesign) -> int:
     """Flip-flops of the registers that `pipelined_control` adds."""
-    return PIPELINED_WALKER_BITS if design.pipelined_control else 0
+    if not design.pipelined_control:
+        return 0
+    sequencers, by_blocks = _SEQUENCERS.get(design.array_columns["dataflow"], (1, 1))
+    return PIPELINED_WALKER_BITS + PIPELINED_SEQUENCER_BITS * sequencers + by_blocks
 
 
 def operand_memories(

@@ -45,7 +45,7 @@ class CoreDesign(Design):
     ifmap_memory, weight_memory, accumulator_memory: scratchpads of two halves each; bias_words:
     words in each half of the bias memory, bias_memory: its kind; off_chip: what fills them;
     clock_hz: of the core; pipelined_control: registers behind every sum and product of the tile
-    walker, for FPGAs (no cycle changes).
+    walker, and for every comparison of the sequencers, for FPGAs (no cycle changes).
     """
 
     ifmap_memory: Scratchpad = field(default_factory=lambda: kibibytes(64))

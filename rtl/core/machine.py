@@ -17,6 +17,7 @@ from rtl.core.dispatcher import Dispatcher
 from rtl.core.loader import Loader
 from rtl.core.memory import PLAIN_BANKS, Settings, Words, made_of, rtl_of, settings_of
 from rtl.core.output_stage import OutputStage
+from rtl.core.pipelined_sequencer import PipelinedSequencer
 from rtl.core.pipelined_walker import PipelinedTileWalker
 from rtl.core.sequencer import Sequencer
 from rtl.core.settings import SETTINGS_PORTS, settings_chains
@@ -136,11 +137,12 @@ class Core(wiring.Component):
     def _sequencers(self, m: Module) -> None:
         """The walks over folds: one for the stream, one for stationary loads where there are."""
         sizes = {"rows": self.chunk}
-        self.stream_walk = place(m, "stream_sequencer", Sequencer, **sizes, **self.stream_shape)
+        kind = PipelinedSequencer if self.design.pipelined_control else Sequencer
+        self.stream_walk = place(m, "stream_sequencer", kind, **sizes, **self.stream_shape)
         wiring.connect(m, self.dispatcher.stream, self.stream_walk.command)
         self.load_walk = self.stream_walk
         if self.load_shape is not None:
-            self.load_walk = place(m, "load_sequencer", Sequencer, **sizes, **self.load_shape)
+            self.load_walk = place(m, "load_sequencer", kind, **sizes, **self.load_shape)
             wiring.connect(m, self.dispatcher.load, self.load_walk.command)
         self.pixel_walk = self.load_walk if self.moving_weights else self.stream_walk
         self.weight_walk = self.stream_walk if self.moving_weights else self.load_walk
@@ -296,21 +298,22 @@ class Core(wiring.Component):
             **made_of(design.accumulator_memory, design.use("accumulator")),
         )
 
+    def output_shape(self) -> dict[str, Any]:
+        """Parameters of the output stage."""
+        design = self.design
+        return {
+            "columns": design.columns,
+            "accumulator_bits": design.accumulator_bits,
+            "operand_bits": design.operand_bits,
+            "depths": (design.depth("accumulator"), design.depth("bias")),
+            "queue_depth": design.output_queue_depth,
+            "scalar_bias": self.moving_weights,
+            **made_of(design.bias_memory, design.use("bias")),
+        }
+
     def output_stage(self, m: Module) -> Any:
         """Place the output stage."""
-        design = self.design
-        return place(
-            m,
-            "output_stage",
-            OutputStage,
-            columns=design.columns,
-            accumulator_bits=design.accumulator_bits,
-            operand_bits=design.operand_bits,
-            depths=(design.depth("accumulator"), design.depth("bias")),
-            queue_depth=design.output_queue_depth,
-            scalar_bias=self.moving_weights,
-            **made_of(design.bias_memory, design.use("bias")),
-        )
+        return place(m, "output_stage", OutputStage, **self.output_shape())
 
     def _results(self, m: Module) -> None:
         """Accumulators and output stage."""

@@ -57,19 +57,22 @@ class Requantize(wiring.Component):
             total.eq(self.acc + self.bias),
             product.eq(total * self.multiplier),
         ]
-        low, high = -(1 << (self.operand_bits - 1)), (1 << (self.operand_bits - 1)) - 1
         m.d.comb += [
             half.eq((1 << self.shift) >> 1),
             rounded.eq((product + half) >> self.shift),
-            self.o.eq(rounded),
         ]
+        self._saturate(m, rounded, self.relu)
+        return m
+
+    def _saturate(self, m: Module, rounded: Signal, relu: Signal) -> None:
+        low, high = -(1 << (self.operand_bits - 1)), (1 << (self.operand_bits - 1)) - 1
+        m.d.comb += self.o.eq(rounded)
         with m.If(rounded > high):
             m.d.comb += self.o.eq(high)
-        with m.If((rounded < 0) & self.relu):
+        with m.If((rounded < 0) & relu):
             m.d.comb += self.o.eq(0)
         with m.Elif(rounded < low):
             m.d.comb += self.o.eq(low)
-        return m
 
 
 def output_ports(
@@ -188,6 +191,11 @@ class OutputStage(wiring.Component):
         """Of the arithmetic of a column."""
         return 2
 
+    @property
+    def parameter_cycles(self) -> int:
+        """For which the parameters travel beside a column's arithmetic."""
+        return self.column_latency_cycles
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         current = Signal(command_layout(*OUTPUT_FIELDS))
@@ -305,9 +313,7 @@ class OutputStage(wiring.Component):
         stages[n] are the parameters of what was taken from read_data n cycles ago.
         """
         words = Signal(self.columns * self.operand_bits)
-        stages = [
-            Signal.like(current, name=f"stage_{n}") for n in range(1 + self.column_latency_cycles)
-        ]
+        stages = [Signal.like(current, name=f"stage_{n}") for n in range(1 + self.parameter_cycles)]
         m.d.sync += [
             late.eq(early) for early, late in zip([current, *stages], stages, strict=False)
         ]
@@ -327,7 +333,7 @@ class OutputStage(wiring.Component):
             "accumulator_bits": self.accumulator_bits,
             "operand_bits": self.operand_bits,
         }
-        unit = place(m, f"requantize_{column}", Requantize, **widths)
+        unit = self._requantize(m, f"requantize_{column}", widths)
         _, summed, multiplied = stages
         m.d.comb += [
             unit.multiplier.eq(summed.multiplier),
@@ -335,3 +341,7 @@ class OutputStage(wiring.Component):
             unit.relu.eq(multiplied.relu),
         ]
         return unit
+
+    def _requantize(self, m: Module, name: str, widths: dict[str, int]) -> Any:
+        """Place what makes outputs of sums."""
+        return place(m, name, Requantize, **widths)

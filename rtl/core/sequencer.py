@@ -77,8 +77,8 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self._run(m)
-        self._count_slots(m)
         self._count_folds(m)
+        self._count_slots(m)
         return m
 
     def _run(self, m: Module) -> None:
@@ -97,15 +97,7 @@ class Sequencer(wiring.Component):
                 m.d.sync += running.eq(0)
 
     def _count_slots(self, m: Module) -> None:
-        if isinstance(self.slots, int):
-            slots = self.slots
-        else:
-            slots = {
-                "run": self.elements,
-                "pixels": self.current.pixels,
-                "filters": self.current.filter_steps,
-                "block": self._block_pixels(),
-            }[self.slots]
+        slots = self._slots()
         counted = 1 if self.block is None else self.slot < self.slot_pixels
         within = 1
         if isinstance(self.slots, int) and self.block is not None and self.slots > self.block:
@@ -113,11 +105,28 @@ class Sequencer(wiring.Component):
         m.d.comb += [
             self.slot_in_block.eq(within),
             self.slot_counts.eq(self.slot_in_block & counted),
+        ]
+        self._slot_flags(m, slots)
+        with m.If(self.issue):
+            m.d.sync += self.slot.eq(Mux(self.last_slot, 0, self.slot + 1))
+
+    def _slot_flags(self, m: Module, slots: Value | int) -> None:
+        """The first and the last slot of a fold of so many."""
+        m.d.comb += [
             self.first_slot.eq(self.slot == 0),
             self.last_slot.eq(self.slot == slots - 1),
         ]
-        with m.If(self.issue):
-            m.d.sync += self.slot.eq(Mux(self.last_slot, 0, self.slot + 1))
+
+    def _slots(self) -> Value | int:
+        """Slots of this fold."""
+        if isinstance(self.slots, int):
+            return self.slots
+        return {
+            "run": self.elements,
+            "pixels": self.current.pixels,
+            "filters": self.current.filter_steps,
+            "block": self._block_pixels(),
+        }[self.slots]
 
     def _block_pixels(self) -> Value:
         """Pixels of this block."""
@@ -129,17 +138,7 @@ class Sequencer(wiring.Component):
         length_left, runs_left, taps_left = Signal(24), Signal(8), Signal(8)
         steps_left = Signal(24)
         fresh, current = self.command.payload, self.current
-        m.d.comb += [
-            self.chunk_last.eq(length_left <= self.rows),
-            self.elements.eq(Mux(self.chunk_last, length_left, self.rows)),
-            self.run_last.eq(self.chunk_last & (runs_left == 1)),
-            self.tap_last.eq(self.run_last & (taps_left == 1)),
-            self.group_last.eq(self.tap_last),
-            self.block_last.eq(
-                self.tap_last & (1 if self.block is None else self.slot_pixels <= self.block)
-            ),
-            self.tile_last.eq(self.block_last & (steps_left == 1)),
-        ]
+        self._fold_flags(m, (length_left, runs_left, taps_left, steps_left))
         with m.If(self.command.ready & self.command.valid):
             m.d.sync += [
                 length_left.eq(fresh.run_length),
@@ -162,3 +161,18 @@ class Sequencer(wiring.Component):
                 )
             with m.If(self.block_last):
                 m.d.sync += steps_left.eq(steps_left - 1)
+
+    def _fold_flags(self, m: Module, left: tuple[Signal, Signal, Signal, Signal]) -> None:
+        """Which loops are at their last turn; left: elements of the run, runs, taps, steps."""
+        length_left, runs_left, taps_left, steps_left = left
+        m.d.comb += [
+            self.chunk_last.eq(length_left <= self.rows),
+            self.elements.eq(Mux(self.chunk_last, length_left, self.rows)),
+            self.run_last.eq(self.chunk_last & (runs_left == 1)),
+            self.tap_last.eq(self.run_last & (taps_left == 1)),
+            self.group_last.eq(self.tap_last),
+            self.block_last.eq(
+                self.tap_last & (1 if self.block is None else self.slot_pixels <= self.block)
+            ),
+            self.tile_last.eq(self.block_last & (steps_left == 1)),
+        ]

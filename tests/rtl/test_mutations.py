@@ -200,7 +200,9 @@ def test_every_latency_of_the_model_is_tight(
     assert caught(Systolic(rows=2, columns=2), 60)
 
 
-@pytest.mark.parametrize("latency", [4, 6])
-def test_the_output_latency_is_tight(latency: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("latency", "registers"), [(4, 0), (6, 0), (6, 2), (8, 2)])
+def test_the_output_latency_is_tight(
+    latency: int, registers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Systolic, "output_latency_cycles", latency)
-    assert caught(Systolic(rows=2, columns=2))
+    assert caught(Systolic(rows=2, columns=2, output_registers=registers))

@@ -59,18 +59,34 @@ def test_product_registers(dataflow: Dataflow, registers: int) -> None:
         assert_equal(check(case, runner(design, "amaranth")))
 
 
+@pytest.mark.parametrize(("dataflow", "registers"), [*zip(DATAFLOWS, (2, 1, 1), strict=True)])
+def test_output_registers(dataflow: Dataflow, registers: int) -> None:
+    """Words leave as many cycles later, and back-pressure costs no throughput yet."""
+    sizes: dict[str, Any] = {"rows": 2, "columns": 3, "dataflow": dataflow}
+    design = Systolic(**sizes, output_registers=registers, ifmap_memory=SMALL)
+    assert design.output_latency_cycles == Systolic(**sizes).output_latency_cycles + registers
+    assert design.output_queue_depth > design.output_latency_cycles
+    for number in range(3):
+        case = random_case(13, number, design, longest_words=700)
+        assert_equal(check(case, runner(design, "amaranth")))
+
+
 @pytest.mark.slow
 class TestProductRegisters(DesignConformance):
     """Each dataflow in Verilog."""
 
     designs = tuple(
-        Systolic(rows=3, columns=4, dataflow=dataflow, product_registers=registers)
+        Systolic(
+            rows=3, columns=4, dataflow=dataflow, product_registers=registers,
+            output_registers=registers, pipelined_control=registers == 2,
+        )
         for dataflow, registers in zip(DATAFLOWS, (2, 2, 1), strict=True)
-    )
+    )  # fmt: skip
     amaranth_cases = 4
 
     def random_design(self, draw: Draw) -> Systolic:
-        return replace(random_design(draw), product_registers=draw.whole(1, 2))
+        registers = {"product_registers": draw.whole(1, 2), "output_registers": draw.whole(0, 2)}
+        return replace(random_design(draw), **registers)
 
 
 @pytest.mark.parametrize("dataflow", DATAFLOWS)

@@ -20,17 +20,19 @@ from archsim.machine.registry import load_design, with_settings
 from archsim.machines.systolic.design import DATAFLOWS, Systolic
 from archsim.memory import Plain
 from archsim.tiled import commands as cmd
-from archsim.tiled.components import PIPELINED_WALKER_BITS
+from archsim.tiled.components import PIPELINED_SEQUENCER_BITS, PIPELINED_WALKER_BITS
 from archsim.tiled.layer_command import describe
 from archsim.tiled.walk import walk
 from rtl.benches.verilated import Verilated
 from rtl.cases import Draw, random_case
 from rtl.conformance import check
+from rtl.core.pipelined_sequencer import PipelinedSequencer
 from rtl.core.pipelined_walker import (
     PipelinedTileWalker,
     partial_products,
     sum_of_partials,
 )
+from rtl.core.sequencer import Sequencer
 from rtl.core.tile_walker import TileWalker
 from rtl.emit import emit
 from rtl.tile_cases import random_layer, random_tiling
@@ -155,15 +157,15 @@ def test_products_of_the_largest_factors(shape: Shape, bits: int) -> None:
     simulator.run()
 
 
-def _flip_flops(kind: type[TileWalker]) -> int:
-    """Of a walker in yosys' netlist."""
+def _flip_flops(unit: wiring.Component) -> int:
+    """In yosys' netlist."""
     counts: list[int] = []
 
     def watch(line: str) -> None:
         counts.extend(int(count) for count in re.findall(r"^(\d+) objects", line))
 
     with scratch_folder("archsim-walker") as folder:
-        text = rtlil.convert(kind(lanes=8, blocks=False), name="top", emit_src=False)
+        text = rtlil.convert(unit, name="top", emit_src=False)
         (folder / "top.il").write_text(text)
         passes = ["read_rtlil top.il", "proc", "opt -full", "simplemap", "opt -full"]
         run_yosys([*passes, "select -count t:$_*DFF*"], folder, watch)
@@ -172,14 +174,23 @@ def _flip_flops(kind: type[TileWalker]) -> int:
 
 def test_flip_flops_that_pipelining_adds() -> None:
     """What the energy and area of such a core count."""
-    added = _flip_flops(PipelinedTileWalker) - _flip_flops(TileWalker)
-    assert added == PIPELINED_WALKER_BITS
-    for name in ("edge-16", "volta", "vsq-16"):
+    walkers = (kind(lanes=8, blocks=False) for kind in (PipelinedTileWalker, TileWalker))
+    pipelined, plain = map(_flip_flops, walkers)
+    assert pipelined - plain == PIPELINED_WALKER_BITS
+    for name, sequencers, by_blocks in (("edge-16", 2, 0), ("volta", 1, 1), ("vsq-16", 1, 1)):
         plain, pipelined = (
             next(one.attributes["state_bits"] for one in design.components if one.kind == "control")
             for design in (load_design(name), with_settings(load_design(name), [PIPELINED]))
         )
+        added = PIPELINED_WALKER_BITS + PIPELINED_SEQUENCER_BITS * sequencers + by_blocks
         assert pipelined - plain == added
+
+
+@pytest.mark.parametrize("slots, block", [("run", None), ("filters", 2), (3, 3)])
+def test_flip_flops_that_a_pipelined_sequencer_adds(slots: Any, block: int | None) -> None:
+    shape: Any = {"rows": 3, "slots": slots, "steps": slots != "filters", "block": block}
+    pipelined, plain = (_flip_flops(kind(**shape)) for kind in (PipelinedSequencer, Sequencer))
+    assert pipelined - plain == PIPELINED_SEQUENCER_BITS + (block is not None)
 
 
 def test_a_core_with_a_pipelined_walker() -> None:
@@ -189,6 +200,7 @@ def test_a_core_with_a_pipelined_walker() -> None:
     design = Systolic(rows=2, columns=3, bias_words=16, pipelined_control=True, **memories)
     emitted = emit(design).verilog
     assert "pipelined_tile_walker tile_walker" in emitted
+    assert "pipelined_sequencer" in emitted
     core = Verilated(emitted)
     for number in range(12):
         verdict = check(random_case(27, number, design), core.run)

@@ -36,6 +36,7 @@ from rtl.core import (
     loader,
     output_packer,
     output_stage,
+    pipelined_output,
     population_count,
     queue,
     scnn_arbiter,
@@ -51,6 +52,17 @@ def requantize(accumulator_bits: int, operand_bits: int) -> Prove:
         RoundingProof, 3, make=lambda unit: unit.Requantize(**widths),
         bits=(accumulator_bits, 16), limits=(-high - 1, high), multiplier_cycles=1,
         out=lambda unit: unit.o,
+    )  # fmt: skip
+
+
+def registered(accumulator_bits: int, operand_bits: int, registers: int) -> Prove:
+    widths = {"accumulator_bits": accumulator_bits, "operand_bits": operand_bits}
+    high = (1 << (operand_bits - 1)) - 1
+    return always(
+        RoundingProof, 3 + registers,
+        make=lambda unit: unit.PipelinedRequantize(**widths, registers=registers),
+        bits=(accumulator_bits, 16), limits=(-high - 1, high), multiplier_cycles=1,
+        out=lambda unit: unit.o, registers=registers,
     )  # fmt: skip
 
 
@@ -98,6 +110,8 @@ PROOFS: dict[str, tuple[Any, Prove]] = {
     "requantise, 3 bits to 2": (output_stage, requantize(3, 2)),
     "requantise, 8 bits to 4": (output_stage, requantize(8, 4)),
     "requantise, 32 bits to 8, as it is built": (output_stage, requantize(32, 8)),
+    "requantise with a register, 3 bits to 2": (pipelined_output, registered(3, 2, 1)),
+    "requantise with two, 32 bits to 8": (pipelined_output, registered(32, 8, 2)),
     "rescale": (vector_requantize, rescale(6, 3, True)),
     "rescale to unsigned": (vector_requantize, rescale(6, 3, False)),
     **{
@@ -162,8 +176,12 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "a product a bit too narrow": ("requantise, 8 bits to 4", "+ 1 + MULTIPLIER_BITS))",
                                    "+ MULTIPLIER_BITS))"),
     "no limit above": ("requantise, 8 bits to 4", "rounded > high", "rounded > 2 * high"),
-    "ReLU of the lowest": ("requantise, 8 bits to 4", "(rounded < 0) & self.relu",
-                           "(rounded < -1) & self.relu"),
+    "ReLU of the lowest": ("requantise, 8 bits to 4", "(rounded < 0) & relu",
+                           "(rounded < -1) & relu"),
+    "the bit that rounds left out": ("requantise with a register, 3 bits to 2",
+                                     "(doubled >> 1) + doubled[0]", "doubled >> 1"),
+    "ReLU of the row before": ("requantise with a register, 3 bits to 2", "cycles=self.registers",
+                               "cycles=self.registers + 1"),
     "halves dropped": ("rescale", "(halves + 1) >> 1", "halves >> 1"),
     "a lowest value too low": ("rescale", "rounded < output.low", "rounded < output.low - 1"),
     "the upper half always looked at": ("leading zeros of 13",

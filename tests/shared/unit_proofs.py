@@ -187,10 +187,11 @@ class RoundingProof(Proof):
     """⌊(p + 2^(s−1)) / 2^s⌋ without a quotient: what is no limit is off by less than a unit.
 
     p = (acc + bias) · multiplier; s = 0 rounds nothing.  make, out: the unit, and what comes
-    out of it, within limits; multiplier_cycles: behind acc, in which it takes the multiplier.
+    out of it, within limits; multiplier_cycles: behind acc, in which it takes the multiplier;
+    registers: behind the product.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         unit: Any,
         make: Any,
@@ -199,8 +200,10 @@ class RoundingProof(Proof):
         limits: tuple[int, int],
         multiplier_cycles: int,
         out: Callable[[Any], Value],
+        registers: int = 0,
     ) -> None:
         self.make, self.limits, self.out = make, limits, out
+        self.registers = registers
         self.multiplier_cycles = multiplier_cycles
         sum_bits, self.multiplier_bits = bits
         super().__init__(
@@ -215,7 +218,7 @@ class RoundingProof(Proof):
         total = Signal(signed(len(free.acc) + 1))
         multiplier = Signal(self.multiplier_bits)
         product = Signal(signed(len(total) + self.multiplier_bits))
-        shift, relu, begun = [free.shift], [free.relu], Signal(2)
+        shift, relu, begun = [free.shift], [free.relu], Signal(2 + self.registers)
         for n in range(2):
             shift.append(Signal(6, name=f"shift_{n}"))
             relu.append(Signal(name=f"relu_{n}"))
@@ -224,7 +227,7 @@ class RoundingProof(Proof):
             total.eq(free.acc + free.bias),
             multiplier.eq(free.multiplier),
             product.eq(total * multiplier),
-            begun.eq(Cat(1, begun[0])),
+            begun.eq(Cat(1, begun[:-1])),
         ]
         m.d.comb += [
             unit.acc.eq(free.acc),
@@ -233,7 +236,12 @@ class RoundingProof(Proof):
             unit.shift.eq(shift[-1]),
             unit.relu.eq(relu[-1]),
         ]
-        self._claims(m, self.out(unit), (product, shift[-1], relu[-1]), begun[1])
+        taken: tuple[Any, Any, Any] = product, shift[-1], relu[-1]
+        for _ in range(self.registers):
+            kept = Signal.like(product), Signal(6), Signal()
+            m.d.sync += [late.eq(early) for late, early in zip(kept, taken, strict=True)]
+            taken = kept
+        self._claims(m, self.out(unit), taken, begun[-1])
         return m
 
     def _claims(self, m: Module, o: Any, of: tuple[Any, Any, Any], there: Value) -> None:

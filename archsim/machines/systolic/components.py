@@ -23,6 +23,9 @@ CONTROL_BITS = {"decoupled": 8352, "coupled": 6203}
 stage's walk, counted in the netlist; a few more or less with the widths of addresses.  Decoupled:
 with a walk of its own for stationary loads (weight- and input-stationary)."""
 
+SHORT_ROW_BITS = 1
+"""More with `output_registers`: whether the next row is a short one."""
+
 BLOCK_BITS = 24
 """More where rows are of pixels: what is left of the filters and pixels of a block."""
 
@@ -37,11 +40,21 @@ def systolic_components(design: Systolic) -> tuple[Component, ...]:
         *_array(design),
         *core.accumulators(design, design.columns),
         *core.bias_memory(design, design.bias_lanes),
-        *every.requantizers((design.accumulator_bits, design.multiplier_bits), design.columns),
+        *_requantizers(design),
         *core.packer(design, design.columns),
         *core.output_queue(design, design.columns),
         every.control(control_state_bits(design)),
     )
+
+
+def _requantizers(design: Systolic) -> tuple[Component, ...]:
+    """With a register behind the shift, behind the rounding, where the design has them."""
+    bits, columns = (design.accumulator_bits, design.multiplier_bits), design.columns
+    plain = every.requantizers(bits, columns)
+    if not design.output_registers:
+        return plain
+    kept, rows = sum(bits) + 3, {"output_read": float(columns)}  # of a column, ReLU among them
+    return (*plain, *registers(every.REQUANTIZE, kept * design.output_registers, columns, rows))
 
 
 def _triangle(lanes: int) -> int:
@@ -121,4 +134,5 @@ def control_state_bits(design: Systolic) -> int:
     travelling = design.result_latency_cycles - (1 if decoupled else 2)
     blocks = BLOCK_BITS if design.dataflow == "input_stationary" else 0
     walks = CONTROL_BITS["decoupled" if decoupled else "coupled"] + core.pipelining_bits(design)
-    return walks + blocks + token_bits * travelling
+    short = SHORT_ROW_BITS if design.output_registers else 0
+    return walks + blocks + short + token_bits * travelling

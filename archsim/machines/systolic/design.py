@@ -36,6 +36,8 @@ class Systolic(CoreDesign):
     rounding half up.
     product_registers: in a PE, 1 behind the product or 2, before and behind it, for an FPGA whose
     multipliers have them inside; sums come as many cycles later.
+    output_registers: in the output stage, 1 behind the shift or 2, behind shift and rounding; words
+    leave as many cycles later.
     """
 
     rows: int = 16
@@ -44,6 +46,7 @@ class Systolic(CoreDesign):
     operand_bits: int = 8
     accumulator_bits: int = 32
     product_registers: int = field(default=0, repr=False, metadata={"implied": True})
+    output_registers: int = field(default=0, repr=False, metadata={"implied": True})
 
     kind: ClassVar[str] = "systolic"
     growing: ClassVar[tuple[str, ...]] = ("rows", "columns")
@@ -70,16 +73,17 @@ class Systolic(CoreDesign):
             f"accumulator_bits must be from {2 * self.operand_bits} (two operands) to 40, "
             f"not {self.accumulator_bits!r}",
         )
-        registers: Any = self.product_registers
-        require(
-            type(registers) is int and registers in (0, 1, 2),
-            f"product_registers must be 0, 1 or 2, not {registers!r}",
-        )
+        for name in ("product_registers", "output_registers"):
+            registers: Any = getattr(self, name)
+            require(
+                type(registers) is int and registers in (0, 1, 2),
+                f"{name} must be 0, 1 or 2, not {registers!r}",
+            )
         self.check_memories()
 
     def for_fpga(self) -> Systolic:
-        """With `pipelined_control`, and both registers of products."""
-        return replace(self, pipelined_control=True, product_registers=2)
+        """With `pipelined_control`, both registers of products and both of the output stage."""
+        return replace(self, pipelined_control=True, product_registers=2, output_registers=2)
 
     @property
     def ifmap_lanes(self) -> int:
@@ -166,8 +170,8 @@ class Systolic(CoreDesign):
 
     @property
     def output_latency_cycles(self) -> int:
-        """Accumulator read, bias, multiply, round and clip, pack, then the output queue."""
-        return 4 + self.pack_latency_cycles
+        """Accumulator read, bias, multiply, `output_registers`, pack, then the output queue."""
+        return 4 + self.output_registers + self.pack_latency_cycles
 
     @property
     def output_queue_depth(self) -> int:
