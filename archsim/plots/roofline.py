@@ -7,7 +7,7 @@ intensity × bandwidth.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +115,12 @@ class Roofline:
         sparse = any(point.layer.products is not None for point in self.points)
         return "products" if sparse else "MACs"
 
+    @property
+    def named_together(self) -> bool:
+        """Whether a layer that may be named lies where others do."""
+        found = _by_place(point.layer for point in self.points)
+        return any(len(each) > 1 for each in found[: 2 * _NAMED])
+
     def bound(self) -> dict[str, list[Point]]:
         """The points by what bounds them, those of the most cycles first."""
         found: dict[str, list[Point]] = {}
@@ -216,19 +222,25 @@ class RooflinePlot:
 
     def _name_largest(self, ax: Any, layers: Sequence[LayerResult]) -> None:
         """Names of the layers with the most cycles; of layers at one place, of the first."""
-        alike: dict[tuple[float, float], list[LayerResult]] = {}
-        for layer in sorted(layers, key=lambda layer: -layer.cycles):
-            alike.setdefault(_place(layer), []).append(layer)
-        room = FreeRoom(ax, list(alike))
-        firsts = [found[0].name for found in alike.values()]
+        alike = _by_place(layers)
+        room = FreeRoom(ax, [_place(found[0]) for found in alike])
+        firsts = [found[0].name for found in alike]
         names = dict(zip(firsts, told_apart(firsts, _LONGEST_NAME), strict=True))
         wanted = _NAMED_NARROW if self.layout.narrow else _NAMED
-        for place, found in list(alike.items())[: 2 * wanted]:
+        for found in alike[: 2 * wanted]:
             more = f" + {len(found) - 1}" if len(found) > 1 else ""
-            if room.write(plain(names[found[0].name] + more), place):
+            if room.write(plain(names[found[0].name] + more), _place(found[0])):
                 wanted -= 1
             if not wanted:
                 return
+
+
+def _by_place(layers: Iterable[LayerResult]) -> list[list[LayerResult]]:
+    """Layers that lie at one place of the figure, those of the most cycles first."""
+    alike: dict[tuple[float, float], list[LayerResult]] = {}
+    for layer in sorted(layers, key=lambda layer: -layer.cycles):
+        alike.setdefault(_place(layer), []).append(layer)
+    return list(alike.values())
 
 
 def _place(layer: LayerResult) -> tuple[float, float]:

@@ -193,7 +193,9 @@ def roofline(shown: Roofline, design: Design) -> str:
     text += f" The points reach {min(reached):.1f} to {max(reached):.1f} % of the roof above them."
     if not design.off_chip.bytes_per_cycle and design.off_chip.weight_bytes_per_cycle is None:
         text += " The design sets no limit of off-chip bandwidth: every port moves a word a cycle."
-    return f"{text} Behind a name, + 2 stands for two more layers at the same place."
+    if shown.named_together:
+        text += " Behind a name, + 2 stands for two more layers at the same place."
+    return text
 
 
 def _share_of(points: Sequence[Point], whole: int) -> str:

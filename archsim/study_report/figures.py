@@ -124,7 +124,7 @@ class StudyFigures:
             tools="save",
             toolbar_location="right",
             x_range=Range1d(start=-0.5, end=len(axes) - 0.5),
-            y_range=Range1d(start=-0.1, end=1.12),
+            y_range=Range1d(start=-0.16, end=1.12),
         )
         drawn.multi_line(
             "xs", "ys", source=self.background, color=palette.GREY, line_alpha=0.25, line_width=1

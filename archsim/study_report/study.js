@@ -143,6 +143,7 @@ window.archsimStudy = (() => {
           model.minor_tick_line_color = null;
         } else if (model.type === "Grid") model.grid_line_color = of("grid");
         else if (model.type === "Text") model.text_color = { value: of("text") };
+        else if (model.type === "Segment") model.line_color = { value: of("soft") };
       }
   };
 

@@ -117,3 +117,19 @@ SMALL = Network(
         ),
     ),
 )  # fmt: skip
+
+
+def several_named(result: NetworkResult) -> bool:
+    """Whether a name in the figure stands for several layers."""
+    ax: Any = result.plot.roofline()
+    found = any(re.search(r" \+ \d+$", text.get_text()) for text in ax.texts)
+    pyplot.close(ax.figure)
+    return found
+
+
+@pytest.mark.parametrize(("name", "several"), [("alexnet", False), ("resnet18", True)])
+def test_the_caption_explains_only_what_is_there(name: str, several: bool) -> None:
+    """Layers of AlexNet lie apart; blocks of ResNet-18 come twice."""
+    result = simulate(EDGE_16, name)
+    text = captions.roofline(roofline(result, EDGE_16), EDGE_16)
+    assert ("Behind a name" in text) == several == several_named(result)

@@ -175,6 +175,9 @@ def test_the_page_follows_the_colours_and_the_width(browser: Browser, tmp_path: 
     drawn = "[...Bokeh.documents[0]._all_models.values()].find(m => m.type === 'Figure')"
     dark = page.evaluate(ground)
     assert page.evaluate(f"{drawn}.background_fill_color") == dark
+    axes = "[...Bokeh.documents[0]._all_models.values()].find(m => m.type === 'Segment')"
+    soft = page.evaluate(ground.replace("--background", "--soft"))
+    assert page.evaluate(f"{axes}.line_color.value") == soft  # black on black would not be seen
     arrow = page.locator("select:not([multiple])").first.evaluate(
         "one => [getComputedStyle(one).backgroundImage, getComputedStyle(one).color]"
     )
