@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rtl.benches.bench import IDLE, StreamPort
 from rtl.benches.build_cache import build_once, cache_key
+from rtl.benches.common_header import with_common_header
 from rtl.benches.wrapper import wrapper_text
 from rtl.toolchain import (
     require,
@@ -152,8 +153,9 @@ def compiled(  # noqa: PLR0913
     run_tool(command, cwd=work, env=environment)
     ports = _read_header((work / "obj" / "Vtop.h").read_text())
     (work / "wrapper.cpp").write_text(wrapper(ports))
-    make = ["make", "-C", "obj", "-f", "Vtop.mk", f"-j{min(threads(), 8)}"]
-    run_tool([*make, "OPT_FAST=-O3", "OPT_SLOW=-O1", "OPT_GLOBAL=-O2"], cwd=work, env=environment)
+    make = ["make", "-C", "obj", "-f", "Vtop.mk", f"-j{min(threads(), 8)}", "OPT_GLOBAL=-O2"]
+    common = with_common_header(work / "obj", "-O3", "-O1", environment)
+    run_tool([*make, *common], cwd=work, env=environment)
     written = {name: vars(port) for name, port in ports.items()}
     (work / "ports.json").write_text(json.dumps(written))
     shutil.rmtree(work / "obj")
