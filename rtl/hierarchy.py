@@ -35,6 +35,11 @@ class VerilogModule:
     parameters: dict[str, int] = field(default_factory=dict)
     resets: bool = False
 
+    def __post_init__(self) -> None:
+        """Raises `ValueError` where the source has a reset that nothing would drive, or has none."""
+        if ("input rst" in self.source) != self.resets:
+            raise ValueError(f"{self.name}: resets must be {not self.resets}, as its source is")
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Shared:

@@ -121,8 +121,28 @@ def _many_tiles(draw: Draw, design: CoreDesign, order: Order) -> TileCase:
 
 
 def _early(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
-    layers = [_plain(draw, design, longest_words // 3) for _ in range(3)]
+    """Commands ahead of their layers; and layers whose sums wait for the one before to leave, so
+    that rows with and without ReLU and biases follow one another as closely as they can."""
+    layers = [_plain(draw, design, longest_words // 4) for _ in range(3)]
+    layers += [_waiting_to_leave(draw, design, relu=number % 2 == 0) for number in range(4)]
     return in_a_row(design, layers, longest_words, early=True)
+
+
+def _waiting_to_leave(draw: Draw, design: CoreDesign, *, relu: bool) -> TileCase:
+    """An output tile of more words than the queue holds, the first of which waits for long."""
+    _pixels, filters, channels = design.mnk
+    layer = MatMul(
+        name="waiting", m=24, n=min(filters, 8), k=min(channels, 8), relu=relu,
+        bias=draw.chance(0.5),
+    )  # fmt: skip
+    case = given_case(draw, design, layer, whole(design, layer))
+    gaps = {name: np.zeros_like(own) for name, own in case.gaps(case.answer()).items()}
+    gaps["ofmap"][0] = LONG_WAIT
+    return case.waiting(gaps)
+
+
+LONG_WAIT = 400
+"""Cycles in which a small layer is loaded and summed."""
 
 
 def _channel(draw: Draw, design: CoreDesign, longest_words: int) -> TileCase:

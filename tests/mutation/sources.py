@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 RTL = (
     "rtl.core.*", "rtl.memories.*", "rtl.boveda", "rtl.systolic", "rtl.tensorcore", "rtl.vsq",
-    "rtl.scnn",
+    "rtl.scnn", "rtl.sparsetrain",
 )  # fmt: skip
 MODEL = (
     "archsim.arithmetic.*", "archsim.codecs.*", "archsim.layer.*", "archsim.machines.*",

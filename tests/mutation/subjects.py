@@ -59,4 +59,10 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
         "grid_rows=1 grid_columns=2 weight_lanes=2 ifmap_lanes=2 banks=4 iaram_bytes=400 "
         "oaram_bytes=400 bank_queue=2 activation_memory.kind=boveda activation_memory.group=2",
     ),
+    "sparsetrain": _designs(
+        "sparsetrain",
+        "pes=2 lanes=4 rows=6 columns=8 depth=3",
+        "pes=4 lanes=2 rows=5 columns=8 depth=2 look_ahead=1 look_aside=2 move_work=false "
+        "operand_bits=4 accumulator_bits=16 row_memory.kind=parity",
+    ),
 }

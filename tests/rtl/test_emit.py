@@ -8,6 +8,8 @@ import sys
 from dataclasses import replace
 
 import pytest
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
 
 from archsim.errors import InputError
 from archsim.machine.registry import design_from_record
@@ -19,6 +21,7 @@ from rtl.benches.verilated import Verilated
 from rtl.cases import random_case
 from rtl.conformance import check
 from rtl.emit import Emitted, emit
+from rtl.hierarchy import VerilogModule
 from rtl.toolchain import lint, yosys_check
 
 _MODULE = re.compile(r"^ *module +(\\\S+|\w+)", re.MULTILINE)
@@ -228,3 +231,12 @@ def test_what_memories_hold_at_first_does_not_matter(design: Systolic, emitted: 
         verdict = check(random_case(5, number, design), core.run)
         assert verdict.equal, verdict.record()
         assert verdict.transfers > 0
+
+
+@pytest.mark.parametrize("source", ["module m(input clk);", "module m(input clk, input rst);"])
+def test_a_reset_that_nothing_drives_is_no_hardware(source: str) -> None:
+    signature = wiring.Signature({"i": In(1)})
+    wrong = "rst" not in source
+    assert VerilogModule(name="m", source=source, signature=signature, resets=not wrong)
+    with pytest.raises(ValueError, match=f"resets must be {not wrong}"):
+        VerilogModule(name="m", source=source, signature=signature, resets=wrong)
