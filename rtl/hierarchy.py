@@ -36,7 +36,7 @@ class VerilogModule:
     resets: bool = False
 
     def __post_init__(self) -> None:
-        """Raises `ValueError` where the source has a reset that nothing would drive, or has none."""
+        """Raises `ValueError` for a reset that nothing would drive, or that is not there."""
         if ("input rst" in self.source) != self.resets:
             raise ValueError(f"{self.name}: resets must be {not self.resets}, as its source is")
 

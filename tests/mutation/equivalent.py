@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.mutation.operators import Mutant
-from tests.mutation.sources import column_of, line_of
+from tests.mutation.sources import column_of, line_of, number_alike
 
 FILE = Path(__file__).with_name("equivalent.toml")
 
@@ -22,7 +22,8 @@ FILE = Path(__file__).with_name("equivalent.toml")
 class Equivalent:
     """line: what it says, without the white space around it; change: as `Mutant.change`.
 
-    column: where in it the edit is, of a line that has several such.
+    column: where in it the edit is, of a line that has several such; which: of lines of the module
+    that say the same, from 1 on.
 
     reach: the fault does something, but only with layers that are too large to be a case; it counts
     as one that is not caught.
@@ -32,13 +33,16 @@ class Equivalent:
     line: str
     change: str
     column: int | None = None
+    which: int | None = None
     reach: bool = False
     reason: str
 
     def is_of(self, mutant: Mutant, text: str, column: int) -> bool:
         """Whether it is of this fault, in this column of a line of this text."""
         same = (self.module, self.line, self.change) == (mutant.module, text, mutant.change)
-        return same and self.column in (None, column)
+        if not same or self.column not in (None, column):
+            return False
+        return self.which is None or self.which == number_alike(mutant.module, mutant.line)
 
 
 @cache

@@ -156,6 +156,12 @@ def line_of(mutant: Mutant) -> str:
     return lines[mutant.line - 1].strip() if mutant.line <= len(lines) else ""
 
 
+def number_alike(module: str, line: int) -> int:
+    """Of the lines of a module that say the same as this one, which it is, from 1 on."""
+    says = [one.strip() for one in _lines(module)[:line]]
+    return says.count(says[-1]) if says else 0
+
+
 def column_of(mutant: Mutant) -> int:
     """Where in its line a fault begins, of what `line_of` says; 0 if that is not there."""
     if not line_of(mutant):
