@@ -1,5 +1,7 @@
 """The sparse training machine in hardware."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 
@@ -90,15 +92,35 @@ class SparseTrainCore(DesignComponent):
                 ]
             m.d.comb += [
                 loader.start.eq(self.accept),
-                loader.vectors.eq(given[f"{name}s"]),
+                loader.vectors.eq(given.rows if name == "row" else self._vectors(given)),
                 loader.steps.eq(given.depth),
                 loader.half.eq(self.load_half),
             ]
             found[name] = loader
         return found
 
+    def _vectors(self, given: Any) -> Value:
+        """Column vectors of a block: of its columns those of a PE together that are split."""
+        if self.design.segments == 1:
+            return given.columns
+        within = (self.design.pes * self.design.segments - 1).bit_length()
+        left, sets = given.columns[:within], given.columns[within:]
+        pes = self.design.pes
+        together = sets * pes + Mux(left < pes, left, pes)
+        return Mux(given.split, together, given.columns)
+
+    def _row_data(self, loader: TrainLoader) -> Value:
+        """A step of a row; the same values in every segment of one that is split."""
+        design = self.design
+        if design.segments == 1:
+            return loader.data
+        own = loader.data[: design.segment_lanes * design.operand_bits]
+        return Mux(self.load.split, own.replicate(design.segments), loader.data)
+
     def _pes(self, m: Module, loaders: dict[str, TrainLoader]) -> list[TrainPe]:
         found: list[TrainPe] = []
+        row_data = Signal(self.design.lanes * self.design.operand_bits)
+        m.d.comb += row_data.eq(self._row_data(loaders["row"]))
         for number in range(self.design.pes):
             pe = place(m, f"pe_{number}", TrainPe, design=self.design)
             for name, loader in loaders.items():
@@ -107,10 +129,12 @@ class SparseTrainCore(DesignComponent):
                     getattr(pe, f"{name}_write").eq(here),
                     *(
                         getattr(pe, f"{name}_{port}").eq(getattr(loader, port))
-                        for port in ("bank", "address", "data")
+                        for port in ("bank", "address")
                     ),
                 ]
             m.d.comb += [
+                pe.row_data.eq(row_data),
+                pe.column_data.eq(loaders["column"].data),
                 pe.start.eq(self.start),
                 pe.outputs.eq(Cat(self.outputs[at] for at in self._outputs_of(number))),
                 pe.steps.eq(self.now.depth),
@@ -118,6 +142,8 @@ class SparseTrainCore(DesignComponent):
                 pe.first.eq(self.now.first),
                 pe.sums.eq(self.sums),
             ]
+            if self.design.segments > 1:
+                m.d.comb += pe.split.eq(self.now.split)
             found.append(pe)
         return found
 

@@ -1,5 +1,6 @@
 """How the sparse training machine is proved: random layers, zeros, masks of outputs, stalls."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from archsim.errors import InputError
@@ -7,8 +8,11 @@ from archsim.layer.intake import Drawing
 from archsim.machine.model import MatrixLayer
 from archsim.machines.sparsetrain.design import SparseTrain
 from archsim.numbers import BoolArray
+from rtl.coverage.aims import Aim
+from rtl.coverage.bins import Bin
 from rtl.draw import Draw
 from rtl.layer_verification import MOST_DRAWS, LayerCase, LayerVerification
+from rtl.sparsetrain_bins import SHORT, segment_bins
 from workloads.layers import MatMul
 from workloads.operands import Operands, ofmap_shape
 
@@ -23,10 +27,32 @@ class SparseTrainVerification(LayerVerification):
             batch = draw.one_of(1, 1, 2)
             return MatMul(
                 name="product", m=near(draw, design.rows), n=near(draw, design.columns),
-                k=near(draw, design.depth * design.lanes), batch=batch,
+                k=near(draw, draw.one_of(*lengths(design))), batch=batch,
                 shared_weight=batch == 1,
             )  # fmt: skip
         return super().random_layer(draw, design)
+
+    def bins(self, design: SparseTrain) -> Iterable[Bin]:
+        yield from super().bins(design)
+        yield from segment_bins(design)
+
+    def aims(self, design: SparseTrain) -> Mapping[str, Aim]:
+        short: dict[str, Aim] = {SHORT: self._short} if design.segments > 1 else {}
+        return {**super().aims(design), **short}
+
+    def _short(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """A product in some blocks of which each is short."""
+        most = 2 * design.segment_lanes
+        layer = MatMul(
+            name="short", m=draw.whole(1, 2 * design.rows), n=draw.whole(2, design.columns),
+            k=draw.one_of(1, design.segment_lanes, draw.whole(1, most * design.depth)),
+        )  # fmt: skip
+        operands = random_operands(draw, design, layer, draw.whole(0, 1 << 30))
+        case = self._case(design=design, layer=layer, operands=operands)
+        counts = case.answer().counts
+        if not counts["ofmap"] or sum(counts.values()) > longest_words:
+            raise InputError(f"no product of at most {longest_words} words was drawn")
+        return case.waiting({port: draw.gaps(count) for port, count in counts.items()})
 
     def random_case(
         self, seed: int, number: int, design: SparseTrain, longest_words: int
@@ -46,6 +72,12 @@ class SparseTrainVerification(LayerVerification):
         else:
             raise InputError(f"no layer of at most {longest_words} words was drawn for the design")
         return case.waiting({port: draw.gaps(count) for port, count in counts.items()})
+
+
+def lengths(design: SparseTrain) -> tuple[int, ...]:
+    """Of dot products, in values: what a block takes; with segments, what one has lanes for."""
+    whole = design.depth * design.lanes
+    return (whole,) if design.segments == 1 else (whole, design.segment_lanes)
 
 
 def near(draw: Draw, size: int) -> int:

@@ -11,10 +11,11 @@ from amaranth.lib.wiring import In, Out
 from archsim.machines.sparsetrain.design import SparseTrain
 from rtl.core.adder_tree import sum_of
 from rtl.core.memory import Banks
-from rtl.core.one_hot import chosen, index_of
+from rtl.core.one_hot import chosen
 from rtl.core.sram import address_bits
-from rtl.core.train_sums import TrainSums
-from rtl.core.train_window import TrainWindow
+from rtl.core.train_queue import TrainQueue
+from rtl.core.train_totals import TrainTotals
+from rtl.core.train_window import TrainWindow, pairs_of, source
 from rtl.hierarchy import place
 
 
@@ -36,11 +37,14 @@ class TrainPe(wiring.Component):
     in its last one.  Its sum is written two cycles behind that.  Throughput: up to a step for each
     row of the window in a cycle.  Never stalls.
 
+    With segments, those of neighbouring columns in a row are taken together where `split` is 1, an
+    output in each segment; where it is 0, one whose sum is kept in the banks of its segment.
+
     Members
     -------
     start: takes a queue of `outputs` [row · own columns + column], 1 where it is needed.
     steps, half, first, sums: of the block, from the cycle behind `start` on: its steps, the half of
-    the operand buffers, whether sums begin anew, and the half of the accumulators.
+    the operand buffers, whether sums begin anew, the half of the accumulators; and `split`.
     row_*, column_*: what the loaders write.
     drain, drain_half, drain_address: what is read of the accumulators, in `drain_data` a cycle
     later.  idle: nothing is queued, nor under way but the last sum's writing.
@@ -54,6 +58,7 @@ class TrainPe(wiring.Component):
     half: Signal
     first: Signal
     sums: Signal
+    split: Signal
     drain: Signal
     drain_half: Signal
     drain_address: Signal
@@ -87,7 +92,8 @@ class TrainPe(wiring.Component):
                 "drain_data": Out(design.accumulator_bits),
                 "idle": Out(1),
                 "stepped": Out(1),
-                "finished": Out(1),
+                "finished": Out(range(design.segments + 1)),
+                **({"split": In(1)} if design.segments > 1 else {}),
                 "products": Out(range(design.lanes + 1)),
                 "fetched": Out(range(design.window_rows + 1)),
             }
@@ -96,45 +102,61 @@ class TrainPe(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m, design = Module(), self.design
         self.busy, self.ends, self.takes = Signal(), Signal(), Signal()
-        self.output = Signal(address_bits(design.own_outputs))
-        taken = self._queue(m)
+        self.output = Signal(address_bits(design.segment_outputs))
+        self.parts = Signal(design.segments, name="parts") if design.segments > 1 else C(1, 1)
+        queue = self._queue(m)
         window = place(m, "window", TrainWindow, design=design)
-        operands = self._operands(m, window, taken)
+        operands = self._operands(m, window, queue.number)
         self._multiply(m, window, operands)
         with m.If(self.takes):
-            m.d.sync += [self.busy.eq(1), self.output.eq(taken)]
+            m.d.sync += [self.busy.eq(1), self.output.eq(queue.number[self._within :])]
+            if design.segments > 1:
+                m.d.sync += self.parts.eq(queue.parts)
         with m.Elif(self.ends):
             m.d.sync += self.busy.eq(0)
-        m.d.comb += [self.stepped.eq(self.busy), self.finished.eq(self.ends)]
+        m.d.comb += [
+            self.stepped.eq(self.busy),
+            self.finished.eq(Mux(self.ends, sum_of([*self.parts]), 0)),
+        ]
         return m
 
-    def _queue(self, m: Module) -> Signal:
-        """The output that is next: the lowest of those that are left."""
-        queue = Signal(self.design.own_outputs, name="queued")
-        lowest, number = Signal.like(queue), Signal.like(self.output)
+    @property
+    def _within(self) -> int:
+        """Bits of an output's number that say its segment."""
+        return (self.design.segments - 1).bit_length()
+
+    def _queue(self, m: Module) -> TrainQueue:
+        """The outputs that are left, of which the next are taken when those before end."""
+        queue = place(m, "queue", TrainQueue, design=self.design)
         m.d.comb += [
-            lowest.eq(queue & (~queue + 1)),
-            number.eq(index_of(lowest)),
-            self.takes.eq(queue.any() & (~self.busy | self.ends)),
+            queue.start.eq(self.start),
+            queue.outputs.eq(self.outputs),
+            queue.take.eq(self.takes),
+            self.takes.eq(queue.waiting & (~self.busy | self.ends)),
         ]
-        with m.If(self.start):
-            m.d.sync += queue.eq(self.outputs)
-        with m.Elif(self.takes):
-            m.d.sync += queue.eq(queue & ~lowest)
-        self.waiting = queue.any()
-        return number
+        if self.design.segments > 1:
+            m.d.comb += queue.split.eq(self.split)
+        self.waiting = queue.waiting
+        return queue
 
     def _operands(self, m: Module, window: TrainWindow, taken: Signal) -> list[list[Value]]:
         """Of the window's rows both operands; it moves on by as many rows as are done."""
         design, rows = self.design, self.design.window_rows
         columns = address_bits(design.own_columns) if design.own_columns > 1 else 0
+        own: Value = taken[:columns]
+        if design.segments > 1:
+            own = Mux(self.split, own[self._within :], own)
         found, moves = list[list[Value]](), [Signal(name=f"moves_{bank}") for bank in range(rows)]
         for name, vectors, vector in (
             ("row", design.rows, taken[columns:]),
-            ("column", design.own_columns, taken[:columns]),
+            ("column", design.own_columns, own),
         ):
             found.append(self._buffer(m, name, (vectors, vector), moves))
-        pairs = [self._non_zero(m, bank, found) for bank in range(rows)]
+        pairs = [pairs_of(both, design.operand_bits) for both in zip(*found, strict=True)]
+        if design.segments > 1:
+            lanes = [part.replicate(design.segment_lanes) for part in self.parts]
+            pairs = [one & (Cat(*lanes) | (~self.split).replicate(design.lanes)) for one in pairs]
+            m.d.comb += window.split.eq(self.split)
         left = Signal(range(design.depth + 1))
         m.d.comb += [
             self.ends.eq(self.busy & (left <= window.done)),
@@ -151,7 +173,7 @@ class TrainPe(wiring.Component):
         self,
         m: Module,
         window: TrainWindow,
-        state: tuple[Signal, list[Signal], list[Signal]],
+        state: tuple[Signal, list[Value], list[Signal]],
         found: list[list[Value]],
     ) -> list[list[Value]]:
         """The operands of each row of the window, which begins in any of the banks.
@@ -218,19 +240,6 @@ class TrainPe(wiring.Component):
             shown.append(words.read_data)
         return shown
 
-    def _non_zero(self, m: Module, bank: int, found: list[list[Value]]) -> Signal:
-        """By lane, whether none of a bank's two operands is zero."""
-        bits, pairs = self.design.operand_bits, Signal(self.design.lanes, name=f"non_zero_{bank}")
-        m.d.comb += pairs.eq(
-            Cat(
-                reduce(
-                    lambda a, b: a & b, (one[bank].word_select(lane, bits).any() for one in found)
-                )
-                for lane in range(self.design.lanes)
-            )
-        )
-        return pairs
-
     def _multiply(self, m: Module, window: TrainWindow, seen: list[list[Value]]) -> None:
         """The pairs that lanes chose, multiplied and summed; at an output's end, its sum."""
         design = self.design
@@ -247,35 +256,42 @@ class TrainPe(wiring.Component):
         m.d.comb += self.products.eq(Mux(self.busy, sum_of(any_lane), 0))
         step, last, output = Signal(), Signal(), Signal.like(self.output)
         m.d.sync += [step.eq(self.busy), last.eq(self.ends), output.eq(self.output)]
-        sums = place(m, "totals", TrainSums, design=design)
+        parts: Value = self.parts
+        if design.segments > 1:
+            parts = Signal.like(self.parts, name="parts_now")
+            m.d.sync += parts.eq(self.parts)
+        totals = place(m, "totals", TrainTotals, design=design)
+        given = {"step": step, "last": last, "parts": parts, "output": output}
         m.d.comb += [
-            sums.step.eq(step),
-            sums.last.eq(last),
-            sums.output.eq(output),
-            sums.value.eq(sum_of(products)),
-            sums.first.eq(self.first),
-            sums.half.eq(self.sums),
+            *(getattr(totals, name).eq(value) for name, value in given.items()),
+            totals.products.eq(Cat(*products)),
+            totals.first.eq(self.first),
+            totals.half.eq(self.sums),
             *(
-                getattr(sums, name).eq(getattr(self, name))
+                getattr(totals, name).eq(getattr(self, name))
                 for name in ("drain", "drain_half", "drain_address")
             ),
-            self.drain_data.eq(sums.drain_data),
+            self.drain_data.eq(totals.drain_data),
             self.idle.eq(~self.busy & ~self.waiting & ~step),
         ]
+        if design.segments > 1:
+            m.d.comb += totals.split.eq(self.split)
 
     def _chosen(
         self, m: Module, window: TrainWindow, seen: list[Value], where: tuple[int, int]
     ) -> Signal:
         """An operand of a lane, of the cycle before; 0 where the lane took none."""
         side, lane = where
-        bits, lanes = self.design.operand_bits, self.design.lanes
-        ways = [
-            (
-                getattr(window, f"chosen_{at}")[lane],
-                seen[one.ahead].word_select((lane + one.aside) % lanes, bits),
-            )
-            for at, one in enumerate(self.design.window)
-        ]
+        bits = self.design.operand_bits
+        ways: list[tuple[Value, Value]] = []
+        for at, one in enumerate(self.design.window):
+            values = [
+                seen[one.ahead].word_select(source(self.design, lane, one.aside, split), bits)
+                for split in (False, True)
+            ]
+            apart = len({source(self.design, lane, one.aside, split) for split in (False, True)})
+            value = values[0] if apart == 1 else Mux(self.split, values[1], values[0])
+            ways.append((getattr(window, f"chosen_{at}")[lane], value))
         operand = Signal(bits, name=f"operand_{side}_{lane}", reset_less=True)
         m.d.sync += operand.eq(chosen(ways))
         return operand

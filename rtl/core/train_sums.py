@@ -1,4 +1,4 @@
-"""The sums of a PE: of a dot product's steps, and of a tile's outputs."""
+"""The sums of a PE's segment: of a dot product's steps, and of a tile's outputs."""
 
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import wiring
@@ -36,7 +36,7 @@ class TrainSums(wiring.Component):
 
     def __init__(self, *, design: SparseTrain) -> None:
         self.design = design
-        address = address_bits(design.own_outputs)
+        address = address_bits(design.segment_outputs)
         super().__init__(
             {
                 "step": In(1),
@@ -66,7 +66,7 @@ class TrainSums(wiring.Component):
         m.d.comb += total.eq(running + value)
         with m.If(step):
             m.d.sync += running.eq(Mux(last, 0, total))
-        depth = self.design.own_outputs
+        depth = self.design.segment_outputs
         banks = Banks(memory=self.design.accumulator_memory, use=self.design.use("accumulator"))
         shown: list[Signal] = []
         for half in (0, 1):

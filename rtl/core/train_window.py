@@ -1,6 +1,10 @@
 """The choice of a PE's lanes among the operands in its window."""
 
-from amaranth.hdl import C, Cat, Module, Signal, Value
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,6 +19,8 @@ class TrainWindow(wiring.Component):
     lane that is still free takes the pair of operands there, if it is left.  Combinational; a level
     of logic for each place.
 
+    With segments, `split` makes a ring of each.
+
     Members
     -------
     pairs_<row>: pairs that are left, by lane.  chosen_<place>: by lane.  left_<row>: pairs that are
@@ -22,6 +28,7 @@ class TrainWindow(wiring.Component):
     """
 
     pairs_0: Signal
+    split: Signal
     done: Signal
 
     def __init__(self, *, design: SparseTrain) -> None:
@@ -33,6 +40,7 @@ class TrainWindow(wiring.Component):
                 **{f"left_{row}": Out(lanes) for row in rows},
                 **{f"chosen_{at}": Out(lanes) for at in range(len(design.window))},
                 "done": Out(range(design.window_rows + 1)),
+                **({"split": In(1)} if design.segments > 1 else {}),
             }
         )
 
@@ -42,12 +50,12 @@ class TrainWindow(wiring.Component):
         free: Value = C((1 << lanes) - 1, lanes)
         for at, place in enumerate(self.design.window):
             chosen: Signal = getattr(self, f"chosen_{at}")
-            m.d.comb += chosen.eq(turned(left[place.ahead], place.aside) & free)
+            m.d.comb += chosen.eq(self._turned(left[place.ahead], place.aside) & free)
             still = Signal(lanes, name=f"free_{at}")
             rest = Signal(lanes, name=f"rest_{at}")
             m.d.comb += [
                 still.eq(free & ~chosen),
-                rest.eq(left[place.ahead] & ~turned(chosen, -place.aside)),
+                rest.eq(left[place.ahead] & ~self._turned(chosen, -place.aside)),
             ]
             free, left[place.ahead] = still, rest
         for row in range(rows):
@@ -58,11 +66,27 @@ class TrainWindow(wiring.Component):
                 m.d.comb += self.done.eq(row)
         return m
 
+    def _turned(self, word: Value, by: int) -> Value:
+        """Lane i of the answer is lane i + by of the word."""
+        design = self.design
+        sources = [
+            [source(design, lane, by, split) for lane in range(design.lanes)]
+            for split in (False, True)
+        ]
+        whole, split = (Cat(word[one] for one in lanes) for lanes in sources)
+        return whole if sources[0] == sources[1] else Mux(self.split, split, whole)
 
-def turned(word: Value, by: int) -> Value:
-    """Lane i of the answer is lane i + by of the word, lanes in a ring."""
-    lanes = len(word)
-    return Cat(word[(lane + by) % lanes] for lane in range(lanes))
+
+def pairs_of(operands: Sequence[Value], bits: int) -> Value:
+    """By lane, whether none of the operands is zero."""
+    lanes = range(0, len(operands[0]), bits)
+    return Cat(reduce(and_, (one[lane : lane + bits].any() for one in operands)) for lane in lanes)
 
 
-__all__ = ["TrainWindow", "turned"]
+def source(design: SparseTrain, lane: int, by: int, split: bool) -> int:
+    """Lane + by, in a ring of all lanes or of those of its segment."""
+    ring = design.segment_lanes if split else design.lanes
+    return lane // ring * ring + (lane + by) % ring
+
+
+__all__ = ["TrainWindow", "pairs_of", "source"]

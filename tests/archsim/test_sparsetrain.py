@@ -37,12 +37,14 @@ LAYER = MatMul(name="product", m=9, n=11, k=50)
 
 def random_design(draw: Draw) -> SparseTrain:
     """A small one of every kind of window."""
-    pes = draw.one_of(1, 2, 4)
+    pes, lanes = draw.one_of(1, 2, 4), draw.one_of(1, 2, 4, 8)
+    segments = min(draw.one_of(1, 2, 4), lanes)
     return SparseTrain(
-        pes=pes, lanes=draw.one_of(1, 2, 4, 8), look_ahead=draw.whole(0, 3),
+        pes=pes, lanes=lanes, segments=segments, look_ahead=draw.whole(0, 3),
         look_aside=draw.whole(0, 5), skip_outputs=draw.chance(0.7),
         move_work=draw.chance(0.7), rows=draw.whole(1, 5),
-        columns=pes * draw.one_of(1, 2), depth=draw.whole(1, 7), operand_bits=draw.whole(2, 8),
+        columns=pes * segments * draw.one_of(1, 2), depth=draw.whole(1, 7),
+        operand_bits=draw.whole(2, 8),
         accumulator_bits=draw.whole(16, 33),
     )  # fmt: skip
 
@@ -171,6 +173,28 @@ def test_work_is_moved_where_queues_are_uneven() -> None:
     assert np.array_equal(sums, moved._sums) and next(words, None) is None
 
 
+def test_short_dot_products_fill_segments() -> None:
+    """Of a depthwise layer and of a 1 × 1 layer of few channels: the same products and values in
+    fewer cycles; dot products of whole words stay as they are."""
+    depthwise = Conv2d(
+        name="depthwise", channels=6, filters=6, groups=6, ifmap_height=9, ifmap_width=9,
+        kernel_height=3, kernel_width=3, pad_top=1, pad_bottom=1, pad_left=1, pad_right=1,
+    )  # fmt: skip
+    few = MatMul(name="few channels", m=40, n=32, k=20)
+    whole = MatMul(name="whole words", m=40, n=32, k=32)
+    plain = SparseTrain(pes=2, lanes=16, rows=16, columns=32, depth=4)
+    for layer, faster in ((depthwise, 1.25), (few, 1.4), (whole, 1.0)):
+        operands = drawn(plain, layer, 1.0)
+        without, split = (
+            answer_of(replace(plain, segments=segments), layer, operands) for segments in (1, 4)
+        )
+        assert (split.work.cut.segments > 1) == (faster > 1)
+        assert without.cycles >= faster * split.cycles
+        assert without.actions["product"] == split.actions["product"]
+        assert without.actions["output"] == split.actions["output"]
+        assert np.array_equal(without.ofmap, split.ofmap)
+
+
 def test_columns_are_dealt_there_and_back() -> None:
     assert dealt(np.array([1, 9, 3, 7, 5, 2]), 2).tolist() == [1, 3, 2, 4, 5, 0]
     assert dealt(np.array([1, 9, 3]), 2).tolist() == [1, 2, 0]
@@ -204,6 +228,10 @@ def test_a_layer_of_which_nothing_is_needed_takes_no_cycles() -> None:
     [
         ({"pes": 3}, "pes must be a power of two, not 3"),
         ({"columns": 2, "pes": 4}, "columns must be a multiple of the 4 PEs, not 2"),
+        ({"segments": 3}, "segments must be a power of two, not 3"),
+        ({"segments": 0}, "segments must be positive, not 0"),
+        ({"segments": 8}, "segments must be at most the 4 lanes, not 8"),
+        ({"segments": 4}, "columns must be a multiple of the 8 segments of PEs, not 4"),
         ({"look_ahead": 4}, "look_ahead must be 0 to 3, not 4"),
         ({"look_aside": -1}, "look_aside must be 0 to 5, not -1"),
         ({"lanes": 128}, "lanes must be at most 64, not 128"),
@@ -268,8 +296,10 @@ def test_densities_alone_give_an_estimate() -> None:
     training: Any = network.training
     source = DrawnStep(step=training.step, activity=activity)
     dense = replace(SPARSETRAIN, look_ahead=0, skip_outputs=False)
+    split = replace(SPARSETRAIN, segments=4)
     for design, near in ((SPARSETRAIN, 0.1), (replace(SPARSETRAIN, move_work=False), 0.1),
-                         (replace(SPARSETRAIN, look_ahead=1), 0.1), (dense, 0)):  # fmt: skip
+                         (replace(SPARSETRAIN, look_ahead=1), 0.1), (split, 0.1),
+                         (dense, 0)):  # fmt: skip
         found = Estimate(design).cycles(network)
         exact = {
             layer.name: answer_of(design, layer, source(layer)).cycles

@@ -11,15 +11,18 @@ import pytest
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 from netlists import USED, Netlist, registers
 
+from archsim.errors import InputError
 from archsim.machines.sparsetrain import timing
 from archsim.machines.sparsetrain.design import SparseTrain
-from rtl.cases import Draw, random_case
+from rtl.cases import Draw, drawn_case, random_case
 from rtl.conformance import check
 from rtl.core.memory import Placed
 from rtl.core.train_pe import TrainPe
+from rtl.coverage.bins import Coverage, Seen
 from rtl.coverage.shrink import smaller_pieces
 from rtl.memories.plain import PlainBankRtl
 from rtl.simulators import runner
+from rtl.sparsetrain_bins import SHORT, segment_bins
 from rtl.suite import DesignConformance
 
 SMALL = SparseTrain(pes=2, lanes=4, rows=4, columns=4, depth=3)
@@ -31,6 +34,9 @@ DESIGNS = {
     "wide": SparseTrain(
         pes=4, lanes=8, rows=5, columns=4, depth=7, look_ahead=3, look_aside=2, operand_bits=6,
         accumulator_bits=20,
+    ),
+    "segments": SparseTrain(
+        pes=2, lanes=8, segments=4, rows=3, columns=16, depth=3, operand_bits=4
     ),
     "one PE": SparseTrain(pes=1, lanes=2, rows=2, columns=2, depth=2, look_ahead=1),
 }  # fmt: skip
@@ -50,12 +56,13 @@ class TestSparseTrain(DesignConformance):
         super().test_cocotb_on_the_emitted_file()
 
     def random_design(self, draw: Draw) -> SparseTrain:
-        pes = draw.one_of(1, 2, 4)
+        pes, lanes = draw.one_of(1, 2, 4), draw.one_of(1, 2, 4, 8)
+        segments = min(draw.one_of(1, 2, 4), lanes)
         return SparseTrain(
-            pes=pes, lanes=draw.one_of(1, 2, 4, 8), look_ahead=draw.whole(0, 3),
+            pes=pes, lanes=lanes, segments=segments, look_ahead=draw.whole(0, 3),
             look_aside=draw.whole(0, 5), skip_outputs=draw.chance(0.7),
             move_work=draw.chance(0.7), rows=draw.whole(1, 5),
-            columns=pes * draw.one_of(1, 2), depth=draw.whole(1, 7),
+            columns=pes * segments * draw.one_of(1, 2), depth=draw.whole(1, 7),
             operand_bits=draw.whole(2, 8), accumulator_bits=draw.whole(16, 33),
         )  # fmt: skip
 
@@ -63,7 +70,7 @@ class TestSparseTrain(DesignConformance):
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("wide", "one PE")]
 
 
-@pytest.mark.parametrize("name", ["small", "nothing skipped", *SLOW])
+@pytest.mark.parametrize("name", ["small", "nothing skipped", "segments", *SLOW])
 def test_components_are_the_netlist(name: str, tmp_path: Path) -> None:
     """Every flip-flop, and every memory's shape."""
     design = DESIGNS[name]
@@ -95,6 +102,20 @@ def test_every_memory_is_placed_as_its_kind_says(monkeypatch: pytest.MonkeyPatch
     steps = design.look_ahead + 1
     operands = [(4 * 5, 4)] * steps + [(4 * 5, 8)] * steps  # of columns, of rows
     assert sorted(placed) == [*operands, (32, 8), (32, 8)]
+
+
+def test_cases_for_segments_are_drawn() -> None:
+    """Each bin of segments is reached by its aim, or by chance, in a few cases."""
+    design = DESIGNS["segments"]
+    coverage = Coverage(segment_bins(design))
+    for number in range(10):
+        for aim in ("", SHORT):
+            case: Any = drawn_case(1, number, design, aim, longest_words=1500)
+            coverage.add(Seen(case=case, expected=case.answer()))
+    assert len(coverage.bins) == 5 and not coverage.missing
+    assert not list(segment_bins(SMALL))
+    with pytest.raises(InputError, match="no aim"):
+        drawn_case(1, 0, SMALL, SHORT)
 
 
 def test_a_model_a_cycle_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,11 +45,11 @@ class Loader:
 
 @dataclass
 class Pe:
-    queue: list[tuple[int, int]] = field(default_factory=list)
+    queue: list[list[tuple[int, int]]] = field(default_factory=list)
     pairs: list[list[tuple[int, int] | None]] | None = None
-    output: tuple[int, int] = (0, 0)
+    outputs: list[tuple[int, int]] = field(default_factory=list)
     ended: int = -9
-    total: int = 0
+    totals: list[int] = field(default_factory=list)
 
 
 @dataclass
@@ -116,12 +116,25 @@ class Machine:
         command = dict(zip(names, word, strict=True))
         self.loading = Block(command)
         for name, loader in self.loaders.items():
-            loader.left = command[f"{name}s"] * command["depth"]
+            vectors = command[f"{name}s"]
+            if name == "column":
+                vectors = len({self._vector(column) for column in range(vectors)})
+            loader.left = vectors * command["depth"]
             loader.steps, loader.vectors = command["depth"], []
         asks = command["first"] and command.get("masked", 0)
         self.needed_left = command["rows"] if asks else 0
         if asks:
             self.incoming = []
+
+    def _segments(self) -> int:
+        """Outputs that PEs compute at a time, of the block that is loaded."""
+        assert self.loading is not None
+        return self.design.segments if self.loading.command.get("split", 0) else 1
+
+    def _vector(self, column: int) -> int:
+        """In which column vector a column of the tile lies."""
+        sets, pe = divmod(column, self.design.pes)
+        return sets // self._segments() * self.design.pes + pe
 
     def _load(self, cycle: int, waiting: bool) -> None:
         for name, loader in self.loaders.items():
@@ -131,6 +144,8 @@ class Machine:
                 if len(loader.ring) >= sum(flags):
                     mask.take(cycle)
                     step = [loader.ring.pop(0) if flag else 0 for flag in flags]
+                    if name == "row":
+                        step = step[: self.design.lanes // self._segments()] * self._segments()
                     if not loader.vectors or len(loader.vectors[-1]) == loader.steps:
                         loader.vectors.append([])
                     loader.vectors[-1].append(step)
@@ -154,9 +169,27 @@ class Machine:
                 for column in range(command["columns"])
                 if not command.get("masked", 0) or self.incoming[row][column]
             }
-        for number, pe in enumerate(self.pes):
-            pe.queue = [one for one in self.tile if one[1] % self.design.pes == number]
         self.now = block
+        for number, pe in enumerate(self.pes):
+            pe.queue = []
+            for one in self.tile:
+                if one[1] % self.design.pes != number:
+                    continue
+                last = pe.queue[-1][-1] if pe.queue else (-1, -1)
+                if last[0] == one[0] and self._together(last[1], one[1]):
+                    pe.queue[-1].append(one)
+                else:
+                    pe.queue.append([one])
+
+    def _together(self, left: int, right: int) -> bool:
+        """Whether two columns of a PE are in one vector."""
+        assert self.now is not None
+        return left // self._apart() == right // self._apart()
+
+    def _apart(self) -> int:
+        assert self.now is not None
+        split = self.now.command.get("split", 0)
+        return self.design.pes * (self.design.segments if split else 1)
 
     def _finish(self, block: Block | None) -> None:
         """The words of a tile that is complete."""
@@ -197,15 +230,22 @@ class Machine:
         elif busy:
             pe.ended = cycle
         if pe.queue and (not busy or ends):
-            pe.output = pe.queue.pop(0)
-            pe.pairs, pe.total = self._pairs(pe.output), 0
+            pe.outputs = pe.queue.pop(0)
+            pe.pairs, pe.totals = self._pairs(pe.outputs), [0] * self.design.segments
 
-    def _pairs(self, output: tuple[int, int]) -> list[list[tuple[int, int] | None]]:
-        """Of each step and lane the two operands, None where one is zero."""
+    def _pairs(self, outputs: list[tuple[int, int]]) -> list[list[tuple[int, int] | None]]:
+        """Of each step and lane the two operands, None where one is zero, or of no output."""
         assert self.now is not None
-        row, column = self.now.rows[output[0]], self.now.columns[output[1]]
+        pes, apart = self.design.pes, self._apart()
+        vector = outputs[0][1] // apart * pes + outputs[0][1] % pes
+        row, column = self.now.rows[outputs[0][0]], self.now.columns[vector]
+        segments = {one[1] % apart // pes for one in outputs}
+        lanes = self.design.lanes // (apart // pes)
         return [
-            [(a, b) if a and b else None for a, b in zip(*steps, strict=True)]
+            [
+                (a, b) if a and b and lane // lanes in segments else None
+                for lane, (a, b) in enumerate(zip(*steps, strict=True))
+            ]
             for steps in zip(row, column, strict=True)
         ]
 
@@ -215,12 +255,12 @@ class Machine:
         lanes, ahead = self.design.lanes, self.design.look_ahead
         places = [(row, 0) for row in range(ahead + 1)]
         places += [one for one in ASIDE[: self.design.look_aside] if one[0] <= ahead]
-        free = set(range(lanes))
+        free, ring = set(range(lanes)), lanes // (self._apart() // self.design.pes)
         for row, aside in places:
             for lane in sorted(free):
-                at = (lane + aside) % lanes
+                at = lane // ring * ring + (lane + aside) % ring
                 if row < len(pe.pairs) and (pair := pe.pairs[row][at]) is not None:
-                    pe.total += pair[0] * pair[1]
+                    pe.totals[lane // ring] += pair[0] * pair[1]
                     pe.pairs[row][at] = None
                     free.remove(lane)
                     self.counts["product"] += 1
@@ -232,9 +272,11 @@ class Machine:
 
     def _add(self, pe: Pe) -> None:
         bits = self.design.accumulator_bits
-        total = self.tile[pe.output] + pe.total
-        self.tile[pe.output] = (total + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
-        self.counts["output"] += 1
+        for one in pe.outputs:
+            segment = one[1] % self._apart() // self.design.pes
+            total = self.tile[one] + pe.totals[segment]
+            self.tile[one] = (total + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+            self.counts["output"] += 1
 
 
 def stepped(answer: Any) -> Machine:

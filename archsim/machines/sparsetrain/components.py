@@ -113,8 +113,18 @@ def _window(design: SparseTrain) -> Components:
     gates = 2 * rows * (bits - 1) + 3 * rows + 4 * places
     spent = held_registers(name, lanes, pes * rows, STEP) if rows > 1 else ()
     turned = selector_tree(name, (2 * lanes * bits, rows), pes * rows, times(STEP, rows))
+    apart, ring = 0, design.segment_lanes  # lanes whose place is another where they are split
+    if design.segments > 1:
+        asides = [place.aside for place in design.window]
+        apart = sum(
+            (lane + aside) % lanes != lane // ring * ring + (lane + aside) % ring
+            for aside in asides
+            for lane in range(lanes)
+        )
+        gates += 3 * -(-2 * apart // lanes) + 1
     return (
         *selectors(name, lanes, -(-gates * pes // 3), times(STEP, gates / 3)),
+        *(selectors(name, bits, 2 * pes * apart, times(STEP, 2 * apart)) if apart else ()),
         *spent,
         *turned,
         *selector_tree(name, (bits, places), 2 * pes * lanes, times(LANE, 2)),
@@ -134,22 +144,26 @@ def _datapath(design: SparseTrain) -> Components:
         pairs = count // 2
         found += adders("sum", min(wide + 1, total), pes * pairs, times(STEP, pairs))
         wide, count = wide + 1, count - pairs
+    segments = design.segments
     return (
         *found,
-        *registers("sum", design.step_bits, pes, STEP),
-        *registers("sum", total, pes, STEP),
-        *adders("sum", total, pes, STEP),
+        *(selectors("sum", design.step_bits, pes * segments, STEP) if segments > 1 else ()),
+        *registers("sum", design.step_bits, pes * segments, STEP),
+        *registers("sum", total, pes * segments, STEP),
+        *adders("sum", total, pes * segments, STEP),
     )
 
 
 def _accumulators(design: SparseTrain) -> Components:
     """Two halves in each PE: of the tile that is computed, and of the one that leaves."""
     name, pes, bits = "accumulators", design.pes, design.accumulator_bits
-    shape = (2 * pes, 1, bits, design.own_outputs)
+    banks = pes * design.segments
+    shape = (2 * banks, 1, bits, design.segment_outputs)
     read: Events = {**OUTPUT, "word": float(pes)}
     return (
         *design.accumulator_memory.macros(f"{name}.words", shape, read, OUTPUT),
-        *adders(name, bits, pes, OUTPUT),
+        *adders(name, bits, banks, OUTPUT),
+        *selector_tree(name, (bits, design.segments), pes, {"word": float(pes)}),
         *selectors(name, bits, pes, {"word": float(pes)}),
     )
 
@@ -190,8 +204,12 @@ def _loader_bits(design: SparseTrain, vectors: int, spread: int) -> int:
 
 def _pe_bits(design: SparseTrain) -> int:
     """Its output in three stages, the flags of each; steps left, and the window's first bank."""
-    output = address_bits(design.own_outputs)
-    return 3 * output + 5 + design.depth.bit_length() + (design.window_rows - 1).bit_length()
+    output = address_bits(design.segment_outputs)
+    steps = design.depth.bit_length() + (design.window_rows - 1).bit_length()
+    segments = design.segments
+    within = (segments - 1).bit_length()
+    parts = 2 * segments + within if segments > 1 else 0  # taken, a cycle later; which one leaves
+    return (2 + segments) * output + 3 + 2 * segments + parts + steps
 
 
 def _core_bits(design: SparseTrain) -> int:
@@ -200,7 +218,8 @@ def _core_bits(design: SparseTrain) -> int:
     needed = 0
     if design.skip_outputs:
         needed = design.rows.bit_length() + (design.rows - 1).bit_length()
-    flags = 2 + 3 + 3 + 2  # of the computed block; under way; halves; blocks in hand
+    # Of the computed block; under way; halves; blocks in hand.
+    flags = 2 + 3 + 3 + 2 + (design.segments > 1)
     counters = COUNTER_BITS * (len(COUNTED) - (not design.skip_outputs))
     counters += sum(most.bit_length() for most in events_at_once(design).values())
     return 2 * command + design.depth.bit_length() + flags + needed + counters

@@ -7,9 +7,14 @@ begins, so that nothing in the core moves: columns come in this order, and outpu
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from archsim.numbers import BoolArray, IntArray, ceil_div
+
+AnyArray = npt.NDArray[Any]
 
 
 def dealt(counts: IntArray, pes: int) -> IntArray:
@@ -50,4 +55,10 @@ def order_of(needed: BoolArray, tile: tuple[int, int], pes: int) -> IntArray:
     return found
 
 
-__all__ = ["dealt", "longest", "order_of"]
+def in_order(outputs: AnyArray, order: IntArray, tile_rows: int) -> AnyArray:
+    """[groups, rows, columns] as columns are dealt in every row's tile (`order_of`)."""
+    of_rows = np.repeat(order, tile_rows, axis=1)[:, : outputs.shape[1]]
+    return np.take_along_axis(outputs, of_rows, axis=2)
+
+
+__all__ = ["dealt", "in_order", "longest", "order_of"]

@@ -53,6 +53,9 @@ COUNTER_BITS = 48
 class SparseTrain(Design):
     """`pes` PEs, each a dot product of `lanes` products a cycle, of signed `operand_bits`.
 
+    segments: of the lanes and of their adder tree, each with sums of its own.  A layer whose dot
+        products are short may be computed as so many outputs at a time, of a row with neighbouring
+        columns of a PE.
     look_ahead, look_aside: of the window through which zeros are passed over
         (`archsim.machines.sparsetrain.window`); look_ahead 0 takes every row in its turn.
     skip_outputs: only outputs that are needed are computed and leave.
@@ -68,6 +71,7 @@ class SparseTrain(Design):
 
     pes: int = 8
     lanes: int = 16
+    segments: int = 1
     look_ahead: int = 2
     look_aside: int = 5
     skip_outputs: bool = True
@@ -89,11 +93,17 @@ class SparseTrain(Design):
         sizes = {name: getattr(self, name) for name in ("pes", "rows", "columns", "depth")}
         require_positive(lanes=self.lanes, **sizes, operand_bits=self.operand_bits)
         require_within("lanes", lanes=self.pes * self.lanes)
-        self._require_power_of_two("pes", "lanes", "columns")
+        require_positive(segments=self.segments)
+        self._require_power_of_two("pes", "lanes", "segments", "columns")
         require(self.lanes <= MOST_LANES, f"lanes must be at most {MOST_LANES}, not {self.lanes}")
         require(
-            self.columns % self.pes == 0,
-            f"columns must be a multiple of the {self.pes} PEs, not {self.columns}",
+            self.segments <= self.lanes,
+            f"segments must be at most the {self.lanes} lanes, not {self.segments}",
+        )
+        at_once, of = self.pes * self.segments, "PEs" if self.segments == 1 else "segments of PEs"
+        require(
+            self.columns % at_once == 0,
+            f"columns must be a multiple of the {at_once} {of}, not {self.columns}",
         )
         require_within("rtl_words", **{"outputs of a block": self.rows * self.columns})
         require_within("rtl_words", **{"words of an operand buffer": 2 * self.rows * self.depth})
@@ -182,6 +192,11 @@ class SparseTrain(Design):
         return -(-self.depth // self.window_rows)
 
     @property
+    def segment_lanes(self) -> int:
+        """Lanes of a segment."""
+        return self.lanes // self.segments
+
+    @property
     def own_columns(self) -> int:
         """Column vectors of a block in each PE: column c is in PE c mod pes."""
         return self.columns // self.pes
@@ -192,6 +207,11 @@ class SparseTrain(Design):
         return self.rows * self.own_columns
 
     @property
+    def segment_outputs(self) -> int:
+        """Of these, those whose sums are in the banks of a segment: of column vectors in turn."""
+        return self.own_outputs // self.segments
+
+    @property
     def step_bits(self) -> int:
         """Of the sum of a step's products, if it is not cut to the accumulators' width."""
         whole = 2 * self.operand_bits + (self.lanes - 1).bit_length()
@@ -199,9 +219,11 @@ class SparseTrain(Design):
 
     @property
     def command_fields(self) -> tuple[CommandField, ...]:
-        """Of a block: sizes; whether it begins a tile, ends one, and has a mask of outputs."""
+        """Of a block: sizes; whether it begins a tile, ends one, and has a mask of outputs; whether
+        its PEs compute an output in each segment."""
         sizes = ("rows", "columns", "depth")
-        flags = ("first", "last", *(("masked",) if self.skip_outputs else ()))
+        masked = ("masked",) if self.skip_outputs else ()
+        flags = ("first", "last", *masked, *(("split",) if self.segments > 1 else ()))
         return (
             *(CommandField(name, getattr(self, name).bit_length()) for name in sizes),
             *(CommandField(name, 1) for name in flags),
@@ -249,8 +271,9 @@ class SparseTrain(Design):
         ahead = f"look-ahead {self.look_ahead}, look-aside {self.look_aside}"
         skips = ahead if self.look_ahead else "every operand"
         outputs = "needed outputs" if self.skip_outputs else "all outputs"
+        parts = f" in {self.segments} segments" if self.segments > 1 else ""
         return (
-            f"{self.pes} PEs × {self.lanes} lanes, {skips}, {outputs}, "
+            f"{self.pes} PEs × {self.lanes} lanes{parts}, {skips}, {outputs}, "
             f"{self.operand_bits}-bit operands"
         )
 
@@ -267,7 +290,7 @@ def events_at_once(design: SparseTrain) -> dict[str, int]:
     return {
         "step": pes,
         "product": pes * design.lanes,
-        "output": pes,
+        "output": pes * design.segments,
         "fetch": pes * design.window_rows,
     }
 

@@ -9,7 +9,6 @@ columns that are denser than others, are not in it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import log, sqrt
 from typing import Any
 
@@ -19,15 +18,18 @@ from archsim.errors import InputError
 from archsim.layer.problem import problem_of
 from archsim.machine.model import MatrixLayer
 from archsim.machines.sparsetrain.design import SparseTrain
-from archsim.machines.sparsetrain.kernels import STEPPED, block_work
+from archsim.machines.sparsetrain.kernels import STEPPED, block_work, window_of
 from archsim.machines.sparsetrain.tiling import (
     BLOCK_COLUMNS,
     COLUMNS,
     FIRST,
     LAST,
+    ROW,
     ROWS,
     STEPS,
+    Cut,
     cut_of,
+    vectors_of,
 )
 from archsim.machines.sparsetrain.timing import DONE, WORDS, block_times
 from archsim.machines.sparsetrain.vectors import non_zero
@@ -46,8 +48,8 @@ class Estimate:
     """Of a design; what was sampled is kept."""
 
     design: SparseTrain
-    _sampled: dict[tuple[int, int], tuple[float, float]] = field(
-        default_factory=dict[tuple[int, int], tuple[float, float]], repr=False
+    _sampled: dict[tuple[int, ...], tuple[float, float]] = field(
+        default_factory=dict[tuple[int, ...], tuple[float, float]], repr=False
     )
 
     def cycles(self, network: Network) -> dict[str, int]:
@@ -66,32 +68,40 @@ class Estimate:
         share = known.output if design.skip_outputs else 1.0
         if share == 0:
             return 0
-        blocks = cut_of(design, problem).blocks
+        cut = cut_of(design, problem, pairs=known.ifmap * known.weight)
         depth = problem.channels * problem.kernel_height * problem.kernel_width
-        loads = self._loads(blocks, (known.ifmap * known.weight, share), depth)
+        operands = (known.weight, known.ifmap) if cut.turned else (known.ifmap, known.weight)
+        loads = self._loads(cut, operands, share, depth)
         times = block_times(loads)
         return int(times[-1, DONE] + loads[-1, WORDS]) + 2
 
-    def _loads(self, blocks: IntArray, shares: tuple[float, float], depth: int) -> IntArray:
-        """As `LayerWork.loads`.  shares: of pairs that are not zero, of outputs that are needed."""
-        design, (pairs, needed) = self.design, shares
-        filled = depth / (-(-depth // design.lanes) * design.lanes)
+    def _loads(
+        self, cut: Cut, operands: tuple[float, float], needed: float, depth: int
+    ) -> IntArray:
+        """As `LayerWork.loads`.  operands: densities of rows and columns; needed: of outputs."""
+        design, blocks, segments = self.design, cut.blocks, cut.segments
+        filled = depth * segments / (cut.steps * design.lanes)
         masked = needed < 1
         rows, columns, steps = (blocks[:, at] for at in (ROWS, COLUMNS, STEPS))
-        found = [self._dot(round(pairs * filled * GRID), int(one)) for one in np.unique(steps)]
+        row, column, output = operands[0] * operands[1] * filled, 1.0, 1.0
+        if segments > 1:
+            row, column, output = operands[0] * filled, operands[1], needed
+        drawn = round(row * GRID), round(column * GRID), round(output * GRID)
+        found = [self._dot(drawn, segments, int(one)) for one in np.unique(steps)]
+        at_once = 1 - (1 - needed) ** segments
         of_steps: Any = np.searchsorted(np.unique(steps), steps)
         mean, spread = (np.array(side)[of_steps] for side in zip(*found, strict=True))
-        outputs: Any = rows * np.ceil(columns / design.pes) * needed
+        outputs: Any = rows * np.ceil(columns / (design.pes * segments)) * at_once
         uneven = sqrt(2 * log(design.pes)) if design.pes > 1 else 0.0
         deviation: Any = np.sqrt(outputs * np.square(spread))
         if not design.move_work:
-            deviation = np.sqrt(outputs * (np.square(spread) + (1 - needed) * np.square(mean)))
+            deviation = np.sqrt(outputs * (np.square(spread) + (1 - at_once) * np.square(mean)))
         work: Any = outputs * mean + uneven * deviation
         sets: Any = rows * np.ceil(columns / design.pes) * (1 - (1 - needed) ** design.pes)
         return np.stack(
             [
                 rows * steps,
-                columns * steps,
+                vectors_of(columns, design.pes, segments) * steps,
                 np.where((blocks[:, FIRST] == 1) & masked, rows, 0),
                 np.rint(work).astype(np.int64),
                 np.where(blocks[:, LAST] == 1, np.rint(sets).astype(np.int64), 0),
@@ -99,30 +109,34 @@ class Estimate:
             axis=1,
         )
 
-    @cached_property
-    def _window(self) -> tuple[IntArray, IntArray, int, int]:
-        places = self.design.window
-        ahead = np.array([place.ahead for place in places], np.int64)
-        aside = np.array([place.aside % self.design.lanes for place in places], np.int64)
-        return ahead, aside, self.design.window_rows, self.design.lanes
+    def _dot(self, shares: tuple[int, int, int], segments: int, steps: int) -> tuple[float, float]:
+        """Mean and deviation of the cycles of a dot product, or of one in each segment.
 
-    def _dot(self, density: int, steps: int) -> tuple[float, float]:
-        """Mean and deviation of the cycles of a dot product, its pairs at density / `GRID`."""
-        known = self._sampled.get((density, steps))
+        shares: of `GRID`, of a row and of columns what is not zero, of outputs what is needed; of
+        the outputs in segments one is.
+        """
+        key = (*shares, segments, steps)
+        known = self._sampled.get(key)
         if known is not None:
             return known
-        lanes, draws = self.design.lanes, np.random.default_rng([density, steps])
-        flags = draws.random((1, SAMPLE, steps * lanes)) < density / GRID
+        row, column, needed = (share / GRID for share in shares)
+        lanes = self.design.lanes // segments
+        draws = np.random.default_rng([shares[0], steps])
+        rows = draws.random((1, SAMPLE, steps * lanes)) < row
+        columns = draws.random((1, segments, steps * lanes)) < column
+        asked = draws.random((1, SAMPLE, segments)) < needed
+        asked[0, np.arange(SAMPLE), draws.integers(segments, size=SAMPLE)] |= ~asked[0].any(axis=1)
         blocks = np.zeros((SAMPLE, BLOCK_COLUMNS), np.int64)
-        blocks[:, 1] = np.arange(SAMPLE)
-        blocks[:, (ROWS, COLUMNS)] = 1
+        blocks[:, ROW] = np.arange(SAMPLE)
+        blocks[:, (ROWS, COLUMNS)] = 1, segments
         blocks[:, STEPS] = steps
-        ones = np.full((1, 1, steps), (1 << lanes) - 1, np.uint64)
-        nobody = (np.zeros((0, 0, 0), np.bool_), np.zeros((1, 1, 1), np.int64), SAMPLE)
-        found = block_work(non_zero(flags, lanes), ones, nobody, blocks, self._window, 1)
-        taken = found[:, STEPPED].astype(np.float64)
-        self._sampled[density, steps] = float(taken.mean()), float(taken.std())
-        return self._sampled[density, steps]
+        everywhere = np.uint64(sum(1 << at * lanes for at in range(segments)))
+        outputs = (asked, np.arange(segments).reshape(1, 1, segments), SAMPLE)
+        words = non_zero(rows, lanes) * everywhere, non_zero(columns, lanes)
+        window = window_of(self.design, segments)
+        taken = block_work(*words, outputs, blocks, window, 1)[:, STEPPED].astype(np.float64)
+        self._sampled[key] = float(taken.mean()), float(taken.std())
+        return self._sampled[key]
 
 
 __all__ = ["GRID", "SAMPLE", "Estimate"]

@@ -3,6 +3,9 @@
 A row of the window is a word with a bit for each lane whose two operands are not zero.  The places
 that lanes may choose are gone through in order, all lanes at once: for one place no two lanes want
 the same operands, so an order of lanes does not matter.
+
+Where lanes are split into segments, a word holds a step of several dot products of one row, a
+segment each, and lanes choose in their own segment: all begin and end together.
 """
 
 from __future__ import annotations
@@ -11,14 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.kernels import inlined, kernel
+from archsim.machines.sparsetrain.design import SparseTrain
 from archsim.machines.sparsetrain.tiling import COLUMN, COLUMNS, GROUP, ROW, ROWS, STEP, STEPS
 from archsim.numbers import IntArray
 
 Words = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
 
-Window = tuple[IntArray, IntArray, int, int]
-"""Of each place the rows ahead and the lanes aside (from 0); rows of the window; lanes."""
+Window = tuple[IntArray, IntArray, Words, Words, int, int, int]
+"""`window_of`: of each place the rows ahead and the lanes aside (from 0), the lanes whose place is
+in the segment above it, and those from which it is reached by going back; rows of the window;
+lanes; segments."""
 
 Outputs = tuple[Flags, IntArray, int]
 """Which are needed, [groups, rows, columns as they are dealt], of no elements where all are; which
@@ -29,13 +35,32 @@ column is dealt to each place, [groups, tiles of rows, columns]; rows of a tile.
 the longest PE; and the cycles in which PEs would multiply if the window had no bounds."""
 
 
+def window_of(design: SparseTrain, segments: int) -> Window:
+    """A design's window as kernels take it, its lanes in so many segments."""
+    ring = design.lanes // segments
+    ahead = np.array([place.ahead for place in design.window], np.int64)
+    aside = np.array([place.aside % ring for place in design.window], np.int64)
+    on, back = (
+        np.array([_lowest(int(one), ring, segments) for one in lanes], np.uint64)
+        for lanes in (ring - aside, aside)
+    )
+    return ahead, aside, on, back, design.window_rows, design.lanes, segments
+
+
+def _lowest(lanes: int, ring: int, segments: int) -> int:
+    """The lowest lanes of each segment."""
+    return sum(((1 << lanes) - 1) << (at * ring) for at in range(segments))
+
+
 @inlined
-def _turned(word: np.uint64, by: int, lanes: int) -> np.uint64:
-    """Lane i of the answer is lane i + by of the word, lanes in a ring."""
+def _turned(word: np.uint64, by: int, ring: int, lanes: tuple[np.uint64, np.uint64]) -> np.uint64:
+    """Lane i of the answer is lane i + by of the word, lanes of a segment in a ring.
+
+    lanes: those i for which i + by is in the segment too, and the others.
+    """
     if by == 0:
         return word
-    full = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - lanes)
-    return ((word >> np.uint64(by)) | (word << np.uint64(lanes - by))) & full
+    return ((word >> np.uint64(by)) & lanes[0]) | ((word << np.uint64(ring - by)) & lanes[1])
 
 
 @inlined
@@ -50,17 +75,19 @@ def _ones(word: np.uint64) -> int:
 @inlined
 def _choose(left: Words, window: Window) -> int:
     """One cycle: takes out of `left` what lanes choose; how many rows are done then."""
-    ahead, aside, rows, lanes = window
-    free = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - lanes)
+    ahead, aside, on, back, rows, lanes, segments = window
+    ring = lanes // segments
+    full = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - lanes)
+    free = full
     for place in range(len(ahead)):
         row = ahead[place]
         word = np.uint64(left[row])
         if word == 0:
             continue
-        chosen = _turned(word, aside[place], lanes) & free
+        chosen = _turned(word, aside[place], ring, (on[place], full ^ on[place])) & free
         free ^= chosen
-        back = lanes - aside[place] if aside[place] else 0
-        left[row] = word ^ _turned(chosen, back, lanes)
+        by = ring - aside[place] if aside[place] else 0
+        left[row] = word ^ _turned(chosen, by, ring, (back[place], full ^ back[place]))
         if free == 0:
             break
     done = 1
@@ -70,14 +97,15 @@ def _choose(left: Words, window: Window) -> int:
 
 
 @inlined
-def _dot(a: Words, b: Words, left: Words, window: Window) -> tuple[int, int]:
-    """A dot product of the rows of two vectors: cycles, and pairs of which none is zero."""
-    rows, steps = window[2], len(a)
+def _dot(a: Words, b: Words, wanted: np.uint64, left: Words, window: Window) -> tuple[int, int]:
+    """A dot product of the rows of two vectors, or one of each segment: cycles, and pairs of which
+    none is zero.  wanted: lanes whose output is needed."""
+    rows, steps = window[4], len(a)
     for row in range(rows):
-        left[row] = a[row] & b[row] if row < steps else np.uint64(0)
+        left[row] = a[row] & b[row] & wanted if row < steps else np.uint64(0)
     pairs = 0
     for step in range(steps):
-        pairs += _ones(a[step] & b[step])
+        pairs += _ones(a[step] & b[step] & wanted)
     if rows == 1:
         return steps, pairs
     head, cycles = 0, 0
@@ -90,11 +118,29 @@ def _dot(a: Words, b: Words, left: Words, window: Window) -> tuple[int, int]:
             if row + done < rows:
                 left[row] = left[row + done]
             else:
-                left[row] = a[come] & b[come] if come < steps else np.uint64(0)
+                left[row] = a[come] & b[come] & wanted if come < steps else np.uint64(0)
     return cycles, pairs
 
 
-@kernel("u8.3, u8.3, (b1.3, i8.3, int), i8.2, (i8.1, i8.1, int, int), int")
+@inlined
+def _bundled(column_words: Words, order: IntArray, block: IntArray, sizes: IntArray) -> Words:
+    """The column vectors of a block as PEs see them: with segments, as many columns a vector.
+
+    order: which column is dealt to each place.  sizes: PEs, segments, lanes of one.
+    """
+    pes, segments, ring = sizes[0], sizes[1], sizes[2]
+    first, steps, columns = block[STEP], block[STEPS], block[COLUMNS]
+    apart = pes * segments
+    found = np.zeros((columns // apart * pes + min(columns % apart, pes), steps), np.uint64)
+    for at in range(columns):
+        column = order[block[COLUMN] + at]
+        vector, shift = at // apart * pes + at % pes, np.uint64(at // pes % segments * ring)
+        for step in range(steps):
+            found[vector, step] |= column_words[column, first + step] << shift
+    return found
+
+
+@kernel("u8.3, u8.3, (b1.3, i8.3, int), i8.2, (i8.1, i8.1, u8.1, u8.1, int, int, int), int")
 def block_work(
     row_words: Words,
     column_words: Words,
@@ -105,33 +151,45 @@ def block_work(
 ) -> IntArray:
     """What PEs do for each block [blocks, 6] (`STEPPED` and the following).
 
-    row_words, column_words: [groups, vectors, steps].
+    row_words, column_words: [groups, vectors, steps]; with segments, of so many lanes, those of
+        rows once in each.
     """
     needed, order, tile_rows = outputs
     found = np.zeros((len(blocks), 6), np.int64)
-    left = np.zeros(window[2], np.uint64)
+    left = np.zeros(window[4], np.uint64)
+    lanes, segments = window[5], window[6]
+    ring = lanes // segments
+    sizes = np.array([pes, segments, ring])
+    segment = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - ring)
     ends = np.zeros(pes, np.int64)
     for number in range(len(blocks)):
         block = blocks[number]
         group, first, steps = block[GROUP], block[STEP], block[STEPS]
         for pe in range(pes):
             ends[pe] = 0
+        dealt = order[group, block[ROW] // tile_rows]
+        bundles = _bundled(column_words[group], dealt, block, sizes)
         for row in range(block[ROW], block[ROW] + block[ROWS]):
             a = row_words[group, row, first : first + steps]
-            for at in range(block[COLUMNS]):
-                column = block[COLUMN] + at
-                if needed.size:
-                    if not needed[group, row, column]:
-                        continue
-                    column = order[group, row // tile_rows, column]
-                b = column_words[group, column, first : first + steps]
-                cycles, pairs = _dot(a, b, left, window)
-                ends[at % pes] += cycles
+            for vector in range(len(bundles)):
+                at = vector // pes * pes * segments + vector % pes
+                wanted, count = np.uint64(0), 0
+                for own in range(segments):
+                    place = at + own * pes
+                    if place < block[COLUMNS] and (
+                        not needed.size or needed[group, row, block[COLUMN] + place]
+                    ):
+                        wanted |= segment << np.uint64(own * ring)
+                        count += 1
+                if not count:
+                    continue
+                cycles, pairs = _dot(a, bundles[vector], wanted, left, window)
+                ends[vector % pes] += cycles
                 found[number, STEPPED] += cycles
                 found[number, PRODUCTS] += pairs
-                found[number, OUTPUTS] += 1
+                found[number, OUTPUTS] += count
                 found[number, TAKEN_ROWS] += steps
-                found[number, LEAST] += max((pairs + window[3] - 1) // window[3], 1)
+                found[number, LEAST] += max((pairs + lanes - 1) // lanes, 1)
         for pe in range(pes):
             found[number, LONGEST] = max(found[number, LONGEST], ends[pe])
     return found
@@ -146,4 +204,5 @@ __all__ = [
     "TAKEN_ROWS",
     "Window",
     "block_work",
+    "window_of",
 ]

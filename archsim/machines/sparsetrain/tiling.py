@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from archsim.layer.problem import Problem
-from archsim.machines.sparsetrain.dealing import longest
+from archsim.machines.sparsetrain.dealing import in_order, longest, order_of
 from archsim.machines.sparsetrain.design import SparseTrain
 from archsim.numbers import BoolArray, IntArray, ceil_div
 
@@ -26,6 +27,8 @@ class Cut:
     """Sizes of a layer as the core sees it, and of its tiles and blocks.
 
     turned: the ifmap's vectors are the columns, and the weights' the rows.
+    segments: of which each computes an output; 1 if PEs compute one at a time.  A step has the
+        lanes of one.
     """
 
     groups: int
@@ -36,6 +39,7 @@ class Cut:
     tile_columns: int
     block_steps: int
     turned: bool = False
+    segments: int = 1
 
     @cached_property
     def blocks(self) -> IntArray:
@@ -64,53 +68,96 @@ class Cut:
         )
 
 
-def cut_of(design: SparseTrain, problem: Problem, needed: BoolArray | None = None) -> Cut:
-    """The layer with its pixels as rows, or turned if that takes fewer cycles with no zeros.
+def vectors_of(columns: Any, pes: int, segments: int) -> Any:
+    """Column vectors of so many columns: with segments, as many columns of a PE in each."""
+    apart = pes * segments
+    return columns // apart * pes + np.minimum(columns % apart, pes)
+
+
+def cut_of(
+    design: SparseTrain, problem: Problem, needed: BoolArray | None = None, pairs: float = 1.0
+) -> Cut:
+    """The layer whole, or split into segments if that takes fewer cycles.
 
     needed: outputs [groups, pixels, filters] that are computed; None for all.
+    pairs: of the operands' pairs the share of which none is zero.
     """
+    found = _turned_or_not(design, problem, needed, 1)
+    if design.segments == 1:
+        return found
+    split = _turned_or_not(design, problem, needed, design.segments)
+    share = max(pairs, 1 / design.window_rows)
+    return (
+        split
+        if _cycles(design, split, needed, share) < _cycles(design, found, needed, share)
+        else found
+    )
+
+
+def _cycles(design: SparseTrain, cut: Cut, needed: BoolArray | None, share: float = 1.0) -> float:
+    """Of a cut, if dot products take so much of their steps."""
+    if needed is None:
+        return dense_cycles(design, cut, share)
+    return needed_cycles(design, cut, needed.transpose(0, 2, 1) if cut.turned else needed, share)
+
+
+def _turned_or_not(
+    design: SparseTrain, problem: Problem, needed: BoolArray | None, segments: int
+) -> Cut:
+    """With its pixels as rows, or turned if that takes fewer cycles with no zeros."""
     pixels = problem.images * problem.out_height * problem.out_width
     depth = problem.channels * problem.kernel_height * problem.kernel_width
-    plain = _even(design, problem.groups, (pixels, problem.filters), ceil_div(depth, design.lanes))
-    turned = _even(design, problem.groups, (problem.filters, pixels), plain.steps)
-    if needed is None:
-        cycles = [dense_cycles(design, cut) for cut in (plain, turned)]
-    else:
-        masks = (needed, needed.transpose(0, 2, 1))
-        pairs = zip((plain, turned), masks, strict=True)
-        cycles = [needed_cycles(design, cut, mask) for cut, mask in pairs]
-    return replace(turned, turned=True) if cycles[1] < cycles[0] else plain
+    steps = ceil_div(depth, design.lanes // segments)
+    sizes = (problem.groups, steps, segments)
+    plain = _even(design, sizes, (pixels, problem.filters))
+    turned = replace(_even(design, sizes, (problem.filters, pixels)), turned=True)
+    fewer = _cycles(design, turned, needed) < _cycles(design, plain, needed)
+    return turned if fewer else plain
 
 
-def needed_cycles(design: SparseTrain, cut: Cut, needed: BoolArray) -> int:
-    """Of every tile in which an output is needed the longer of load and longest PE, with no zeros.
+def needed_cycles(design: SparseTrain, cut: Cut, needed: BoolArray, share: float = 1.0) -> float:
+    """Of every tile in which an output is needed the longer of load and longest PE.
 
-    needed: [groups, rows, columns].
+    needed: [groups, rows, columns].  share: of their steps what dot products take.
     """
+    most = _longest(design, cut, needed)
+    load = max(cut.tile_rows, vectors_of(cut.tile_columns, design.pes, cut.segments))
+    return float(np.where(most > 0, np.maximum(most * share, load), 0).sum()) * cut.steps
+
+
+def _longest(design: SparseTrain, cut: Cut, needed: BoolArray) -> IntArray:
+    """Of every tile what the PE takes that has most."""
+    if design.move_work and cut.segments > 1:
+        order = order_of(needed, (cut.tile_rows, cut.tile_columns), design.pes)
+        needed = in_order(needed, order, cut.tile_rows)
     sizes = (cut.tile_rows, cut.tile_columns)
     short = [-whole % part for whole, part in zip(needed.shape[1:], sizes, strict=True)]
     padded = np.pad(needed, ((0, 0), (0, short[0]), (0, short[1])))
     tiles = [whole // part for whole, part in zip(padded.shape[1:], sizes, strict=True)]
     split = padded.reshape(cut.groups, tiles[0], sizes[0], tiles[1], sizes[1])
+    if cut.segments > 1:
+        at_once = split.reshape(*split.shape[:4], -1, cut.segments, design.pes)
+        return at_once.any(axis=5).sum(axis=(2, 4)).max(axis=3)
     counts = split.sum(axis=2)
     if design.move_work:
-        most = longest(counts, design.pes)
-    else:
-        most = counts.reshape(*counts.shape[:3], -1, design.pes).sum(axis=3).max(axis=3)
-    return int(np.where(most > 0, np.maximum(most, max(sizes)), 0).sum()) * cut.steps
+        return longest(counts, design.pes)
+    return counts.reshape(*counts.shape[:3], -1, design.pes).sum(axis=3).max(axis=3)
 
 
-def _even(design: SparseTrain, groups: int, outputs: tuple[int, int], steps: int) -> Cut:
-    rows, columns = outputs
-    sets = ceil_div(columns, design.pes)
+def _even(design: SparseTrain, sizes: tuple[int, int, int], outputs: tuple[int, int]) -> Cut:
+    """sizes: groups, steps, segments; outputs: rows, columns."""
+    (groups, steps, segments), (rows, columns) = sizes, outputs
+    at_once = design.pes * segments
+    sets = ceil_div(columns, at_once)
     return Cut(
         groups=groups,
         rows=rows,
         columns=columns,
         steps=steps,
         tile_rows=_part(rows, design.rows),
-        tile_columns=design.pes * _part(sets, design.own_columns),
+        tile_columns=at_once * _part(sets, design.own_columns // segments),
         block_steps=_part(steps, design.depth),
+        segments=segments,
     )
 
 
@@ -119,18 +166,21 @@ def _part(whole: int, most: int) -> int:
     return ceil_div(whole, ceil_div(whole, most))
 
 
-def dense_cycles(design: SparseTrain, cut: Cut) -> int:
-    """Of every block the longer of load and products, with no zeros and all outputs."""
+def dense_cycles(design: SparseTrain, cut: Cut, share: float = 1.0) -> float:
+    """Of every block the longer of load and products, with all outputs.
+
+    share: of their steps what dot products take.
+    """
     rows, columns = (
         _sizes(whole, part)
         for whole, part in ((cut.rows, cut.tile_rows), (cut.columns, cut.tile_columns))
     )
-    total = 0
+    total = 0.0
     for row_size, row_tiles in rows:
         for column_size, column_tiles in columns:
-            work = row_size * ceil_div(column_size, design.pes)
-            longest = max(row_size, column_size, work)
-            total += row_tiles * column_tiles * longest
+            work = row_size * ceil_div(column_size, design.pes * cut.segments)
+            load = max(row_size, vectors_of(column_size, design.pes, cut.segments))
+            total += row_tiles * column_tiles * max(load, work * share)
     return cut.groups * total * cut.steps
 
 
@@ -140,4 +190,4 @@ def _sizes(whole: int, part: int) -> list[tuple[int, int]]:
     return [(size, number) for size, number in ((part, full), (left, 1)) if size and number]
 
 
-__all__ = ["Cut", "cut_of", "dense_cycles", "needed_cycles"]
+__all__ = ["Cut", "cut_of", "dense_cycles", "needed_cycles", "vectors_of"]

@@ -16,6 +16,7 @@ from archsim.machines.sparsetrain.tiling import (
     ROWS,
     STEP,
     STEPS,
+    vectors_of,
 )
 from archsim.machines.sparsetrain.timing import Counts
 from archsim.machines.sparsetrain.vectors import AnyArray, stepped
@@ -38,7 +39,8 @@ def stream_words(work: LayerWork) -> dict[str, IntArray]:
     """Of every port, [words, lanes], but the ofmap's."""
     found: dict[str, IntArray] = {"command": commands(work)}
     for number, (name, _, _) in enumerate(OPERANDS):
-        steps = _joined(list(_of_blocks(work, number, work.vectors[number])), work.design.lanes)
+        blocks = list(_of_blocks(work, number, work.vectors[number]))
+        steps = _joined(blocks, work.design.lanes)
         found[f"{name}_mask"] = (steps != 0).astype(np.int64)
         found[name] = packed(steps[steps != 0], work.design.lanes)
     if work.design.skip_outputs:
@@ -49,7 +51,11 @@ def stream_words(work: LayerWork) -> dict[str, IntArray]:
 def commands(work: LayerWork) -> IntArray:
     """A command for each block."""
     masked = np.full(len(work.blocks), int(work.needed is not None))
-    flags = (masked,) if work.design.skip_outputs else ()
+    split = np.full(len(work.blocks), int(work.cut.segments > 1))
+    flags = (
+        *((masked,) if work.design.skip_outputs else ()),
+        *((split,) if work.design.segments > 1 else ()),
+    )
     return np.stack(
         [*(work.blocks[:, at] for at in (ROWS, COLUMNS, STEPS, FIRST, LAST)), *flags], axis=1
     )
@@ -78,14 +84,28 @@ def ofmap_words(work: LayerWork, sums: AnyArray) -> IntArray:
 
 
 def _of_blocks(work: LayerWork, number: int, vectors: AnyArray) -> Iterator[AnyArray]:
+    """Of each block its steps, [steps, lanes]."""
     _, at, many = OPERANDS[number]
-    lanes = work.design.lanes
-    steps = stepped(vectors, lanes)
+    lanes, own_lanes = work.design.lanes, work.step_lanes
+    steps = stepped(vectors, own_lanes)
     for block in work.blocks:
         own: IntArray = np.arange(block[at], block[at] + block[many], dtype=np.int64)
         own = own if at == ROW else work.columns_of(block)
         when = slice(block[STEP], block[STEP] + block[STEPS])
-        yield steps[block[GROUP], own][:, when].reshape(-1, lanes)
+        found = steps[block[GROUP], own][:, when]
+        if at == COLUMN and work.cut.segments > 1:
+            found = bundled(found, work.design.pes, work.cut.segments)
+        yield np.pad(found.reshape(-1, found.shape[2]), ((0, 0), (0, lanes - found.shape[2])))
+
+
+def bundled(columns: AnyArray, pes: int, segments: int) -> AnyArray:
+    """Columns of a block [columns, steps, lanes of a segment] as its column vectors [vectors,
+    steps, lanes]: those of a PE side by side, as many as there are segments."""
+    count, steps, lanes = columns.shape
+    whole = np.pad(columns, ((0, -count % (pes * segments)), (0, 0), (0, 0)))
+    split = whole.reshape(-1, segments, pes, steps, lanes).transpose(0, 2, 3, 1, 4)
+    vectors = split.reshape(-1, steps, segments * lanes)
+    return vectors[: vectors_of(count, pes, segments)]
 
 
 def _needed(work: LayerWork) -> Iterator[IntArray]:
@@ -139,4 +159,4 @@ def _values(work: LayerWork) -> Iterator[int]:
         )  # fmt: skip
 
 
-__all__ = ["commands", "ofmap_words", "ones_of", "packed", "stream_words", "word_counts"]
+__all__ = ["bundled", "commands", "ofmap_words", "ones_of", "packed", "stream_words", "word_counts"]

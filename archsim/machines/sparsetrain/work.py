@@ -10,9 +10,9 @@ import numpy as np
 
 from archsim.layer.problem import Problem, problem_of
 from archsim.machine.model import MatrixLayer
-from archsim.machines.sparsetrain.dealing import order_of
+from archsim.machines.sparsetrain.dealing import in_order, order_of
 from archsim.machines.sparsetrain.design import SparseTrain
-from archsim.machines.sparsetrain.kernels import LONGEST, block_work
+from archsim.machines.sparsetrain.kernels import LONGEST, block_work, window_of
 from archsim.machines.sparsetrain.tiling import (
     COLUMN,
     COLUMNS,
@@ -24,6 +24,7 @@ from archsim.machines.sparsetrain.tiling import (
     STEPS,
     Cut,
     cut_of,
+    vectors_of,
 )
 from archsim.machines.sparsetrain.vectors import (
     AnyArray,
@@ -54,7 +55,9 @@ class LayerWork:
 
     @cached_property
     def cut(self) -> Cut:
-        return cut_of(self.design, self.problem, self._needed)
+        ifmap, weight = self.operands.ifmap, self.operands.weight
+        pairs = np.count_nonzero(ifmap) / ifmap.size * np.count_nonzero(weight) / weight.size
+        return cut_of(self.design, self.problem, self._needed, pairs)
 
     @cached_property
     def vectors(self) -> tuple[AnyArray, AnyArray]:
@@ -63,10 +66,15 @@ class LayerWork:
         filters = filter_vectors(self.layer, self.problem, self.operands.weight)
         return (filters, pixels) if self.cut.turned else (pixels, filters)
 
+    @property
+    def step_lanes(self) -> int:
+        """Values of a row or of a column in a step."""
+        return self.design.lanes // self.cut.segments
+
     @cached_property
     def non_zero(self) -> tuple[Words, Words]:
         """A bit for each value of rows, of columns that is not zero, [groups, vectors, steps]."""
-        rows, columns = (non_zero(one, self.design.lanes) for one in self.vectors)
+        rows, columns = (non_zero(one, self.step_lanes) for one in self.vectors)
         return rows, columns
 
     @cached_property
@@ -95,8 +103,7 @@ class LayerWork:
         """[groups, rows, columns] as columns are dealt in every row's tile."""
         if self.order is None:
             return outputs
-        of_rows = np.repeat(self.order, self.cut.tile_rows, axis=1)[:, : self.cut.rows]
-        return np.take_along_axis(outputs, of_rows, axis=2)
+        return in_order(outputs, self.order, self.cut.tile_rows)
 
     @cached_property
     def placed(self) -> BoolArray | None:
@@ -144,22 +151,20 @@ class LayerWork:
     @cached_property
     def work(self) -> IntArray:
         """What PEs do for each block (`archsim.machines.sparsetrain.kernels`)."""
-        window = self.design.window
-        ahead = np.array([place.ahead for place in window], np.int64)
-        aside = np.array([place.aside % self.design.lanes for place in window], np.int64)
+        window = window_of(self.design, self.cut.segments)
         needed = np.zeros((0, 0, 0), np.bool_) if self.placed is None else self.placed
         stay = np.broadcast_to(np.arange(self.cut.columns), (self.cut.groups, 1, self.cut.columns))
         rows = self.cut.tile_rows if self.order is not None else self.cut.rows
         order = np.ascontiguousarray(stay if self.order is None else self.order)
-        sizes = (self.design.window_rows, self.design.lanes)
-        non_zero, blocks = self.non_zero, self.blocks
+        everywhere = sum(1 << at * self.step_lanes for at in range(self.cut.segments))
+        row_words, blocks = self.non_zero[0] * np.uint64(everywhere), self.blocks
         size = max(-(-len(blocks) // _SHARES), 1)
         shares = [blocks[first : first + size] for first in range(0, len(blocks), size)]
 
         outputs = (needed, order, rows)
 
         def share(own: IntArray) -> IntArray:
-            return block_work(*non_zero, outputs, own, (ahead, aside, *sizes), self.design.pes)
+            return block_work(row_words, self.non_zero[1], outputs, own, window, self.design.pes)
 
         return np.concatenate(in_threads(share, shares)) if shares else share(blocks)
 
@@ -168,10 +173,11 @@ class LayerWork:
         """Of each block what `block_times` takes, [blocks, 5]."""
         blocks, masked = self.blocks, self.needed is not None
         first, last = blocks[:, FIRST] == 1, blocks[:, LAST] == 1
+        columns = vectors_of(blocks[:, COLUMNS], self.design.pes, self.cut.segments)
         return np.stack(
             [
                 blocks[:, ROWS] * blocks[:, STEPS],
-                blocks[:, COLUMNS] * blocks[:, STEPS],
+                columns * blocks[:, STEPS],
                 np.where(first & masked, blocks[:, ROWS], 0),
                 self.work[:, LONGEST],
                 np.where(last, self._words_of(blocks), 0),
