@@ -201,7 +201,7 @@ def list_things(
             "objectives",
         ]
         | None,
-        typer.Argument(metavar=f"[{'|'.join(LISTS)}]", help="What to list; without it, all."),
+        typer.Argument(metavar="WHAT", help="What to list; without it, all."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
     wide: Wide = False,

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from archsim.cli.fitting import text_column
 from archsim.cli.options import Wide
-from archsim.cli.output import progress_bar
+from archsim.cli.output import output_console, progress_bar
 from archsim.papers import Comparison, Row, compare, papers
 
 _WIDTH = 120
@@ -127,9 +127,12 @@ def paper(
         if as_json:
             print(json.dumps(known, indent=2, ensure_ascii=False))
             return
-        width = max(len(entry["name"]) for entry in known)
+        names = Table(box=None, show_header=False, pad_edge=False)
+        names.add_column("name", no_wrap=True)
+        names.add_column("title")
         for entry in known:
-            console.print(f"{entry['name']:{width}} {entry['title']}", soft_wrap=True, markup=False)
+            names.add_row(entry["name"], entry["title"])
+        output_console(wide=wide).print(names)
         return
     with progress_bar("comparing", quiet=as_json) as bar:
         comparison = compare(

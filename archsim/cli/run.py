@@ -127,7 +127,7 @@ def run(  # noqa: PLR0913
       archsim run edge-16 squeezenet-imagenet
       archsim run tpu-v1 resnet50 --timing-only --json | jq .cycles
       archsim run edge-16 resnet18:training,batch=2 --timing-only
-      archsim run edge-16 lstm-zaremba-medium:training,dropout=3,recurrent --timing-only
+      archsim run edge-16 lstm-tagging:training,dropout=4,rate=30 --timing-only
       archsim run cloud-128 model.onnx --dim batch=1 --set rows=64 -o results/
       archsim run edge-16 resnet50 --timing-only --batch 8 --report resnet50.html
     """

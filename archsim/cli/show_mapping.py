@@ -27,6 +27,7 @@ class Shown:
 
 def show_mapping(design: Design, network: str, options: Options, shown: Shown) -> None:
     """Print the layers' nests of loops, or write them as a file for `--mapping`."""
+    from archsim.cli.output import output_console
     from archsim.files import require_new, write_new
 
     if shown.output is not None:
@@ -41,7 +42,7 @@ def show_mapping(design: Design, network: str, options: Options, shown: Shown) -
     if shown.as_json:
         print(json.dumps([one.record() for one in mapped], indent=2, ensure_ascii=False))
         return
-    print("\n\n".join(nest_text(one) for one in mapped))
+    output_console().print("\n\n".join(nest_text(one) for one in mapped))
 
 
 def _mapped(

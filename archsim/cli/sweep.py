@@ -174,7 +174,7 @@ def _look(path: Path, chosen: Mapping[str, Any], workers: int, *, as_json: bool)
         f"{duration(seconds)} on {workers} worker{'s' * (workers > 1)}, "
         f"{found.file_bytes / 2**20:,.1f} MiB of file, {workers * WORKER_MIB:,} MiB of memory"
     )
-    print("\n".join(lines))
+    output_console().print("\n".join(lines))
 
 
 def duration(seconds: float) -> str:

@@ -231,7 +231,7 @@ def voltage(  # noqa: PLR0913
     console = output_console()
     console.print(series_table(found))
     for line in lines(found):
-        console.print(line, markup=False, soft_wrap=True)
+        console.print(line)
 
 
 def register(app: typer.Typer) -> None:

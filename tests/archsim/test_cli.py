@@ -1,6 +1,7 @@
 """The command line as a whole: help, names, files of designs, and how a call may end."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -171,3 +172,37 @@ def test_a_process_of_its_own(tmp_path: Path) -> None:
     assert "Traceback" not in listed.stderr.read()
     listed.wait()
     listed.stderr.close()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("paper",),
+        ("show", "mapping", "volta", "lenet5"),
+        ("sweep", "space.toml", "--dry-run"),
+    ],
+    ids=lambda words: " ".join(words),
+)
+def test_sentences_go_on_in_the_next_line_of_a_terminal(
+    archsim: Call, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    """At 80 columns, at a space; nothing is left out."""
+    (tmp_path / "space.toml").write_text(SPACE)
+    plain = archsim(*words)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = archsim(*words)
+    assert plain.code == shown.code == 0
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", shown.out).splitlines()
+    assert max(map(len, lines)) <= 80
+    if words[0] != "sweep":  # which says how long it takes
+        assert sorted(" ".join(lines).split()) == sorted(plain.out.split())
+
+
+SPACE = """
+networks = ["alexnet"]
+objectives = ["cycles"]
+[[machine]]
+design = "edge-16"
+fields = { rows = [4, 8], columns = [8, 16] }
+"""
