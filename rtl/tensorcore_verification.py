@@ -2,15 +2,19 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+
 from archsim.arithmetic.formats import FloatFormat
 from archsim.machines.tensorcore.float_numerics import FloatNumerics, FloatOperands
+from archsim.numbers import IntArray
 from archsim.tiled.design import CoreDesign
 from rtl.coverage.aims import Aim
-from rtl.coverage.bins import Bin
+from rtl.coverage.bins import Bin, Seen
 from rtl.coverage.float_bins import drawn_patterns, float_bins
 from rtl.draw import Draw
 from rtl.layer_sequence import SequenceCase
 from rtl.tile_aims import given_case, in_a_row
+from rtl.tile_bins import parts
 from rtl.tile_verification import TileVerification
 from workloads.layers import MatMul
 
@@ -24,11 +28,21 @@ class TensorVerification(TileVerification):
         form = design.numerics
         if not isinstance(form, FloatNumerics):
             return super().value_bins(design)
-        return float_bins(_formats(form))
+        if design.gather is None:
+            return float_bins(_formats(form))
+        return float_bins(_formats(form), _without_dropped)
 
     def value_aim(self, design: CoreDesign) -> Aim | None:
         form = design.numerics
         return _edges if isinstance(form, FloatNumerics) else super().value_aim(design)
+
+
+def _without_dropped(seen: Seen, port: str) -> IntArray:
+    """Of rows that a gather unit takes the kept units alone, without flags."""
+    if port != "ifmap":
+        return seen.words(port)
+    taken = (one.design.numerics.take(one.layer, one.operands) for one, _ in parts(seen))
+    return np.concatenate([one.ifmap.reshape(-1) for one in taken])
 
 
 def _formats(form: FloatNumerics) -> dict[str, FloatFormat]:

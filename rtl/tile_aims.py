@@ -18,6 +18,7 @@ from rtl.coverage.integer_bins import MOST_PRODUCTS, wraps_within_reach
 from rtl.coverage.port_bins import CHANNEL, LONG_STALL, STALLS
 from rtl.draw import Draw
 from rtl.full_memories import MEMORIES, channels_of, full_layer, whole
+from rtl.gather_bins import gathered_layers
 from rtl.layer_sequence import SequenceCase
 from rtl.slow_memory import slow_off_chip
 from rtl.tile_bins import EARLY, FAR, FULL, LARGE, TEN
@@ -252,6 +253,13 @@ def _full(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
     return in_a_row(design, [replace(one, label="full") for one in layers], longest_words)
 
 
+def gathered(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:
+    """The aim of a core with a gather unit."""
+    layers = gathered_layers(draw, design)
+    require(bool(layers), "the design has no gather unit")
+    return in_a_row(design, [given_case(draw, design, one) for one in layers], longest_words)
+
+
 EDGE_FILTERS = 12
 """So many biases that each of the values around an output's ends is one."""
 
@@ -280,4 +288,4 @@ def integer_edges(widths: tuple[int, int]) -> Aim:
     return edges
 
 
-__all__ = ["given_case", "in_a_row", "integer_edges", "tile_aims"]
+__all__ = ["gathered", "given_case", "in_a_row", "integer_edges", "tile_aims"]

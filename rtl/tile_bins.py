@@ -17,6 +17,7 @@ from rtl.coverage.aims import ResetCase
 from rtl.coverage.bins import Bin, Seen
 from rtl.coverage.port_bins import channel_bin
 from rtl.coverage.row_bins import STATE, TEN, InARow
+from rtl.gather_bins import gather_bins
 from rtl.layer_sequence import SequenceCase
 from rtl.tile_conformance import TileCase
 
@@ -196,7 +197,11 @@ def _of_memories(design: CoreDesign, filled: Collection[str]) -> Iterator[Bin]:
             yield Bin(
                 name=f"the last word of the {name} memory",
                 why="an address one short, a depth one less",
-                hit=_tiles(lambda t, column=column, depth=depth: t[:, column] == depth),
+                hit=_tiles(
+                    lambda t, column=column, depth=depth: (
+                        (t[:, column] == depth) & (its(t).row_words == 0)
+                    )
+                ),
                 aim=FULL,
             )
 
@@ -254,6 +259,7 @@ def tile_bins(design: CoreDesign, filled: Collection[str], *, decoupled: bool) -
     yield from _of_tiles(mc.machine_record(design.machine).columns)
     yield from _of_layers()
     yield from _of_memories(design, filled)
+    yield from gather_bins(design, parts)
     yield from _inside(decoupled=decoupled)
 
 

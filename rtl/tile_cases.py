@@ -17,6 +17,7 @@ from archsim.tiled.trace import PORTS
 from archsim.tiled.walk import walk_layer
 from archsim.timing import Service
 from rtl.draw import Draw
+from rtl.gather_bins import with_kept_units
 from rtl.layer_sequence import SequenceCase
 from rtl.tile_conformance import TileCase
 from workloads.layers import Conv2d, MatMul
@@ -201,7 +202,7 @@ def random_tile_case(seed: int, number: int, design: CoreDesign, longest_words: 
     """
     for attempt in range(ATTEMPTS):
         draw = Draw(seed, number, attempt)
-        layer = random_layer(draw, design)
+        layer = with_kept_units(draw, design, random_layer(draw, design))
         problem = design.numerics.problem(layer)
         operands = random_operands(draw, design, layer, seed + number)
         tiling = random_tiling(draw, design, layer, operands)

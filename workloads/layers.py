@@ -17,6 +17,7 @@ from functools import cached_property
 from workloads.checks import countable, named, not_negative, positive
 from workloads.errors import WorkloadError, unknown_name
 from workloads.flow import Node
+from workloads.kept_units import KeptUnits
 from workloads.kv_cache import KvCache
 from workloads.limits import check_limit
 from workloads.pooling import Feed
@@ -133,7 +134,8 @@ class MatMul(TensorBytes):
     into M, and `batch` is 1. Otherwise each element of the batch has its own second operand
     (attention). `weight_of` names the layer whose weight this one uses again; a network counts such
     a weight once. `steps`: the rows are those of so many products, M / steps each, of which each
-    begins when the one before has ended, as those of a recurrent layer do. Raises WorkloadError.
+    begins when the one before has ended, as those of a recurrent layer do. `kept`: in memory a row
+    of the ifmap has more units, of which these are the K. Raises WorkloadError.
     """
 
     name: str
@@ -146,6 +148,7 @@ class MatMul(TensorBytes):
     relu: bool = False
     weight_of: str = ""
     steps: int = 1
+    kept: KeptUnits | None = None
 
     def __post_init__(self) -> None:
         named("a layer's", self.name)
@@ -160,7 +163,20 @@ class MatMul(TensorBytes):
                 f"{self.name}: batch must be 1 where the weight is shared (fold it into m), "
                 f"not {self.batch}"
             )
+        self._check_kept()
         countable(self.name, MACs=self.macs)
+
+    def _check_kept(self) -> None:
+        if self.kept is None:
+            return
+        if self.kept.count != self.k:
+            raise WorkloadError(
+                f"{self.name}: k must be the {self.kept.count} units kept of a row, not {self.k}"
+            )
+        if not self.shared_weight:
+            raise WorkloadError(
+                f"{self.name}: products of rows of kept units must share the weight"
+            )
 
     @property
     def macs(self) -> int:

@@ -46,6 +46,8 @@ class Problem:
     row_sample: int = 1
     column_sample: int = 1
     """Every n-th row and column is sent: a kernel of one row needs no more at a stride of n."""
+    row_units: int = 0
+    """Units of a pixel in memory, of which the channels are kept; 0: all of them are."""
 
     def vector(self) -> IntArray:
         """The fields in order, for the kernels."""
@@ -88,6 +90,7 @@ def problem_of(layer: Conv2d | MatMul) -> Problem:
             dilation_height=1, dilation_width=1, pad_top=0, pad_left=0,
             out_height=1, out_width=pixels, filters=layer.n,
             has_bias=int(layer.bias), relu=int(layer.relu),
+            row_units=0 if layer.kept is None else layer.kept.units,
         )  # fmt: skip
     pointwise_row = layer.kernel_height == 1 and layer.pad_top == layer.pad_bottom == 0
     pointwise_column = layer.kernel_width == 1 and layer.pad_left == layer.pad_right == 0
@@ -147,6 +150,7 @@ def margins(problem: Problem) -> tuple[tuple[int, int], tuple[int, int]]:
     RELU,
     ROW_SAMPLE,
     COLUMN_SAMPLE,
+    ROW_UNITS,
 ) = range(len(fields(Problem)))
 
 

@@ -6,15 +6,12 @@ from collections.abc import Mapping
 from functools import cache
 from math import ceil
 
-import numpy as np
-
-from archsim.gather import GatherList, GatherUnit
 from archsim.machine.design import Design
 from archsim.machine.registry import load_design, with_settings
 from archsim.simulate import simulate_many
 from workloads.builtin import builtin, published_dropout
 from workloads.layers import MatMul, Network, VectorWork
-from workloads.training.compacted import CompactedForward, CompactedWeight
+from workloads.training.compacted import CompactedForward
 from workloads.training.dropout import Dropout
 from workloads.training.step import TrainingStep, training_step
 
@@ -34,11 +31,16 @@ DENSE = "dense"
 """Nothing dropped, all steps' inputs in one product; 0: nothing dropped, step by step."""
 
 
+GATHER_UNITS = 2048
+"""Of the gather unit, where the machine has one: above the longest row of all networks."""
+
+
 @cache
-def machine(rows: int, *, far: bool = False) -> Design:
+def machine(rows: int, *, far: bool = False, gathers: bool = False) -> Design:
     """The systolic machine with so many rows and columns; far: off-chip memory is never waited
-    for."""
+    for; gathers: with a gather unit."""
     settings = [f"rows={rows}", f"columns={rows}"]
+    settings += [f"gather_units={GATHER_UNITS}"] if gathers else []
     if far:
         settings += ["off_chip.bytes_per_cycle=1000000", "off_chip.latency_cycles=0"]
     return with_settings(load_design(MACHINE), settings)
@@ -65,11 +67,17 @@ def network_of(network: str, variant: str, *, dropped: bool = True) -> Network:
 
 @cache
 def layer_cycles(
-    network: str, variant: str, rows: int, *, dropped: bool = True, far: bool = False
+    network: str,
+    variant: str,
+    rows: int,
+    *,
+    dropped: bool = True,
+    far: bool = False,
+    gathers: bool = False,
 ) -> Mapping[str, int]:
     """Of each matrix layer of a step.  Vector work is not timed."""
     step = network_of(network, variant, dropped=dropped)
-    cycles, names = simulate_many([machine(rows, far=far)], step)
+    cycles, names = simulate_many([machine(rows, far=far, gathers=gathers)], step)
     return {name: int(one) for name, one in zip(names, cycles[0], strict=True)}
 
 
@@ -156,29 +164,35 @@ def with_vector_work(network: str, variant: str, rows: int) -> float:
     return found[0] / found[1]
 
 
-def gather_cycles(network: str, variant: str, rows: int) -> int:
-    """What the gather unit before the ifmap port takes, a lane a row of the array: of FP and WG the
-    ifmap of each step, once (`docs/contracts/gather.md`)."""
-    step, found = step_of(network, variant), 0
-    for one in step.passes:
-        if isinstance(one, CompactedForward | CompactedWeight):
-            unit = GatherUnit(lanes=rows, lane_bits=8, depth=ceil(one.of.k / rows))
-            flags = np.zeros(one.of.k, np.bool_)
-            flags[one.kept] = True
-            found += unit.cycles(GatherList(flags=flags, rows=one.rows.stop - one.rows.start))
-    return found
+def gather_share(network: str, variant: str, rows: int) -> float:
+    """Cycles of a step on the machine that gathers the rows of FP itself, over those on the one
+    that finds them compacted in memory."""
+    alone = layer_cycles(network, variant, rows)
+    return sum(layer_cycles(network, variant, rows, gathers=True).values()) / sum(alone.values())
 
 
 def with_gathering(network: str, variant: str, rows: int) -> float:
-    """The speedup where the array waits for all that the gather unit does."""
-    dense = sum(cycles(network, variant, rows, dropped=False).values())
-    ours = sum(cycles(network, variant, rows).values())
-    return dense / (ours + gather_cycles(network, variant, rows))
+    """The speedup where the core gathers the rows of FP; of BP and WG as in `speedup`."""
+    return speedup(network, variant, rows) / gather_share(network, variant, rows)
+
+
+def gathered_bytes(network: str, variant: str, rows: int) -> float:
+    """Bytes of the ifmaps of FP that cross the port where the core gathers, over those that cross
+    where they are compacted."""
+    layers = [one.layer for one in step_of(network, variant).passes
+              if isinstance(one, CompactedForward)]  # fmt: skip
+    moved: list[int] = []
+    for gathers in (True, False):
+        design = machine(rows, gathers=gathers)
+        run = design.machine_model().run(network_of(network, variant), lambda _: None, {})
+        moved.append(sum(run.result(one).bytes_moved["ifmap"] for one in layers))
+    return moved[0] / moved[1]
 
 
 __all__ = [
     "DENSE", "MACHINE", "NETWORKS", "PASSES", "SIZES", "VARIANTS", "by_pass", "cycles",
-    "folds_ratio", "gather_cycles", "layer_cycles", "machine", "macs_ratio", "network_of",
+    "folds_ratio", "gather_share", "gathered_bytes", "layer_cycles", "machine", "macs_ratio",
+    "network_of",
     "speedup", "speedup_of_the_better", "speedup_over_batched", "step_of", "with_gathering",
     "with_vector_work",
 ]  # fmt: skip

@@ -9,7 +9,10 @@ stationary_step                         stationary words that enter the array
 output_read                             rows of sums that the output stage reads
 ofmap_write                             words that leave through the ofmap port
 
-A memory whose capacity hangs on values counts more, with <operand>_ in front (`TileStore.counted`).
+gather_flags, gather_word               words of flags, and of rows, that the gather unit takes
+
+The last two only of a core that has that unit.  A memory whose capacity hangs on values counts
+more, with <operand>_ in front (`TileStore.counted`).
 """
 
 from __future__ import annotations
@@ -41,6 +44,9 @@ ACTIONS = (
     "output_read",
     "ofmap_write",
 )
+
+GATHER_ACTIONS = ("gather_flags", "gather_word")
+"""Of a core with a gather unit."""
 
 
 def _folds(tiles: TileCommand[IntArray], machine: MachineRecord) -> dict[str, IntArray]:
@@ -99,10 +105,29 @@ def tile_actions(tiles: TileCommand[IntArray], machine: MachineRecord) -> dict[s
     }
 
 
-def _loaded(tiles: TileCommand[IntArray]) -> dict[str, IntArray]:
-    """Per tile: words that are loaded of each operand."""
-    each = zip(("ifmap", "weight", "bias"), tiles.words, tiles.loads, strict=True)
-    return {operand: words * load for operand, words, load in each}
+def stored_words(
+    tiles: TileCommand[IntArray], machine: MachineRecord
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Words that a load of ifmap, weights and biases writes: those that cross, but of rows that are
+    gathered the kept units alone."""
+    elements = tiles.tile_images * tiles.image_step
+    return -(-elements // machine.ifmap_lanes), tiles.weight_words, tiles.bias_words
+
+
+def gather_counts(
+    tiles: TileCommand[IntArray], machine: MachineRecord
+) -> tuple[IntArray, IntArray]:
+    """Words of flags, and of rows, of a load that the gather unit takes."""
+    flags = -(-tiles.row_words // np.maximum(machine.gather_bits, 1))
+    return flags, tiles.row_words * tiles.pixels
+
+
+def _loaded(
+    tiles: TileCommand[IntArray], words: tuple[IntArray, IntArray, IntArray]
+) -> dict[str, IntArray]:
+    """Per tile: words of each operand, where they are loaded."""
+    each = zip(("ifmap", "weight", "bias"), words, tiles.loads, strict=True)
+    return {operand: one * load for operand, one, load in each}
 
 
 def count_store_writes(tiles: IntArray, stores: Mapping[str, TileStore]) -> dict[str, int]:
@@ -110,7 +135,8 @@ def count_store_writes(tiles: IntArray, stores: Mapping[str, TileStore]) -> dict
 
     stores: by operand (`CoreDesign.stores`).
     """
-    loaded = _loaded(columns_of(tiles))
+    columns = columns_of(tiles)
+    loaded = _loaded(columns, columns.words)
     return {
         f"{operand}_{action}": count
         for operand, store in stores.items()
@@ -125,9 +151,15 @@ def count_actions(
 
     machine, stores: of the design (`CoreDesign`).
     """
-    columns = columns_of(tiles)
-    counts = tile_actions(columns, machine_record(machine))
-    counts |= {f"{operand}_write": words for operand, words in _loaded(columns).items()}
+    columns, record = columns_of(tiles), machine_record(machine)
+    counts = tile_actions(columns, record)
+    loaded = _loaded(columns, stored_words(columns, record))
+    counts |= {f"{operand}_write": words for operand, words in loaded.items()}
     counts["ofmap_write"] = columns.output_words
-    plain = {name: int(counts[name].sum()) for name in ACTIONS}
+    names = ACTIONS
+    if record.gather_bits:
+        gathered = (words * columns.load_ifmap for words in gather_counts(columns, record))
+        counts |= dict(zip(GATHER_ACTIONS, gathered, strict=True))
+        names = (*ACTIONS, *GATHER_ACTIONS)
+    plain = {name: int(counts[name].sum()) for name in names}
     return plain | count_store_writes(tiles, stores)

@@ -106,13 +106,15 @@ COMMAND_FIELDS = (
     IFMAP_COLUMN,
     BEGUN_UNITS,
     OUTPUT_WORDS,
+    ROW_WORDS,
     WALK_COLUMNS,
-) = range(len(COMMAND_FIELDS), len(COMMAND_FIELDS) + 14)
+) = range(len(COMMAND_FIELDS), len(COMMAND_FIELDS) + 15)
 """Columns beside the command that say which part of the layer a tile is: its first group, image,
 pixel row and column, filter, channel; its numbers of images, filters and channels; the first row
 and column of its ifmap regions; the units of an ofmap word that tiles before have begun, and the
 words that leave with its outputs (`archsim.tiled.packing`).  The memory side packs operands by
-them; they cross no port."""
+them; they cross no port.  The last one, words of a row that the gather unit takes (0: none), is a
+field of the layer's command where a core has that unit."""
 
 
 class TileCommand(NamedTuple, Generic[T]):
@@ -169,6 +171,7 @@ class TileCommand(NamedTuple, Generic[T]):
     ifmap_column: T
     begun_units: T
     output_words: T
+    row_words: T
 
     @property
     def loads(self) -> tuple[T, T, T]:

@@ -52,6 +52,21 @@ def pipelining_bits(design: CoreDesign) -> int:
     return PIPELINED_WALKER_BITS + PIPELINED_SEQUENCER_BITS * sequencers + by_blocks
 
 
+GATHERING_BITS = 272
+"""Of the commands and counters of a core with a gather unit: the words of a row in the walker's and
+in the ifmap's queue, with rows there, and two counters."""
+
+
+def gathering_bits(design: CoreDesign) -> int:
+    """Flip-flops of commands and counters that a gather unit adds."""
+    return GATHERING_BITS if design.gather else 0
+
+
+def gather_unit(design: CoreDesign) -> Components:
+    """The unit between the ifmap's loader and its scratchpad, where there is one."""
+    return design.gather.components() if design.gather else ()
+
+
 def operand_memories(
     design: CoreDesign, lanes: tuple[int, int], *, weight_delays: int = 1
 ) -> Components:
@@ -64,6 +79,7 @@ def operand_memories(
     every_lane: Events = {"ifmap_read": float(ifmap)}
     every_column: Events = {"weight_read": float(weight)}
     return (
+        *gather_unit(design),
         *design.ifmap_memory.components(design.use("ifmap").as_lanes(ifmap)),
         *_rotation(bits, ifmap),
         *registers("ifmap.align", bits, ifmap, every_lane),
@@ -179,5 +195,5 @@ def walk_state_bits(design: CoreDesign, ifmap_lanes: int, *, chunk: int) -> int:
     weights = 2 * design.depth("weight").bit_length() + address_bits(design.depth("weight"))
     banks = ifmap_lanes + (ifmap_lanes - 1).bit_length() + 4 * ifmap_lanes.bit_length()
     constant = (chunk & -chunk).bit_length() - 1
-    shared = SHARED_STATE_BITS + pipelining_bits(design)
+    shared = SHARED_STATE_BITS + pipelining_bits(design) + gathering_bits(design)
     return shared + loaders + weights + banks - constant

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from archsim.errors import InputError, require, require_clock, require_positive
+from archsim.gather import GatherUnit
 from archsim.machine.design import Design
 from archsim.memory import Bank, OffChip, PlainBank, Scratchpad, Use
 from archsim.memory.plain import kibibytes
@@ -21,8 +22,8 @@ from archsim.memory.tile_store import TileStore
 from archsim.numbers import IntArray
 from archsim.ports import Port
 from archsim.tiled import machine_vector as mc
-from archsim.tiled.actions import ACTIONS
-from archsim.tiled.layer_command import LAYER_FIELDS
+from archsim.tiled.actions import ACTIONS, GATHER_ACTIONS
+from archsim.tiled.layer_command import layer_fields
 from archsim.tiled.mapper_options import MAPPER_OPTIONS
 from archsim.tiled.pe_array import PeArray
 from energy_models.frozen import FrozenDict
@@ -45,7 +46,8 @@ class CoreDesign(Design):
     ifmap_memory, weight_memory, accumulator_memory: scratchpads of two halves each; bias_words:
     words in each half of the bias memory, bias_memory: its kind; off_chip: what fills them;
     clock_hz: of the core; pipelined_control: registers behind every sum and product of the tile
-    walker, and for every comparison of the sequencers, for FPGAs (no cycle changes).
+    walker, and for every comparison of the sequencers, for FPGAs (no cycle changes); gather_units:
+    units of the longest row that the gather unit before the ifmap scratchpad takes, 0 without one.
     """
 
     ifmap_memory: Scratchpad = field(default_factory=lambda: kibibytes(64))
@@ -56,6 +58,7 @@ class CoreDesign(Design):
     off_chip: OffChip = field(default_factory=OffChip)
     clock_hz: float = 500e6
     pipelined_control: bool = field(default=False, repr=False, metadata={"implied": True})
+    gather_units: int = field(default=0, repr=False, metadata={"implied": True})
 
     options = MAPPER_OPTIONS
 
@@ -102,6 +105,29 @@ class CoreDesign(Design):
             f"the cycle behind its last sum, not in {sums.read_latency_cycles} and "
             f"{sums.write_latency_cycles}",
         )
+        self._check_gather()
+
+    def _check_gather(self) -> None:
+        units, port = self.gather_units, self._port("ifmap")
+        whole: Any = units
+        require(
+            type(whole) is int and whole >= 0,
+            f"gather_units must be units of a row, or 0 for no gather unit, not {whole!r}",
+        )
+        if not units:
+            return
+        lanes = self.array_columns["ifmap_lanes"]
+        require(
+            len(port.lane_bits) == lanes,
+            f"gather_units must be 0 for kind {self.kind!r}, not {units}: a lane of its ifmap is "
+            f"not one value",
+        )
+        require(
+            "ifmap" not in self.stores,
+            f"gather_units must be 0 with an ifmap_memory whose capacity hangs on values, "
+            f"not {units}",
+        )
+        _ = self.gather
 
     def _check_kind(self, name: str, memory: Bank) -> None:
         """Whether a memory can hold the words."""
@@ -163,11 +189,21 @@ class CoreDesign(Design):
         found = {name: self.memory(name).by_value(self.use(name)) for name in ("ifmap", "weight")}
         return FrozenDict({name: one for name, one in found.items() if one is not None})
 
+    @cached_property
+    def gather(self) -> GatherUnit | None:
+        """What packs kept units between the ifmap's loader and its scratchpad; None without."""
+        if not self.gather_units:
+            return None
+        port = self._port("ifmap")
+        lanes = len(port.lane_bits)
+        return GatherUnit(lanes=lanes, lane_bits=port.lane_bits[0], units=self.gather_units)
+
     @property
     def actions(self) -> tuple[str, ...]:
         """What its performance counters count (`archsim.tiled.actions`)."""
         stores = self.stores.items()
-        return (*ACTIONS, *(f"{name}_{what}" for name, one in stores for what in one.counted))
+        of_stores = (f"{name}_{what}" for name, one in stores for what in one.counted)
+        return (*ACTIONS, *(GATHER_ACTIONS if self.gather_units else ()), *of_stores)
 
     def depth(self, name: str) -> int:
         """Words that can be addressed in one half of a scratchpad."""
@@ -195,12 +231,13 @@ class CoreDesign(Design):
     @cached_property
     def ports(self) -> tuple[Port, ...]:
         """The streams at the core's boundary: command, ifmap, weight, bias, ofmap."""
+        known = layer_fields(gathers=self.gather is not None)
         command = Port(
             name="command",
             direction="i",
-            lane_bits=tuple(entry.bits for entry in LAYER_FIELDS),
-            lane_signed=tuple(entry.signed for entry in LAYER_FIELDS),
-            lane_names=tuple(entry.name for entry in LAYER_FIELDS),
+            lane_bits=tuple(entry.bits for entry in known),
+            lane_signed=tuple(entry.signed for entry in known),
+            lane_names=tuple(entry.name for entry in known),
         )
         return (command, *self.data_ports)
 
@@ -254,7 +291,8 @@ class CoreDesign(Design):
             **{
                 f"{name}_word_bytes": -(-self.word_bits(name) // 8) for name in (*OPERANDS, "ofmap")
             },
-            ifmap_write_latency=self.ifmap_memory.write_latency_cycles,
+            ifmap_write_latency=self.ifmap_memory.write_latency_cycles
+            + (self.gather.latency_cycles if self.gather else 0),
             weight_write_latency=self.weight_memory.write_latency_cycles,
             bias_write_latency=0,
             ifmap_read_wait=self.read_wait_cycles("ifmap"),
@@ -269,6 +307,7 @@ class CoreDesign(Design):
             offchip_latency=memory.latency_cycles,
             offchip_burst_bytes=memory.burst_bytes,
             offchip_shared=int(memory.shared),
+            gather_bits=self.gather.lane_bits if self.gather else 0,
         )
         return record.vector()
 

@@ -67,6 +67,14 @@ LAYER_FIELDS = (
     CommandField("shift", 6),
 )
 
+GATHER_FIELDS = (CommandField("row_words", 16),)  # of a row that is gathered; 0: as rows lie
+"""Behind the others, where a core has a gather unit."""
+
+
+def layer_fields(*, gathers: bool) -> tuple[CommandField, ...]:
+    """The fields of a core's layer command, in order."""
+    return (*LAYER_FIELDS, *GATHER_FIELDS) if gathers else LAYER_FIELDS
+
 
 def _sizes(total: int, tile: int) -> dict[str, int]:
     """The full and the last size of the tiles along an axis."""
@@ -161,12 +169,14 @@ def describe(
         "relu": problem.relu,
         "multiplier": scaling[0],
         "shift": scaling[1],
+        "row_words": ceil_div(problem.row_units, record.ifmap_lanes),
     }
-    for field in LAYER_FIELDS:
+    known = layer_fields(gathers=record.gather_bits > 0)
+    for field in known:
         if not field.low <= fields[field.name] <= field.high:
             raise InputError(
                 f"{name}: {field.name} must be from {field.low} to {field.high} "
                 f"in a layer's command, "
                 f"not {fields[field.name]}"
             )
-    return {field.name: int(fields[field.name]) for field in LAYER_FIELDS}
+    return {field.name: int(fields[field.name]) for field in known}

@@ -21,6 +21,7 @@ from archsim.tiled.accumulated import accumulated
 from archsim.tiled.commands import TileCommand, commands_of
 from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.file_numerics import FileOfmap
+from archsim.tiled.gathered_rows import gathered_words
 from archsim.tiled.numerics import Blocks, Outputs, TiledLayer
 from archsim.tiled.output_tiles import OutputTile, as_problem, filters_of, output_tiles
 from archsim.tiled.tile_words import PARTS, loads, pixels_of, tile_words
@@ -91,6 +92,8 @@ def layer_words(
         shape = tiled.problem, tiled.tiling
         found = _through_memories(design, shape, tiles, blocks, operands, halves)
     words = {name: _operand_words(design, name, tiles, blocks) for name in OPERANDS}
+    if design.gather and isinstance(tiled.layer, MatMul) and tiled.layer.kept:
+        words["ifmap"] = gathered_words(design, tiled.layer.kept, tiles, blocks.ifmap)
     return words | {"ofmap": numerics.output_words(tiles, found)}
 
 

@@ -49,8 +49,9 @@ WEIGHT_STATIONARY, OUTPUT_STATIONARY, INPUT_STATIONARY = range(3)
     OFFCHIP_LATENCY,
     OFFCHIP_BURST_BYTES,
     OFFCHIP_SHARED,
+    GATHER_BITS,  # of a lane of the gather unit before the ifmap scratchpad; 0: there is none
     MACHINE_COLUMNS,
-) = range(35)
+) = range(36)
 
 MEMORIES = 4
 """Columns from IFMAP_DEPTH on that are depths of memories: they decide which tiles fit, and nothing
@@ -94,6 +95,7 @@ class MachineRecord(NamedTuple):
     offchip_latency: int
     offchip_burst_bytes: int
     offchip_shared: int
+    gather_bits: int
 
     @property
     def word_bytes(self) -> tuple[int, int, int]:

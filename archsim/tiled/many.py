@@ -12,7 +12,7 @@ from archsim.layer import problem as pb
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
 from archsim.tiled import nest as ns
-from archsim.tiled.actions import ACTIONS, tile_actions
+from archsim.tiled.actions import ACTIONS, stored_words, tile_actions
 from archsim.tiled.commands import columns_of
 from archsim.tiled.machine_vector import MachineRecord
 from archsim.tiled.nest import (
@@ -27,6 +27,9 @@ from archsim.tiled.side_by_side import block_problem
 
 COUNTS = (*ACTIONS, "ifmap_bytes", "weight_bytes", "bias_bytes", "ofmap_bytes")
 """What is counted, in order."""
+
+WRITES = ("ifmap_write", "weight_write", "bias_write")
+BYTES = ("ifmap_bytes", "weight_bytes", "bias_bytes")
 
 AT_ONCE = 64
 """Designs whose commands are held at a time: of each some hundred rows."""
@@ -88,19 +91,20 @@ def _counted(problems: IntArray, tilings: IntArray, machines: IntArray) -> IntAr
     design = np.repeat(np.arange(len(pairs)) // len(problems), kinds)
     sizes = MachineRecord(*machines[design].T)
     each = tile_actions(rows, sizes._replace(dataflow=int(np.max(sizes.dataflow))))
-    each |= dict(zip(("ifmap_write", "weight_write", "bias_write"), rows.words, strict=True))
+    each |= dict(zip(WRITES, stored_words(rows, sizes), strict=True))
+    each |= dict(zip(BYTES, rows.words, strict=True))  # words, for now
     starts = np.concatenate([[0], np.cumsum(kinds[some])[:-1]])
-    for place, name in enumerate(ACTIONS):
+    for place, name in enumerate(COUNTS):
         if name in each:
             found[some, place] = np.add.reduceat(each[name] * rows.tile_group, starts)
-    loads = {"ifmap_write": pairs[some, 1], "weight_write": pairs[some, 2]}
+    loads = {"ifmap": pairs[some, 1], "weight": pairs[some, 2]}
     for name, every in loads.items():
-        found[some, ACTIONS.index(name)] //= every
-    found[:, ACTIONS.index("ofmap_write")] = pairs[:, 3]
+        for what in ("write", "bytes"):
+            found[some, COUNTS.index(f"{name}_{what}")] //= every
+    found[:, COUNTS.index("ofmap_write")] = found[:, COUNTS.index("ofmap_bytes")] = pairs[:, 3]
     own = MachineRecord(*np.repeat(machines, len(problems), axis=0).T)
     for place, width in enumerate((*own.word_bytes, own.ofmap_word_bytes), len(ACTIONS)):
-        words = ACTIONS.index(f"{COUNTS[place].removesuffix('_bytes')}_write")
-        found[:, place] = found[:, words] * width
+        found[:, place] *= width
     return found.reshape(*tilings.shape[:2], -1)
 
 

@@ -30,6 +30,7 @@ from archsim.result import LayerResult
 from archsim.tiled.activity import TRACKS, Activity, layer_activity
 from archsim.tiled.choice import TIMING
 from archsim.tiled.design import CoreDesign
+from archsim.tiled.gathered_rows import check_rows
 from archsim.tiled.loop_nest import mapped_layer
 from archsim.tiled.mapper import FAST, Mapper
 from archsim.tiled.mapper_options import mapper_of
@@ -194,11 +195,12 @@ class TileMachine(MachineModel):
     def counts_of_many(
         cls, designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer], options: Options
     ) -> ManyCounts:
-        """By kinds of tiles; one by one where a memory's capacity hangs on values."""
+        """By kinds of tiles; one by one where a memory's capacity hangs on values, and with a
+        gather unit, whose words kinds do not count."""
         from archsim.tiled.many import COUNTS, count_many
 
         mapper = _at_once(options)
-        if any(design.stores for design in designs):
+        if any(design.stores or design.gather for design in designs):
             return super().counts_of_many(designs, layers, options)
         steps = np.array([steps_in(layer) for layer in layers], np.int64)
         cycles = np.zeros((len(designs), len(layers)), np.int64)
@@ -249,6 +251,9 @@ def _timed(
     alike: dict[tuple[Problem, ...], list[int]] = {}
     seen: dict[Any, tuple[Problem, ...]] = {}
     for at, design in enumerate(designs):
+        if design.gather_units:
+            for layer in layers:
+                check_rows(design, layer)
         key = design.numerics.problem_key
         if key not in seen:
             seen[key] = tuple(design.numerics.problem(one_step(layer)) for layer in layers)

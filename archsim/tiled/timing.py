@@ -17,6 +17,7 @@ from archsim.machine.model import OperandsOf
 from archsim.machine.stepped import check_steps, joined, repeated
 from archsim.result import TRAFFIC, Actions, AsFile, LayerResult
 from archsim.tiled.design import CoreDesign
+from archsim.tiled.gathered_rows import check_rows
 from archsim.tiled.layer_values import file_ofmap_of, layer_ofmap
 from archsim.tiled.mapper import FAST, Mapper
 from archsim.tiled.mapping_file import place_of, told_where
@@ -179,6 +180,7 @@ def plan_tiling(
     """
     from archsim.tiled.tiling_check import check_tiling, why_nothing_fits
 
+    check_rows(design, layer)
     problem, share = design.numerics.problem(one_step(layer)), True
     if operands is not None and problem.groups > 1:
         share = design.numerics.may_share(design.numerics.take(layer, operands))

@@ -113,6 +113,10 @@ def fill_tile(row: IntArray, problem: IntArray, tiling: IntArray, machine: IntAr
     row[cmd.HEIGHT] = height
     row[cmd.IMAGE_STEP] = height * pitch
     row[cmd.IFMAP_WORDS] = _ceil(images * height * pitch, machine[mc.IFMAP_LANES])
+    if machine[mc.GATHER_BITS] > 0 and problem[pb.ROW_UNITS] > 0:
+        words = _ceil(problem[pb.ROW_UNITS], machine[mc.IFMAP_LANES])
+        row[cmd.ROW_WORDS] = words
+        row[cmd.IFMAP_WORDS] = _ceil(words, machine[mc.GATHER_BITS]) + row[cmd.PIXELS] * words
     row[cmd.ELEMENT_START] = column_start * channels
     row[cmd.ROW_START] = row_start
     row[cmd.ADDRESS_START] = row_start * pitch

@@ -1,30 +1,35 @@
 """The payloads of layer and tile commands, and the part of them that each unit keeps."""
 
+from collections.abc import Iterable
+
 from amaranth.hdl import Shape, signed, unsigned
 from amaranth.lib import data
 
+from archsim.ports import CommandField
 from archsim.tiled.commands import COMMAND_FIELDS
-from archsim.tiled.layer_command import LAYER_FIELDS
+from archsim.tiled.layer_command import GATHER_FIELDS, layer_fields
 
 
-def command_layout(*names: str) -> data.StructLayout:
-    """The layout of the named fields of a command, in the command's order; of all without names."""
-    fields: dict[str, Shape] = {
+def _layout(entries: Iterable[CommandField]) -> data.StructLayout:
+    shapes: dict[str, Shape] = {
         entry.name: signed(entry.bits) if entry.signed else unsigned(entry.bits)
-        for entry in COMMAND_FIELDS
-        if not names or entry.name in names
+        for entry in entries
     }
-    return data.StructLayout(fields)
+    return data.StructLayout(shapes)
 
 
-def layer_layout() -> data.StructLayout:
+def command_layout(*names: str, gathers: bool = False) -> data.StructLayout:
+    """The layout of the named fields of a command, in the command's order; of all without names.
+
+    gathers: of a core with a gather unit.
+    """
+    known = (*COMMAND_FIELDS, *GATHER_FIELDS) if gathers else COMMAND_FIELDS
+    return _layout(entry for entry in known if not names or entry.name in names)
+
+
+def layer_layout(*, gathers: bool = False) -> data.StructLayout:
     """The layout of a layer command."""
-    return data.StructLayout(
-        {
-            entry.name: signed(entry.bits) if entry.signed else unsigned(entry.bits)
-            for entry in LAYER_FIELDS
-        }
-    )
+    return _layout(layer_fields(gathers=gathers))
 
 
 FOLD_FIELDS = (

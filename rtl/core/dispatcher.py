@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.commands import FOLD_FIELDS, OUTPUT_FIELDS, PIXEL_FIELDS, command_layout
+from rtl.core.gathering_loader import GATHER_LAYOUT
 from rtl.core.queue import Queue
 from rtl.hierarchy import place
 
@@ -22,12 +23,13 @@ class Dispatcher(wiring.Component):
     Members
     -------
     command: the core's command stream; ifmap, weight, bias: to the loaders; stream, load: to the
-    sequencers (`load` only where `decoupled`); output: to the output stage.
+    sequencers (`load` only where `decoupled`); output: to the output stage.  gathers: the ifmap's
+    loader is a `GatheringLoader`.
     """
 
     command: stream.Interface
 
-    def __init__(self, *, queue_depth: int, decoupled: bool) -> None:
+    def __init__(self, *, queue_depth: int, decoupled: bool, gathers: bool = False) -> None:
         self.queue_depth = queue_depth
         self.decoupled = decoupled
         folds = command_layout(*FOLD_FIELDS, *PIXEL_FIELDS)
@@ -37,9 +39,11 @@ class Dispatcher(wiring.Component):
             **({"load": folds} if decoupled else {}),
             "output": command_layout(*OUTPUT_FIELDS),
         }
+        if gathers:
+            self.layouts["ifmap"] = GATHER_LAYOUT
         super().__init__(
             {
-                "command": In(stream.Signature(command_layout())),
+                "command": In(stream.Signature(command_layout(gathers=gathers))),
                 **{name: Out(stream.Signature(shape)) for name, shape in self.layouts.items()},
             }
         )

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from amaranth.hdl import Cat, Module, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.ports import Port
@@ -14,6 +14,7 @@ from rtl.core.commands import layer_layout
 from rtl.core.credits import Credits
 from rtl.core.delay import Delay
 from rtl.core.dispatcher import Dispatcher
+from rtl.core.gathering_loader import GatheringLoader
 from rtl.core.loader import Loader
 from rtl.core.memory import PLAIN_BANKS, Settings, Words, made_of, rtl_of, settings_of
 from rtl.core.output_stage import OutputStage
@@ -72,13 +73,16 @@ class Core(wiring.Component):
         self.design = design
         ports = {
             port.name: (In if port.direction == "i" else Out)(
-                stream.Signature(layer_layout() if port.name == "command" else port.bits)
+                stream.Signature(self._layer_layout() if port.name == "command" else port.bits)
             )
             for port in design.ports
         }
         counts = {f"count_{name}": Out(COUNTER_BITS) for name in design.actions}
         self.settings = self._memory_settings()
         super().__init__({**ports, **counts, **(SETTINGS_PORTS if self.settings else {})})
+
+    def _layer_layout(self) -> data.StructLayout:
+        return layer_layout(gathers=self.design.gather is not None)
 
     @property
     def ports(self) -> tuple[Port, ...]:
@@ -108,8 +112,9 @@ class Core(wiring.Component):
         m = Module()
         design = self.design
         queues = {"queue_depth": design.command_queue_depth, "decoupled": self.decoupled}
-        self.dispatcher = place(m, "dispatcher", Dispatcher, **queues)
-        moving = {"blocks": self.moving_weights}
+        gathers = {"gathers": True} if design.gather else {}
+        self.dispatcher = place(m, "dispatcher", Dispatcher, **queues, **gathers)
+        moving = {"blocks": self.moving_weights, **gathers}
         kind = PipelinedTileWalker if design.pipelined_control else TileWalker
         walker = place(m, "tile_walker", kind, lanes=design.ifmap_lanes, **moving)
         wiring.connect(m, wiring.flipped(self.command), walker.layer)
@@ -128,8 +133,14 @@ class Core(wiring.Component):
 
     def _loader(self, m: Module, name: str) -> Any:
         """A loader between the port and the scratchpad of that name."""
-        sizes = {"word_bits": self.design.word_bits(name), "depth": self.design.depth(name)}
-        loader = place(m, f"{name}_loader", Loader, **sizes)
+        depth = self.design.depth(name)
+        if name == "ifmap" and self.design.gather:
+            loader = place(
+                m, f"{name}_loader", GatheringLoader, unit=self.design.gather, depth=depth
+            )
+        else:
+            sizes = {"word_bits": self.design.word_bits(name), "depth": depth}
+            loader = place(m, f"{name}_loader", Loader, **sizes)
         wiring.connect(m, getattr(self.dispatcher, name), loader.command)
         wiring.connect(m, wiring.flipped(getattr(self, name)), loader.word)
         return loader
@@ -419,6 +430,9 @@ class Core(wiring.Component):
             "output_read": self.output.count_read,
             "ofmap_write": self.ofmap.valid & self.ofmap.ready,
         }
+        if self.design.gather:
+            loader = self.loaders["ifmap"]
+            events |= {"gather_flags": loader.takes_flags, "gather_word": loader.takes_word}
         for name, store in self.design.stores.items():
             unit = {"ifmap": self.banks, "weight": self.weights}[name]
             events |= {f"{name}_{what}": getattr(unit, f"{what}s") for what in store.counted}

@@ -25,25 +25,26 @@ class TileWalker(wiring.Component):
     layer: the core's command port; tile: to the dispatcher.
 
     lanes: of an ifmap word.  blocks: a row of sums holds a block of pixels, of one filter; else
-    those of one pixel.
+    those of one pixel.  gathers: commands say the words of a row that is gathered.
     """
 
     layer: stream.Interface
     tile: stream.Interface
 
-    def __init__(self, *, lanes: int, blocks: bool) -> None:
+    def __init__(self, *, lanes: int, blocks: bool, gathers: bool = False) -> None:
         self.lanes = lanes
         self.blocks = blocks
+        self.gathers = gathers
         super().__init__(
             {
-                "layer": In(stream.Signature(layer_layout())),
-                "tile": Out(stream.Signature(command_layout())),
+                "layer": In(stream.Signature(layer_layout(gathers=gathers))),
+                "tile": Out(stream.Signature(command_layout(gathers=gathers))),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        self.current = Signal(layer_layout())
+        self.current = Signal(layer_layout(gathers=self.gathers))
         running, step = Signal(), Signal(range(PRODUCTS + 1))
         offering = Signal()
         m.d.comb += [
@@ -206,7 +207,8 @@ class TileWalker(wiring.Component):
         shift = (self.lanes - 1).bit_length()
         last_k = self.last["channel"]
         steps = self._pick("filter_steps", "filter")
-        copied = ("row_stride", "taps", "tap_rows", "runs", "relu", "multiplier", "shift")
+        copied = ["row_stride", "taps", "tap_rows", "runs", "relu", "multiplier", "shift"]
+        copied += ["row_words"] if self.gathers else []
         m.d.comb += [tile[name].eq(current[name]) for name in copied]
         m.d.comb += [tile[name].eq(value) for name, value in kept.items()]
         m.d.comb += [

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from archsim.arithmetic.formats import FloatFormat
 from archsim.numbers import IntArray
-from rtl.coverage.bins import Bin
+from rtl.coverage.bins import Bin, Seen
 from rtl.coverage.integer_bins import EDGES
 from rtl.draw import Draw
 
@@ -29,8 +29,10 @@ def magnitude(form: FloatFormat, words: IntArray) -> IntArray:
     return words & (form.sign_mask - 1)
 
 
-def float_bins(formats: dict[str, FloatFormat]) -> Iterator[Bin]:
-    """Special patterns by port.  formats: of the lanes of each port."""
+def float_bins(
+    formats: dict[str, FloatFormat], values: Callable[[Seen, str], IntArray] = Seen.words
+) -> Iterator[Bin]:
+    """Special patterns by port.  formats: of the lanes of each port; values: what crosses it."""
     for port, form in formats.items():
         for name, says in _CLASSES.items():
             if name == "a negative" and port != "bias":
@@ -41,7 +43,7 @@ def float_bins(formats: dict[str, FloatFormat]) -> Iterator[Bin]:
                 name=f"{port}: {name}",
                 why="a pattern that rounding, alignment and comparison treat apart",
                 hit=lambda seen, port=port, form=form, says=says: bool(
-                    says(form, seen.words(port)).any()
+                    says(form, values(seen, port)).any()
                 ),
                 aim=EDGES,
             )

@@ -28,6 +28,7 @@ from archsim.tiled.traffic import port_bytes, services_of
 from archsim.tiled.walk import walk
 from rtl.stepped.core import Stepped
 from workloads.builtin import builtin
+from workloads.kept_units import KeptUnits
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import synthetic
 
@@ -51,6 +52,7 @@ designs = st.builds(
     weight_memory=st.just(SMALL),
     accumulator_memory=st.just(SMALL),
     off_chip=memories,
+    gather_units=st.sampled_from([0, 0, 60]),
 )
 
 
@@ -107,6 +109,10 @@ def test_the_scan_is_the_stepped_core(
 ) -> None:
     """Every word of every port, and the end, with the channel as a queue of transfers."""
     tiling = data.draw(tilings(design, layer))
+    if design.gather_units and isinstance(layer, MatMul):
+        units = layer.k + data.draw(st.integers(0, 30))
+        order = np.random.default_rng(layer.m).permutation(units)
+        layer = replace(layer, kept=KeptUnits.of(units, order[: layer.k].tolist()))
     tiles = tiles_of(design, layer, tiling)
     assume(len(tiles) <= 60)
     found = answer(design, layer, tiling, synthetic(layer, bits=8, seed=1))

@@ -25,7 +25,7 @@ from rtl.synthesis.yosys import map_to_cells
 DESIGNS = [
     replace(EDGE_16, rows=4, columns=5),
     replace(EDGE_16, rows=1, columns=1),
-    replace(EDGE_16, rows=3, columns=7, operand_bits=4),
+    replace(EDGE_16, rows=3, columns=7, operand_bits=4, gather_units=70),
     replace(EDGE_16, rows=8, columns=8, accumulator_memory=Plain(capacity_bytes=8192)),
     replace(EDGE_16, rows=2, columns=3, product_registers=2, output_registers=2),
 ]

@@ -1,159 +1,101 @@
-"""The gather unit: model and hardware agree word for word and cycle for cycle, under stalls."""
+"""Cores with a gather unit: model and hardware agree, and faults of the unit are seen."""
 
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
-from amaranth.sim import Simulator
+from amaranth.hdl import Module
+from faults import Patch, after, seen_input
+from systolic_designs import random_design as random_systolic
+from tensorcore_designs import random_design as random_tensor_core
 
-from archsim.errors import InputError
-from archsim.gather import GatherList, GatherUnit
-from rtl.core.gather import Gather
+from archsim.gather import GatherUnit
+from archsim.machines.systolic.design import Systolic
+from archsim.machines.tensorcore.design import TensorCore
+from archsim.memory import Plain
+from archsim.tiled.design import CoreDesign
+from rtl.cases import Draw
+from rtl.conformance import check
+from rtl.core.gather import LanePacker
+from rtl.core.gathering_loader import GatheringLoader
+from rtl.emit import emit
+from rtl.simulators import runner
+from rtl.suite import DesignConformance, assert_equal
+from rtl.tile_aims import given_case
+from rtl.tile_conformance import TileCase
+from workloads.kept_units import KeptUnits
+from workloads.layers import MatMul
 
-SIZES = [(1, 4, 3), (2, 3, 4), (3, 5, 3), (4, 8, 4), (5, 2, 2), (8, 8, 3), (16, 8, 2)]
-"""Lanes, bits, depth."""
-
-
-def _lists(unit: GatherUnit, random: np.random.Generator, count: int) -> list[GatherList]:
-    found: list[GatherList] = []
-    for number in range(count):
-        units = int(random.integers(1, unit.depth * unit.lanes, endpoint=True))
-        flags = random.random(units) < (0.1, 0.5, 0.9, 1.1)[number % 4]
-        flags[random.integers(units)] = True
-        found.append(GatherList(flags=flags, rows=int(random.integers(1, 4))))
-    return found
-
-
-def _packed(lanes: Any, bits: int) -> int:
-    return sum(int(value) << (bits * at) for at, value in enumerate(lanes))
-
-
-def _padded(values: np.ndarray, unit: GatherUnit) -> np.ndarray:
-    width = unit.words(values.shape[-1]) * unit.lanes - values.shape[-1]
-    return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, width)])
-
-
-class Case:
-    """Lists with values of their rows, and stalls of every port."""
-
-    def __init__(self, size: tuple[int, int, int], seed: int, stalls: float) -> None:
-        lanes, bits, depth = size
-        self.unit = GatherUnit(lanes=lanes, lane_bits=bits, depth=depth)
-        random = np.random.default_rng(seed)
-        self.lists = _lists(self.unit, random, 9)
-        self.rows = [random.integers(0, 1 << bits, (one.rows, len(one.flags)))
-                     for one in self.lists]  # fmt: skip
-        self.ready = random.random(20_000) >= stalls
-        self.gap = {port: random.geometric(1 - stalls / 2, 5_000) - 1
-                    for port in ("command", "flags", "values")}  # fmt: skip
-
-    def words(self) -> dict[str, list[int]]:
-        unit, bits = self.unit, self.unit.lane_bits
-        found: dict[str, list[int]] = {"command": [], "flags": [], "values": [], "gathered": []}
-        for one, rows in zip(self.lists, self.rows, strict=True):
-            words = unit.words(len(one.flags))
-            found["command"].append(words | one.rows << unit.depth.bit_length())
-            flags = _padded(one.flags[None], unit).reshape(words, -1)
-            found["flags"] += [_packed(word, 1) for word in flags]
-            dense = _padded(rows, unit).reshape(-1, unit.lanes)
-            found["values"] += [_packed(word, bits) for word in dense]
-            made = unit.gathered(one, rows).reshape(-1, unit.lanes)
-            found["gathered"] += [_packed(word, bits) for word in made]
-        return found
-
-
-def _simulated(case: Case) -> tuple[dict[str, list[int]], list[int]]:
-    """Cycles in which words cross each port, and the words that leave."""
-    dut: Any = Gather(case.unit)
-    words = case.words()
-    ports = {"command": dut.command, "flags": dut.flags, "values": dut.i}
-    crossed: dict[str, list[int]] = {"command": [], "flags": [], "values": [], "gathered": []}
-    left: list[int] = []
-
-    async def bench(ctx: Any) -> None:
-        cycle, free = 0, dict.fromkeys(ports, 0)
-        while len(left) < len(words["gathered"]) and cycle < len(case.ready):
-            for name, port in ports.items():
-                number = len(crossed[name])
-                offered = number < len(words[name]) and bool(
-                    cycle >= free[name] + case.gap[name][number]
-                )
-                ctx.set(port.valid, offered)
-                if offered:
-                    payload = port.payload
-                    ctx.set(payload.as_value() if hasattr(payload, "as_value") else payload,
-                            words[name][number])  # fmt: skip
-            ctx.set(dut.o.ready, bool(case.ready[cycle]))
-            for name, port in ports.items():
-                if ctx.get(port.valid) and ctx.get(port.ready):
-                    crossed[name].append(cycle)
-                    free[name] = cycle + 1
-            if ctx.get(dut.o.valid) and case.ready[cycle]:
-                crossed["gathered"].append(cycle)
-                left.append(ctx.get(dut.o.payload))
-            await ctx.tick()
-            cycle += 1
-
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
-    return crossed, left
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("stalls", [0.0, 0.6])
-def test_model_and_hardware_agree_under_stalls(size: tuple[int, int, int], stalls: float) -> None:
-    case = Case(size, 5, stalls)
-    crossed, left = _simulated(case)
-    assert left == case.words()["gathered"]
-    times = case.unit.times(
-        case.lists,
-        lambda port, word: int(case.gap[port][word]),
-        lambda cycle: bool(case.ready[cycle]),
-    )
-    assert crossed == {"command": list(times.commands), "flags": list(times.flags),
-                       "values": list(times.values), "gathered": list(times.gathered)}  # fmt: skip
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_cycles_without_stalls_are_the_formula(size: tuple[int, int, int]) -> None:
-    case = Case(size, 9, 0.0)
-    times = case.unit.times(case.lists)
-    ends = [*times.commands[1:], None]
-    for one, begin, end in zip(case.lists, times.commands, ends, strict=True):
-        if end is not None:
-            assert end - begin == case.unit.cycles(one)
-
-
-def test_a_row_that_spills_takes_a_cycle_more() -> None:
-    unit = GatherUnit(lanes=4, lane_bits=8, depth=4)
-    even = GatherList(flags=np.array([1, 1, 1, 0, 1, 0, 0, 0], bool), rows=3)
-    spilt = GatherList(flags=np.array([1, 1, 1, 0, 1, 1, 0, 0], bool), rows=3)
-    assert (unit.spills(even.flags), unit.spills(spilt.flags)) == (False, True)
-    assert unit.cycles(spilt) - unit.cycles(even) == 3
-    values = np.arange(1, 9)[None]
-    assert unit.gathered(spilt, values).tolist() == [[[1, 2, 3, 5], [6, 0, 0, 0]]]
-
-
-def test_its_hardware_is_priced() -> None:
-    small, large = (GatherUnit(lanes=n, lane_bits=8, depth=41).components() for n in (16, 32))
-    assert {one.name for one in small} == {one.name for one in large}
-    assert {"gather.list", "gather.compact", "gather.held"} <= {one.name for one in small}
-
-
-@pytest.mark.parametrize(
-    ("flags", "rows", "error"),
-    [
-        ([0, 0], 1, "a list of 2 units must keep one of them at least"),
-        ([1] * 9, 1, "a list must be of 1 to 8 units, not 9"),
-        ([], 1, "a list must be of 1 to 8 units, not 0"),
-        ([1], 0, "rows must be from 1 to 65535, not 0"),
-    ],
+SMALL = Plain(capacity_bytes=1024)
+SIZES: dict[str, Any] = {"rows": 3, "columns": 2, "ifmap_memory": SMALL, "weight_memory": SMALL}
+CORE = Systolic(**SIZES, gather_units=40)
+DESIGNS = (
+    CORE,
+    Systolic(**SIZES, dataflow="output_stationary", operand_bits=4, gather_units=70),
+    Systolic(rows=1, columns=2, dataflow="input_stationary", gather_units=9),
+    TensorCore(octets=1, group_columns=1, rows=4, gather_units=50),
 )
-def test_lists_that_cannot_be_are_refused(flags: list[int], rows: int, error: str) -> None:
-    unit = GatherUnit(lanes=4, lane_bits=8, depth=2)
-    with pytest.raises(InputError, match=error):
-        unit.times([GatherList(flags=np.array(flags, bool), rows=rows)])
-    with pytest.raises(InputError, match="lanes must be positive, not 0"):
-        GatherUnit(lanes=0, lane_bits=8, depth=2)
+
+
+def _case(design: CoreDesign, *, units: int = 11, count: int = 6, rows: int = 3) -> TileCase:
+    """A few rows, under stalls: of the last word all are kept, so that a word is left over."""
+    draw = Draw(units, count)
+    kept = KeptUnits.of(units, [*range(count - 4), *range(units - 4, units)])
+    layer = MatMul(name="rows", m=rows, n=2, k=kept.count, kept=kept)
+    return given_case(draw, design, layer)
+
+
+def _equal(case: TileCase) -> bool:
+    return check(case, runner(case.design, "amaranth")).equal
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda one: f"{one.kind}-{one.size}")
+def test_gathered_rows(design: CoreDesign) -> None:
+    units = min(11, design.gather_units)
+    assert_equal(check(_case(design, units=units), runner(design, "amaranth")))
+
+
+def _short_rows(self: Any, m: Module) -> None:
+    m.d.sync += self.row_words.eq(1)
+
+
+FAULTS: dict[str, Patch] = {
+    "rows of a word": after(GatheringLoader, _short_rows),
+    "rows end no load": seen_input(LanePacker, "last", lambda self, _: 0),
+    "the highest lane of a word forgotten": seen_input(
+        LanePacker, "mask", lambda self, mask: mask[:-1]
+    ),
+    "words as they lie": seen_input(LanePacker, "mask", lambda self, mask: -1),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_in_the_unit_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    FAULTS[name](monkeypatch)
+    assert not _equal(_case(CORE))
+
+
+@pytest.mark.parametrize("cycles", [1, 3])
+def test_its_latency_is_tight(cycles: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GatherUnit, "latency_cycles", cycles)
+    assert not _equal(_case(replace(CORE, gather_units=41)))
+
+
+@pytest.mark.slow
+def test_a_core_without_has_nothing_of_it() -> None:
+    plain, ours = emit(replace(CORE, gather_units=0)).verilog, emit(CORE).verilog
+    assert "gather" not in plain and "row_words" not in plain
+    assert "gathering_loader" in ours and "lane_packer" in ours
+
+
+@pytest.mark.slow
+class TestGathering(DesignConformance):
+    """Each dataflow and both kinds in Verilog, random ones in Amaranth."""
+
+    designs = DESIGNS
+    amaranth_cases = 16
+    amaranth_words = 2000
+
+    def random_design(self, draw: Draw) -> CoreDesign:
+        kind = random_systolic if draw.chance(0.6) else random_tensor_core
+        return replace(kind(draw), gather_units=draw.whole(1, 80))

@@ -7,7 +7,8 @@ With D the units kept, of a product y [M, N] = x [M, K] · w [K, N]:
     BP   dx[:, D] = dy · w[D]ᵀ        the columns of the output shrink to |D|
     WG   dw[D] += x[:, D]ᵀ · dy       the rows of the output shrink to |D|; steps are added up
 
-A step that keeps no unit has no product.
+A step that keeps no unit has no product.  The product of FP says which units it keeps of a row
+(`MatMul.kept`), for machines that gather them; to others its rows have the kept units alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from workloads.kept_units import KeptUnits
 from workloads.layers import Conv2d, MatMul, VectorWork
 from workloads.training.dropout import Site
 from workloads.training.pass_layer import Array, Pass, PassLayer, Tensors, swapped
@@ -106,6 +108,11 @@ def compacted(layer: MatMul, site: Site, kind: Pass) -> tuple[Compacted, ...]:
     return _made(layer, kind, parts if kind == "FP" else parts[::-1])
 
 
+def _of_rows(layer: MatMul, kept: NDArray[np.int64]) -> KeptUnits | None:
+    """What a machine that gathers is told; None where rows are read as they lie."""
+    return None if len(kept) == layer.k else KeptUnits.of(layer.k, kept.tolist())
+
+
 def _made(
     layer: MatMul, kind: Pass, parts: list[tuple[str, slice, NDArray[np.int64], int]]
 ) -> tuple[Compacted, ...]:
@@ -118,7 +125,8 @@ def _made(
         if kind == "FP":
             name = f"{layer.name}/{number}" if number else layer.name
             product = MatMul(name=name, m=height, n=width, k=units, steps=steps,
-                             weight_of=layer.weight_of or known)  # fmt: skip
+                             weight_of=layer.weight_of or known,
+                             kept=_of_rows(layer, kept))  # fmt: skip
             found.append(CompactedForward(kind=kind, of=layer, layer=product, rows=rows, kept=kept))
         elif kind == "BP":
             product = MatMul(name=f"{layer.name}/BP{number}", m=height, n=units, k=width,

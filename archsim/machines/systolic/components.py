@@ -135,4 +135,4 @@ def control_state_bits(design: Systolic) -> int:
     blocks = BLOCK_BITS if design.dataflow == "input_stationary" else 0
     walks = CONTROL_BITS["decoupled" if decoupled else "coupled"] + core.pipelining_bits(design)
     short = SHORT_ROW_BITS if design.output_registers else 0
-    return walks + blocks + short + token_bits * travelling
+    return walks + blocks + short + token_bits * travelling + core.gathering_bits(design)
