@@ -9,6 +9,8 @@ Rows as those of `speed.py`; processor time, so that other processes do not coun
 step       seconds for a training step of ResNet-18, 224 x 224, batch 4, cycles and values, with the
            zeros of a step of a training (captured here after some steps on Fashion-MNIST: PyTorch)
 pairs      pairs of operands decided a second and core, of a layer of 128 channels at density 0.5
+verilator  cycles a second of a layer, the model's over those of the emitted core in Verilator
+           (equal in every transfer)
 densities  seconds for the cycles of a network's step from densities alone, the slowest of three
 """
 
@@ -23,6 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rows import measured, parsed, parser_of
 
 NETWORKS = ("vgg16", "resnet34", "resnet50")
@@ -101,6 +104,64 @@ def pairs(repeats: int) -> Any:
     )
 
 
+def verilator(repeats: int) -> Any:
+    """A layer of the middle of ResNet-34, half zeros, half of its outputs needed."""
+    from dataclasses import replace
+
+    from speed_report import Row, seconds_of
+
+    from archsim.layer.intake import Drawing
+    from archsim.machines.sparsetrain.design import SPARSETRAIN
+    from rtl.benches.verilated import Verilated
+    from rtl.conformance import bench_of, judge
+    from rtl.emit import emit
+    from rtl.registry import verification_of
+    from workloads.layers import Conv2d
+    from workloads.threads import set_threads
+
+    layer = Conv2d(
+        name="conv", channels=128, filters=128, ifmap_height=14, ifmap_width=14,
+        kernel_height=3, kernel_width=3, pad_top=1, pad_bottom=1, pad_left=1, pad_right=1,
+    )  # fmt: skip
+    drawn = SPARSETRAIN.intake.synthetic(layer, Drawing(density=0.5))
+    needed = np.random.default_rng(0).random((1, 128, 14, 14)) < 0.5
+    operands = replace(drawn, needed=needed)
+    case = verification_of(SPARSETRAIN).layer_case(SPARSETRAIN, layer, operands)
+    expected = case.answer()
+    bench, core = bench_of(case, expected), Verilated(emit(SPARSETRAIN).verilog)
+    verdict = judge(case, expected, core.run(bench))
+    assert verdict.equal, "the RTL differs from the model: its speed is of no interest"
+    rtl: list[float] = []
+    for _ in range(3):
+        with core.start(bench) as session:
+            start = time.process_time()
+            session.step()
+            rtl.append(time.process_time() - start)
+    set_threads(1)
+    model: list[float] = []
+    for _ in range(repeats + 1):
+        start = time.process_time()
+        answer = SPARSETRAIN.machine_model().answer(layer, operands, {})
+        assert answer.cycles == expected.cycles
+        model.append(time.process_time() - start)
+    rates = [verdict.cycles / statistics.median(kept) for kept in (model[1:], rtl)]
+    return Row(
+        name="verilator",
+        what="cycles a second of 128 channels, 3 x 3, 14 x 14, over the core's in Verilator",
+        measured=rates[0] / rates[1],
+        unit="×",
+        target=1000,
+        better="higher",
+        details={
+            "cycles": verdict.cycles,
+            "transfers_compared": verdict.transfers,
+            "verilator": seconds_of(rtl),
+            "archsim": seconds_of(model[1:]),
+        },
+        note=f"{rates[0] / 1e6:.2f} M over {rates[1] / 1e3:.2f} k cycles a second, a thread each",
+    )
+
+
 def densities(repeats: int) -> Any:
     """The slowest of three networks."""
     from speed_report import Row
@@ -131,7 +192,7 @@ def densities(repeats: int) -> Any:
 
 
 MEASUREMENTS: dict[str, Callable[[int], Any]] = {
-    "step": step, "pairs": pairs, "densities": densities,
+    "step": step, "pairs": pairs, "verilator": verilator, "densities": densities,
 }  # fmt: skip
 
 
