@@ -1,16 +1,18 @@
 """Bins of cores that are walked by tiles, whatever their array is."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from archsim.layer.problem import Problem
+from archsim.memory.tile_store import StoredOperand
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.commands import columns_of as its
 from archsim.tiled.design import CoreDesign
+from archsim.tiled.operand_fit import stored_tiles
 from archsim.tiled.trace import Answer
 from rtl.benches.bench import Watch
 from rtl.coverage.aims import ResetCase
@@ -206,6 +208,29 @@ def _of_memories(design: CoreDesign, filled: Collection[str]) -> Iterator[Bin]:
             )
 
 
+def _of_stores(design: CoreDesign) -> Iterator[Bin]:
+    """What memories whose capacity hangs on values may show of their tiles."""
+    for operand, store in design.stores.items():
+        for what, why in store.happenings.items():
+            yield Bin(
+                name=f"{operand}: {what}",
+                why=why,
+                hit=lambda seen, operand=operand, what=what: any(
+                    what in found[operand].happened() for found in _stored(seen)
+                ),
+            )
+
+
+def _stored(seen: Seen) -> Iterator[Mapping[str, StoredOperand]]:
+    """What the tiles of each layer take, in the halves into which they are loaded."""
+    halves: Mapping[str, int] = {}
+    for case, answer in parts(seen):
+        numerics = case.design.numerics
+        arrays = numerics.stored(case.layer, numerics.take(case.layer, case.operands))
+        yield stored_tiles(case.design, _problem(case), case.tiling, arrays, halves)
+        halves = answer.halves(halves)
+
+
 QUEUES = ("ifmap", "weight", "bias", "load", "stream", "output")
 """Of the dispatcher."""
 
@@ -260,6 +285,7 @@ def tile_bins(design: CoreDesign, filled: Collection[str], *, decoupled: bool) -
     yield from _of_layers()
     yield from _of_memories(design, filled)
     yield from gather_bins(design, parts)
+    yield from _of_stores(design)
     yield from _inside(decoupled=decoupled)
 
 

@@ -43,25 +43,30 @@ def values_of(codes: Bytes, widths: IntArray, form: BovedaFormat) -> IntArray:
 
 
 def _places(
-    starts: IntArray, rows: int, container_bits: int
+    starts: IntArray, container_bits: int
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Row and bit [groups, B] of each bit of groups that begin at `starts`; rows begin again."""
+    """Row and bit [groups, B] of each bit of groups that begin at `starts`."""
     at = starts[:, None] + np.arange(container_bits)
-    return at // container_bits % max(rows, 1), at % container_bits
+    return at // container_bits, at % container_bits
 
 
 def write(starts: IntArray, codes: Bytes, widths: IntArray, rows: Bytes) -> None:
     """Put groups into rows [rows, G, B] of zeros; starts: row · B + bit of each."""
     bits = int(rows.shape[2])
-    row, bit = _places(starts, len(rows), bits)
+    row, bit = _places(starts, bits)
     group, place = np.nonzero(np.arange(bits) < widths[:, None])
     rows[row[group, place], :, bit[group, place]] = codes[group, :, place]
 
 
 def read(starts: IntArray, rows: Bytes) -> Bytes:
-    """B bits [groups, G, B] from where each group begins: its code, and what is behind it."""
-    row, bit = _places(starts, len(rows), rows.shape[2])
-    return np.moveaxis(rows[row, :, bit], 1, 2)
+    """B bits [groups, G, B] from where each group begins: its code, and what is behind it.
+
+    Rows that are not there read as zeros.
+    """
+    row, bit = _places(starts, rows.shape[2])
+    behind = np.zeros((1, *rows.shape[1:]), np.uint8)
+    found = np.concatenate([rows, behind])[np.minimum(row, len(rows)), :, bit]
+    return np.moveaxis(found, 1, 2)
 
 
 def fields_of(widths: IntArray, form: BovedaFormat) -> Bytes:

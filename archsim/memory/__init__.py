@@ -13,9 +13,19 @@ The rooms of kinds that store words in another form: `archsim.memories`.
 
 from archsim.memory.off_chip import OffChip
 from archsim.memory.plain import Plain, PlainBank, PlainStream
-from archsim.memory.seam import Bank, Cells, Memory, Scratchpad, StreamMemory, StreamUse, Use
+from archsim.memory.seam import (
+    FLIP_FLOPS,
+    Bank,
+    Cells,
+    Memory,
+    Scratchpad,
+    StreamMemory,
+    StreamUse,
+    Use,
+)
 
 __all__ = [
+    "FLIP_FLOPS",
     "Bank",
     "Cells",
     "Memory",

@@ -24,7 +24,10 @@ Access = Literal["scratchpad", "stream", "bank"]
 
 Cells = Mapping[str, npt.NDArray[np.uint8]]
 """What SRAMs hold, by the SRAM's name: a bit a place, the last axis that of a word's bits, its
-lowest first."""
+lowest first.  Under `FLIP_FLOPS` is what stands in registers beside them."""
+
+FLIP_FLOPS = "flip-flops"
+"""The name in `Cells` of bits that are no SRAM's: no cell of them fails."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +66,10 @@ class Use:
     def must_be_plain(self) -> str:
         """The refusal of a kind that would store words in another form; "" where it may."""
         return f"{self.field}{self.machine} must be plain: {self.as_is}" if self.as_is else ""
+
+    def in_half(self, half: int) -> Use:
+        """The same words in that half."""
+        return replace(self, half=half)
 
     def as_lanes(self, lanes: int) -> Use:
         """The same words as so many lanes of one width, the last one with what is left."""
@@ -268,6 +275,7 @@ PROTOCOLS: dict[Access, type] = {
 }
 
 __all__ = [
+    "FLIP_FLOPS",
     "PROTOCOLS",
     "Access",
     "Bank",

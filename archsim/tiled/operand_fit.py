@@ -27,11 +27,16 @@ OPERANDS = ("ifmap", "weight")
 
 
 def stored_tiles(
-    design: CoreDesign, problem: Problem, tiling: Tiling, arrays: tuple[IntegerArray, IntegerArray]
+    design: CoreDesign,
+    problem: Problem,
+    tiling: Tiling,
+    arrays: tuple[IntegerArray, IntegerArray],
+    halves: Mapping[str, int] | None = None,
 ) -> dict[str, StoredOperand]:
     """Of each such memory, what every distinct tile of its operand takes.
 
-    arrays: ifmap and weights split as in `layout`, group by group.
+    arrays: ifmap and weights split as in `layout`, group by group.  halves: into which half each
+    operand is loaded first; None: the first.
     """
     groups = tiling.groups
     vectors = problem.side_by_side(groups).vector(), tiling.vector()
@@ -53,6 +58,7 @@ def stored_tiles(
                 tile_of=tile_of,
                 together=groups,
                 moving=moving,
+                half=(halves or {}).get(name, 0),
             )
             found[name] = design.stores[name].take(walked)
     return found
@@ -134,15 +140,16 @@ def layer_actions(
     layer: Conv2d | MatMul,
     tiled: tuple[Problem, Tiling],
     operands: Any,
+    halves: Mapping[str, int] | None = None,
 ) -> dict[str, int]:
     """`value_actions` of operands that the design's numerics has taken; none without such memories.
 
-    tiled: the layer's problem and tiling.
+    tiled: the layer's problem and tiling.  halves: as of `stored_tiles`.
     """
     if not design.stores:
         return {}
     arrays = design.numerics.stored(layer, operands)
-    return value_actions(design, stored_tiles(design, *tiled, arrays))
+    return value_actions(design, stored_tiles(design, *tiled, arrays, halves))
 
 
 def action_bounds(design: CoreDesign, reads: Mapping[str, float]) -> dict[str, float]:

@@ -150,7 +150,7 @@ def answer(
         plan=plan,
         transfers=crossed,
         actions=count_actions(tiles, design.machine, design.stores)
-        | layer_actions(design, layer, (problem, tiling), taken),
+        | layer_actions(design, layer, (problem, tiling), taken, halves),
         earliest={name: np.zeros(len(words[name]), np.int64) for name in PORTS} | earliest,
     )
 

@@ -74,6 +74,21 @@ class Settings:
     init: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class CellLayer:
+    """What an SRAM (`archsim.memory.seam.Cells`) of a memory is seen through.
+
+    unit: a component of these parameters and of bits, address_bits and first_bit of a bank's words
+    in the SRAM's rows; with ports half, address, settings, i and o, the latter two a cycle behind
+    (`rtl.memories.faulty.fault_layer.FaultLayer`).
+    """
+
+    sram: str
+    unit: type[wiring.Component]
+    parameters: tuple[tuple[str, Any], ...]
+    settings: Settings
+
+
 class ScratchpadRtl(Protocol):
     """The hardware of a scratchpad.
 
@@ -82,6 +97,8 @@ class ScratchpadRtl(Protocol):
     whole_words: its words are read whole, and it is told with `read` which lanes, with `write_last`
     where a tile ends, and with `read_next` which lanes take the word behind; else a memory of its
     own is placed for every lane that is read at a row of its own.
+    unit_through: may be there, of a kind that stores words in another form: as `unit`, with layers
+    (`CellLayer`) in the order of their settings, all of which its component has in one port.
     """
 
     whole_words: bool
@@ -187,6 +204,22 @@ def scratchpad(m: Module, name: str, memory: Memory, words: Words, *, by_lane: b
     return place(m, name, unit, **parameters)
 
 
+def unit_through(
+    memory: Memory, words: Words, layers: tuple[CellLayer, ...], *, by_lane: bool
+) -> Placed:
+    """The component of a scratchpad whose SRAMs are seen through layers.
+
+    Raises `InputError` where the kind's hardware does not know how.
+    """
+    rtl = rtl_of(memory)
+    require(
+        hasattr(rtl, "unit_through"),
+        f"no RTL is known for faults in the cells of a {memory.kind} memory: in hardware they are "
+        f"of memories that keep words as they are, and of those whose RTL has unit_through",
+    )
+    return rtl.unit_through(words, layers, by_lane=by_lane)
+
+
 def bank_for(memory: Memory, words: Words, *, transparent: bool) -> Placed:
     """The component of one read and one write port that holds such words, and its parameters."""
     rtl = rtl_of(memory)
@@ -250,6 +283,7 @@ __all__ = [
     "PLAIN_BANKS",
     "BankRtl",
     "Banks",
+    "CellLayer",
     "Placed",
     "Proved",
     "ScratchpadRtl",
@@ -264,4 +298,5 @@ __all__ = [
     "scratchpad",
     "settings_of",
     "settings_port",
+    "unit_through",
 ]

@@ -19,8 +19,10 @@ from archsim.layer.problem import Tiling
 from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
 from archsim.memories.boveda import rows as compressed_rows
 from archsim.memories.boveda.ifmap_walk import piece_bits
+from archsim.memories.boveda.read_tiles import MISPLACED
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memories.boveda.store import ROW_ACTIONS
+from archsim.memories.faulty.scratchpad import Faulty
 from archsim.numbers import IntArray
 from archsim.simulate import simulate
 from archsim.tiled import actions
@@ -83,13 +85,18 @@ def all_cases() -> Iterator[TileCase]:
     yield from map(larger_case, range(LARGER))
 
 
+def stored_of(case: TileCase) -> dict[str, Any]:
+    """What its tiles take."""
+    numerics = case.design.numerics
+    arrays = numerics.stored(case.layer, numerics.take(case.layer, case.operands))
+    found = stored_tiles(case.design, numerics.problem(case.layer), case.tiling, arrays)
+    return dict[str, Any](found)
+
+
 def counted(case: TileCase) -> dict[str, int]:
     """By the kernels."""
-    design, numerics = case.design, case.design.numerics
-    problem, taken = numerics.problem(case.layer), numerics.take(case.layer, case.operands)
-    tiles = walk_layer(problem, case.tiling, design.machine)
-    arrays = numerics.stored(case.layer, taken)
-    found = stored_tiles(design, problem, case.tiling, arrays)
+    design, found = case.design, stored_of(case)
+    tiles = walk_layer(design.numerics.problem(case.layer), case.tiling, design.machine)
     return value_actions(design, found) | actions.count_store_writes(tiles, design.stores)
 
 
@@ -107,6 +114,33 @@ def test_rows_are_those_of_every_address(number: int) -> None:
 def test_rows_of_larger_layers(number: int) -> None:
     case = larger_case(number)
     assert counted(case) == plainly(case)
+
+
+def failing_case(number: int) -> TileCase:
+    """Memories whose directories read wrong in nearly every unit, or in one of ten."""
+    case = random_tile_case(number)
+    rate = 0.1 if number % 2 else 0.01
+    memories: dict[str, Any] = {
+        f"{name}_memory": Faulty(inner=case.design.memory(name), rate=rate, chip=number)
+        for name in case.design.stores
+    }
+    return replace(case, design=replace(case.design, **memories))
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_rows_are_those_that_failing_directories_say(number: int) -> None:
+    case = failing_case(number)
+    assert counted(case) == plainly(case)
+
+
+def test_failing_directories_are_seen() -> None:
+    """In all of what they may do; some cases read other rows for it than they should."""
+    cases = [failing_case(number) for number in range(20)]
+    happened = [stored.happened() for case in cases for stored in stored_of(case).values()]
+    assert set[str]().union(*happened) == set(MISPLACED)
+    right = [random_tile_case(number) for number in range(20)]
+    other = sum(counted(one) != counted(two) for one, two in zip(cases, right, strict=True))
+    assert other >= 5 and not any(two.happened() for two in stored_of(right[0]).values())
 
 
 def _ways(case: TileCase) -> set[str]:

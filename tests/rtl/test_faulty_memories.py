@@ -238,9 +238,51 @@ def test_what_cannot_be_is_refused_in_one_line(settings: Any, said: str) -> None
     assert said in str(raised.value) and "\n" not in str(raised.value)
 
 
-def test_compressed_cells_fail_in_the_model_alone() -> None:
-    memory = Faulty(inner=Boveda(capacity_bytes=512, group=2), rate=0.1)
-    design = Systolic(rows=2, columns=2, weight_memory=memory, **SUMS)
+INNER = Boveda(capacity_bytes=64, group=1, unit_words=4, expansion=4)
+CELLS = Faulty(inner=INNER, rate=0.08)
+
+
+def compressed_of(kind: str, **faults: Any) -> Any:
+    """A small design both of whose scratchpads of operands are compressed, of cells that fail."""
+    inner = replace(INNER, capacity_bytes=128 if kind == "floats" else 64)
+    memory = replace(CELLS, inner=inner, **faults)
+    both: dict[str, Any] = {"ifmap_memory": memory, "weight_memory": memory}
+    if kind == "floats":
+        return TensorCore(octets=1, group_columns=2, rows=4, length=2, **both, **SUMS)
+    dataflow: Any = kind
+    return Systolic(rows=2, columns=2, dataflow=dataflow, **both, **SUMS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "faults"),
+    [
+        ("weight_stationary", {}),
+        pytest.param("output_stationary", {**EVERYTHING, "rate": 0.2}, marks=SLOW),
+        pytest.param("input_stationary", {"column_shape": 0.3, "interleave": 4}, marks=SLOW),
+        pytest.param("floats", {"rate": 0.03}, marks=SLOW),
+    ],
+)
+def test_a_core_with_faulty_compressed_memories_is_its_model(kind: str, faults: Any) -> None:
+    """Words and counts: cells of rows and of directories fail, and other rows are read."""
+    design = compressed_of(kind, **faults)
+    assert design_from_record(design_record(design), "it") == design
+    case: Any = random_case(7, 7, design, longest_words=600)
+    assert check(case, runner(design, "amaranth")).equal
+    good = replace(
+        design, ifmap_memory=design.ifmap_memory.inner, weight_memory=design.weight_memory.inner
+    )
+    right, seen = replace(case, design=good).answer(), case.answer()
+    assert (seen.transfers["ofmap"].payload != right.transfers["ofmap"].payload).any()
+    assert (seen.transfers["ofmap"].cycle == right.transfers["ofmap"].cycle).all()
+    assert any(
+        seen.actions[f"{name}_row_read"] != right.actions[f"{name}_row_read"]
+        for name in ("ifmap", "weight")
+    )
+
+
+def test_other_forms_have_no_faults_in_hardware() -> None:
+    """A kind whose hardware does not know how to be seen through layers."""
+    design = compressed_of("weight_stationary")
     words = Words(lanes=2, bits=8, signed=True, depth=4, use=design.use("weight"))
-    with pytest.raises(InputError, match="no RTL is known for faults in the cells of a boveda"):
-        rtl_of(memory).unit(words, by_lane=False)
+    with pytest.raises(InputError, match="no RTL is known for faults in the cells of a faulty"):
+        rtl_of(Faulty(inner=CELLS, rate=0.1)).unit(words, by_lane=False)

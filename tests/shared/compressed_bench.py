@@ -1,17 +1,21 @@
 """A compressed scratchpad alone: tiles written and read back to back, every word checked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from amaranth.sim import Simulator
-from compressed_counts import Tile, expected_counts, rows_of
+from compressed_counts import Tile, expected_counts
 
 from archsim.memories.boveda.scratchpad import Boveda
+from archsim.memories.faulty.scratchpad import Faulty
+from archsim.memory import Use
 from rtl.cases import Draw
-from rtl.memories.boveda.scratchpad import COUNTED, CompressedScratchpad
+from rtl.core.memory import Words as RtlWords
+from rtl.core.memory import rtl_of
+from rtl.memories.boveda.scratchpad import COUNTED
 
 Words = npt.NDArray[np.int64]
 SETTLING = 8
@@ -27,6 +31,29 @@ class Store:
     bits: int
     signed: bool
     straddles: bool
+    faulty: Faulty | None = None
+
+    @property
+    def use(self) -> Use:
+        """As a core has it."""
+        lanes = {"lane_bits": (self.bits,) * self.lanes, "lane_signed": (self.signed,) * self.lanes}
+        return Use(name="ifmap", field="ifmap_memory", by_lane=self.straddles, **lanes)
+
+    def seen(self, words: Words, half: int) -> Words:
+        """What is read of a tile in a half."""
+        if self.faulty is None:
+            return words
+        use = replace(self.use, half=half)
+        return self.faulty.read_back(use, self.faulty.stored(use, words), len(words))
+
+    def hardware(self) -> tuple[Any, int]:
+        """The scratchpad, and its settings."""
+        words = RtlWords(
+            lanes=self.lanes, bits=self.bits, signed=self.signed, depth=self.rows, use=self.use
+        )
+        rtl = rtl_of(self.faulty or self.memory)
+        unit, parameters = rtl.unit(words, by_lane=self.straddles)
+        return unit(**parameters), rtl.settings(words).init if self.faulty else 0
 
     @property
     def rows(self) -> int:
@@ -36,8 +63,7 @@ class Store:
     def fits(self, words: Words) -> bool:
         """Whether a tile of these words does."""
         deep = len(words) <= self.memory.depth(self.lanes * self.bits)
-        taken = map(rows_of, Tile(words.tolist(), self).columns)
-        return deep and max(taken) <= self.rows
+        return deep and max(Tile(words.tolist(), self).written) <= self.rows
 
     def pack(self, word: Sequence[int]) -> int:
         """Lanes as one integer."""
@@ -61,6 +87,17 @@ def random_store(draw: Draw) -> Store:
         signed=draw.chance(0.6),
         straddles=draw.chance(0.6),
     )
+
+
+def failing(draw: Draw, store: Store) -> Store:
+    """The same scratchpad with cells that fail, one way or another."""
+    ways: tuple[Any, ...] = (
+        {},
+        {"zero_to_one": 0.5, "one_to_zero": 0.3},
+        {"persistent": 0.4, "draw": 3, "column_shape": 0.5},
+    )
+    how, rate = ways[draw.whole(0, 2)], draw.one_of(1, 5, 20) / 100
+    return replace(store, faulty=Faulty(inner=store.memory, rate=rate, chip=5, **how))
 
 
 def random_tile(draw: Draw, store: Store) -> Words:
@@ -112,13 +149,14 @@ def steps_of(draw: Draw, store: Store, tiles: int) -> list[Step]:
                 write_data=store.pack(word),
             )
             now += 1
+        seen_words = store.seen(words, half)
         cycle = max(now + store.memory.write_latency_cycles - 1, *free)
         for number in _order(draw, len(words)):
             cycle += 1
             while draw.chance(0.1):
                 at(cycle).inputs.update(_idle(draw, store, len(words)))
                 cycle += 1
-            inputs, expected, mask = _read(draw, store, words, number)
+            inputs, expected, mask = _read(draw, store, seen_words, number)
             at(cycle).inputs.update(inputs, read_half=half)
             seen = at(cycle + store.memory.read_latency_cycles)
             seen.expected, seen.mask = expected, mask
@@ -169,13 +207,7 @@ def _idle(draw: Draw, store: Store, words: int) -> dict[str, int]:
 
 def differences(store: Store, steps: list[Step]) -> int:
     """Cycles in which the scratchpad's word is not the expected one, and counts that are wrong."""
-    dut = CompressedScratchpad(
-        memory=store.memory,
-        lanes=store.lanes,
-        bits=store.bits,
-        signed=store.signed,
-        straddles=store.straddles,
-    )
+    dut, settings = store.hardware()
     names = [
         "write",
         "write_half",
@@ -191,6 +223,8 @@ def differences(store: Store, steps: list[Step]) -> int:
 
     async def bench(ctx: Any) -> None:
         nonlocal wrong
+        if store.faulty is not None:
+            ctx.set(dut.settings, settings)
         for step in [*steps, *[Step({})] * SETTLING]:
             for name in names:
                 ctx.set(getattr(dut, name), step.inputs.get(name, 0))

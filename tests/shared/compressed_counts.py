@@ -35,25 +35,62 @@ def rows_of(places: Sequence[tuple[int, bool]]) -> int:
 
 
 class Tile:
-    """A tile that is stored: the places of its words [columns][words], and its entries."""
+    """A tile that is stored: where its words are looked for [columns][words], and its entries.
 
-    def __init__(self, words: Sequence[Sequence[int]], store: Any) -> None:
-        group, bits = store.memory.group, store.bits
-        self.columns = [
-            places_of(
-                [width_of(word[at : at + group], bits, store.signed) for word in words],
-                store.memory.unit_words,
-                bits,
-            )
-            for at in range(0, store.lanes, group)
+    store: what `memory`, of so many `lanes` of `bits`, holds; its cells fail as `faulty` says, None
+    if they do not, in that half.
+    """
+
+    def __init__(self, words: Sequence[Sequence[int]], store: Any, half: int = 0) -> None:
+        group, bits, size = store.memory.group, store.bits, store.memory.unit_words
+        lanes = range(0, store.lanes, group)
+        widths = [
+            [width_of(word[at : at + group], bits, store.signed) for word in words] for at in lanes
         ]
-
-        self.entries = len(self.columns) * len(words[:: store.memory.unit_words])
+        meant = [places_of(one, size, bits) for one in widths]
+        self.written = [rows_of(one) for one in meant]
+        self.entries = len(meant) * len(words[::size])
+        self.columns = meant
+        if store.faulty is not None:
+            first_rows = [[row for row, _ in one[::size]] for one in meant]
+            self.columns = [
+                looked_for(store, half, number, (first, own))
+                for number, (first, own) in enumerate(zip(first_rows, widths, strict=True))
+            ]
 
     @property
     def rows(self) -> int:
         """Of all columns."""
-        return sum(rows_of(one) for one in self.columns)
+        return sum(self.written)
+
+
+def looked_for(
+    store: Any, half: int, column: int, entries: tuple[Sequence[int], Sequence[int]]
+) -> list[tuple[int, bool]]:
+    """Places of the words of a group column as failing entries, of first rows and widths, have
+    them; a row at a time, a bit at a time."""
+    first_rows, widths = entries
+    size, bits = store.memory.unit_words, store.bits
+    row_bits = max((store.memory.rows(store.lanes * bits) - 1).bit_length(), 1)
+    field = (bits - 1).bit_length()
+    entry_bits = row_bits + size * field
+    columns = store.lanes // store.memory.group
+    faults = store.faulty.fault_map(store.use, "directory", columns * entry_bits)
+    found: list[tuple[int, bool]] = []
+    for unit, first in enumerate(first_rows):
+        own = widths[unit * size : (unit + 1) * size]
+        entry = first | sum(w - 1 << row_bits + at * field for at, w in enumerate(own))
+        masks = faults.masks((half << 30) + unit, 1)
+        if_zero, if_one = (
+            int.from_bytes(one.tobytes(), "little") >> column * entry_bits for one in masks
+        )
+        entry = (entry & ~if_one) | (~entry & if_zero)
+        row, at = entry % (1 << row_bits), 0
+        for place in range(len(own)):
+            width = (entry >> row_bits + place * field) % bits + 1
+            found.append(((row + at // bits) % (1 << row_bits), at % bits + width > bits))
+            at += width
+    return found
 
 
 class Banks:
@@ -75,6 +112,8 @@ class Banks:
         for piece, column, word in sorted(pieces):
             row, spills = tile.columns[column][word]
             for one in (row, row + 1)[: 1 + spills]:
+                if one >= tile.written[column]:
+                    continue
                 self._want((piece, one % 2), (tile, one), "row_reads", 1)
 
     def _want(self, bank: Any, what: Any, count: str, times: int) -> None:
@@ -106,7 +145,7 @@ def expected_counts(store: Any, steps: Sequence[Mapping[str, int]]) -> dict[str,
         if inputs.get("write"):
             words.append(unpacked(inputs["write_data"], store))
             if inputs["write_last"]:
-                tile = Tile(words, store)
+                tile = Tile(words, store, inputs["write_half"])
                 written += tile.rows * (store.memory.group if store.straddles else 1)
                 entries += tile.entries
                 ready.append((cycle + 1, inputs["write_half"], tile))

@@ -25,8 +25,12 @@ def plain_row_actions(design: CoreDesign, layer: Any, tiling: Any, operands: Any
     found: dict[str, int] = {}
     for name in design.stores:
         port = next(one for one in design.data_ports if one.name == name)
+        memory: Any = design.memory(name)
+        fails = not memory.exact
         store = SimpleNamespace(
-            memory=design.memory(name),
+            memory=memory.inner if fails else memory,
+            faulty=memory if fails else None,
+            use=design.use(name),
             lanes=port.lanes,
             bits=port.lane_bits[0],
             signed=port.lane_signed[0],
@@ -43,11 +47,12 @@ def _replayed(
         "ifmap": (cmd.LOAD_IFMAP, cmd.IFMAP_WORDS),
         "weight": (cmd.LOAD_WEIGHT, cmd.WEIGHT_WORDS),
     }[name]
-    banks, written, entries, at = Banks(store), 0, 0, 0
+    banks, written, entries, at, half = Banks(store), 0, 0, 0, 1
     tile: Any = None
     for row in tiles:
         if row[load]:
-            tile = Tile(words[at : at + row[size]], store)
+            half ^= 1
+            tile = Tile(words[at : at + row[size]], store, half)
             at += row[size]
             written += tile.rows * (store.memory.group if name == "ifmap" else 1)
             entries += tile.entries

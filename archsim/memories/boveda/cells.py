@@ -2,6 +2,9 @@
 
 rows [columns, rows, G · B]: of each group column; container s of a row begins at bit s · B.
 directory [columns, units, entry bits]: the first row of a unit, and w − 1 of each of its words.
+flip-flops [columns, count bits]: how many rows of each group column the tile has written.
+
+Rows and entries are those that the words take; what a tile has not written is not read.
 """
 
 from __future__ import annotations
@@ -12,8 +15,9 @@ import numpy as np
 
 from archsim.blocks import address_bits
 from archsim.codecs import boveda_columns as columns
+from archsim.codecs.boveda_format import Bytes
 from archsim.errors import require
-from archsim.memory import Cells, Use
+from archsim.memory import FLIP_FLOPS, Cells, Use
 from archsim.numbers import IntArray
 
 if TYPE_CHECKING:
@@ -25,49 +29,83 @@ ROWS, DIRECTORY = "rows", "directory"
 def stored(memory: Boveda, use: Use, words: IntArray) -> Cells:
     """The cells of one half.  Raises `InputError` for words that do not fit it."""
     form, size = memory.format(use), memory.unit_words
-    rows, units = memory.rows(use.word_bits), -(-len(words) // size)
+    most, units = memory.rows(use.word_bits), -(-len(words) // size)
     require(units <= memory.units(use.word_bits), "words must be at most those of the directory")
-    lanes = words.reshape(len(words), -1, form.group)
-    found = np.zeros((lanes.shape[1], rows, form.group, form.container_bits), np.uint8)
-    entry = memory.entry_bits(use.word_bits, form.container_bits)
-    directory = np.zeros((lanes.shape[1], memory.units(use.word_bits), entry), np.uint8)
-    pointer = address_bits(rows)
-    for column in range(lanes.shape[1]):
-        widths, codes = columns.codes_of(lanes[:, column], form)
-        in_units = np.zeros((units, size), np.int64)
-        in_units.reshape(-1)[: len(widths)] = widths
-        taken = -(-in_units.sum(axis=1) // form.container_bits)
-        first = np.cumsum(taken) - taken
-        require(int(taken.sum()) <= rows, f"words must take at most {rows} rows, not {taken.sum()}")
-        starts = _starts(first, in_units, form.container_bits)[: len(words)]
-        columns.write(starts, codes, widths, found[column])
-        directory[column, :units, :pointer] = (first[:, None] >> np.arange(pointer)) & 1
-        fields = columns.fields_of(np.maximum(in_units, 1), form)
-        directory[column, :units, pointer:] = fields.reshape(units, -1)
-    return {ROWS: found.reshape(len(found), rows, -1), DIRECTORY: directory}
+    lanes = np.moveaxis(words.reshape(len(words), -1, form.group), 1, 0)
+    coded = [columns.codes_of(one, form) for one in lanes]
+    in_units = np.zeros((units * size, len(coded)), np.int64)
+    for column, (widths, _) in enumerate(coded):
+        in_units[: len(widths), column] = widths
+    in_units = in_units.reshape(units, size, -1)
+    taken = -(-in_units.sum(axis=1) // form.container_bits)
+    first, rows = np.cumsum(taken, axis=0) - taken, taken.sum(axis=0)
+    require(int(rows.max()) <= most, f"words must take at most {most} rows, not {rows.max()}")
+    found = np.zeros((len(coded), int(rows.max()), form.group, form.container_bits), np.uint8)
+    for column, (widths, codes) in enumerate(coded):
+        starts = starts_of(first[:, column], in_units[:, :, column], form.container_bits)
+        columns.write(starts[: len(words)], codes, widths, found[column])
+    return {
+        ROWS: found.reshape(*found.shape[:2], -1),
+        DIRECTORY: entries_of(first, in_units, (address_bits(most), form.field_bits)),
+        FLIP_FLOPS: bits_of(rows, most.bit_length()),
+    }
+
+
+def entries_of(first: IntArray, in_units: IntArray, bits: tuple[int, int]) -> Bytes:
+    """The directory [columns, units, entry bits] of first rows [units, columns] and widths
+    [units, U, columns], 0 where there is no word; bits: of a row's number, of a width's field."""
+    rows = bits_of(first.T, bits[0])
+    codes = np.moveaxis(np.maximum(in_units, 1) - 1, 2, 0)
+    fields = bits_of(codes, bits[1]).reshape(*rows.shape[:2], -1)
+    return np.concatenate([rows, fields], axis=2)
+
+
+def entries_read(directory: Bytes, bits: tuple[int, int]) -> tuple[IntArray, IntArray]:
+    """The first rows [units, columns] and widths [units, U, columns] that a directory says."""
+    rows, fields = directory[:, :, : bits[0]], directory[:, :, bits[0] :]
+    fields = fields.reshape(*fields.shape[:2], -1, bits[1])
+    return _numbers(rows).T, np.moveaxis(_numbers(fields) + 1, 0, 2)
 
 
 def read_back(memory: Boveda, use: Use, cells: Cells, words: int) -> IntArray:
-    """Words [words, lanes] of one half: what is behind its last row is its first one."""
-    form, size = memory.format(use), memory.unit_words
-    units, pointer = -(-words // size), address_bits(memory.rows(use.word_bits))
+    """Words [words, lanes] of one half: of rows that the tile has not written, zeros."""
+    form, most = memory.format(use), memory.rows(use.word_bits)
+    bits = address_bits(most), form.field_bits
+    first, in_units = entries_read(cells[DIRECTORY], bits)
+    written = _numbers(cells[FLIP_FLOPS])
     found = np.empty((words, use.lanes // form.group, form.group), np.int64)
-    for column, (rows, directory) in enumerate(zip(cells[ROWS], cells[DIRECTORY], strict=True)):
-        entries = directory[:units].astype(np.int64)
-        first = entries[:, :pointer] @ (np.int64(1) << np.arange(pointer))
-        fields = directory[:units, pointer:].reshape(units, size, form.field_bits)
-        in_units = columns.widths_of(fields, form)
-        starts = _starts(first, in_units, form.container_bits)[:words]
-        bits = rows.reshape(len(rows), form.group, form.container_bits)
-        widths = in_units.reshape(-1)[:words]
-        found[:, column] = columns.values_of(columns.read(starts, bits), widths, form)
+    wrap = form.container_bits << bits[0]
+    for column, rows in enumerate(cells[ROWS]):
+        widths = in_units[:, :, column]
+        starts = starts_of(first[:, column], widths, form.container_bits)[:words] % wrap
+        there = rows[: written[column]].reshape(-1, form.group, form.container_bits)
+        codes, own = columns.read(starts, there), widths.reshape(-1)[:words]
+        found[:, column] = columns.values_of(codes, own, form)
     return found.reshape(words, -1)
 
 
-def _starts(first: IntArray, in_units: IntArray, container_bits: int) -> IntArray:
+def bits_of(numbers: IntArray, bits: int) -> Bytes:
+    """Numbers [...] as bits [..., bits], the lowest first."""
+    return ((numbers[..., None] >> np.arange(bits)) & 1).astype(np.uint8)
+
+
+def _numbers(bits: Bytes) -> IntArray:
+    return bits.astype(np.int64) @ (np.int64(1) << np.arange(int(bits.shape[-1])))
+
+
+def starts_of(first: IntArray, in_units: IntArray, container_bits: int) -> IntArray:
     """Where each group begins; in_units [units, U]: widths; first: row of each unit."""
     before = np.cumsum(in_units, axis=1) - in_units
     return (first[:, None] * container_bits + before).reshape(-1)
 
 
-__all__ = ["DIRECTORY", "ROWS", "read_back", "stored"]
+__all__ = [
+    "DIRECTORY",
+    "ROWS",
+    "bits_of",
+    "entries_of",
+    "entries_read",
+    "read_back",
+    "starts_of",
+    "stored",
+]

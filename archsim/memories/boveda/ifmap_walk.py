@@ -99,11 +99,15 @@ def _hold(tag: int, first: int, wanted: bool, row: int) -> tuple[int, int, int]:
 
 @inlined
 def _read_two(banks: Banks, row: int, spills: bool) -> tuple[int, Banks]:
-    """A row is wanted, and the next one if it spills: how many are read, and what is held then."""
+    """A row is wanted, and the next one if it spills: how many are read, and what is held then.
+
+    row: −1 where there is none, which does not spill.
+    """
     even, odd, first_even, first_odd = banks
     is_odd = row & 1
     even, first_even, read = _hold(even, first_even, (is_odd == 0) | spills, row + is_odd)
-    odd, first_odd, other = _hold(odd, first_odd, (is_odd == 1) | spills, row + 1 - is_odd)
+    odd_wanted = ((is_odd == 1) & (row >= 0)) | spills
+    odd, first_odd, other = _hold(odd, first_odd, odd_wanted, row + 1 - is_odd)
     return read + other, (even, odd, first_even, first_odd)
 
 
@@ -165,7 +169,7 @@ def _read_pieces(
             last = min((lane | group) + 1, lane + end - piece)
             place = places[lane >> group_bits, origin + (piece >> word_bits)]
             piece += last - lane
-            for spilt in range(1 + (place & 1)):
+            for spilt in range((place >= 0) + (place & 1)):
                 row = np.int32((place >> 1) + spilt)
                 bank, one = row & 1, lane
                 while True:

@@ -1,6 +1,7 @@
 """Where words lie in a compressed memory, and the rows that weights read; compiled by numba.
 
-A word's place in a group column is one number: 2 · row + spill, spill if it ends in row + 1.  Row r
+A word's place in a group column is one number: 2 · row + spill, spill if it ends in row + 1; −2
+where no row of it is there, as a failing directory may have it (`read_tiles`).  Row r
 lies in the even or the odd bank, r mod 2, and so does the directory's entry of unit u of an ifmap.
 A tag names the row that a bank's output holds, −1 for none: a tile begins with none
 (`rtl.core.held_bank`).
@@ -132,4 +133,40 @@ def walk_weights(
     return rows_read, entries_read
 
 
-__all__ = ["Places", "Stored", "fill_directory", "place_words", "walk_weights"]
+@kernel
+def _read_step(tags: IntArray, places: Narrow) -> int:
+    """Rows read of words in order, of a column with tags [2], wherever the words are."""
+    count = 0
+    for word in range(len(places)):
+        place = wide(places[word])
+        for spilt in range((place >= 0) + (place & 1)):
+            row = (place >> 1) + spilt
+            count += tags[row & 1] != row
+            tags[row & 1] = row
+    return count
+
+
+@kernel("i8.2, (i8.1, i4.2)")
+def walk_placed(uses: IntArray, placed: Places) -> int:
+    """Rows of weights read where words lie anywhere; uses as for `walk_weights`.
+
+    A step that is read again finds in every bank what its words left, and reads as many each time.
+    """
+    starts, places = placed
+    tags, rows_read = np.empty((len(places), 2), np.int64), 0
+    for use in range(len(uses)):
+        tile, loaded, steps, repeats = uses[use]
+        if loaded:
+            tags[:] = -1
+        words = (starts[tile + 1] - starts[tile]) // steps
+        for step in range(steps):
+            begin = starts[tile] + step * words
+            for column in range(len(places)):
+                own = places[column, begin : begin + words]
+                rows_read += _read_step(tags[column], own)
+                if repeats > 1:
+                    rows_read += (repeats - 1) * _read_step(tags[column], own)
+    return rows_read
+
+
+__all__ = ["Places", "Stored", "fill_directory", "place_words", "walk_placed", "walk_weights"]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from archsim.memories.boveda.ifmap_walk import walk_ifmap
-from archsim.memories.boveda.places import walk_weights
+from archsim.memories.boveda.places import walk_placed, walk_weights
+from archsim.memories.boveda.read_tiles import read_tiles
 from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.commands import columns_of
@@ -36,7 +37,7 @@ def _written(stored: StoredTiles, loaded: IntArray) -> int:
 
 
 def _ifmap(machine: mc.MachineRecord, stored: StoredTiles) -> dict[str, int]:
-    """Each distinct tile is walked once; loads and the walks of each multiply."""
+    """Each distinct tile is walked once, as it is read; loads and the walks of each multiply."""
     store, tiles = stored.store, columns_of(stored.tiles)
     shape = (store.lanes.bit_length() - 1, store.form.group.bit_length() - 1, store.shape[0])
     stationary = machine.dataflow == mc.INPUT_STATIONARY
@@ -45,13 +46,14 @@ def _ifmap(machine: mc.MachineRecord, stored: StoredTiles) -> dict[str, int]:
         mc.OUTPUT_STATIONARY: machine.rows,
         mc.INPUT_STATIONARY: machine.columns,
     }
-    found = np.zeros((len(stored.places), 4), np.int64)
+    read = read_tiles(stored, tiles.load_ifmap)
+    found = np.zeros((len(read.rows), 4), np.int64)
     loops = (blocks[machine.dataflow], machine.chunk)
-    walk_ifmap(stored.places, stored.placed, shape, loops, found)
+    walk_ifmap(read.rows, read.placed, shape, loops, found)
     passes = np.ones_like(tiles.pixels) if stationary else tiles.filter_steps
     loads = np.flatnonzero(tiles.load_ifmap)
     again = np.add.reduceat(passes, loads) - 1
-    counted = found[stored.tile_of[loads]]
+    counted = found[read.of_load]
     reads = (counted[:, 0::2] + again[:, None] * counted[:, 1::2]).sum(axis=0)
     return {
         "row_read": int(reads[0]),
@@ -72,6 +74,10 @@ def _weights(machine: mc.MachineRecord, stored: StoredTiles) -> dict[str, int]:
         uses[:, 3] = -(-tiles.pixels // blocks[dataflow])
     shape = stored.store.shape
     row_read, entry_read = walk_weights(uses, stored.stored, stored.directory, shape)
+    if stored.store.cells:
+        read = read_tiles(stored, tiles.load_weight)
+        uses[:, 0] = read.of_load[np.cumsum(tiles.load_weight) - 1]
+        row_read = walk_placed(uses, read.placed)
     return {
         "row_read": row_read,
         "row_write": _written(stored, tiles.load_weight),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from archsim.codecs.boveda_format import BovedaFormat
+from archsim.memories.boveda.read_tiles import MISPLACED
 from archsim.memory.tile_store import StoredOperand, WalkedOperand
 from archsim.numbers import IntArray
 
 if TYPE_CHECKING:
     from archsim.memories.boveda.scratchpad import Boveda
+    from archsim.memory import Use
+    from archsim.memory.tile_store import FailingCells
 
 ROW_ACTIONS = ("row_read", "row_write", "entry_read", "entry_write")
 """What a compressed scratchpad counts, behind the operand's name:
@@ -26,12 +30,16 @@ entry_write             entries of directories written: one for each group colum
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """Words of `lanes` values of `form` in a memory, of the operand "ifmap" or "weight"."""
+    """Words of `lanes` values of `form` in a memory, of the operand "ifmap" or "weight".
+
+    cells: what makes its cells fail, the innermost first, and for which use.
+    """
 
     name: str
     memory: Boveda
     lanes: int
     form: BovedaFormat
+    cells: tuple[tuple[FailingCells, Use], ...] = ()
 
     @property
     def columns(self) -> int:
@@ -77,6 +85,11 @@ class Store:
         """Banks of rows and of directories."""
         return ROW_ACTIONS
 
+    @property
+    def happenings(self) -> Mapping[str, str]:
+        """Of directories that read wrong; none where cells do not fail."""
+        return MISPLACED if self.cells else {}
+
     def take(self, walked: WalkedOperand) -> StoredOperand:
         """What the tiles of an operand take."""
         from archsim.memories.boveda.tiles import taken_tiles
@@ -86,6 +99,10 @@ class Store:
     def count_writes(self, words: IntArray) -> dict[str, int]:
         """Entries of loaded tiles of so many words, the last unit of each one short."""
         return {"entry_write": self.columns * int(self.units(words).sum())}
+
+    def through(self, cells: FailingCells, use: Use) -> Store:
+        """What is read, and counted, is where failing directories say."""
+        return replace(self, cells=(*self.cells, (cells, use)))
 
     def bounds(self, reads: float, writes: float) -> dict[str, float]:
         """Every read takes two banks in each piece (a group column of weights, a lane of the ifmap)

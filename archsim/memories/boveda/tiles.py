@@ -10,12 +10,13 @@ import numpy as np
 from archsim.codecs.boveda_format import Bytes
 from archsim.errors import InputError
 from archsim.memories.boveda.places import Places, Stored, fill_directory, place_words
+from archsim.memories.boveda.read_tiles import misplaced, read_tiles
 from archsim.memories.boveda.rows import row_actions
 from archsim.memories.boveda.store import Store
 from archsim.memories.boveda.widths import tile_widths
 from archsim.memory.tile_store import WalkedOperand
 from archsim.numbers import IntArray
-from archsim.tiled.commands import TileCommand
+from archsim.tiled.commands import TileCommand, columns_of
 
 _PLACES = {
     "ifmap": ("group", "image", "row", "column", "channel"),
@@ -31,7 +32,8 @@ class StoredTiles:
     tiles [tiles, WALK_COLUMNS]: the layer's walk.  first: of each distinct tile, the first tile of
     the walk that reads it; tile_of: of every tile of the walk, which it reads.  starts: the first
     word of each distinct tile, and one more.  widths [words, columns]: of the groups of each word.
-    together: groups of the layer that lie side by side.
+    together: groups of the layer that lie side by side.  half: into which the walk's first tile is
+    loaded.
     """
 
     store: Store
@@ -41,6 +43,7 @@ class StoredTiles:
     starts: IntArray
     widths: Bytes
     together: int = 1
+    half: int = 0
 
     @property
     def stored(self) -> Stored:
@@ -127,6 +130,11 @@ class StoredTiles:
         """Rows read and written, entries read."""
         return row_actions(self, machine)
 
+    def happened(self) -> set[str]:
+        """What failing directories do to these tiles."""
+        loaded = getattr(columns_of(self.tiles), f"load_{self.store.name}")
+        return misplaced(self, read_tiles(self, loaded)) if self.store.cells else set()
+
     def why_not(self, layer: str) -> InputError | None:
         """The error if a tile does not fit."""
         name, tile = self.store.name, TileCommand(*self.places[self.fullest].tolist())
@@ -154,6 +162,7 @@ def taken_tiles(store: Store, walked: WalkedOperand) -> StoredTiles:
         starts=starts,
         widths=widths,
         together=walked.together,
+        half=walked.half,
     )
 
 

@@ -38,7 +38,7 @@ def stored(memory: BovedaStream, use: StreamUse, vectors: IntArray) -> Cells:
 
 
 def read_back(memory: BovedaStream, use: StreamUse, cells: Cells, vectors: int) -> IntArray:
-    """Values [vectors, lanes]: what is behind the last row is the first one."""
+    """Values [vectors, lanes]: behind the last row are zeros."""
     form = memory.format(use.value_bits)
     fields = cells[WIDTHS][:vectors].reshape(vectors, -1, form.field_bits)
     widths = columns.widths_of(fields, form)

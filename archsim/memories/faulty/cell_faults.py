@@ -13,7 +13,7 @@ from archsim.errors import InputError, require, require_whole
 from archsim.memories.faulty.fault_map import FaultMap, rate_of
 from archsim.memories.faulty.laws import Columns, Independent
 from archsim.memories.faulty.measured import measured
-from archsim.memory import Cells, Use
+from archsim.memory import FLIP_FLOPS, Cells, Use
 
 Bits = npt.NDArray[np.uint8]
 
@@ -160,20 +160,23 @@ class CellFaults:
 
     def failing(self, use: Use, cells: Cells) -> Cells:
         """What is read of cells; rows of [rows, bits] or [columns, rows, bits]."""
-        found: dict[str, Bits] = {}
-        for sram, bits in cells.items():
-            rows = np.moveaxis(bits, 0, -2) if bits.ndim == 3 else bits
-            flat = np.ascontiguousarray(rows).reshape(len(rows), -1)
-            require(
-                len(flat) <= MOST_ROWS,
-                f"a faulty memory must have at most {MOST_ROWS} rows a half, not {len(flat)}",
-            )
-            faults = self.fault_map(use, sram, flat.shape[1])
-            if_zero, if_one = wrong_bits(faults, use.half << HALF_BIT, len(flat))
-            wrong = if_zero if if_zero is if_one else np.where(flat, if_one, if_zero)
-            read = (flat ^ wrong).reshape(rows.shape)
-            found[sram] = np.moveaxis(read, -2, 0) if bits.ndim == 3 else read
-        return found
+        return {sram: self.failing_bits(use, sram, bits) for sram, bits in cells.items()}
+
+    def failing_bits(self, use: Use, sram: str, bits: Bits) -> Bits:
+        """What is read of an SRAM's cells, or of flip-flops, which do not fail."""
+        if sram == FLIP_FLOPS:
+            return bits
+        rows = np.moveaxis(bits, 0, -2) if bits.ndim == 3 else bits
+        flat = np.ascontiguousarray(rows).reshape(len(rows), -1)
+        require(
+            len(flat) <= MOST_ROWS,
+            f"a faulty memory must have at most {MOST_ROWS} rows a half, not {len(flat)}",
+        )
+        faults = self.fault_map(use, sram, flat.shape[1])
+        if_zero, if_one = wrong_bits(faults, use.half << HALF_BIT, len(flat))
+        wrong = if_zero if if_zero is if_one else np.where(flat, if_one, if_zero)
+        read = (flat ^ wrong).reshape(rows.shape)
+        return np.moveaxis(read, -2, 0) if bits.ndim == 3 else read
 
     def _map(self, memory: str, bits: int, protected: tuple[int, ...]) -> FaultMap:
         return FaultMap(

@@ -1,9 +1,9 @@
 """A scratchpad whose cells fail, around any other: it changes what lies in the inner one's cells.
 
 Faults are of what is stored: of a plain memory the words, of a compressed one its rows of
-containers and its directory of widths and places.  No cycle changes: tilings, places and latencies
-are those of the values that were meant (ADR 19), and of a compressed memory each word is read
-where a wrong directory says, within the memory.
+containers and its directory of widths and places.  No cycle changes: tilings and latencies are
+those of the values that were meant (ADR 19).  Of a compressed memory each word is read where a
+wrong directory says, in rows that the tile has written, zeros behind them; such reads are counted.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from archsim.memories.faulty.word_masks import seen_words
 from archsim.memory import Cells, Use
 from archsim.memory.around import Around
 from archsim.memory.plain import keeps_words
+from archsim.memory.tile_store import TileStore
 from archsim.numbers import IntArray
 
 
@@ -52,6 +53,11 @@ class Faulty(CellFaults, Around):
         if not (plainly and keeps_words(self.inner)):
             return None
         return seen_words(self, use, words)
+
+    def by_value(self, use: Use) -> TileStore | None:
+        """The inner one's, with cells that fail."""
+        found = super().by_value(use)
+        return found if found is None or self.bit_rate == 0 else found.through(self, use)
 
     def components(self, use: Use) -> Components:
         """The inner one's, at the voltage: what makes cells fail on an FPGA is not in the chip."""

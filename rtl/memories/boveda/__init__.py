@@ -1,6 +1,7 @@
 """Hardware of values in as many bits as they need (docs/contracts/compressed-memory.md).
 
-scratchpad   directories, places, rows; `column`: of one group of lanes
+scratchpad   directories, places, rows; `column`: of one group of lanes; `seen_banks`: behind
+             layers, as failing cells have them
 proofs       what is proved: `pack_proof`, `round_trip_proof`
 """
 
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from archsim.errors import InputError
 from archsim.memories.boveda.scratchpad import Boveda
-from rtl.core.memory import Placed, Words
+from rtl.core.memory import CellLayer, Placed, Words
 from rtl.memories.boveda.scratchpad import CompressedScratchpad, counts
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ class BovedaRtl:
         """With `by_lane` lanes may take the word behind, over the border of two units."""
         shape = {"lanes": words.lanes, "bits": words.bits, "signed": words.signed}
         return CompressedScratchpad, {"memory": self.memory, "straddles": by_lane, **shape}
+
+    def unit_through(self, words: Words, layers: tuple[CellLayer, ...], *, by_lane: bool) -> Placed:
+        """Rows and directories behind layers; rows that a tile has not written read as zeros."""
+        unit, parameters = self.unit(words, by_lane=by_lane)
+        return unit, {**parameters, "layers": layers}
 
     def events(self, words: Words, *, by_lane: bool) -> dict[str, Any]:
         """Banks of rows and directories, read and written."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,6 +12,14 @@ from rtl.core.compressed_writer import ColumnWriter, bank_bits, entry_bits, inde
 from rtl.core.held_bank import HeldBank
 from rtl.core.sram import address_bits
 from rtl.hierarchy import place
+from rtl.memories.boveda.seen_banks import (
+    DIRECTORY,
+    ROWS,
+    Layers,
+    WrittenRows,
+    seen,
+    settings_port,
+)
 
 
 class CompressedColumn(wiring.Component):
@@ -35,7 +43,9 @@ class CompressedColumn(wiring.Component):
     half: as read_half, wanted: a bit a piece, and later: which lanes take the word behind.
     o: the group, in the wanted pieces.  What happens in this cycle: row_reads: a bit a bank of rows
     that is read; row_writes: of each piece's even and odd bank, whether they are written;
-    entry_reads, entry_writes: a bit a bank of the directory.
+    entry_reads, entry_writes: a bit a bank of the directory.  settings: of layers that the banks
+    are seen through, if there are any; then rows that the tile has not written are not read, and
+    are zeros.
     """
 
     values: Signal
@@ -58,6 +68,7 @@ class CompressedColumn(wiring.Component):
     row_writes: Signal
     entry_reads: Signal
     entry_writes: Signal
+    settings: Signal
 
     def __init__(
         self,
@@ -67,7 +78,11 @@ class CompressedColumn(wiring.Component):
         rows: int,
         units: int,
         straddles: bool,
+        seen_by: tuple[int, Layers] = (0, ()),
     ) -> None:
+        """seen_by: the column's number, which says where in rows and directories its bits are, and
+        what these are seen through."""
+        self.number, self.layers = seen_by
         self.group, self.container_bits, self.signed = shape
         self.rows = rows
         self.units = units
@@ -97,6 +112,7 @@ class CompressedColumn(wiring.Component):
                 "row_writes": Out(2),
                 "entry_reads": Out(2 if straddles else 1),
                 "entry_writes": Out(2 if straddles else 1),
+                **settings_port(self.layers),
             }
         )
 
@@ -119,6 +135,8 @@ class CompressedColumn(wiring.Component):
         if self.straddles:
             words.append(self._held(m, where, "next_"))
         spills = [p + w > self.container_bits for _, p, w in words]
+        if self.layers:
+            self.count = self._written(m, writer)
         reads: list[Value] = []
         for piece in range(self.pieces):
             reads += self._piece(m, writer, words, spills, piece)
@@ -152,7 +170,10 @@ class CompressedColumn(wiring.Component):
             self.entry_reads.eq(Cat(store.reads for store in stores)),
             self.entry_writes.eq(Cat(store.write for store in stores)),
         ]
-        reads = [store.read_data for store in stores]
+        reads = [
+            self._seen(m, store, (f"directory_{bank}", DIRECTORY, row, self.number * bits))
+            for bank, (store, row) in enumerate(zip(stores, self._units(stores), strict=True))
+        ]
         if banks == 1:
             m.d.comb += where.entry.eq(reads[0])
             return
@@ -160,6 +181,28 @@ class CompressedColumn(wiring.Component):
             where.entry.eq(Mux(self.odd, reads[1], reads[0])),
             where.following.eq(Mux(self.odd, reads[0], reads[1])),
         ]
+
+    def _units(self, stores: list[Any]) -> list[Value]:
+        """The unit whose entry each bank reads in this cycle."""
+        if len(stores) == 1:
+            return [stores[0].read_address]
+        return [Cat(Const(bank, 1), store.read_address) for bank, store in enumerate(stores)]
+
+    def _seen(self, m: Module, store: Any, at: tuple[str, str, Value, int]) -> Value:
+        """What a bank shows, as its cells give it."""
+        return seen(m, self.layers, self.settings if self.layers else None, store, at)
+
+    def _written(self, m: Module, writer: Any) -> Value:
+        """How many rows the tile has that is read."""
+        sizes = {"rows": self.rows, "bank_bits": bank_bits(self.rows)}
+        written = place(m, "written_rows", WrittenRows, **sizes)
+        m.d.comb += [
+            written.write.eq(writer.write),
+            written.address.eq(writer.address),
+            written.half_in.eq(self.half_in),
+            written.half.eq(self.half),
+        ]
+        return written.count
 
     def _entry_written(self) -> Value:
         """Whether a unit's entry is complete."""
@@ -189,8 +232,9 @@ class CompressedColumn(wiring.Component):
             row, p, w = (Mux(takes, b, a) for a, b in zip(*words, strict=True))
             spill = Mux(takes, spills[1], spills[0])
         rows = self._rows(m, writer, (row, spill), number)
-        self._unpack(m, rows, (row, p, w), number)
-        return [store.reads for store in rows]
+        shown = [self._shown(m, bank, number, odd) for odd, bank in enumerate(rows)]
+        self._unpack(m, shown, (row, p, w), number)
+        return [store.reads for store, _ in rows]
 
     def _rows(self, m: Module, writer: Any, at: tuple[Value, Value], number: int) -> list[Any]:
         """The even and the odd bank of a piece, read at a row and, if it spills, at the next."""
@@ -201,21 +245,39 @@ class CompressedColumn(wiring.Component):
         for odd in range(2):
             store = place(m, f"rows_{number}_{odd}", HeldBank, bits=size, depth=-(-self.rows // 2))
             data = writer.data.word_select(odd, self.group * self.container_bits)
+            address = (row + (1 - odd))[1:]
+            wanted = self.wanted[number] & ((row[0] == odd) | spill)
             m.d.comb += [
                 store.write.eq(writer.write[odd]),
                 store.write_half.eq(self.half_in),
                 store.write_address.eq(writer.address.word_select(odd, bank)),
                 store.write_data.eq(data.word_select(number, size)),
                 store.forget.eq(self.valid & self.tile_ends),
-                store.wanted.eq(self.wanted[number] & ((row[0] == odd) | spill)),
+                store.wanted.eq(wanted & self._there(address, odd) if self.layers else wanted),
                 store.read_half.eq(self.half),
-                store.read_address.eq((row + (1 - odd))[1:]),
+                store.read_address.eq(address),
             ]
-            rows.append(store)
+            rows.append((store, address))
         return rows
 
+    def _there(self, address: Value, odd: int) -> Value:
+        """Whether the tile has written that row of a bank."""
+        return Cat(Const(odd, 1), address) < self.count
+
+    def _shown(self, m: Module, bank: tuple[Any, Value], number: int, odd: int) -> Value:
+        """What a bank of rows shows; zeros, of a row that the tile has not written."""
+        store, address = bank
+        if not self.layers:
+            return store.read_data
+        lane = self.number * self.group + number * self.group // self.pieces
+        row = Cat(Const(odd, 1), store.read_address)
+        at = (f"rows_{number}_{odd}", ROWS, row, lane * self.container_bits)
+        there = Signal(name=f"there_{number}_{odd}", reset_less=True)
+        m.d.sync += there.eq(self._there(address, odd))
+        return Mux(there, self._seen(m, store, at), 0)
+
     def _unpack(
-        self, m: Module, rows: list[Any], word: tuple[Value, Value, Value], number: int
+        self, m: Module, rows: list[Value], word: tuple[Value, Value, Value], number: int
     ) -> None:
         """The values of a piece, from what its banks show a cycle later."""
         row, p, w = word
@@ -238,8 +300,8 @@ class CompressedColumn(wiring.Component):
             self.o.word_select(number, lanes * self.container_bits).eq(unpack.values),
         ]
         m.d.comb += [
-            unpack.current.eq(Mux(starts_odd, rows[1].read_data, rows[0].read_data)),
-            unpack.following.eq(Mux(starts_odd, rows[0].read_data, rows[1].read_data)),
+            unpack.current.eq(Mux(starts_odd, rows[1], rows[0])),
+            unpack.following.eq(Mux(starts_odd, rows[0], rows[1])),
             unpack.p.eq(pointer),
             unpack.w.eq(width),
         ]

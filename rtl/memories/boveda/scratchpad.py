@@ -12,6 +12,7 @@ from rtl.core.population_count import PopulationCount
 from rtl.core.sram import address_bits
 from rtl.hierarchy import place
 from rtl.memories.boveda.column import CompressedColumn
+from rtl.memories.boveda.seen_banks import Layers, settings_port
 
 COUNTED = ("row_reads", "row_writes", "entry_reads", "entry_writes")
 """What a scratchpad counts, and a core adds up."""
@@ -40,7 +41,8 @@ class CompressedScratchpad(wiring.Component):
     read: a word is read, with `straddles` a bit a lane; read_half, read_address: of the word;
     read_next (with `straddles`): a bit a lane; read_data: lanes of `bits`.  Counts, each some
     cycles behind (`PopulationCount`): row_reads, row_writes: banks of rows read and written;
-    entry_reads, entry_writes: banks of directories (`CompressedColumn`).
+    entry_reads, entry_writes: banks of directories (`CompressedColumn`).  settings: of the layers,
+    if there are any.
     """
 
     write: Signal
@@ -57,11 +59,14 @@ class CompressedScratchpad(wiring.Component):
     row_writes: Signal
     entry_reads: Signal
     entry_writes: Signal
+    settings: Signal
 
     def __init__(
-        self, *, memory: Boveda, lanes: int, bits: int, signed: bool, straddles: bool
-    ) -> None:
-        self.memory = memory
+        self, *, memory: Boveda, lanes: int, bits: int, signed: bool, straddles: bool,
+        layers: Layers = (),
+    ) -> None:  # fmt: skip
+        """layers: what rows and directories are seen through (`rtl.core.memory.CellLayer`)."""
+        self.memory, self.layers = memory, layers
         self.lanes = lanes
         self.bits = bits
         self.signed = signed
@@ -83,6 +88,7 @@ class CompressedScratchpad(wiring.Component):
                 **({"read_next": In(lanes)} if straddles else {}),
                 "read_data": Out(word),
                 **counts(memory, lanes, straddles=straddles),
+                **settings_port(layers),
             }
         )
 
@@ -139,6 +145,7 @@ class CompressedScratchpad(wiring.Component):
         group, size = self.memory.group, self.memory.group * self.bits
         columns: list[Any] = []
         for number in range(self.lanes // group):
+            seen = {"seen_by": (number, self.layers)} if self.layers else {}
             column = place(
                 m,
                 f"column_{number}",
@@ -148,7 +155,9 @@ class CompressedScratchpad(wiring.Component):
                 rows=self.rows,
                 units=self.units,
                 straddles=self.straddles,
+                **seen,
             )
+            m.d.comb += [column.settings.eq(self.settings) for _ in self.layers[:1]]
             m.d.comb += [
                 column.values.eq(self.write_data.word_select(number, size)),
                 self.read_data.word_select(number, size).eq(column.o),

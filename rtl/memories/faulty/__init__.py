@@ -18,8 +18,17 @@ from archsim.errors import require
 from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.faulty.fault_map import FaultMap
 from archsim.memories.faulty.scratchpad import Faulty
-from rtl.core.memory import Placed, Settings, Words, bank_for, rtl_of
-from rtl.memories.faulty.fault_layer import Layout
+from archsim.memory import FLIP_FLOPS
+from rtl.core.memory import (
+    CellLayer,
+    Placed,
+    Settings,
+    Words,
+    bank_for,
+    rtl_of,
+    unit_through,
+)
+from rtl.memories.faulty.fault_layer import FaultLayer, Layout
 from rtl.memories.faulty.scratchpad import FaultyMemory
 
 if TYPE_CHECKING:
@@ -34,24 +43,30 @@ class FaultyBankRtl:
     def __init__(self, memory: Faulty | FaultyBank) -> None:
         self.memory, self.inner = memory, rtl_of(memory.inner)
 
-    def faults(self, words: Words) -> FaultMap:
-        """The map of the cells of such words."""
+    def maps(self, words: Words) -> dict[str, FaultMap]:
+        """The maps of the SRAMs that hold such words, in the order of their settings."""
         require(words.use is not None, "a faulty memory must be told what it is used for")
-        use, inner = words.use, self.memory.inner
+        use = words.use
         assert use is not None
-        cells = inner.stored(use, np.zeros((1, use.lanes), np.int64))
-        as_they_are = {SRAM: use.word_bits}
-        require(
-            {name: bits.shape[-1] for name, bits in cells.items()} == as_they_are,
-            f"no RTL is known for faults in the cells of a {inner.kind} memory: in hardware they "
-            f"are of memories that keep words as they are",
-        )
-        return self.memory.fault_map(use, SRAM, words.whole_bits)
+        cells = self.memory.inner.stored(use, np.zeros((1, use.lanes), np.int64))
+        bits = {
+            sram: bits.shape[-1] * (len(bits) if bits.ndim == 3 else 1)
+            for sram, bits in cells.items()
+            if sram != FLIP_FLOPS
+        }
+        if bits == {SRAM: use.word_bits}:
+            bits = {SRAM: words.whole_bits}
+        return {sram: self.memory.fault_map(use, sram, wide) for sram, wide in bits.items()}
 
     def settings(self, words: Words) -> Settings | None:
-        """Key, draw, rates; none of a measured map."""
-        faults = self.faults(words)
-        return None if faults.measured else Layout(faults=faults).settings()
+        """Key, draw, rates of each SRAM; none of a measured map."""
+        found, bits, init = self.maps(words), 0, 0
+        if any(one.measured for one in found.values()):
+            return None
+        for one in found.values():
+            own = Layout(faults=one).settings()
+            bits, init = bits + own.bits, init | own.init << bits
+        return Settings(bits=bits, init=init)
 
     def built(self) -> Any:
         """Chip, draw and rate are registers', of all but a measured map."""
@@ -70,7 +85,7 @@ class FaultyBankRtl:
         return FaultyMemory, {
             "unit": unit,
             "parameters": tuple(sorted(parameters.items())),
-            "faults": self.faults(words),
+            "faults": self.maps(words)[SRAM],
             "place": (words.first_bit, 1),
             "half": words.use.half,
         }
@@ -83,6 +98,20 @@ class FaultyBankRtl:
         return bank_proofs()
 
 
+def layer_of(sram: str, faults: FaultMap) -> CellLayer:
+    """What the cells of an SRAM that is read in a cycle are seen through.
+
+    Raises `InputError` for a measured map.
+    """
+    require(faults.measured is None, f"map: the {sram} of a compressed memory take none")
+    return CellLayer(
+        sram=sram,
+        unit=FaultLayer,
+        parameters=(("faults", faults), ("latency", 1)),
+        settings=Layout(faults=faults).settings(),
+    )
+
+
 class FaultyRtl(FaultyBankRtl):
     """Of scratchpads."""
 
@@ -93,12 +122,17 @@ class FaultyRtl(FaultyBankRtl):
         self.whole_words = self.inner.whole_words
 
     def unit(self, words: Words, *, by_lane: bool) -> Placed:
-        """The inner one's, behind faults."""
+        """The inner one's, behind faults; one that keeps words in another form, of cells that are
+        seen through them."""
+        maps = self.maps(words)
+        if set(maps) != {SRAM}:
+            layers = tuple(layer_of(sram, faults) for sram, faults in maps.items())
+            return unit_through(self.memory.inner, words, layers, by_lane=by_lane)
         unit, parameters = self.inner.unit(words, by_lane=by_lane)
         return FaultyMemory, {
             "unit": unit,
             "parameters": tuple(sorted(parameters.items())),
-            "faults": self.faults(words),
+            "faults": maps[SRAM],
             "place": (words.first_bit, self.memory.inner.read_latency_cycles),
         }
 

@@ -1,0 +1,99 @@
+"""Banks of a compressed scratchpad's column behind layers that its cells are seen through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from archsim.memories.boveda.cells import DIRECTORY, ROWS
+from rtl.core.memory import CellLayer
+from rtl.hierarchy import place
+
+Layers = tuple[CellLayer, ...]
+
+
+def settings_port(layers: Layers) -> dict[str, Any]:
+    """The port of what places the layers; none without any."""
+    bits = sum(one.settings.bits for one in layers)
+    return {"settings": In(bits)} if layers else {}
+
+
+def seen(
+    m: Module, layers: Layers, settings: Value | None, store: Any,
+    at: tuple[str, str, Value, int],
+) -> Value:  # fmt: skip
+    """What a bank (`rtl.core.held_bank.HeldBank`) shows, through the layers of its SRAM.
+
+    at: a name; the SRAM; the row that is asked for in this cycle, of all of the SRAM's; the first
+    of its bits in that row.  A bank that is asked for what it holds shows that: so in the next
+    cycle this is the row that it shows, wherever somebody looks.
+    """
+    name, sram, row, first_bit = at
+    shown, begin = store.read_data, 0
+    for number, one in enumerate(layers):
+        own = slice(begin, begin + one.settings.bits)
+        begin = own.stop
+        if one.sram != sram:
+            continue
+        layer: Any = place(
+            m, f"{name}_seen_{number}", one.unit, **dict(one.parameters),
+            bits=len(store.read_data), address_bits=len(row), first_bit=first_bit,
+        )  # fmt: skip
+        assert settings is not None
+        m.d.comb += [
+            layer.half.eq(store.read_half),
+            layer.address.eq(row),
+            layer.settings.eq(settings[own]),
+            layer.i.eq(shown),
+        ]
+        shown = layer.o
+    return shown
+
+
+class WrittenRows(wiring.Component):
+    """How many rows of a column the tile in each half has: those that a wrong entry may name.
+
+    They are written in order, so that the last one says it.  A half is overwritten behind its last
+    read (`docs/contracts/compressed-memory.md`), so a count is that of the tile that is read.
+
+    Members
+    -------
+    write, address: of the column's even and odd bank; half_in: of which half; half: of which half
+    rows are read; count: its rows.
+    """
+
+    write: Signal
+    address: Signal
+    half_in: Signal
+    half: Signal
+    count: Signal
+
+    def __init__(self, *, rows: int, bank_bits: int) -> None:
+        self.rows, self.bank_bits = rows, bank_bits
+        super().__init__(
+            {
+                "write": In(2),
+                "address": In(2 * bank_bits),
+                "half_in": In(1),
+                "half": In(1),
+                "count": Out(range(rows + 1)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        even, odd = (self.address.word_select(bank, self.bank_bits) for bank in range(2))
+        last_is_odd = self.write[1] & (~self.write[0] | (even == odd))
+        last = Mux(last_is_odd, Cat(Const(1, 1), odd), Cat(Const(0, 1), even))
+        counts = [Signal.like(self.count, name=f"count_{half}") for half in range(2)]
+        for half, count in enumerate(counts):
+            with m.If(self.write.any() & (self.half_in == half)):
+                m.d.sync += count.eq(last + 1)
+        m.d.comb += self.count.eq(Array(counts)[self.half])
+        return m
+
+
+__all__ = ["DIRECTORY", "ROWS", "Layers", "WrittenRows", "seen", "settings_port"]
