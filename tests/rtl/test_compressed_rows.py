@@ -6,10 +6,10 @@ That the counters of whole cores are the model's is among what `test_compressed_
 from typing import Any
 
 import pytest
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Value
 from amaranth.sim import Simulator
 from compressed_bench import differences, random_store, steps_of
-from faults import Patch, caught, seen_input
+from faults import Patch, caught, late_input, seen_input
 
 from archsim.machines.systolic.design import DATAFLOWS, Systolic
 from archsim.memories.boveda.scratchpad import Boveda
@@ -63,24 +63,6 @@ def _held(change: Any) -> Patch:
     return _replaced(HeldBank, "_is_held", lambda plain, self, *tag: change(self, *tag))
 
 
-def _late_input(kind: type, port: str) -> Patch:
-    """The component sees a port one cycle late."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        plain = kind.elaborate
-
-        def mutated(self: Any, platform: object) -> Module:
-            there, seen = getattr(self, port), Signal(name=f"{port}_late")
-            setattr(self, port, seen)
-            m = plain(self, platform)
-            m.d.sync += seen.eq(there)
-            return m
-
-        monkeypatch.setattr(kind, "elaborate", mutated)
-
-    return patch
-
-
 def _miscounted(change: Any) -> Patch:
     """`change(count, events)` counts what happens in the columns."""
 
@@ -123,7 +105,7 @@ FAULTS: dict[str, Patch] = {
         ),
     ),
     "a stale row is kept": seen_input(HeldBank, "forget", lambda *_: Const(0, 1)),
-    "forgotten one cycle late": _late_input(HeldBank, "forget"),
+    "forgotten one cycle late": late_input(HeldBank, "forget"),
     "forgotten when the other half is written": _replaced(
         HeldBank, "_is_forgotten", lambda plain, self, half: self.forget
     ),

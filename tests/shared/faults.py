@@ -88,6 +88,25 @@ def seen_input(kind: type, port: str, change: Callable[[Any, Any], Any]) -> Patc
     return patch
 
 
+def late_input(kind: type, port: str) -> Patch:
+    """The component sees a port one cycle late."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        plain = kind.elaborate
+
+        def mutated(self: Any, platform: object) -> Module:
+            there: Any = getattr(self, port)
+            seen: Any = Signal.like(there, name=f"{port}_late")
+            setattr(self, port, seen)
+            m = plain(self, platform)
+            m.d.sync += seen.eq(there)
+            return m
+
+        monkeypatch.setattr(kind, "elaborate", mutated)
+
+    return patch
+
+
 def ignored_credit(initial: int, limit: int) -> Patch:
     """Credits of that size are always available."""
 
