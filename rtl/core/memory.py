@@ -212,11 +212,9 @@ def unit_through(
     Raises `InputError` where the kind's hardware does not know how.
     """
     rtl = rtl_of(memory)
-    require(
-        hasattr(rtl, "unit_through"),
-        f"no RTL is known for faults in the cells of a {memory.kind} memory: in hardware they are "
-        f"of memories that keep words as they are, and of those whose RTL has unit_through",
-    )
+    known = "of memories that keep words as they are, and of those whose RTL has unit_through"
+    told = f"no RTL is known for faults in the cells of a {memory.kind} memory: in hardware they"
+    require(hasattr(rtl, "unit_through"), f"{told} are {known}")
     return rtl.unit_through(words, layers, by_lane=by_lane)
 
 

@@ -16,9 +16,9 @@ from rtl.memories.boveda.seen_banks import (
     DIRECTORY,
     ROWS,
     Layers,
-    WrittenRows,
     seen,
     settings_port,
+    written_rows,
 )
 
 
@@ -136,7 +136,7 @@ class CompressedColumn(wiring.Component):
             words.append(self._held(m, where, "next_"))
         spills = [p + w > self.container_bits for _, p, w in words]
         if self.layers:
-            self.count = self._written(m, writer)
+            self.count = written_rows(m, self, writer)
         reads: list[Value] = []
         for piece in range(self.pieces):
             reads += self._piece(m, writer, words, spills, piece)
@@ -191,18 +191,6 @@ class CompressedColumn(wiring.Component):
     def _seen(self, m: Module, store: Any, at: tuple[str, str, Value, int]) -> Value:
         """What a bank shows, as its cells give it."""
         return seen(m, self.layers, self.settings if self.layers else None, store, at)
-
-    def _written(self, m: Module, writer: Any) -> Value:
-        """How many rows the tile has that is read."""
-        sizes = {"rows": self.rows, "bank_bits": bank_bits(self.rows)}
-        written = place(m, "written_rows", WrittenRows, **sizes)
-        m.d.comb += [
-            written.write.eq(writer.write),
-            written.address.eq(writer.address),
-            written.half_in.eq(self.half_in),
-            written.half.eq(self.half),
-        ]
-        return written.count
 
     def _entry_written(self) -> Value:
         """Whether a unit's entry is complete."""

@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.memories.boveda.cells import DIRECTORY, ROWS
+from rtl.core.compressed_writer import bank_bits
 from rtl.core.memory import CellLayer
 from rtl.hierarchy import place
 
@@ -96,4 +97,17 @@ class WrittenRows(wiring.Component):
         return m
 
 
-__all__ = ["DIRECTORY", "ROWS", "Layers", "WrittenRows", "seen", "settings_port"]
+def written_rows(m: Module, column: Any, writer: Any) -> Value:
+    """How many rows the tile has that a column reads of (`rtl.core.compressed_writer`)."""
+    sizes = {"rows": column.rows, "bank_bits": bank_bits(column.rows)}
+    written = place(m, "written_rows", WrittenRows, **sizes)
+    m.d.comb += [
+        written.write.eq(writer.write),
+        written.address.eq(writer.address),
+        written.half_in.eq(column.half_in),
+        written.half.eq(column.half),
+    ]
+    return written.count
+
+
+__all__ = ["DIRECTORY", "ROWS", "Layers", "WrittenRows", "seen", "settings_port", "written_rows"]
