@@ -1,6 +1,7 @@
 """Bins of cores that are walked by tiles, whatever their array is."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -210,15 +211,13 @@ def _of_memories(design: CoreDesign, filled: Collection[str]) -> Iterator[Bin]:
 
 def _of_stores(design: CoreDesign) -> Iterator[Bin]:
     """What memories whose capacity hangs on values may show of their tiles."""
+
+    def happened(operand: str, what: str, seen: Seen) -> bool:
+        return any(what in found[operand].happened() for found in _stored(seen))
+
     for operand, store in design.stores.items():
         for what, why in store.happenings.items():
-            yield Bin(
-                name=f"{operand}: {what}",
-                why=why,
-                hit=lambda seen, operand=operand, what=what: any(
-                    what in found[operand].happened() for found in _stored(seen)
-                ),
-            )
+            yield Bin(name=f"{operand}: {what}", why=why, hit=partial(happened, operand, what))
 
 
 def _stored(seen: Seen) -> Iterator[Mapping[str, StoredOperand]]:
