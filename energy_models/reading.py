@@ -13,6 +13,9 @@ from typing import Any
 TEXT_BYTES = 16 << 20
 """No design, technology, table or tiling is a larger file."""
 
+PIECE_BYTES = 1 << 20
+"""Read at once."""
+
 DIGITS = 4300
 """Digits of a whole number, which is what Python itself reads and writes of one."""
 
@@ -44,13 +47,22 @@ def read_text(path: Path, refuse: Refusal, *, what: str, most: int = TEXT_BYTES)
 def _read(path: Path, most: int, refuse: Refusal) -> bytes:
     if not path.is_fifo():
         with path.open("rb") as file:
-            return file.read(most)
+            return _up_to(file, most)
     with FileIO(os.open(path, os.O_RDONLY | os.O_NONBLOCK)) as pipe:
         first = pipe.read(1)  # None where somebody will write, but has not yet
         if first == b"":
             raise refuse(f"{path} is a pipe to which nothing is written")
         os.set_blocking(pipe.fileno(), True)
-        return (first or b"") + BufferedReader(pipe).read(most)
+        return (first or b"") + _up_to(BufferedReader(pipe), most)
+
+
+def _up_to(file: BufferedReader, most: int) -> bytes:
+    """Piece by piece: `file.read(most)` takes memory for so many bytes, however short it is."""
+    pieces: list[bytes] = []
+    while most > 0 and (piece := file.read(min(most, PIECE_BYTES))):
+        pieces.append(piece)
+        most -= len(piece)
+    return b"".join(pieces)
 
 
 def parse_toml(text: str, where: str, refuse: Refusal) -> dict[str, Any]:
