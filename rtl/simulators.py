@@ -17,9 +17,9 @@ def runner(design: Design, simulator: Simulator) -> Runner:
     in batches; cocotb: the emitted Verilog, driven by cocotb on Verilator.
     """
     if simulator == "amaranth":
-        from rtl.benches.amaranth_bench import run_amaranth
+        from rtl.benches.amaranth_bench import Elaborated
 
-        return lambda bench: run_amaranth(core_of(design), bench)
+        return Elaborated(lambda: core_of(design)).run
     from rtl.emit import emit
 
     verilog = emit(design).verilog

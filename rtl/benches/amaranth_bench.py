@@ -1,6 +1,7 @@
 """Run a bench on a component in Amaranth's own simulator: slow, but sees into everything."""
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from rtl.benches.bench import RESET_CYCLES, Bench, Outcome
 from rtl.benches.boundary import check_boundary, ports_of, probes_of
 from rtl.benches.drivers import BenchRun, InputDriver
 
-__all__ = ["run_amaranth"]
+__all__ = ["Elaborated", "run_amaranth"]
 
 CLOCK_SECONDS = 1e-8
 """The clock's period in a written wave."""
@@ -24,20 +25,54 @@ def run_amaranth(component: wiring.Component, bench: Bench, *, vcd: Path | None 
     Writes a wave to `vcd` if given. Raises `ValueError` if bench and component do not fit,
     `ProtocolError` if the component breaks the stream rule.
     """
-    check_boundary(bench, ports_of(component), probes_of(component))
-    top = Module()
-    domain: Any = ClockDomain("sync")
-    top.domains += domain
-    core: Any = component
-    top.submodules.dut = core
-    simulator = Simulator(top)
-    simulator.add_clock(CLOCK_SECONDS, domain="sync")
-    process = _BenchProcess(component, bench, domain)
-    simulator.add_process(process.run)
-    with simulator.write_vcd(str(vcd)) if vcd is not None else contextlib.nullcontext():
-        while process.outcome is None:
-            simulator.advance()
-    return process.outcome
+    return Elaborated(lambda: component).run(bench, vcd=vcd)
+
+
+class Elaborated:
+    """A component in the simulator, elaborated at its first bench and for all behind it.
+
+    Each bench begins with every signal and memory at its initial value. `make` makes the component,
+    once more behind a bench that ended with an error.
+    """
+
+    def __init__(self, make: Callable[[], wiring.Component]) -> None:
+        self._make = make
+        self._component: Any = None
+        self._domain: Any = None
+        self._simulator: Simulator | None = None
+        self._process: _BenchProcess | None = None
+
+    def run(self, bench: Bench, *, vcd: Path | None = None) -> Outcome:
+        """As `run_amaranth`."""
+        simulator, self._simulator = self._simulator, None
+        if simulator is None:
+            self._component = self._make()
+        component = self._component
+        check_boundary(bench, ports_of(component), probes_of(component))
+        if simulator is None:
+            simulator = self._elaborated()
+        else:
+            simulator.reset()
+        self._process = process = _BenchProcess(component, bench, self._domain)
+        with simulator.write_vcd(str(vcd)) if vcd is not None else contextlib.nullcontext():
+            while process.outcome is None:
+                simulator.advance()
+        self._simulator = simulator  # not behind an error: what waited for a signal would wait on
+        return process.outcome
+
+    def _elaborated(self) -> Simulator:
+        top = Module()
+        self._domain = ClockDomain("sync")
+        top.domains += self._domain
+        top.submodules.dut = self._component
+        simulator = Simulator(top)
+        simulator.add_clock(CLOCK_SECONDS, domain="sync")
+        simulator.add_process(self._run)
+        return simulator
+
+    async def _run(self, ctx: Any) -> None:
+        assert self._process is not None
+        await self._process.run(ctx)
 
 
 class _BenchProcess:
