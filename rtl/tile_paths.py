@@ -126,13 +126,29 @@ def _counts(
 
 
 def _at_once(design: CoreDesign, layer: Conv2d | MatMul) -> Iterator[tuple[str, Pair]]:
-    """Of the tiling that is found: many designs at once, and this one alone."""
-    many = int(design.machine_model().cycles_of_many([design, design], [layer], {})[1, 0])
+    """Of the tiling that is found: many designs at once, and this one alone; what they count too,
+    but where capacities hang on values, which many are not asked for at once."""
+    twice, model = [design, design], design.machine_model()
     try:
         alone: LayerResult | None = time_layer(design, layer)
     except InputError:  # whatever its values are, it does not fit
         alone = None
+    counted = {} if alone is None else _counted(alone)
+    if design.stores:
+        cycles, counts = model.cycles_of_many(twice, [layer], {}), {}
+    else:
+        cycles, names, rows = model.counts_of_many(twice, [layer], {})
+        counts = dict(zip(names, rows[1].tolist(), strict=True))
+    many = int(cycles[1, 0])
     yield "cycles by many designs and one", (-1 if alone is None else alone.cycles, many)
+    for name in sorted(counts.keys() & counted.keys()):
+        yield f"{name} by many designs and one", (counted[name], int(counts[name]))
+
+
+def _counted(alone: LayerResult) -> dict[str, int]:
+    """Actions and bytes, as many designs at once name them."""
+    moved = {f"{port}_bytes": count for port, count in alone.bytes_moved.items()}
+    return {name: int(count) for name, count in (dict(alone.actions) | moved).items()}
 
 
 __all__ = ["figures_apart"]

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from archsim.layer import problem as pb
 from archsim.machine.registry import load_design, with_settings
 from archsim.numbers import IntArray
+from archsim.tiled import families
 from archsim.tiled import plan as pn
 from rtl import tile_paths
 from rtl.cases import random_case
@@ -62,3 +64,20 @@ def test_faults_of_the_channel_that_all_closed_forms_share_are_told(
     monkeypatch.setattr(tile_paths, "services_of", faulty)
     told = [name for case in cases_of("edge-16") for name in case.figures_apart()]
     assert any("by plan and steps" in name for name in told)
+
+
+def test_tilings_of_many_designs_that_are_not_those_of_one_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Cycles may be right where what is counted with them is of another tiling."""
+    sound = families.time_many
+
+    def faulty(*given: Any) -> tuple[IntArray, IntArray]:
+        cycles, tilings = sound(*given)
+        tilings[..., pb.T_ROWS] = tilings[..., pb.T_COLUMNS] = 1
+        return cycles, tilings
+
+    monkeypatch.setattr(families, "time_many", faulty)
+    told = [name for case in cases_of("edge-16") for name in case.figures_apart()]
+    assert any(name.endswith("_bytes by many designs and one") for name in told)
+    assert all(name.endswith("by many designs and one") for name in told)
