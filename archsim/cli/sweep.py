@@ -166,6 +166,7 @@ def _look(path: Path, chosen: Mapping[str, Any], workers: int, *, as_json: bool)
         return
     about = "" if found.exact else f" (of {found.looked_at:,} that were drawn; the rest by them)"
     lines = [f"{found.designs:,} designs on {', '.join(space.network_names)}{about}"]
+    lines += [f"  {one.name} is mapped by {one.mapper}" for one in space.machines if one.mapper]
     lines += [f"  {count:,} break {text}" for text, count in found.broken.items() if count]
     lines += [f"  {count:,} are refused, such as: {one}" for count, one in found.refused.values()]
     seconds = found.points * found.point_seconds / workers

@@ -84,6 +84,15 @@ class Evaluator:
                 found[place] = supply
         return found
 
+    def _options(self, numbers: IntArray) -> list[Mapping[str, Any]]:
+        """What each design is simulated with."""
+        found: list[Mapping[str, Any]] = [{}] * len(numbers)
+        if any(one.options for one in self.space.machines):
+            for part, places, _ in self.grid.split(numbers):
+                for place in places.tolist():
+                    found[place] = part.machine.options
+        return found
+
     def _probed(self, design: Design, drawing: Drawing) -> dict[str, float]:
         layer = Conv2d(
             name="probe", channels=1, filters=1, ifmap_height=1, ifmap_width=1,
@@ -104,16 +113,18 @@ class Evaluator:
             layers = self.grid.networks[network].matrix_layers
             found.layers = np.full((len(numbers), len(layers)), -1, np.int64)
         supplies = self._supplies(numbers) or [None] * len(numbers)
-        many: dict[Supply | None, list[int]] = {}
+        options = self._options(numbers)
+        many: dict[tuple[Supply | None, str], list[int]] = {}
         for place, design in enumerate(designs):
             if isinstance(design, InputError):
                 found.errors[place] = (REFUSED, str(design))
             elif self._at_once_names.issuperset(self.names) and not _by_values(design):
-                many.setdefault(supplies[place], []).append(place)
+                mapper = options[place].get("mapper", "")
+                many.setdefault((supplies[place], mapper), []).append(place)
             else:
                 self._try(found, place, design)
-        for supply, places in many.items():
-            self._at_once(found, places, designs, supply)
+        for (supply, _), places in many.items():
+            self._at_once(found, places, designs, (supply, options[places[0]]))
         found.cpu_seconds = time.process_time() - began
         return found
 
@@ -140,7 +151,7 @@ class Evaluator:
         part, _ = self.grid.where(int(found.numbers[place]))
         network = self.grid.networks[found.network]
         drawn = _drawn(design, part.machine.drawing)
-        result = simulate(design, network, operands=drawn)
+        result = simulate(design, network, operands=drawn, **part.machine.options)
         if found.layers is not None:
             cycles = {layer.name: layer.cycles for layer in result.layers}
             found.layers[place] = [cycles[layer.name] for layer in network.matrix_layers]
@@ -179,20 +190,26 @@ class Evaluator:
         found: Outcome,
         places: Sequence[int],
         designs: Sequence[Any],
-        supply: Supply | None,
+        how: tuple[Supply | None, Mapping[str, Any]],
     ) -> None:
-        """Points that need no whole simulation; one by one where one of them is refused."""
+        """Points that need no whole simulation; one by one where one of them is refused.
+
+        how: what prices them, and the options that they are simulated with.
+        """
+        supply, options = how
         network = self.grid.networks[found.network]
         chosen = [designs[place] for place in places]
         rows = np.asarray(places)
         clocks_hz = np.array([design.clock_hz for design in chosen])
         try:
             if supply is not None:
-                many = evaluate_many(chosen, network, technology=self.prices.book(supply))
+                many = evaluate_many(
+                    chosen, network, technology=self.prices.book(supply), **options
+                )
                 cycles, names = many.cycles, many.layers
                 self._take_priced(found, rows, many)
             else:
-                cycles, names = simulate_many(chosen, network)
+                cycles, names = simulate_many(chosen, network, **options)
         except Exception:  # of a point that will say it by itself
             for place, design in zip(places, chosen, strict=True):
                 self._try(found, place, design)

@@ -24,6 +24,7 @@ from typing import Any
 from archsim.errors import require, require_seed
 from archsim.layer.intake import Drawing
 from archsim.machine.design import Design
+from archsim.machine.options import taken
 from archsim.machine.registry import design_name, design_record
 from archsim.objectives import Objective, objective_of
 from archsim.sweeps.expressions import Predicate
@@ -47,6 +48,7 @@ class MachineSpace:
     constraints: predicates (`archsim.sweeps.expressions`) over fields of the design, varied or not;
     designs for which one is false are no part of the space.
     drawing: of operands, where cycles depend on values.
+    mapper: how layers are mapped, as the machine's option of that name says; its default if empty.
     name: in the column "machine"; the base's if it is empty.
     Raises `InputError` for fields and values that the design has not.
     """
@@ -55,9 +57,13 @@ class MachineSpace:
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     constraints: tuple[str, ...] = ()
     drawing: Drawing = field(default_factory=Drawing)
+    mapper: str = ""
     name: str = ""
 
     def __post_init__(self) -> None:
+        options = {one.name: one for one in self.design.options}
+        if taken(self.design, self.options) and (read := options["mapper"].read):
+            read(self.mapper)
         if not self.name:
             object.__setattr__(self, "name", design_name(self.design))
         given = {name: values_of(name, values) for name, values in self.fields.items()}
@@ -83,6 +89,11 @@ class MachineSpace:
         return variants_of(self.name, self.design, self.fields)
 
     @property
+    def options(self) -> dict[str, Any]:
+        """As `archsim.simulate` takes them."""
+        return {"mapper": self.mapper} if self.mapper else {}
+
+    @property
     def size(self) -> int:
         """Designs, before constraints."""
         return sum(one.size for one in self.variants)
@@ -102,6 +113,8 @@ class MachineSpace:
         }
         if self.timed_by_values:
             found["operands"] = dict(vars(self.drawing))
+        if any(one.name == "mapper" for one in self.design.options):
+            found["mapper"] = self.mapper
         return found
 
 

@@ -9,6 +9,7 @@ requirements = ["area_um2 <= 2e6"]   # optional: what a design of use fulfils
 [[machine]]
 design = "edge-16"                   # or a file, or a table as `archsim show` prints it
 constraints = ["rows <= columns"]
+mapper = "near"                      # optional: how layers are mapped, as `archsim run --mapper`
 
 [machine.fields]
 rows = [8, 16, 32]
@@ -44,7 +45,7 @@ KEYS = [
     "name", "networks", "objectives", "technology", "voltage_v", "requirements", "layers",
     "machine", "objective", "search",
 ]  # fmt: skip
-MACHINE_KEYS = ["name", "design", "fields", "constraints", "operands"]
+MACHINE_KEYS = ["name", "design", "fields", "constraints", "operands", "mapper"]
 
 
 def load_space(path: Path | str) -> tuple[Space, Search]:
@@ -100,6 +101,7 @@ def _machine(where: str, given: Any, folder: Path | None) -> MachineSpace:
         fields=given,
         constraints=tuple(_texts(where, "constraints", table, [])),
         drawing=drawing,
+        mapper=_text(where, "mapper", table.get("mapper", "")),
     )
 
 

@@ -2,8 +2,9 @@
 
 Depths have a say in which tiles fit, and in nothing else.  So what a search found on one design
 holds on every other on which all that it asked fits, or does not, as there: where each depth lies
-between the most words that fitted and the fewest that did not.  The mapper `near`
-needs less: that what it found fits, and no more does (docs/adr/0038-lowest-bound-first.md).
+between the most words that fitted and the fewest that did not.  The mapper `near` needs less: that
+what it took, and the fastest that it found, fit, and no more does
+(docs/adr/0048-fewest-bytes-of-what-is-as-fast.md).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.choice import choose_mapping, tiles_of
 from archsim.tiled.cycles import cycles_of
-from archsim.tiled.near import MOST_SCHEDULED, TILES, near_tiling
+from archsim.tiled.near import CUT_OFF, near_tiling
 from archsim.tiled.side_by_side import block_problem
 from archsim.tiled.tile_fit import pixel_words, weight_words
 
@@ -106,23 +107,42 @@ def _answer(answers: Answers, problem: IntArray, watched: IntArray) -> bool:
 
 
 @kernel
-def _answer_near(answers: Answers, problem: IntArray, machine: IntArray) -> bool:
-    """Search as the mapper `near` does, into the next answer; whether a tiling fits."""
+def _needs(row: IntArray, problem: IntArray, machine: IntArray, tiling: IntArray) -> None:
+    """Note what a tiling takes of each memory."""
+    block = block_problem(problem, tiling[pb.T_GROUPS])
+    ifmap, sums = pixel_words(block, machine, tiling)
+    weights, biases = weight_words(block, machine, tiling[pb.T_FILTERS], tiling[pb.T_CHANNELS])
+    for memory, words in enumerate((ifmap, weights, sums, biases)):
+        row[FITTED + memory] = max(row[FITTED + memory], words)
+
+
+@kernel
+def _answer_near(answers: Answers, problem: IntArray, watched: IntArray) -> bool:
+    """Search as the mapper `near` does, into the next answer; whether a tiling fits.
+
+    It holds for less of any memory into which both what was taken and what was the fastest fit.
+    """
     row, best = answers.rows[answers.counts[1]], np.full(2, np.inf)
-    tiling = row[SIZES:]
-    effort = near_tiling(problem, machine, True, best, tiling)
-    some, cut_off = np.isfinite(best[0]), effort[TILES] > MOST_SCHEDULED
+    machine = watched[: mc.MACHINE_COLUMNS]
+    tilings = np.zeros((2, pb.TILING_COLUMNS), np.int64)
+    effort = near_tiling(problem, machine, True, best, tilings)
+    some = np.isfinite(best[0])
+    if not some:
+        some = _answer(answers, problem, watched)
+    else:
+        for note in range(mc.MEMORIES):
+            row[FITTED + note] = 0
+        for size in range(pb.TILING_COLUMNS):
+            row[SIZES + size] = tilings[0, size]
+        for taken in tilings:
+            _needs(row, problem, machine, taken)
+        for note in range(mc.MEMORIES):
+            row[LACKED + note] = ANY_DEPTH
     for memory in range(mc.MEMORIES):
         depth = machine[mc.IFMAP_DEPTH + memory]
-        row[FITTED + memory] = depth if cut_off else 0
-        row[LACKED + memory] = depth + 1
-    if some and not cut_off:
-        block = block_problem(problem, tiling[pb.T_GROUPS])
-        pixels = pixel_words(block, machine, tiling)
-        weights = weight_words(block, machine, tiling[pb.T_FILTERS], tiling[pb.T_CHANNELS])
-        row[FITTED], row[FITTED + 1], row[FITTED + 2], row[FITTED + 3] = (
-            pixels[0], weights[0], pixels[1], weights[1],
-        )  # fmt: skip
+        if effort[CUT_OFF] == 1:
+            row[FITTED + memory] = depth
+        row[LACKED + memory] = min(row[LACKED + memory], depth + 1)
     return some
 
 
@@ -151,7 +171,7 @@ def _find(answers: Answers, problem: IntArray, watched: IntArray, most: int, nea
     row[CYCLES] = NONE_FITS
     for size in range(pb.TILING_COLUMNS):
         row[SIZES + size] = 0
-    some = _answer_near(answers, problem, machine) if near else _answer(answers, problem, watched)
+    some = _answer_near(answers, problem, watched) if near else _answer(answers, problem, watched)
     if some:
         row[CYCLES] = _timed(answers, problem, machine, row, most)
     _next(answers)

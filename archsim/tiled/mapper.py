@@ -42,9 +42,10 @@ LONGEST_AXIS = 1 << 20
 class Mapper:
     """What finds mappings.
 
-    search: "fast"; "near", within 0.5 % of the best of very many (`archsim.tiled.near`); or
-    "exact", the best of all legal mappings.  objective: "cycles", "energy", "edp" or "bytes"
-    (`archsim.tiled.objective`).  technology: name or TOML file of what prices energy.
+    search: "fast"; "near", within 0.5 % of the best of very many, and of those the fewest bytes
+    (`archsim.tiled.near`); or "exact", the best of all legal mappings.  objective: "cycles",
+    "energy", "edp" or "bytes" (`archsim.tiled.objective`).  technology: name or TOML file of what
+    prices energy.
     Raises `InputError` for other names.
     """
 
@@ -119,9 +120,9 @@ def find_near(problem: Problem, machine: IntArray, *, share: bool) -> Tiling | N
     """A mapping of about the fewest cycles; None if none fits in less than a million tiles."""
     from archsim.tiled.near import near_tiling
 
-    best, tiling = np.full(2, np.inf), np.zeros(pb.TILING_COLUMNS, np.int64)
-    near_tiling(problem.vector(), machine, share, best, tiling)
-    return Tiling.from_vector(tiling) if np.isfinite(best[0]) else None
+    best, tilings = np.full(2, np.inf), np.zeros((2, pb.TILING_COLUMNS), np.int64)
+    near_tiling(problem.vector(), machine, share, best, tilings)
+    return Tiling.from_vector(tilings[0]) if np.isfinite(best[0]) else None
 
 
 def find_fast(

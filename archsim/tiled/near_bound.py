@@ -43,6 +43,8 @@ class Ground(NamedTuple):
     bias_ticks: int
     ofmap_ticks: int
     together: int
+    has_bias: int
+    ofmap_bytes: int
 
 
 @kernel
@@ -50,6 +52,7 @@ def ground_of(problem: IntArray, machine: IntArray, services: IntArray) -> Groun
     """Of a problem of blocks of groups; products: of a filter; ofmap_ticks: of all words."""
     bias = services[pn.BIAS, pn.WORD_TICKS] * problem[pb.HAS_BIAS]
     together = services[pn.IFMAP, pn.CHANNEL] == services[pn.WEIGHT, pn.CHANNEL]
+    leaving = layer_words(problem, machine)
     return Ground(
         machine[mc.DATAFLOW], machine[mc.ROWS], machine[mc.COLUMNS], machine[mc.SLOTS],
         machine[mc.TILE_INTERVAL], machine[mc.RESULT_LATENCY], machine[mc.OUTPUT_LATENCY],
@@ -58,7 +61,8 @@ def ground_of(problem: IntArray, machine: IntArray, services: IntArray) -> Groun
         problem[pb.KERNEL_HEIGHT] * problem[pb.KERNEL_WIDTH] * problem[pb.CHANNELS],
         services[pn.IFMAP, pn.LATENCY] << TICK_BITS, services[pn.IFMAP, pn.WORD_TICKS],
         services[pn.WEIGHT, pn.WORD_TICKS], bias,
-        layer_words(problem, machine) * services[pn.OFMAP, pn.WORD_TICKS], int(together),
+        leaving * services[pn.OFMAP, pn.WORD_TICKS], int(together), problem[pb.HAS_BIAS],
+        leaving * machine[mc.OFMAP_WORD_BYTES],
     )  # fmt: skip
 
 
@@ -124,6 +128,13 @@ def _array(ground: Ground, part: tuple[Filters, Channels], tiles: int) -> tuple[
 
 
 @inlined
+def array_words(ground: Ground, part: tuple[Filters, Channels], tiles: int) -> int:
+    """Words that move through the array, and that are loaded into it, at least."""
+    moving, loading, _ = _array(ground, part, tiles)
+    return ground.groups * (moving + loading)
+
+
+@inlined
 def _begin(ground: Ground, weights: int, ifmap: int) -> tuple[int, int]:
     """When the first stream, and the first stationary load, begin: of so many words."""
     taken = ifmap * ground.ifmap_ticks, weights * ground.weight_ticks
@@ -170,3 +181,27 @@ def least_cycles(
     cycles = max(cycles, stream + (ground.groups * (moving + out) + waits) // 2)
     last = stream + ground.groups * out + outputs - 1 + ground.results + ground.outputs
     return max(max(cycles, last), max(max(words, weights), commands * ground.interval) + end)
+
+
+@inlined
+def least_bytes(
+    machine: IntArray,
+    ground: Ground,
+    part: tuple[Filters, Channels],
+    outer: int,
+    pixels: tuple[int, int],
+) -> int:
+    """Bytes that cross the ports in a tiling, at least.
+
+    pixels: tiles along them and words of one sweep of the ifmap.  Where these are exact, so is it,
+    but for words of the ifmap that are packed tile by tile.
+    """
+    (filters, channels), (tiles, words) = part, pixels
+    weights = weights_of(ground, filters, channels)[0]
+    if channels.tiles > 1 or (tiles > 1 and outer == 1):
+        words *= filters.tiles
+    if channels.tiles > 1 or (filters.tiles > 1 and outer == 0):
+        weights *= tiles
+    total = words * machine[mc.IFMAP_WORD_BYTES] + weights * machine[mc.WEIGHT_WORD_BYTES]
+    total += tiles * filters.steps * ground.has_bias * machine[mc.BIAS_WORD_BYTES]
+    return ground.groups * total + ground.ofmap_bytes

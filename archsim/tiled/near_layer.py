@@ -42,6 +42,10 @@ LEAST, PART_CODE, PART_FILTERS, PART_CHANNELS, PART_OUTER, PART_COLUMNS = range(
 """Of a part: its bound, its number, filters and channels of a tile, whether filters are outside."""
 
 
+ABOVE_ALL = 1 << 62
+"""Above every count."""
+
+
 class Layer(NamedTuple):
     """A problem of blocks of groups on a machine, and what the search knows of it.
 
@@ -102,8 +106,22 @@ def part_of(layer: Layer, tiling: IntArray) -> tuple[Filters, Channels]:
     return filters, channels_of(problem, machine, tiling[pb.T_CHANNELS])
 
 
+@kernel
+def floor_of(layer: Layer) -> int:
+    """Cycles that any tiling of the layer takes at least, whatever the depths of memories are."""
+    problem, machine, ground = layer.problem, layer.machine, layer.ground
+    steps, chunks = ABOVE_ALL, ABOVE_ALL
+    for at in range(layer.many[FILTERS]):
+        steps = min(steps, filters_of(problem, machine, layer.sizes[FILTERS, at]).steps)
+    for at in range(layer.many[CHANNELS]):
+        chunks = min(chunks, channels_of(problem, machine, layer.sizes[CHANNELS, at]).chunks)
+    words = ceil(layer.least * problem[pb.CHANNELS], machine[mc.IFMAP_LANES])
+    part = Filters(1, steps, 0), Channels(1, chunks, 0, 0)
+    return least_cycles(ground, part, 0, (1, words, 1, 1))
+
+
 @inlined
-def _fewest_tiles(layer: Layer, filters: Filters, channels: int) -> int:
+def fewest_tiles(layer: Layer, filters: Filters, channels: int) -> int:
     """Pixel tiles that there are at least, by sums and ifmap; 0 where none fits."""
     machine, ground = layer.machine, layer.ground
     pixels = machine[mc.ACCUMULATOR_DEPTH] // filters.each
@@ -129,7 +147,7 @@ def all_parts(layer: Layer) -> IntArray:
         for beside in range(n_channels):
             size = layer.sizes[CHANNELS, beside]
             channels = channels_of(problem, machine, size)
-            tiles = _fewest_tiles(layer, filters, size)
+            tiles = fewest_tiles(layer, filters, size)
             fits = weights_of(ground, filters, channels)[1] <= machine[mc.WEIGHT_DEPTH]
             if not fits or tiles == 0:
                 continue

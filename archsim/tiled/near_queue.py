@@ -14,9 +14,9 @@ from archsim.kernels import inlined, kernel
 from archsim.layer import problem as pb
 from archsim.numbers import IntArray
 
-LOW, STAGE, CODE, SIZES = range(4)
-"""Of an entry: its bound, what it is, its number among all of the layer, and from here on its
-sizes."""
+LOW, SECOND, STAGE, CODE, SIZES = range(5)
+"""Of an entry: its bound, what decides of equal ones, what it is, its number among all of the
+layer, and from here on its sizes."""
 
 COLUMNS = SIZES + pb.TILING_COLUMNS
 
@@ -99,10 +99,11 @@ def _sink(queue: Queue) -> None:
 
 
 @kernel
-def push(queue: Queue, low: int, stage: int, code: int, tiling: IntArray) -> None:
+def push(queue: Queue, lows: tuple[int, int], stage: int, code: int, tiling: IntArray) -> None:
     """Add an entry, for which there is room."""
     entries, at = queue.entries, queue.counts[0]
-    entries[at, LOW], entries[at, STAGE], entries[at, CODE] = low, stage, code
+    entries[at, LOW], entries[at, SECOND] = lows
+    entries[at, STAGE], entries[at, CODE] = stage, code
     for size in range(pb.TILING_COLUMNS):
         entries[at, SIZES + size] = tiling[size]
     queue.counts[0] += 1

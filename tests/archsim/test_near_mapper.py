@@ -1,4 +1,4 @@
-"""The near mapper: its bound, what it finds of all its sizes, designs with more of something."""
+"""The near mapper: its bounds, what it finds of all its sizes, designs with more of something."""
 
 from dataclasses import replace
 from itertools import product
@@ -9,10 +9,12 @@ import pytest
 from all_mappings import cost, fits
 from mapping_pairs import KINDS, random_pair
 
+from archsim.layer import problem as pb
 from archsim.layer.problem import Problem, Tiling
 from archsim.machine.registry import load_design
 from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Systolic
 from archsim.memory import OffChip, Plain
+from archsim.numbers import IntArray
 from archsim.simulate import simulate
 from archsim.tiled import bound as bd
 from archsim.tiled import machine_vector as mc
@@ -21,8 +23,9 @@ from archsim.tiled.bound_paths import bound_of, count_tiles
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.mapper import Mapper
-from archsim.tiled.near import TOLERANCE
-from archsim.tiled.near_bound import least_cycles
+from archsim.tiled.near import CUT_OFF, near_tiling
+from archsim.tiled.near_bound import array_words, least_bytes, least_cycles
+from archsim.tiled.near_meet import TOLERANCE
 from archsim.tiled.near_sizes import MOST_SIZES, even_sizes, row_sizes
 from archsim.tiled.tile_fit import ceil, pixel_words, weight_words
 from archsim.tiled.tiling_estimate import swept
@@ -40,7 +43,7 @@ MOST_TRIED = 3000
 
 
 def all_tried(layer: nl.Layer, groups: int) -> list[Tiling]:
-    """All that the near mapper has to choose from, whether they fit or not."""
+    """All that the mapper has to choose from, whether they fit or not."""
 
     def sizes(axis: int) -> list[int]:
         return layer.sizes[axis, : layer.many[axis]].tolist()
@@ -73,8 +76,8 @@ def choices(problem: Problem, design: CoreDesign) -> list[Tiling]:
     return found
 
 
-def least(problem: Problem, layer: nl.Layer, tiling: Tiling) -> int:
-    """What the near mapper says that a tiling takes at least."""
+def least(problem: Problem, layer: nl.Layer, tiling: Tiling) -> tuple[int, int]:
+    """Cycles and bytes that the mapper says a tiling takes at least."""
     lanes = machine_record(layer.machine).ifmap_lanes
     loads = swept(layer.problem, tiling.pixel_rows, 0)[1]
     loads *= swept(layer.problem, tiling.pixel_columns, 1)[1]
@@ -86,7 +89,9 @@ def least(problem: Problem, layer: nl.Layer, tiling: Tiling) -> int:
     tiles = count_tiles(layer.problem, tiling.vector())[0]
     pixels = tiles, words, 1, bd.sum_rows(layer.machine, last, steps)
     outer = int(tiling.order == "filters_outer")
-    return least_cycles(layer.ground, nl.part_of(layer, tiling.vector()), outer, pixels)
+    part = nl.part_of(layer, tiling.vector())
+    moved = least_bytes(layer.machine, layer.ground, part, outer, pixels[:2])
+    return least_cycles(layer.ground, part, outer, pixels), moved
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -101,9 +106,12 @@ def test_what_it_leaves_out_takes_no_less_than_its_bound(kind: str) -> None:
         every = all_tried(layer, 1)
         for _ in range(6):
             tiling = every[draw.whole(0, len(every) - 1)]
-            low = least(problem, layer, tiling)
-            bound = int(bound_of(layer.problem, design.machine, tiling.vector())[bd.CYCLES])
+            low, moved = least(problem, layer, tiling)
+            bounds = bound_of(layer.problem, design.machine, tiling.vector())
+            bound = int(bounds[bd.CYCLES])
             assert low <= bound, (number, tiling)
+            assert nl.floor_of(layer) <= low
+            assert moved == bounds[bd.BYTES], (number, tiling)
             close.append(low / bound)
             if fits(layer.problem, design.machine, tiling):
                 outer = tiling.order == "filters_outer" and tiling.filters < problem.filters
@@ -127,6 +135,47 @@ def test_it_is_near_the_best_of_all_its_choices(kind: str) -> None:
         cycles = cost(problem, design.machine, found)[0]
         assert cycles <= least_of_all * (1 + TOLERANCE), (number, layer)
         assert fits(problem.side_by_side(found.groups).vector(), design.machine, found)
+
+
+def both_found(problem: Problem, machine: IntArray) -> tuple[Tiling, Tiling, bool]:
+    """What the mapper takes, the fastest that it found, and whether it was cut off."""
+    best, tilings = np.full(2, np.inf), np.zeros((2, pb.TILING_COLUMNS), np.int64)
+    effort = near_tiling(problem.vector(), machine, True, best, tilings)
+    taken, fastest = map(Tiling.from_vector, tilings)
+    return taken, fastest, bool(effort[CUT_OFF])
+
+
+def test_of_those_as_fast_as_the_fastest_it_takes_the_fewest_bytes() -> None:
+    """Of bytes as if words of the ifmap were packed across tiles; of equals the least words that go
+    through the array."""
+
+    def moved(problem: Problem, machine: IntArray, tiling: Tiling) -> tuple[int, int]:
+        block = problem.side_by_side(tiling.groups).vector()
+        layer = nl.layer_of(problem.vector(), machine)
+        if tiling.groups > 1:
+            layer = nl.block_layer(layer, block)
+        pixels = count_tiles(block, tiling.vector())[0]
+        words = array_words(layer.ground, nl.part_of(layer, tiling.vector()), pixels)
+        return int(bound_of(block, machine, tiling.vector())[bd.BYTES]), words
+
+    kinds, number, others = list(KINDS), 0, 0
+    while others < 6:
+        design, _, problem = random_pair(Draw(39, number), kinds[number % len(kinds)])
+        number += 1
+        every = choices(problem, design)
+        if not 0 < len(every) <= MOST_TRIED // 10:
+            continue
+        taken, fastest, cut_off = both_found(problem, design.machine)
+        if cut_off:
+            continue
+        limit = cost(problem, design.machine, fastest)[0]
+        slow = cost(problem, design.machine, taken)[0]
+        as_fast = [
+            one for one in every if cost(problem, design.machine, one)[0] <= max(limit, slow)
+        ]
+        fewest = min(moved(problem, design.machine, one) for one in as_fast)
+        assert moved(problem, design.machine, taken) == fewest, number
+        others += taken != fastest
 
 
 def larger_layer(draw: Draw) -> Conv2d | MatMul:
@@ -212,11 +261,17 @@ def test_less_memory_into_which_it_fits_changes_nothing() -> None:
         found = NEAR.find("c", problem, design)
         if found is None:
             continue
-        machine, block = design.machine.copy(), problem.side_by_side(found.groups).vector()
-        needs = (
-            *pixel_words(block, machine, found.vector()),
-            *weight_words(block, machine, found.filters, found.channels),
-        )
+        machine, needs = design.machine.copy(), [0] * mc.MEMORIES
+        *both, cut_off = both_found(problem, machine)
+        if cut_off:
+            continue
+        for one in both:
+            block = problem.side_by_side(one.groups).vector()
+            words = (
+                *pixel_words(block, machine, one.vector()),
+                *weight_words(block, machine, one.filters, one.channels),
+            )
+            needs = list(map(max, needs, words))
         for place, need in zip(DEPTHS, needs, strict=True):
             machine[place] = draw.whole(need, int(machine[place])) if draw.chance(0.7) else need
         assert NEAR.find("c", problem, design, machine=machine) == found, number
@@ -228,7 +283,7 @@ def test_more_of_something_in_thousands_of_designs() -> None:
 
 
 def far_from_exact(seed: int, cases: int) -> list[list[int]]:
-    """Cycles of the near and the exact mapping: [cases, 2]."""
+    """Cycles of the mapping and of the exact one: [cases, 2]."""
     found: list[list[int]] = []
     kinds, number = list(KINDS), 0
     while len(found) < cases:
@@ -260,9 +315,9 @@ def test_another_objective_begins_with_it() -> None:
     )  # fmt: skip
     problem = design.numerics.problem(layer)
     by_bytes = Mapper(search="near", objective="bytes").find("c", problem, design)
-    near = NEAR.find("c", problem, design)
-    assert by_bytes is not None and near is not None
-    assert cost(problem, design.machine, by_bytes)[1] <= cost(problem, design.machine, near)[1]
+    found = NEAR.find("c", problem, design)
+    assert by_bytes is not None and found is not None
+    assert cost(problem, design.machine, by_bytes)[1] <= cost(problem, design.machine, found)[1]
 
 
 def test_sizes_are_fine_and_fall() -> None:

@@ -70,6 +70,13 @@ BAD = {
         toml(design='"scnn-4pe"', fields="{ banks = [32] }", machine="operands = { sed = 1 }"),
         "no 'sed'; did you mean seed",
     ),
+    "a mapper of no name": (
+        toml(machine="mapper = 'neat'"), "there is no mapper 'neat'; did you mean near"
+    ),
+    "a mapper where there is none": (
+        toml(design='"sparsetrain"', fields="{ pes = [4] }", machine="mapper = 'fast'"),
+        "sparsetrain machines have no option mapper",
+    ),
     "no powers": (
         toml(fields="{ rows = { powers_of_two = [3, 8] } }"), "takes two powers of two, not 3"
     ),

@@ -16,7 +16,7 @@ import pytest
 from command_line import Call, good, refused
 from plugin_packages import archsim_with, example_module, example_site
 
-from archsim import EDGE_16, InputError, evaluate_many
+from archsim import EDGE_16, InputError, evaluate_many, simulate
 from archsim import objectives as added
 from archsim.robust.error_objective import ErrorObjective
 from archsim.robust.machine_points import MachinePoints
@@ -29,7 +29,7 @@ from archsim.sweeps.evaluation import Evaluator
 from archsim.sweeps.workers import Task
 from archsim.technologies import load_technology
 from workloads.labelled import labelled
-from workloads.layers import MatMul, Network
+from workloads.layers import Conv2d, MatMul, Network
 
 IMAGES, CHIPS = 5, 2
 MODEL = "mnist-int8-randbet-1"
@@ -48,6 +48,22 @@ def of_errors(**changes: Any) -> Space:
         "settings": {"error": SETTINGS["test_error"]},
     }
     return Space(**{**given, **changes})
+
+
+@pytest.mark.parametrize("objectives", [("cycles",), ("cycles", "energy"), ("cycles", "mac")])
+def test_each_machine_is_mapped_as_its_space_says(objectives: tuple[str, ...]) -> None:
+    layer = Conv2d(
+        name="c", channels=64, filters=96, ifmap_height=28, ifmap_width=28, kernel_height=3,
+        kernel_width=3,
+    )  # fmt: skip
+    network = Network(name="one", source="a test", layers=(layer,))
+    names = ("", "near", "fast", "exact")
+    machines = [MachineSpace(design=EDGE_16, name=f"by {one}", mapper=one) for one in names]
+    space = Space(machines=tuple(machines), networks=(network,), objectives=objectives)
+    found = Evaluator(space).outcome(np.arange(len(names)), 0).values["cycles"].tolist()
+    alone = [simulate(EDGE_16, network, **one.options).cycles for one in machines]
+    assert found == alone
+    assert found[0] == found[2] > found[1]
 
 
 @pytest.fixture(scope="module")
