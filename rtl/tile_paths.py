@@ -11,14 +11,13 @@ from archsim.errors import InputError
 from archsim.layer.problem import Tiling
 from archsim.numbers import IntArray
 from archsim.result import LayerResult
-from archsim.tiled import commands as cmd
-from archsim.tiled import plan as pn
 from archsim.tiled.actions import count_actions
+from archsim.tiled.commands import TileCommand, columns_of
 from archsim.tiled.cycles import cycles_of
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.gaps import NO_GAPS
 from archsim.tiled.many import COUNTS, count_many
-from archsim.tiled.plan import plan_row
+from archsim.tiled.plan import PlanRecord, plan_columns, plan_row
 from archsim.tiled.schedule import schedule
 from archsim.tiled.summary import LayerSummary, time_tiles
 from archsim.tiled.timing import time_layer
@@ -65,27 +64,30 @@ def _by_steps(
     yield "cycles by plan and steps", (min(plan_row(plan, -1).written, STEPPED), ended)
     if ended == STEPPED:
         return
-    for port, (words, first) in _CROSSED.items():
-        crossing = tiles[:, words] * (plan[:, first] >= 0)
+    for port, (words, first) in _crossed(columns_of(tiles), plan_columns(plan)).items():
+        crossing = words * (first >= 0)
         ends = np.cumsum(crossing)[crossing > 0]
         begins = ends - crossing[crossing > 0]
         by_steps = np.array(core.crossed[port], np.int64)
         yield f"{port} words by tiles and steps", (int(crossing.sum()), len(by_steps))
         if crossing.sum() == len(by_steps):
-            said = plan[crossing > 0, first]
+            said = first[crossing > 0]
             yield f"{port} first words by plan and steps", _first_apart(said, by_steps[begins])
             if port == "ofmap":
-                said = plan[crossing > 0, pn.LAST_OUT]
+                said = plan_columns(plan).last_out[crossing > 0]
                 yield "ofmap last words by plan and steps", _first_apart(said, by_steps[ends - 1])
 
 
-_CROSSED = {
-    "ifmap": (cmd.IFMAP_WORDS, pn.IFMAP_FIRST),
-    "weight": (cmd.WEIGHT_WORDS, pn.WEIGHT_FIRST),
-    "bias": (cmd.BIAS_WORDS, pn.BIAS_FIRST),
-    "ofmap": (cmd.OUTPUT_WORDS, pn.FIRST_OUT),
-}
-"""By port: columns of a tile's words, and of a plan's first crossing."""
+def _crossed(
+    tiles: TileCommand[IntArray], plan: PlanRecord[IntArray]
+) -> dict[str, tuple[IntArray, IntArray]]:
+    """By port, of every tile: its words, and the cycle in which the first crosses."""
+    return {
+        "ifmap": (tiles.ifmap_words, plan.ifmap_first),
+        "weight": (tiles.weight_words, plan.weight_first),
+        "bias": (tiles.bias_words, plan.bias_first),
+        "ofmap": (tiles.output_words, plan.first_out),
+    }
 
 
 def _first_apart(one: IntArray, other: IntArray) -> Pair:

@@ -9,6 +9,7 @@ what it took, and the fastest that it found, fit, and no more does
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +48,10 @@ class Answers(NamedTuple):
 
     rows: IntArray
     counts: IntArray
+
+
+Search = Callable[[Answers, IntArray, IntArray], bool]
+"""`_answer` or `_answer_near`."""
 
 
 @inlined
@@ -164,30 +169,24 @@ def _next(answers: Answers) -> None:
 
 
 @kernel
-def _find(answers: Answers, problem: IntArray, watched: IntArray, most: int, near: bool) -> int:
+def _find(search: Search, answers: Answers, problem: IntArray, watched: IntArray, most: int) -> int:
     """Search for a layer on the machine that is watched; the place of the answer, which is kept."""
     machine, at = watched[: mc.MACHINE_COLUMNS], answers.counts[1]
     row = answers.rows[at]
     row[CYCLES] = NONE_FITS
     for size in range(pb.TILING_COLUMNS):
         row[SIZES + size] = 0
-    some = _answer_near(answers, problem, watched) if near else _answer(answers, problem, watched)
-    if some:
+    if search(answers, problem, watched):
         row[CYCLES] = _timed(answers, problem, machine, row, most)
     _next(answers)
     return at
 
 
-@kernel("i8.2, i8.2, int, bool")
-def time_many(
-    problems: IntArray, machines: IntArray, most: int, near: bool
+@kernel
+def _time_all(
+    search: Search, problems: IntArray, machines: IntArray, most: int
 ) -> tuple[IntArray, IntArray]:
-    """Cycles [designs, layers] and tilings [designs, layers, TILING_COLUMNS].
-
-    machines: families next to each other, more memory first (`in_families`).  near: whether every
-    layer is mapped as the mapper `near` does, else `fast`.  Cycles are NONE_FITS where no tiling
-    fits, and TOO_MANY_TILES where it has more than `most` tiles.
-    """
+    """What `time_many` gives."""
     designs, layers = len(machines), len(problems)
     cycles = np.zeros((designs, layers), np.int64)
     tilings = np.zeros((designs, layers, pb.TILING_COLUMNS), np.int64)
@@ -202,12 +201,31 @@ def time_many(
             at = _known(answers, machine)
             if at < 0:
                 _watch(machine, watched)
-                at = _find(answers, problems[layer], watched, most, near)
+                at = _find(search, answers, problems[layer], watched, most)
             row = answers.rows[at]
             cycles[design, layer] = row[CYCLES]
             for size in range(pb.TILING_COLUMNS):
                 tilings[design, layer, size] = row[SIZES + size]
     return cycles, tilings
+
+
+@kernel("i8.2, i8.2, int")
+def time_many(problems: IntArray, machines: IntArray, most: int) -> tuple[IntArray, IntArray]:
+    """Cycles [designs, layers] and tilings [designs, layers, TILING_COLUMNS].
+
+    machines: families next to each other, more memory first (`in_families`).  Cycles are NONE_FITS
+    where no tiling fits, and TOO_MANY_TILES where it has more than `most` tiles.
+    """
+    return _time_all(_answer, problems, machines, most)
+
+
+@kernel("i8.2, i8.2, int")
+def time_many_near(problems: IntArray, machines: IntArray, most: int) -> tuple[IntArray, IntArray]:
+    """The same with every layer mapped as the mapper `near` does.
+
+    A kernel of its own: who does not ask for that search does not wait until it is compiled.
+    """
+    return _time_all(_answer_near, problems, machines, most)
 
 
 def in_families(machines: IntArray) -> tuple[IntArray, npt.NDArray[np.intp]]:
@@ -220,4 +238,4 @@ def in_families(machines: IntArray) -> tuple[IntArray, npt.NDArray[np.intp]]:
     return np.ascontiguousarray(machines[first]), same.reshape(-1)
 
 
-__all__ = ["TOO_MANY_TILES", "in_families", "time_many"]
+__all__ = ["TOO_MANY_TILES", "in_families", "time_many", "time_many_near"]

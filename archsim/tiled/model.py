@@ -245,7 +245,7 @@ def _timed(
     designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer], mapper: Mapper
 ) -> Iterator[tuple[list[int], _Timed]]:
     """Designs that see layers alike, by their places, and a step of each distinct layer."""
-    from archsim.tiled.families import TOO_MANY_TILES, in_families, time_many
+    from archsim.tiled.families import TOO_MANY_TILES, in_families, time_many, time_many_near
 
     # most numerics make the same problems
     alike: dict[tuple[Problem, ...], list[int]] = {}
@@ -262,7 +262,8 @@ def _timed(
         unique = {problem: number for number, problem in enumerate(dict.fromkeys(problems))}
         vectors = np.stack([problem.vector() for problem in unique])
         machines, same = in_families(np.stack([designs[at].machine for at in rows]))
-        found, tilings = time_many(vectors, machines, limits().tiles, mapper.search == "near")
+        timed = time_many_near if mapper.search == "near" else time_many
+        found, tilings = timed(vectors, machines, limits().tiles)
         places = np.array([unique[problem] for problem in problems])
         cycles = found[same]
         for at, place in np.argwhere(cycles == TOO_MANY_TILES):  # found again, to say how many

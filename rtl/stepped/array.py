@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
+from archsim.tiled.commands import TileCommand
 from archsim.tiled.machine_vector import MachineRecord
 
 if TYPE_CHECKING:
     from rtl.stepped.core import Stepped
 
 
-def folds_of(machine: MachineRecord, row: list[int]) -> list[tuple[int, int]]:
+def folds_of(machine: MachineRecord, row: TileCommand[int]) -> list[tuple[int, int]]:
     """(stationary words, moving words) of every fold of a tile, in order, one by one.
 
-    row [WALK_COLUMNS]: the tile's command.
+    row: the tile's command.
     """
-    pixels, steps = row[cmd.PIXELS], row[cmd.FILTER_STEPS]
+    pixels, steps = row.pixels, row.filter_steps
     chunks = _chunks(machine, row)
     if machine.dataflow == mc.WEIGHT_STATIONARY:
         return [(elements, pixels) for _ in range(steps) for elements in chunks]
@@ -29,11 +29,11 @@ def folds_of(machine: MachineRecord, row: list[int]) -> list[tuple[int, int]]:
     return [(0, len(chunks) * (machine.slots or block)) for _ in range(steps) for block in blocks]
 
 
-def _chunks(machine: MachineRecord, row: list[int]) -> list[int]:
+def _chunks(machine: MachineRecord, row: TileCommand[int]) -> list[int]:
     """Elements of every part of a run that a fold takes, of all runs of the kernel."""
     found: list[int] = []
-    for _ in range(row[cmd.TAPS] * row[cmd.RUNS]):
-        left = row[cmd.RUN_LENGTH]
+    for _ in range(row.taps * row.runs):
+        left = row.run_length
         while left > 0:
             found.append(min(left, machine.chunk))
             left -= machine.chunk
@@ -88,7 +88,7 @@ class Array:
                 row = self.core.tiles[tile]
                 self.streams.extend((tile, words) for _, words in folds_of(self.machine, row))
                 self.stream_taken = cycle
-                self.fresh = bool(row[cmd.FIRST_K])
+                self.fresh = bool(row.first_k)
             return
         if self.stream_left == 0:
             tile, words = self.streams[0]
@@ -123,16 +123,16 @@ class Array:
         row = self.core.tiles[tile]
         held = ("ifmap" if self.moves_weights else "weight") if self.has_loads else None
         waits = self.machine.ifmap_read_wait, self.machine.weight_read_wait
-        flags = (("ifmap", cmd.FREE_IFMAP), ("weight", cmd.FREE_WEIGHT))
-        for (port, flag), wait in zip(flags, waits, strict=True):
-            if row[flag] and (port == held) == stationary:
+        frees = ("ifmap", row.free_ifmap), ("weight", row.free_weight)
+        for (port, free), wait in zip(frees, waits, strict=True):
+            if free and (port == held) == stationary:
                 self.core.free_half(port, tile, cycle + wait)
 
     def _sum(self, tile: int, cycle: int) -> None:
         row = self.core.tiles[tile]
-        if row[cmd.LAST_K]:
+        if row.last_k:
             skewed = not self.has_loads and self.machine.slots
-            tail = (row[cmd.PIXELS] - 1) % self.machine.rows if skewed else 0
+            tail = (row.pixels - 1) % self.machine.rows if skewed else 0
             self.core.complete(tile, cycle + self.machine.result_latency + tail)
 
 

@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil
 
-import numpy as np
-
 from archsim.memory import OffChip
-from archsim.numbers import IntArray
-from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
+from archsim.tiled.commands import TileCommand
 from archsim.tiled.machine_vector import MachineRecord
 from rtl.stepped.array import folds_of
 
@@ -20,11 +17,15 @@ TICKS = 65_536
 """In a cycle."""
 
 OPERANDS: tuple[str, ...] = ("ifmap", "weight", "bias")
-FLAGS = {"ifmap": cmd.LOAD_IFMAP, "weight": cmd.LOAD_WEIGHT, "bias": cmd.HAS_BIAS}
-WORDS = {
-    "ifmap": cmd.IFMAP_WORDS, "weight": cmd.WEIGHT_WORDS, "bias": cmd.BIAS_WORDS,
-    "ofmap": cmd.OUTPUT_WORDS,
-}  # fmt: skip
+
+
+def loaded_words(row: TileCommand[int], port: str) -> int | None:
+    """Words of a tile's load by an operand's port; None if it uses the load before."""
+    if port == "ifmap":
+        return row.ifmap_words if row.load_ifmap else None
+    if port == "weight":
+        return row.weight_words if row.load_weight else None
+    return row.bias_words if row.has_bias else None
 
 
 @dataclass
@@ -70,11 +71,8 @@ def word_ticks(memory: OffChip, port: str, bits: int) -> int:
     return ceil(-(-bits // 8) * TICKS / Fraction(round(rate * 1024), 1024))
 
 
-def program(machine: MachineRecord, tiles: IntArray) -> list[Transfer]:
-    """The order of the transfers: the program that host and memory side know.
-
-    tiles: [tiles, WALK_COLUMNS].
-    """
+def program(machine: MachineRecord, tiles: list[TileCommand[int]]) -> list[Transfer]:
+    """The order of the transfers: the program that host and memory side know."""
     slots = _loads(tiles)
     found: list[Transfer] = []
     for slot, row in enumerate(slots):
@@ -82,25 +80,28 @@ def program(machine: MachineRecord, tiles: IntArray) -> list[Transfer]:
             ports = ["ifmap", "weight"]
             if machine.dataflow != mc.INPUT_STATIONARY:
                 ports.reverse()  # the stationary one first, of equals
-            lag = {port: int(tiles[slot, WORDS[port]]) for port in ports}
-            lag[ports[0]] += folds_of(machine, tiles[slot].tolist())[0][0]  # filling the array
+            tile = tiles[slot]
+            lag = {"ifmap": tile.ifmap_words, "weight": tile.weight_words}
+            lag[ports[0]] += folds_of(machine, tile)[0][0]  # filling the array
             ports.sort(key=lambda port: -lag[port])
             found += [row[port] for port in ports if port in row]
-        if 0 <= slot - 1 < len(tiles) and tiles[slot - 1, cmd.HAS_BIAS]:
-            found.append(Transfer("bias", slot - 1, int(tiles[slot - 1, cmd.BIAS_WORDS])))
-        if slot >= 3 and tiles[slot - 3, cmd.LAST_K]:
-            found.append(Transfer("ofmap", slot - 3, int(tiles[slot - 3, cmd.OUTPUT_WORDS])))
+        if 0 <= slot - 1 < len(tiles) and tiles[slot - 1].has_bias:
+            found.append(Transfer("bias", slot - 1, tiles[slot - 1].bias_words))
+        if slot >= 3 and tiles[slot - 3].last_k:
+            found.append(Transfer("ofmap", slot - 3, tiles[slot - 3].output_words))
     return [one for one in found if one.words]
 
 
-def _loads(tiles: IntArray) -> list[dict[str, Transfer]]:
+def _loads(tiles: list[TileCommand[int]]) -> list[dict[str, Transfer]]:
     """Of every slot, by port, its part of the load that is under way."""
     slots: list[dict[str, Transfer]] = [{} for _ in range(len(tiles) + 3)]
     for port in ("ifmap", "weight"):
         used = -1
-        for tile in np.flatnonzero(tiles[:, FLAGS[port]]).tolist():
-            spread = range(used + 1, tile + 1)
-            words, sent = int(tiles[tile, WORDS[port]]), 0
+        for tile, row in enumerate(tiles):
+            words = loaded_words(row, port)
+            if words is None:
+                continue
+            spread, sent = range(used + 1, tile + 1), 0
             for number, slot in enumerate(spread):
                 until = words * (number + 1) // len(spread)
                 slots[slot][port] = Transfer(port, tile, until - sent, first=sent == 0)
@@ -110,6 +111,6 @@ def _loads(tiles: IntArray) -> list[dict[str, Transfer]]:
 
 
 __all__ = [
-    "FLAGS", "OPERANDS", "TICKS", "WORDS", "Channel", "Transfer", "channels", "program",
+    "OPERANDS", "TICKS", "Channel", "Transfer", "channels", "loaded_words", "program",
     "word_ticks",
 ]  # fmt: skip

@@ -7,21 +7,20 @@ of `program` in their order.
 from __future__ import annotations
 
 from collections import deque
-from itertools import chain
+from itertools import accumulate, chain
 
 from archsim.numbers import IntArray
-from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
+from archsim.tiled.commands import commands_of
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.machine_vector import machine_record
 from rtl.stepped.array import Array
 from rtl.stepped.channel import (
-    FLAGS,
     OPERANDS,
     TICKS,
-    WORDS,
     Channel,
     channels,
+    loaded_words,
     program,
     word_ticks,
 )
@@ -37,13 +36,13 @@ class Stepped:
     def __init__(self, design: CoreDesign, tiles: IntArray) -> None:
         """tiles: [tiles, WALK_COLUMNS], the commands of the layer's tiles."""
         self.machine, self.memory = machine_record(design.machine), design.off_chip
-        self.tiles: list[list[int]] = tiles.tolist()
+        self.tiles = commands_of(tiles)
         self.crossed: dict[str, list[int]] = {port: [] for port in (*OPERANDS, "ofmap")}
         self.written = 0
         bits = {port: design.word_bits(port) for port in self.crossed}
         self._bytes = {port: -(-each // 8) for port, each in bits.items()}
         self._ticks = {port: word_ticks(self.memory, port, each) for port, each in bits.items()}
-        by_port = channels(self.memory, program(self.machine, tiles))
+        by_port = channels(self.memory, program(self.machine, self.tiles))
         self._ways = list({id(way): way for way in by_port.values()}.values())
         self._offers: dict[str, deque[int]] = {port: deque() for port in OPERANDS}
         self._dispatched: list[int] = []
@@ -53,8 +52,7 @@ class Stepped:
         }
         self._loading: dict[str, tuple[int, int] | None] = dict.fromkeys(OPERANDS)
         self._idle: dict[str, int] = dict.fromkeys(OPERANDS, 0)
-        loads = {port: (tiles[:, FLAGS[port]] != 0).cumsum() - 1 for port in OPERANDS}
-        self._number = {port: each.tolist() for port, each in loads.items()}
+        self._number = {port: self._loads_until(port) for port in OPERANDS}
         """By port and tile, the number of the load that the tile uses."""
         self._half_free: dict[str, list[int]] = {
             port: [0, 0] + [NEVER] * len(tiles) for port in (*OPERANDS, "ofmap")
@@ -63,15 +61,21 @@ class Stepped:
         latencies = one.ifmap_write_latency, one.weight_write_latency, one.bias_write_latency
         self._write_latency = dict(zip(OPERANDS, latencies, strict=True))
         self._loaded: dict[str, dict[int, int]] = {port: {} for port in OPERANDS}
-        outputs = tiles[:, cmd.LAST_K] != 0
-        self._outputs = (outputs.cumsum() - outputs).tolist()
+        self._outputs = [0, *accumulate(bool(row.last_k) for row in self.tiles)]
         """By tile, outputs before it."""
         self._complete: dict[int, int] = {}
         self._array = Array(self)
         self._draining: tuple[int, int, int] | None = None
-        self._completes = {at: list(chain(*rows)) for at, rows in completed(self.machine, tiles)}
+        self._completes = {
+            at: list(chain(*rows)) for at, rows in completed(self.machine, self.tiles)
+        }
         self._out_idle = 0
         self._leaving: dict[int, list[int]] = {}
+
+    def _loads_until(self, port: str) -> list[int]:
+        """By tile, the number of its load, or of the one before that it uses; -1 before all."""
+        begun = (loaded_words(row, port) is not None for row in self.tiles)
+        return [count - 1 for count in accumulate(begun)]
 
     def run(self, most: int = MOST_CYCLES) -> int:
         """Step until all outputs are written; how many cycles that takes, at most `most`."""
@@ -124,9 +128,9 @@ class Stepped:
         if any(len(queue) >= depth for queue in self._queues.values()):
             return
         row = self.tiles[tile]
-        wanted = [port for port in OPERANDS if row[FLAGS[port]]] + ["stream"]
+        wanted = [port for port in OPERANDS if loaded_words(row, port) is not None] + ["stream"]
         wanted += ["load"] if self.machine.dataflow != mc.OUTPUT_STATIONARY else []
-        wanted += ["drain"] if row[cmd.LAST_K] else []
+        wanted += ["drain"] if row.last_k else []
         for name in wanted:
             self._queues[name].append((tile, cycle + 1))
         self._dispatched.append(cycle)
@@ -146,7 +150,7 @@ class Stepped:
             if cycle >= self._idle[port]:
                 tile = self.take(port, cycle)
                 if tile is not None:
-                    self._loading[port] = tile, self.tiles[tile][WORDS[port]]
+                    self._loading[port] = tile, loaded_words(self.tiles[tile], port) or 0
             return
         tile, left = under_way
         number = self._number[port][tile]
@@ -189,17 +193,17 @@ class Stepped:
             if cycle >= self._out_idle:
                 tile = self.take("drain", cycle)
                 if tile is not None:
-                    self._draining = tile, self.tiles[tile][cmd.OUTPUT_ROWS], cycle
+                    self._draining = tile, self.tiles[tile].output_rows, cycle
             return
         tile, left, taken = self._draining
         if cycle <= taken or self._complete.get(tile, NEVER) > cycle:
             return
-        biased = bool(self.tiles[tile][cmd.HAS_BIAS])
+        biased = bool(self.tiles[tile].has_bias)
         if biased and self.loaded("bias", tile) > cycle:
             return
         leaves = cycle + self.machine.output_latency
         rows = self._completes[tile]
-        number = self.tiles[tile][cmd.OUTPUT_ROWS] - left
+        number = self.tiles[tile].output_rows - left
         words = [leaves] if rows[number] else []
         if left == 1 and len(rows) > number + 1:
             words.append(leaves + 1)

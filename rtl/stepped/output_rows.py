@@ -1,17 +1,18 @@
 """The rows in which outputs leave, and the words that they complete, counted one by one."""
 
-from archsim.numbers import IntArray
-from archsim.tiled import commands as cmd
+from collections.abc import Sequence
+
 from archsim.tiled import machine_vector as mc
+from archsim.tiled.commands import TileCommand
 from archsim.tiled.machine_vector import MachineRecord
 
 
-def vectors_of(machine: MachineRecord, row: IntArray) -> list[list[int]]:
+def vectors_of(machine: MachineRecord, row: TileCommand[int]) -> list[list[int]]:
     """Of an output tile, vector by vector, the units that each row brings.
 
-    machine: what of the design decides its timing; row [WALK_COLUMNS]: the tile's command.
+    machine: what of the design decides its timing; row: the tile's command.
     """
-    across, along = int(row[cmd.TILE_FILTERS]), int(row[cmd.PIXELS])
+    across, along = row.tile_filters, row.pixels
     if machine.dataflow == mc.INPUT_STATIONARY:
         across, along = along, across
     columns, together = machine.columns, machine.output_vector
@@ -30,14 +31,16 @@ def vectors_of(machine: MachineRecord, row: IntArray) -> list[list[int]]:
     return found
 
 
-def completed(machine: MachineRecord, tiles: IntArray) -> list[tuple[int, list[list[int]]]]:
+def completed(
+    machine: MachineRecord, tiles: Sequence[TileCommand[int]]
+) -> list[tuple[int, list[list[int]]]]:
     """Of each output tile: its number, and the rows, vector by vector, with 1 for each that
     completes a word; a last vector of one row more where the layer's end does.
 
-    tiles: [tiles, WALK_COLUMNS], the commands of a layer.
+    tiles: the commands of a layer.
     """
     begun, found = 0, list[tuple[int, list[list[int]]]]()
-    numbers = [at for at, row in enumerate(tiles) if row[cmd.LAST_K]]
+    numbers = [at for at, row in enumerate(tiles) if row.last_k]
     for at in numbers:
         done: list[list[int]] = []
         for rows in vectors_of(machine, tiles[at]):

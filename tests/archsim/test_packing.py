@@ -18,6 +18,7 @@ from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import plan as pn
 from archsim.tiled import tile_words
+from archsim.tiled.commands import commands_of
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.gaps import NO_GAPS, join_gaps, ofmap_ready
 from archsim.tiled.machine_vector import machine_record
@@ -91,13 +92,14 @@ def test_rows_that_complete_words(found: tuple[CoreDesign, Conv2d, Tiling, IntAr
     design, layer, _, tiles = found
     machine, words = design.machine, 0
     record = machine_record(machine)
-    for at, vectors in completed(record, tiles):
-        row = tiles[at]
+    commands = commands_of(tiles)
+    for at, vectors in completed(record, commands):
+        row, command = tiles[at], commands[at]
         rows = [number for number, done in enumerate(chain(*vectors)) if done]
         assert row[cmd.OUTPUT_WORDS] == len(rows)
         assert [row_of_word(row, word, machine) for word in range(len(rows))] == rows
-        assert output_units(row, machine) == sum(map(sum, vectors_of(record, row)))
-        assert row[cmd.OUTPUT_ROWS] == sum(map(len, vectors_of(record, row)))
+        assert output_units(row, machine) == sum(map(sum, vectors_of(record, command)))
+        assert command.output_rows == sum(map(len, vectors_of(record, command)))
         words += len(rows)
     assert words == layer_words(design.numerics.problem(layer).vector(), machine)
     assert not tiles[tiles[:, cmd.LAST_K] == 0, cmd.OUTPUT_WORDS].any()
@@ -142,7 +144,7 @@ def test_a_port_that_waits_holds_up_reads(
     ready = ofmap_ready(tiles, plan, design.machine, given_)
     crossed: list[int] = []
     depth, latency = design.output_queue_depth, design.output_latency_cycles
-    for at, vectors in completed(machine_record(design.machine), tiles):
+    for at, vectors in completed(machine_record(design.machine), commands_of(tiles)):
         now, rows = int(plan[at, pn.DRAIN_START]), 0
         for number, done in enumerate(vectors):
             last = len(crossed) + sum(done) - 1 - depth

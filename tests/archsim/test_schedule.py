@@ -11,6 +11,7 @@ from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.numbers import IntArray
 from archsim.tiled import plan as pn
+from archsim.tiled.commands import commands_of
 from archsim.tiled.gaps import NO_GAPS
 from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.schedule import schedule
@@ -40,10 +41,10 @@ def _free_plan(design: Systolic, tiles: IntArray) -> IntArray:
 def _walk_folds(design: Systolic, tiles: IntArray, plan: IntArray) -> None:
     """Check every tile's start and end by stepping through its folds."""
     load_end, ends = 0, [0, 0]
-    for row, times in zip(tiles, plan, strict=True):
+    for row, times in zip(commands_of(tiles), plan, strict=True):
         start = None
         load = times[pn.STATIONARY_START]
-        for stationary, moving in folds_of(machine_record(design.machine), row.tolist()):
+        for stationary, moving in folds_of(machine_record(design.machine), row):
             if start is None:
                 start = int(times[pn.STREAM_START])
                 assert load < 0 or load >= max(ends[0], load_end)

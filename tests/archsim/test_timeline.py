@@ -32,6 +32,7 @@ from archsim.tiled.activity import (
     Interval,
     layer_activity,
 )
+from archsim.tiled.commands import commands_of
 from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.timeline import _as_late_as_possible, binned, timeline
 from archsim.tiled.timing import plan_tiling, time_layer
@@ -217,7 +218,7 @@ def test_the_output_stage_reads_as_the_contract_says(
     depth, word = design.output_queue_depth, 0
     for drain, (at, vectors) in zip(
         by_unit(layer_activity(design, layer))[OUTPUT_STAGE],
-        completed(machine_record(design.machine), found.tiles),
+        completed(machine_record(design.machine), commands_of(found.tiles)),
         strict=True,
     ):
         read, ended = drain.start_cycle - 1, 0
