@@ -26,6 +26,8 @@ from hostile_models import conv
 
 SEED = 20261126
 MEMORY_MIB, SECONDS = 1536, 20
+COMPILING_SECONDS = 120
+"""Of what makes good files, the first of which compiles kernels where there are none."""
 FEW = {"values": 20, "files": 20, "places": 20, "surroundings": 10}
 """Of a part, in the fast tests; in surroundings with a cache of their own kernels are compiled."""
 
@@ -68,8 +70,9 @@ def names(folder: Path) -> list[str]:
 def bad_ends(todo: Mapping[str, Attack], folder: Path) -> dict[str, str]:
     """Attacks that end otherwise than in an answer or in a line, or leave something, and how."""
     found: dict[str, str] = {}
-    with BoundedChild(memory_mib=MEMORY_MIB, seconds=SECONDS) as child:
+    with BoundedChild(seconds=COMPILING_SECONDS) as child:
         good = good_files(child, folder)
+    with BoundedChild(memory_mib=MEMORY_MIB, seconds=SECONDS) as child:
         prepare(folder / "files", good)
         there = names(folder / "files")
         for name, attack in todo.items():
