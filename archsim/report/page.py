@@ -16,11 +16,9 @@ from archsim.plots.roofline import roofline
 from archsim.report import captions, tables
 from archsim.report.cards import cards
 from archsim.report.figures import Figure, Plan, make_figure
-from archsim.report.theme import DARK, LIGHT
+from archsim.report.templates import template_of
 
 if TYPE_CHECKING:
-    from jinja2 import Template
-
     from archsim.energy_account import EnergyAccount
     from archsim.machine.design import Design
     from archsim.machine.over_time import OverTime
@@ -78,7 +76,7 @@ def report_html(
 
     design = design_from_record(dict(result.design), result.design_name)
     prices, sources = (None, ()) if account is None else tables.price_table(account)
-    return _template().render(
+    return template_of(_FOLDER, "page.html").render(
         result=result,
         account=account,
         command_line=command_line,
@@ -94,23 +92,7 @@ def report_html(
         prices=prices,
         sources=sources,
         missing={} if account is None else tables.missing(account),
-        light=LIGHT,
-        dark=DARK,
     )
-
-
-def _template() -> Template:
-    """The page's template; all that it is filled with becomes text, figures apart."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(_FOLDER),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html")
 
 
 def _subtitle(result: NetworkResult, design: Design) -> str:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from archsim.report.theme import DARK, LIGHT
+from archsim.report.templates import template_of
 from archsim.study_report import tables
 from archsim.study_report.shown import MOST_POINTS, Shown, fronts_of, shown_of
 
@@ -36,16 +36,7 @@ def study_report_html(study: Study, *, most_points: int = MOST_POINTS) -> str:
     """
     fronts = fronts_of(study)
     shown = shown_of(study, fronts, most_points)
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader([_FOLDER, _FOLDER.parent / "report"]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html").render(
+    return template_of(_FOLDER, "page.html").render(
         study=study,
         shown=shown,
         name=study.space.name or study.path.name,
@@ -56,8 +47,6 @@ def study_report_html(study: Study, *, most_points: int = MOST_POINTS) -> str:
         commons={name: tables.commons(study, fronts, name) for name in shown.networks},
         refused=tables.refusals(study),
         space=json.dumps(study.space.record(), indent=2),
-        light=LIGHT,
-        dark=DARK,
         **_drawn(shown),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from archsim.report.theme import DARK, LIGHT
+from archsim.report.templates import template_of
 from archsim.robust.low_voltage import MachineAtLowVoltage
 from archsim.robust.parts_alone import PartsAlone
 from archsim.voltage_report import tables
@@ -45,19 +45,10 @@ def voltage_report_html(
     parts: where errors hurt, by memory.  evaluated: what the errors are of, as a reader sees it.
     The page depends on its arguments alone.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     from archsim.machine.registry import design_name, design_toml
     from archsim.version import VERSION
 
-    environment = Environment(
-        loader=FileSystemLoader([_FOLDER, _FOLDER.parent / "report"]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("voltage.html").render(
+    return template_of(_FOLDER, "voltage.html").render(
         found=found,
         name=design_name(found.design),
         summary=found.design.summary,
@@ -71,8 +62,6 @@ def voltage_report_html(
         by_bit=tables.bit_table(parts),
         supplies=tables.supplies(parts),
         toml=design_toml(found.design),
-        light=LIGHT,
-        dark=DARK,
     )
 
 
