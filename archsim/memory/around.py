@@ -19,74 +19,9 @@ from archsim.memory.tile_store import TileStore
 from archsim.numbers import IntArray
 
 
-@dataclass(frozen=True, kw_only=True)
-class Around:
-    """inner: the scratchpad that keeps the words."""
-
-    inner: Scratchpad = field(default_factory=lambda: kibibytes(64))
-
-    access: ClassVar[Access] = "scratchpad"
-
-    @property
-    def exact(self) -> bool:
-        """Where the inner one is, and neither `stored` nor `read_back` is another one's."""
-        own = type(self)
-        plainly = own.stored is Around.stored and own.read_back is Around.read_back
-        return plainly and self.inner.exact
-
-    @property
-    def capacity_bytes(self) -> int:
-        return self.inner.capacity_bytes
-
-    @property
-    def read_latency_cycles(self) -> int:
-        return self.inner.read_latency_cycles
-
-    @property
-    def write_latency_cycles(self) -> int:
-        return self.inner.write_latency_cycles
-
-    def depth(self, word_bits: int) -> int:
-        """As the inner one."""
-        return self.inner.depth(word_bits)
-
-    def sure_depth(self, word_bits: int) -> int:
-        """As the inner one."""
-        return self.inner.sure_depth(word_bits)
-
-    def check(self, use: Use) -> None:
-        """As the inner one."""
-        self.inner.check(use)
-
-    def total_bits(self, use: Use) -> int:
-        """As the inner one."""
-        return self.inner.total_bits(use)
-
-    def by_value(self, use: Use) -> TileStore | None:
-        """As the inner one."""
-        return self.inner.by_value(use)
-
-    def components(self, use: Use) -> Components:
-        """As the inner one."""
-        return self.inner.components(use)
-
-    def macros(
-        self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events
-    ) -> Components:
-        """As the inner one."""
-        return self.inner.macros(name, shape, read, write)
-
-    def stored(self, use: Use, words: IntArray) -> Cells:
-        """As the inner one."""
-        return self.inner.stored(use, words)
-
-    def read_back(self, use: Use, cells: Cells, words: int) -> IntArray:
-        """As the inner one."""
-        return self.inner.read_back(use, cells, words)
-
-    def seen(self, use: Use, words: IntArray) -> IntArray | None:
-        """By its cells."""
-        return None
+def plain_scratchpad() -> Scratchpad:
+    """What others are around where nothing is said: 64 KiB."""
+    return kibibytes(64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,4 +62,45 @@ class AroundBank:
         return None
 
 
-__all__ = ["Around", "AroundBank"]
+@dataclass(frozen=True, kw_only=True)
+class Around(AroundBank):
+    """inner: the scratchpad that keeps the words."""
+
+    inner: Scratchpad = field(default_factory=plain_scratchpad)
+
+    access: ClassVar[Access] = "scratchpad"
+
+    @property
+    def capacity_bytes(self) -> int:
+        return self.inner.capacity_bytes
+
+    @property
+    def read_latency_cycles(self) -> int:
+        return self.inner.read_latency_cycles
+
+    @property
+    def write_latency_cycles(self) -> int:
+        return self.inner.write_latency_cycles
+
+    def depth(self, word_bits: int) -> int:
+        """As the inner one."""
+        return self.inner.depth(word_bits)
+
+    def sure_depth(self, word_bits: int) -> int:
+        """As the inner one."""
+        return self.inner.sure_depth(word_bits)
+
+    def total_bits(self, use: Use) -> int:
+        """As the inner one."""
+        return self.inner.total_bits(use)
+
+    def by_value(self, use: Use) -> TileStore | None:
+        """As the inner one."""
+        return self.inner.by_value(use)
+
+    def components(self, use: Use) -> Components:
+        """As the inner one."""
+        return self.inner.components(use)
+
+
+__all__ = ["Around", "AroundBank", "plain_scratchpad"]

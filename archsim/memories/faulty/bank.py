@@ -32,8 +32,12 @@ class FaultyBank(CellFaults, AroundBank):
     def check(self, use: Use) -> None:
         """As the inner one; protected bits must be of a lane."""
         self.check_lanes(use)
-        self.check_geometry(use, 0)
+        self.check_geometry(use, self.known_depth(use))
         super().check(use)
+
+    def known_depth(self, use: Use) -> int:
+        """Words of a half as far as the memory says; 0 of a bank, whose user says."""
+        return 0
 
     def stored(self, use: Use, words: IntArray) -> Cells:
         """The inner one's cells, as they are read."""
