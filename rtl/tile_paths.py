@@ -60,10 +60,11 @@ def _by_steps(
     tiles = walk_layer(design.numerics.problem(layer), tiling, design.machine)
     plan = schedule(tiles, design.machine, services_of(design.machine), NO_GAPS)
     core = Stepped(design, tiles)
-    ended = core.run(STEPPED)
-    yield "cycles by plan and steps", (min(plan_row(plan, -1).written, STEPPED), ended)
-    if ended == STEPPED:
+    ended, planned = core.run(STEPPED), plan_row(plan, -1).written
+    if ended is None:
+        yield "cycles by plan and steps", (min(planned, STEPPED), STEPPED)
         return
+    yield "cycles by plan and steps", (planned, ended)
     for port, (words, first) in _crossed(columns_of(tiles), plan_columns(plan)).items():
         crossing = words * (first >= 0)
         ends = np.cumsum(crossing)[crossing > 0]

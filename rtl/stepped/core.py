@@ -77,8 +77,11 @@ class Stepped:
         begun = (loaded_words(row, port) is not None for row in self.tiles)
         return [count - 1 for count in accumulate(begun)]
 
-    def run(self, most: int = MOST_CYCLES) -> int:
-        """Step until all outputs are written; how many cycles that takes, at most `most`."""
+    def run(self, most: int = MOST_CYCLES) -> int | None:
+        """Step until all outputs are sent; the cycles until the off-chip memory has them.
+
+        None where some are left after `most` cycles.
+        """
         cycle = 0
         while cycle < most and any(way.queue for way in self._ways):
             for way in self._ways:
@@ -90,7 +93,7 @@ class Stepped:
             self._array.step(cycle)
             self._drain(cycle)
             cycle += 1
-        return most if cycle == most else self.written
+        return None if any(way.queue for way in self._ways) else self.written
 
     def _serve(self, way: Channel, cycle: int) -> bool:
         """Let the transfer at the head begin if it can in this cycle."""
