@@ -55,7 +55,9 @@ def _real_case(name: str, design: CoreDesign = EDGE_16) -> TileCase:
     )
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize(
+    "name", [LAYERS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in LAYERS[1:])]
+)
 def test_a_real_layer_through_cocotb(name: str) -> None:
     """Every transfer of the layer, real weights and activations, random stalls on every port."""
     verdict = check(_real_case(name), runner(EDGE_16, "cocotb"))
