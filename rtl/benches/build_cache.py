@@ -2,11 +2,13 @@
 
 An entry is a folder named by the hash of all that it was built from. It is built beside its place
 and moved there in one step, so that no process ever sees half an entry; of two processes that
-build the same, the slower throws its work away.
+build the same, the slower throws its work away. make builds in no folder of whose path a space is a
+part: where the cache is such a one, entries are built among temporary files.
 """
 
 import hashlib
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,7 +53,12 @@ def build_once(kind: str, key: str, build: Callable[[Path], None]) -> Path:
         return place
     place.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder(f".{key[:8]}", place.parent) as work:
-        build(work)
+        if any(map(str.isspace, str(place))):
+            with scratch_folder("archsim") as elsewhere:
+                build(elsewhere)
+                shutil.copytree(elsewhere, work, symlinks=True, dirs_exist_ok=True)
+        else:
+            build(work)
         try:
             work.rename(place)
         except OSError:

@@ -27,6 +27,23 @@ def test_an_entry_is_built_once():
     assert len(calls) == 1
 
 
+def test_nothing_is_built_where_make_does_not_build(monkeypatch, tmp_path):
+    """make refuses folders with a space, as a home folder may have."""
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "a b"))
+
+    def build(folder):
+        assert " " not in str(folder)
+        (folder / "below").mkdir()
+        (folder / "below" / "x").write_text("built")
+        (folder / "link").symlink_to("below")
+
+    place = build_once("kind", "key", build)
+    assert place == tmp_path / "a b" / "kind" / "key"
+    assert (place / "link" / "x").read_text() == "built"
+    assert (place / "link").is_symlink()
+    assert [path.name for path in place.parent.iterdir()] == ["key"]
+
+
 def test_a_failure_leaves_nothing(tmp_path):
     def build(folder):
         (folder / "half").write_text("")
