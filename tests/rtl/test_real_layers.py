@@ -55,9 +55,8 @@ def _real_case(name: str, design: CoreDesign = EDGE_16) -> TileCase:
     )
 
 
-@pytest.mark.parametrize(
-    "name", [LAYERS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in LAYERS[1:])]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAYERS)
 def test_a_real_layer_through_cocotb(name: str) -> None:
     """Every transfer of the layer, real weights and activations, random stalls on every port."""
     verdict = check(_real_case(name), runner(EDGE_16, "cocotb"))
