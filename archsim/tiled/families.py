@@ -21,7 +21,7 @@ from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.choice import choose_mapping, tiles_of
 from archsim.tiled.cycles import cycles_of
-from archsim.tiled.near import CUT_OFF, near_tiling
+from archsim.tiled.near import CUT_OFF, near_tiling, same_sizes
 from archsim.tiled.side_by_side import block_problem
 from archsim.tiled.tile_fit import pixel_words, weight_words
 
@@ -80,10 +80,7 @@ def _timed(answers: Answers, problem: IntArray, machine: IntArray, row: IntArray
     """The cycles of an answer's tiling; from another answer of the same tiling, if there is one."""
     tiling = row[SIZES:]
     for at in range(answers.counts[0]):
-        alike = True
-        for size in range(pb.TILING_COLUMNS):
-            alike = alike and answers.rows[at, SIZES + size] == tiling[size]
-        if alike and at != answers.counts[1]:
+        if at != answers.counts[1] and same_sizes(answers.rows[at, SIZES:], tiling):
             return answers.rows[at, CYCLES]
     block = block_problem(problem, tiling[pb.T_GROUPS])
     if tiles_of(block, tiling, most) > most:

@@ -152,7 +152,7 @@ def _begin_again(layer: Layer, found: Found, before: Queue) -> Queue:
 
 
 @inlined
-def _alike(one: IntArray, other: IntArray) -> bool:
+def same_sizes(one: IntArray, other: IntArray) -> bool:
     """Whether two tilings have the same sizes."""
     alike = True
     for size in range(pb.TILING_COLUMNS):
@@ -186,7 +186,7 @@ def _fewest_bytes(
             own = layer if groups == 1 else block_layer(layer, block)
             queue = meet_part(own, found, queue, entry)
             continue
-        if _alike(entry[nq.SIZES :], fastest.tiling):
+        if same_sizes(entry[nq.SIZES :], fastest.tiling):
             break
         bound(bounds, block, layer.machine, layer.services, entry[nq.SIZES :])
         if bounds[CYCLES] <= limit[0]:
