@@ -114,17 +114,17 @@ class Evaluator:
             found.layers = np.full((len(numbers), len(layers)), -1, np.int64)
         supplies = self._supplies(numbers) or [None] * len(numbers)
         options = self._options(numbers)
-        many: dict[tuple[Supply | None, str], list[int]] = {}
+        many: dict[tuple[Supply | None, tuple[tuple[str, Any], ...]], list[int]] = {}
         for place, design in enumerate(designs):
             if isinstance(design, InputError):
                 found.errors[place] = (REFUSED, str(design))
             elif self._at_once_names.issuperset(self.names) and not _by_values(design):
-                mapper = options[place].get("mapper", "")
-                many.setdefault((supplies[place], mapper), []).append(place)
+                same = supplies[place], tuple(options[place].items())
+                many.setdefault(same, []).append(place)
             else:
                 self._try(found, place, design)
-        for (supply, _), places in many.items():
-            self._at_once(found, places, designs, (supply, options[places[0]]))
+        for (supply, taken), places in many.items():
+            self._at_once(found, places, designs, (supply, dict(taken)))
         found.cpu_seconds = time.process_time() - began
         return found
 
