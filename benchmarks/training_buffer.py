@@ -21,11 +21,10 @@ from archsim.blocks import memory
 from archsim.energy import action_counts, price_design, technology_of
 from archsim.machine.registry import load_design
 from archsim.papers.sarma_machine import SYSTOLIC
-from archsim.papers.sarma_passes import MACHINE, TECHNOLOGY, step_on
+from archsim.papers.sarma_passes import MACHINE, TECHNOLOGY, drawn_of, step_on
 from archsim.papers.sarma_steps import COLUMNS, MEAN, step_at
 from archsim.result import LayerResult
 from energy_models.pricing import price
-from workloads.training.drawn import DrawnStep
 
 NETWORK = "resnet34"
 KIBIBYTES = (0, 128, 256, 512, 1024, 2048, 4096)
@@ -43,11 +42,7 @@ class Run:
 def runs(design: Any) -> list[Run]:
     """Of every layer of the step."""
     step = step_at(NETWORK, MEAN)
-    training = step.training
-    assert training is not None and training.step is not None
-    activity = training.step.activity
-    assert activity is not None
-    source = DrawnStep(step=training.step, activity=activity, bits=design.intake.source_bits)
+    source = drawn_of(step, design.intake.source_bits)
     model, found = design.machine_model(), list[Run]()
     for layer in step.matrix_layers:
         operands: Any = source(layer)

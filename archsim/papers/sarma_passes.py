@@ -16,6 +16,7 @@ from archsim.machines.sparsetrain.kernels import LEAST, PRODUCTS
 from archsim.machines.sparsetrain.model import SparseTrainAnswer, SparseTrainModel
 from archsim.papers.sarma_steps import step_at
 from archsim.result import LayerResult
+from workloads.layers import Network
 from workloads.training.drawn import DrawnStep
 
 MACHINE = "sparsetrain"
@@ -72,16 +73,22 @@ class Step:
         return found
 
 
+def drawn_of(step: Network, bits: int) -> DrawnStep:
+    """The operands of a step of measured densities, with masks drawn with them."""
+    training = step.training
+    assert training is not None and training.step is not None
+    activity = training.step.activity
+    assert activity is not None
+    return DrawnStep(step=training.step, activity=activity, bits=bits)
+
+
 @cache
 def step_on(network: str, when: str, design: str, settings: tuple[str, ...] = ()) -> Step:
     """A network's step with the densities measured then, one image, masks drawn with them."""
     machine = with_settings(load_design(design), list(settings))
     step = step_at(network, when)
-    training = step.training
-    assert training is not None and training.step is not None
-    activity = training.step.activity
-    assert activity is not None
-    source = DrawnStep(step=training.step, activity=activity, bits=machine.intake.source_bits)
+    training, source = step.training, drawn_of(step, machine.intake.source_bits)
+    assert training is not None
     model, price = machine.machine_model(), _Price(machine)
     layers: dict[str, Taken] = {}
     refused: dict[str, str] = {}
@@ -146,4 +153,4 @@ def _where(answer: SparseTrainAnswer) -> dict[str, float]:
     }
 
 
-__all__ = ["DENSE", "LOSSES", "MACHINE", "Step", "Taken", "step_on"]
+__all__ = ["DENSE", "LOSSES", "MACHINE", "Step", "Taken", "drawn_of", "step_on"]
