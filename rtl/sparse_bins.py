@@ -8,6 +8,7 @@ import numpy as np
 
 from archsim.layer.problem import problem_of
 from archsim.machines.scnn.answer import SparseAnswer
+from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping, largest_group, map_plane
 from archsim.machines.scnn.timing import PassTiming
@@ -80,51 +81,22 @@ def _early(seen: Seen) -> bool:
     return bool((np.diff(expected.begins) > idle[1:] + 1).any())
 
 
-def _of_passes(design: Scnn) -> Iterator[Bin]:
-    def of(name: str, why: str, says: Callable[[Mapping], bool], aim: str = "") -> Bin:
-        return Bin(
-            name=name,
-            why=why,
-            hit=_passes(lambda one, says=says: says(one.strip.mapping)),
-            aim=aim,
-        )
-
-    for axis, pes in (("rows", design.grid_rows), ("columns", design.grid_columns)):
-        if pes > 1:
-            yield of(
-                f"{axis}: halos to both sides",
-                "sums to the PE before and behind",
-                lambda one, axis=axis: (
-                    (own := getattr(one, axis)).most_below > 0 and own.most_above > 0
-                ),
-            )
-            yield of(
-                f"{axis}: fewer PEs than the grid has",
-                "the others take no part",
-                lambda one, axis=axis, pes=pes: getattr(one, axis).pes < pes,
-            )
-            yield of(
-                f"{axis}: a last tile that is smaller",
-                "PEs walk as many places, not all with inputs",
-                lambda one, axis=axis: (
-                    (own := getattr(one, axis)).pes > 1
-                    and 0 < len(own.inputs(own.pes - 1)) < own.tile
-                ),
-            )
-        yield of(
-            f"{axis}: phases of a stride",
-            "lists by phase",
-            lambda one, axis=axis: getattr(one, axis).phases > 1,
-        )
-    yield of(
-        "a smaller last group of filters",
-        "addresses by the power of two of the others",
-        lambda one: one.groups > 1 and one.filters % one.group_size > 0,
+def _mapped(name: str, why: str, says: Callable[[Mapping], bool], aim: str = "") -> Bin:
+    """Hit where a pass is mapped so."""
+    return Bin(
+        name=name,
+        why=why,
+        hit=_passes(lambda one: says(one.strip.mapping)),
+        aim=aim,
     )
-    yield of("three groups of filters", "halves go round", lambda one: one.groups >= 3)
-    yield of("one filter", "the shortest drain", lambda one: one.filters == 1)
+
+
+def _of_passes(design: Scnn) -> Iterator[Bin]:
+    yield from _of_axis("rows", design.grid_rows)
+    yield from _of_axis("columns", design.grid_columns)
+    yield from _of_groups()
     if min(design.grid_rows, design.grid_columns) > 1:
-        yield of(
+        yield _mapped(
             CORNERS,
             "copies of copies: rows are sent with the columns that came",
             lambda one: all(
@@ -142,7 +114,7 @@ def _of_passes(design: Scnn) -> Iterator[Bin]:
         aim=TEN,
     )
     if design.filter_group > 1:
-        yield of(
+        yield _mapped(
             "as many filters in a group as the accumulators hold",
             "addresses of sums to the last one",
             lambda one: _full(one, design),
@@ -160,6 +132,42 @@ def _of_passes(design: Scnn) -> Iterator[Bin]:
         hit=_passes(lambda one: one.strip.rows.start > 0 or one.strip.columns.start > 0),
         aim=FULL,
     )
+
+
+def _of_axis(name: str, pes: int) -> Iterator[Bin]:
+    """Of the "rows" or "columns" of a plane, over so many PEs."""
+
+    def of(one: Mapping) -> Axis:
+        return getattr(one, name)
+
+    if pes > 1:
+        yield _mapped(
+            f"{name}: halos to both sides",
+            "sums to the PE before and behind",
+            lambda one: of(one).most_below > 0 and of(one).most_above > 0,
+        )
+        yield _mapped(
+            f"{name}: fewer PEs than the grid has",
+            "the others take no part",
+            lambda one: of(one).pes < pes,
+        )
+        yield _mapped(
+            f"{name}: a last tile that is smaller",
+            "PEs walk as many places, not all with inputs",
+            lambda one: of(one).pes > 1 and 0 < len(of(one).inputs(of(one).pes - 1)) < of(one).tile,
+        )
+    yield _mapped(f"{name}: phases of a stride", "lists by phase", lambda one: of(one).phases > 1)
+
+
+def _of_groups() -> Iterator[Bin]:
+    """Of groups of filters."""
+    yield _mapped(
+        "a smaller last group of filters",
+        "addresses by the power of two of the others",
+        lambda one: one.groups > 1 and one.filters % one.group_size > 0,
+    )
+    yield _mapped("three groups of filters", "halves go round", lambda one: one.groups >= 3)
+    yield _mapped("one filter", "the shortest drain", lambda one: one.filters == 1)
 
 
 def _full(one: Mapping, design: Scnn) -> bool:
