@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from archsim.result import NetworkResult
+from workloads.counts import counted
 from workloads.file_scaling import CORE_RULE, RULE
 
 
@@ -24,12 +25,12 @@ def _origin_notes(result: NetworkResult) -> list[str]:
     matters = "; cycles depend on them" if result.timed_by_values else ""
     if own:
         return [
-            f"of {len(matrix)} layers, {len(own)} have weights of the file; activations of "
-            f"{len(drawn)} are drawn, as no input is given{matters}"
+            f"of {counted(len(matrix), 'layer')}, {len(own)} have weights of the file; "
+            f"activations of {len(drawn)} are drawn, as no input is given{matters}"
         ]
     if not matters:
         return []
-    return [f"operands of {len(drawn)} layers are drawn, as none are given{matters}"]
+    return [f"operands of {counted(len(drawn), 'layer')} are drawn, as none are given{matters}"]
 
 
 def _file_notes(result: NetworkResult) -> list[str]:
@@ -37,14 +38,16 @@ def _file_notes(result: NetworkResult) -> list[str]:
     layers = [layer.as_file for layer in result.layers if layer.as_file]
     if not layers:
         return []
-    line = f"ofmaps of {len(layers)} layers are the file's integers ({RULE}; or its sums)"
+    line = (
+        f"ofmaps of {counted(len(layers), 'layer')} are the file's integers ({RULE}; or its sums)"
+    )
     made = [(one.values, one.unlike_runtime) for one in layers if one.unlike_runtime is not None]
     if made:
         line += f"; ONNX Runtime made {_share(made)} otherwise"
     lines = [line]
-    counted = [(one.values, one.differing) for one in layers if one.differing is not None]
-    if counted:
-        lines.append(f"the core's rule ({CORE_RULE}) makes {_share(counted)} otherwise")
+    compared = [(one.values, one.differing) for one in layers if one.differing is not None]
+    if compared:
+        lines.append(f"the core's rule ({CORE_RULE}) makes {_share(compared)} otherwise")
     lacks = Counter(lack for one in layers for lack in one.lacks)
     if lacks:
         said = ", ".join(f"{name} ({count})" for name, count in lacks.items())
@@ -54,8 +57,8 @@ def _file_notes(result: NetworkResult) -> list[str]:
 
 def _share(counts: list[tuple[int, int]]) -> str:
     """How many of the layers' values: 5 of 6,176 (0.081 %)."""
-    values, counted = (sum(one) for one in zip(*counts, strict=True))
-    return f"{counted:,} of {values:,} ({100 * counted / max(values, 1):.3g} %)"
+    values, others = (sum(one) for one in zip(*counts, strict=True))
+    return f"{others:,} of {values:,} ({100 * others / max(values, 1):.3g} %)"
 
 
 __all__ = ["operand_notes"]

@@ -11,6 +11,7 @@ from archsim.cli.options import Force
 from archsim.cli.output import say
 from archsim.errors import require
 from archsim.files import require_new
+from workloads.counts import counted
 
 
 def export(
@@ -70,7 +71,7 @@ def export(
             say(f"{file}: the design of point {number}, of the least {objective}")
             return
         ENDINGS[file.suffix](kept, file)
-        say(f"{file}: {kept.count:,} points")
+        say(f"{file}: {counted(kept.count, 'point')}")
 
 
 def register(app: typer.Typer) -> None:

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from archsim.cli.fitting import fitting, left_out, names_column
 from archsim.cli.output import output_console
+from workloads.counts import counted
 from workloads.layers import Conv2d, Layer, MatMul, Network
 
 Row = dict[str, str]
@@ -63,7 +64,8 @@ def print_network(network: Network, *, wide: bool = False) -> None:
     console.print(f"{network.name}: {network.source}")
     console.print(build(kept))
     console.print(
-        f"{len(network.matrix_layers)} layers of MACs, {network.macs / 1e9:,.3f} G MACs, "
+        f"{counted(len(network.matrix_layers), 'layer')} of MACs, "
+        f"{network.macs / 1e9:,.3f} G MACs, "
         f"{network.weight_elements / 1e6:,.3f} M weights"
     )
     for line in left_out(SHOWN, kept, "a pipe"):

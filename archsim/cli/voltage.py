@@ -17,6 +17,7 @@ from archsim.cli.options import AsJson, DesignName, Force, Settings
 from archsim.cli.output import announce_compilation, output_console, phase, progress_bar
 from archsim.errors import require
 from archsim.files import require_new
+from workloads.counts import counted
 
 if TYPE_CHECKING:
     from archsim.robust.low_voltage import MachineAtLowVoltage, Point, Series
@@ -217,7 +218,8 @@ def voltage(  # noqa: PLR0913
                 found,
                 parts,
                 report,
-                evaluated=f"{model}, {images} test pictures of MNIST, {chips} chips",
+                evaluated=f"{model}, {counted(images, 'test picture')} of MNIST, "
+                f"{counted(chips, 'chip')}",
                 command_line=shlex.join(["archsim", *sys.argv[1:]]),
             )
     if as_json:

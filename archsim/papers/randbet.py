@@ -25,6 +25,7 @@ from archsim.robust.chips import Chips
 from archsim.robust.evaluate import true_error_bound
 from archsim.robust.measured import SHIPPED, Measurements, cache_file
 from archsim.robust.model import RobustModel, shipped
+from workloads.counts import counted
 from workloads.labelled import labelled
 
 IMAGES, CHIPS = 1000, 20
@@ -89,7 +90,7 @@ def _mnist_rows(
         if figure.value is not None:
             without = max(float(one["clean"]) + ours - there, 0.0)
             evidence = [switch("with the paper's clean error below it", without, HOW)]
-        remark = f"± {_deviation(errors):.2f} over {len(errors)} chips"
+        remark = f"± {_deviation(errors):.2f} over {counted(len(errors), 'chip')}"
         yield figure.row(ours, remark, measured=evidence, missing=MISSING)
 
 

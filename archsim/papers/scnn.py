@@ -52,6 +52,7 @@ from archsim.papers.scnn_what_if import (
     timed,
     would_be,
 )
+from workloads.counts import counted
 
 SWEPT = ("GoogLeNet 3a", "GoogLeNet 4e", "GoogLeNet 5a")
 """Modules of the density sweep, with a sample of their filters: one of each size of plane, which
@@ -78,7 +79,7 @@ def compare(progress: Progress = silent) -> Comparison:
     energies: list[Row] = []
     for network in NETWORKS:
         layers = sparse_layers(network)
-        progress(f"{network}: {len(layers)} layers")
+        progress(f"{network}: {counted(len(layers), 'layer')}")
         ours = bars(layers)
         measured.update(ours)
         for what in WHAT_IFS:

@@ -13,6 +13,7 @@ from archsim.errors import InputError, require
 from archsim.plots.axes import Layout, dress, legend, note, plain, separate_thousands, shortened
 from archsim.plots.palette import BLACK, CAUSE_COLOURS, GREEN, GROUP_COLOURS, cause_text
 from archsim.plots.units import Unit, area_unit, count_unit, si_text, si_unit, significant
+from workloads.counts import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,7 +105,7 @@ class ComparisonPlots:
     @property
     def _title(self) -> str:
         networks = dict.fromkeys(one.network for one in self.comparison.results)
-        return f"{', '.join(networks)} on {len(self.comparison.results)} designs"
+        return f"{', '.join(networks)} on {counted(len(self.comparison.results), 'design')}"
 
     def _cycles(self, *, per_mac: bool) -> Stacks:
         total = tuple(one.cycles for one in self.comparison.results)

@@ -16,6 +16,7 @@ from archsim.plots.free_room import FreeRoom
 from archsim.plots.palette import BLACK, BLUE, GREEN, ORANGE, PORT_COLOURS
 from archsim.plots.units import significant
 from archsim.result import TRAFFIC
+from workloads.counts import counted
 
 if TYPE_CHECKING:
     from archsim.machine.design import Design
@@ -185,7 +186,7 @@ class RooflinePlot:
 
     def _title(self, shown: Roofline) -> str:
         bound = len(shown.bound().get(_ARRAY, ()))
-        headline = f"the array bounds {bound} of {len(shown.points)} layers"
+        headline = f"the array bounds {bound} of {counted(len(shown.points), 'layer')}"
         return f"{self.result.network} on {self.result.design_name}: {headline}"
 
     def _roofs(self, ax: Any, design: Design, shown: Roofline) -> None:

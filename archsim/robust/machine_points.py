@@ -33,6 +33,7 @@ from archsim.robust.on_machine import (
 from archsim.robust.placed import At, placed
 from archsim.robust.where import bit_alone, wrong_in_layer
 from archsim.simulate import simulate
+from workloads.counts import counted
 from workloads.labelled import Labelled
 
 SHIPPED = Path(__file__).parent / "models" / "machines.jsonl"
@@ -138,7 +139,9 @@ class MachinePoints:
             require_held(self.model, design.intake.source_bits)
             placed(design, at, chip)
             said = f"{_said(at)}, {part} alone" if part else _said(at)
-            self.progress(f"{design_name(design)}: {said}, chip {chip}, {self.images} pictures")
+            self.progress(
+                f"{design_name(design)}: {said}, chip {chip}, {counted(self.images, 'picture')}"
+            )
             self._keep(key, sum(wrong()))
         return 100 * self._known[key] / self.images
 

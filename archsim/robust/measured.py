@@ -23,6 +23,7 @@ from archsim.kernels.store import CACHE_VARIABLE
 from archsim.robust.chips import Chips
 from archsim.robust.evaluate import error_percent
 from archsim.robust.model import RobustModel
+from workloads.counts import counted
 from workloads.labelled import Labelled
 from workloads.threads import in_threads
 
@@ -84,7 +85,8 @@ class Measurements:
         key = (fingerprint(model), repr(of), rate, self.images, first)
         wrong = self._known.get(key, [])
         if len(wrong) < count:
-            self.progress(f"{rate:.2%} of bits wrong, {count} chips, {self.images} pictures")
+            chips, pictures = counted(count, "chip"), counted(self.images, "picture")
+            self.progress(f"{rate:.2%} of bits wrong, {chips}, {pictures}")
             wrong = wrong + self._measure(model, of, rate, range(first + len(wrong), first + count))
             self._known[key] = wrong
             self._keep(key, wrong)

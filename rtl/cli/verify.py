@@ -13,6 +13,7 @@ from archsim.errors import InputError, require, require_seed, require_within
 from archsim.files import require_new, write_new
 from archsim.machine.registry import load_design, with_settings
 from rtl.cli.verdicts import Request, Simulator, verified
+from workloads.counts import counted
 
 DIFFERENT = 1
 
@@ -136,17 +137,13 @@ def _steps(text: str | None) -> tuple[int, ...]:
 def _closing(summary: dict[str, Any]) -> str:
     equal = not summary["differences"]
     return (
-        f"{summary['design']} on {summary['simulator']}: {_count(summary['cases'], 'case')}, "
+        f"{summary['design']} on {summary['simulator']}: {counted(summary['cases'], 'case')}, "
         f"{summary['transfers']:,} transfers in {summary['cycles']:,} cycles, "
-        f"{_count(summary['cycle_differences'], 'cycle difference')}, "
-        f"{_count(summary['value_differences'], 'value difference')}, "
-        f"{_count(summary['action_differences'], 'action difference')}: "
+        f"{counted(summary['cycle_differences'], 'cycle difference')}, "
+        f"{counted(summary['value_differences'], 'value difference')}, "
+        f"{counted(summary['action_differences'], 'action difference')}: "
         + ("model and RTL are equal" if equal else "MODEL AND RTL DIFFER")
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def register(app: typer.Typer) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from workloads.checks import positive
+from workloads.counts import counted
 from workloads.errors import WorkloadError
 from workloads.kv_cache import KvCache
 from workloads.language.model import Experts, LanguageModel
@@ -29,7 +30,7 @@ def prefill(
     experts: how many of a mixture the tokens go to together; as many as can be by default.
     Raises WorkloadError for more tokens than the model has positions.
     """
-    phase = f"prefill of {_s(tokens, 'token')}"
+    phase = f"prefill of {counted(tokens, 'token')}"
     return _network(model, phase, _Step(tokens=tokens, context=tokens, batch=batch), experts)
 
 
@@ -41,7 +42,7 @@ def decode(
     context: tokens of a sequence, the new one included, whose keys and values are read.
     experts: as of `prefill`.  Raises WorkloadError for a context beyond the model's positions.
     """
-    phase = f"decoding at a context of {_s(context, 'token')}"
+    phase = f"decoding at a context of {counted(context, 'token')}"
     return _network(model, phase, _Step(tokens=1, context=context, batch=batch), experts)
 
 
@@ -58,10 +59,6 @@ class _Step:
         return self.batch * self.tokens
 
 
-def _s(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
 def _network(model: LanguageModel, phase: str, step: _Step, experts: int | None) -> Network:
     positive(model.name, tokens=step.tokens, context=step.context, batch=step.batch)
     if step.context > model.positions:
@@ -75,7 +72,7 @@ def _network(model: LanguageModel, phase: str, step: _Step, experts: int | None)
     return Network(
         name=model.name,
         layers=tuple(making.layers()),
-        source=f"{model.source}; {phase}, {_s(step.batch, 'sequence')}",
+        source=f"{model.source}; {phase}, {counted(step.batch, 'sequence')}",
         kv_cache=KvCache(
             elements=model.cache_elements * span * step.batch,
             appended=model.cache_elements * step.rows,
@@ -95,7 +92,7 @@ def _active(model: LanguageModel, step: _Step, experts: int | None) -> int:
     if experts is None:
         return most
     if not own.chosen <= experts <= most:
-        rows = _s(step.rows, "token")
+        rows = counted(step.rows, "token")
         raise WorkloadError(
             f"{model.name}: {rows} can go to {own.chosen} … {most} experts together, not {experts}"
         )
