@@ -130,6 +130,8 @@ def layers() -> None:
     for name in ("weight", "ifmap", "accumulator"):
         settings = [f"{name}_memory.kind=faulty", f"{name}_memory.rate=0.001"]
         designs[name] = with_settings(EDGE_16, settings)
+    compressed = ["ifmap_memory.kind=boveda", "ifmap_memory.kind=faulty", "ifmap_memory.rate=0.001"]
+    designs["ifmap in Boveda's form"] = with_settings(EDGE_16, compressed)
     times: dict[str, list[float]] = {name: [] for name in designs}
     for _ in range(4):  # the first one finds masks
         for name, design in designs.items():

@@ -8,65 +8,81 @@ hardware does (`rtl.core.boveda_shift.Expand`).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from archsim.codecs.boveda import group_widths
 from archsim.codecs.boveda_format import BovedaFormat, Bytes
+from archsim.codecs.boveda_kernels import Form
+from archsim.kernels import kernel
 from archsim.numbers import IntArray
 
 
-def codes_of(values: IntArray, form: BovedaFormat) -> tuple[IntArray, Bytes]:
-    """Widths [groups] of values [groups, G], and their codes [groups, G, B], 0 above the width.
-
-    Raises `InputError` for values that do not fit the container.
-    """
-    widths = group_widths(values, form).astype(np.int64)
-    places = np.arange(form.container_bits)
-    codes = (np.abs(values)[:, :, None] >> places) & 1
-    if form.signed:
-        top = places == widths[:, None, None] - 1
-        codes = np.where(top, (values < 0)[:, :, None], codes)
-    return widths, (codes * (places < widths[:, None, None])).astype(np.uint8)
+def widths_needed(values: IntArray, form: BovedaFormat) -> IntArray:
+    """Widths [groups] of values [groups, G].  Raises `InputError` for values that do not fit the
+    container."""
+    return group_widths(values, form).astype(np.int64)
 
 
-def values_of(codes: Bytes, widths: IntArray, form: BovedaFormat) -> IntArray:
-    """Values [groups, G] of codes [groups, G, B], whatever is above their widths."""
-    places = np.arange(form.container_bits)
-    weights = np.int64(1) << places
-    kept = places < (widths - form.signed)[:, None, None]
-    magnitudes = (codes * kept).astype(np.int64) @ weights
-    if not form.signed:
-        return magnitudes
-    half = np.int64(1) << (form.container_bits - 1)
-    signs = (codes * (places == widths[:, None, None] - 1)).any(axis=2)
-    return np.where(signs, (-magnitudes & (half - 1)) - half, magnitudes)
+def write(
+    starts: IntArray, values: IntArray, widths: IntArray, rows: Bytes, form: BovedaFormat
+) -> None:
+    """Put groups [groups, G] into rows [rows, G, B] of zeros; starts: row · B + bit of each."""
+    _write(starts, values, widths, form.numbers, rows)
 
 
-def _places(
-    starts: IntArray, container_bits: int
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Row and bit [groups, B] of each bit of groups that begin at `starts`."""
-    at = starts[:, None] + np.arange(container_bits)
-    return at // container_bits, at % container_bits
-
-
-def write(starts: IntArray, codes: Bytes, widths: IntArray, rows: Bytes) -> None:
-    """Put groups into rows [rows, G, B] of zeros; starts: row · B + bit of each."""
-    bits = int(rows.shape[2])
-    row, bit = _places(starts, bits)
-    group, place = np.nonzero(np.arange(bits) < widths[:, None])
-    rows[row[group, place], :, bit[group, place]] = codes[group, :, place]
-
-
-def read(starts: IntArray, rows: Bytes) -> Bytes:
-    """B bits [groups, G, B] from where each group begins: its code, and what is behind it.
+def read(starts: IntArray, widths: IntArray, rows: Bytes, form: BovedaFormat) -> IntArray:
+    """Values [groups, G] of groups that begin at `starts`, whatever the bits are.
 
     Rows that are not there read as zeros.
     """
-    row, bit = _places(starts, rows.shape[2])
-    behind = np.zeros((1, *rows.shape[1:]), np.uint8)
-    found = np.concatenate([rows, behind])[np.minimum(row, len(rows)), :, bit]
-    return np.moveaxis(found, 1, 2)
+    found = np.empty((len(starts), form.group), np.int64)
+    _read(starts, widths, form.numbers, rows, found)
+    return found
+
+
+@kernel("i8.1, i8.2, i8.1, (int, int, int, int), u1.3")
+def _write(starts: IntArray, values: IntArray, widths: IntArray, form: Form, rows: Bytes) -> None:
+    lanes, container, signed = form[0], form[1], form[2]
+    codes = np.empty(lanes, np.int64)
+    for group in range(len(starts)):
+        width = widths[group]
+        if width == 0:
+            continue
+        top = np.int64(1) << np.int64(width - 1)
+        for lane in range(lanes):
+            value = values[group, lane]
+            codes[lane] = abs(value)
+            if signed:
+                codes[lane] = (abs(value) & (top - 1)) | (top if value < 0 else 0)
+        row, bit = divmod(starts[group], container)
+        for place in range(width):
+            for lane in range(lanes):
+                rows[row, lane, bit] = (codes[lane] >> place) & 1
+            bit += 1
+            if bit == container:
+                row, bit = row + 1, 0
+
+
+@kernel("i8.1, i8.1, (int, int, int, int), u1.3, i8.2")
+def _read(starts: IntArray, widths: IntArray, form: Form, rows: Bytes, found: IntArray) -> None:
+    lanes, container, signed = form[0], form[1], form[2]
+    half = np.int64(1) << np.int64(container - 1)
+    for group in range(len(starts)):
+        width, own = widths[group], found[group]
+        own[:] = 0
+        row, bit = divmod(starts[group], container)
+        for place in range(width):
+            if row >= len(rows):
+                break
+            for lane in range(lanes):
+                own[lane] |= np.int64(rows[row, lane, bit]) << np.int64(place)
+            bit += 1
+            if bit == container:
+                row, bit = row + 1, 0
+        if signed and width > 0:
+            top = np.int64(1) << np.int64(width - 1)
+            for lane in range(lanes):
+                magnitude = own[lane] & (top - 1)
+                own[lane] = (-magnitude & (half - 1)) - half if own[lane] & top else magnitude
 
 
 def fields_of(widths: IntArray, form: BovedaFormat) -> Bytes:
@@ -81,4 +97,4 @@ def widths_of(fields: Bytes, form: BovedaFormat) -> IntArray:
     return np.where((codes == 0) & form.zero_width, 0, codes + 1)
 
 
-__all__ = ["codes_of", "fields_of", "read", "values_of", "widths_of", "write"]
+__all__ = ["fields_of", "read", "widths_needed", "widths_of", "write"]

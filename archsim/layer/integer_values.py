@@ -49,7 +49,8 @@ class IntegerLayer:
     """Operands [images, groups, H, W, C], [groups, K, R, S, C] and biases [groups, K] of a problem,
     and how its sums are kept.
 
-    scaling: multiplier and shift; widths: bits of operands and accumulators.
+    scaling: multiplier and shift; widths: bits of operands and accumulators; more: what is added to
+    the sums [images, groups, P, Q, K], int32.
     """
 
     problem: Problem
@@ -58,6 +59,7 @@ class IntegerLayer:
     bias: IntArray | None
     scaling: tuple[int, int]
     widths: tuple[int, int]
+    more: AnyIntArray | None = None
 
     def rules(self, *, by_column: bool) -> IntArray:
         """For the kernel that keeps sums."""
@@ -116,6 +118,8 @@ def _directly(layer: IntegerLayer) -> Bytes:
     def image(at: int) -> None:
         sums = np.empty(out.shape[1:], np.int32)
         ik.add_directly(ifmap[at], weight, one.vector(), sums)
+        if layer.more is not None:
+            sums += layer.more[at].transpose(0, 3, 1, 2).reshape(sums.shape)
         ik.keep(sums, bias, rules, 0, out[at])
 
     in_threads(image, range(one.images), most=_workers(one))
@@ -135,6 +139,10 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product) -> Bytes:
         image, group, first, last = place
         seen = seen_by(ifmap[image, group], one, (first, last))
         sums, own = product(filters[group], seen), out[image, group]
+        if layer.more is not None:
+            more = layer.more[image, group, first:last].transpose(2, 0, 1)
+            wide = sums.reshape(one.filters, last - first, -1)[:, :, : one.out_width]
+            wide += more  # in place
         if as_wide:
             flat = own.reshape(one.filters, -1)
             ik.keep(sums, bias[group], rules, first * one.out_width, flat)
@@ -162,6 +170,8 @@ def _pixels_by_filters(layer: IntegerLayer, product: Product) -> Bytes:
     def block(place: _Block) -> None:
         image, group, first, last = place
         sums = product(shifted(ifmap[image, group, first:last]), weight[group])
+        if layer.more is not None:
+            sums += layer.more[image, group].reshape(pixels, -1)[first:last]
         ik.keep(sums, bias[group], rules, 0, out[image, group, first:last])
 
     in_threads(block, _blocks(flat, one.channels), most=_workers(one))

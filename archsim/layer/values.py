@@ -145,16 +145,19 @@ def compute(
     operands: tuple[AnyIntArray, AnyIntArray, IntArray | None],
     scaling: tuple[int, int],
     widths: tuple[int, int],
+    more: AnyIntArray | None = None,
 ) -> AnyIntArray:
     """The ofmap [images, groups, P, Q, K] of split operands (ifmap, weight, bias).
 
-    scaling: multiplier and shift; widths: operand and accumulator bits.  As `kept_type` says, in
-    whatever order the axes lie.
+    scaling: multiplier and shift; widths: operand and accumulator bits; more: what is added to the
+    sums, int32 in the ofmap's shape, where accumulators have 32 bits at most.  As `kept_type`
+    says, in whatever order the axes lie.
     """
     ifmap, weight, bias = operands
     layer = IntegerLayer(
-        problem=problem, ifmap=ifmap, weight=weight, bias=bias, scaling=scaling, widths=widths
-    )
+        problem=problem, ifmap=ifmap, weight=weight, bias=bias, scaling=scaling, widths=widths,
+        more=more,
+    )  # fmt: skip
     found = integer_values(layer)
     return _compute_by_floats(layer) if found is None else found
 
@@ -163,6 +166,8 @@ def _compute_by_floats(layer: IntegerLayer) -> AnyIntArray:
     operand_bits, accumulator_bits = layer.widths
     sums = accumulate(layer.problem, layer.ifmap, layer.weight, operand_bits).astype(np.int64)
     offset = 0 if layer.bias is None else layer.bias[None, :, None, None, :]
+    if layer.more is not None:
+        sums += layer.more
     sums = wrap(sums, accumulator_bits)
     relu = bool(layer.problem.relu)
     kept = requantize(sums, offset, layer.scaling, relu, operand_bits)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from archsim.blocks import Components, Events
+from archsim.memory.lane_masks import LaneMasks
 from archsim.memory.plain import PlainBank, kibibytes
 from archsim.memory.seam import Access, Bank, Cells, Scratchpad, Use
 from archsim.memory.tile_store import TileStore
@@ -57,7 +58,7 @@ class AroundBank:
         """As the inner one."""
         return self.inner.read_back(use, cells, words)
 
-    def seen(self, use: Use, words: IntArray) -> IntArray | None:
+    def masks(self, use: Use, words: int) -> LaneMasks | None:
         """By its cells."""
         return None
 

@@ -8,8 +8,10 @@ from archsim.numbers import IntArray
 
 def seen(memory: Bank, use: Use, words: IntArray) -> IntArray:
     """The words [words, lanes] that are read of words written from address 0 on."""
-    found = memory.seen(use, words)
-    return memory.read_back(use, memory.stored(use, words), len(words)) if found is None else found
+    masks = memory.masks(use, len(words))
+    if masks is None:
+        return memory.read_back(use, memory.stored(use, words), len(words))
+    return masks.read(words)
 
 
 __all__ = ["seen"]

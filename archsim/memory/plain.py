@@ -11,6 +11,7 @@ import archsim.blocks as blocks
 from archsim.blocks import Components, Events, selectors
 from archsim.errors import require, require_positive
 from archsim.memory.bits import bits_of, words_of
+from archsim.memory.lane_masks import LaneMasks
 from archsim.memory.seam import Access, Cells, StreamUse, StreamWords, Use
 from archsim.memory.tile_store import TileStore
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
@@ -49,7 +50,7 @@ class _Words(_Sram):
         """As they lie there."""
         return words_of(cells[WORDS][:words], use.lane_bits, use.lane_signed)
 
-    def seen(self, use: Use, words: IntArray) -> IntArray | None:
+    def masks(self, use: Use, words: int) -> LaneMasks | None:
         """Nobody asks: it is exact."""
         return None
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.blocks import Components, Events
+from archsim.memory.lane_masks import LaneMasks
 from archsim.memory.tile_store import TileStore
 from archsim.numbers import AnyIntArray, IntArray
 
@@ -145,9 +146,9 @@ class Bank(Memory, Protocol):
         """The words [words, lanes] that are read from such cells, whatever is in them."""
         ...
 
-    def seen(self, use: Use, words: IntArray) -> IntArray | None:
-        """The words that are read of words written from address 0 on, by a way that is shorter than
-        `stored` and `read_back`; None where there is none."""
+    def masks(self, use: Use, words: int) -> LaneMasks | None:
+        """What becomes of so many words written from address 0 on, by a way that is shorter than
+        `stored` and `read_back`; None where a bit that is read hangs on more than itself."""
         ...
 
 

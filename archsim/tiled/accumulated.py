@@ -35,13 +35,13 @@ def accumulated(
     for tile, problem, read in tiles:
         split = numerics.split_of(read)
         whole = replace(problem, filters=read.weight.shape[1])
-        for sums in numerics.partial_sums(whole, split, _spans(design, tile)):
+        for sums in numerics.partial_sums(whole, split, spans_of(design, tile)):
             held = sums if held is None else numerics.added(_read(design, use, held), sums)
     assert held is not None  # there is a tile
     return _read(design, use, held)[:, None]
 
 
-def _spans(design: CoreDesign, tile: TileCommand[int]) -> Spans:
+def spans_of(design: CoreDesign, tile: TileCommand[int]) -> Spans:
     """Elements of a tile's kernel that are summed before they are added."""
     length, chunk = tile.run_length, design.array_columns["chunk"]
     runs = tile.taps * tile.runs
@@ -67,4 +67,4 @@ def _read(design: CoreDesign, use: Use, sums: IntArray) -> IntArray:
     return np.ascontiguousarray(found.T if moving else found).reshape(sums.shape)
 
 
-__all__ = ["accumulated"]
+__all__ = ["accumulated", "spans_of"]

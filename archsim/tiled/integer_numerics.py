@@ -20,7 +20,7 @@ from archsim.numbers import AnyIntArray, IntArray, wrap
 from archsim.tiled import tile_words
 from archsim.tiled.commands import TileCommand
 from archsim.tiled.file_numerics import FileOfmap, core_operands, file_ofmap
-from archsim.tiled.numerics import Blocks, Outputs, Spans
+from archsim.tiled.numerics import Blocks, Outputs, OutputsWith, Spans
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 
@@ -90,6 +90,16 @@ class IntegerNumerics(IntegerIntake):
         """The integers that the core computes; sums wrap, so the tiling does not matter."""
         widths = (self.operand_bits, self.accumulator_bits)
         return (compute(problem, split, self.scaling(operands), widths),)
+
+    @property
+    def outputs_with(self) -> OutputsWith:
+        """Sums wrap: `compute` with more."""
+
+        def found(problem: Problem, split: Split, operands: Operands, more: AnyIntArray) -> Outputs:
+            widths = (self.operand_bits, self.accumulator_bits)
+            return (compute(problem, split, self.scaling(operands), widths, more),)
+
+        return found
 
     def partial_sums(self, problem: Problem, split: Split, spans: Spans) -> list[IntArray]:
         """Of every span; whole numbers below 2^53, for spans are of a tile."""

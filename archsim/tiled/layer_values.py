@@ -16,8 +16,9 @@ import numpy as np
 from archsim.errors import InputError, require
 from archsim.layer import layout
 from archsim.layer.problem import Problem, Tiling
-from archsim.numbers import IntArray
+from archsim.numbers import AnyIntArray, IntArray
 from archsim.tiled.accumulated import accumulated
+from archsim.tiled.changed_sums import changed_sums
 from archsim.tiled.commands import TileCommand, commands_of
 from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.file_numerics import FileOfmap
@@ -45,12 +46,16 @@ def layer_ofmap(
         return of_file.ofmap
     problem = numerics.problem(layer)
     split = numerics.split(layer, operands, stored)
-    if design.exact:
-        return numerics.joined(layer, _of_whole(design, layer, (problem, tiling), split, operands))
-    tiles = commands_of(walk_layer(problem, tiling, design.machine))
-    blocks = numerics.blocks(split, tiling.groups)
-    found = _through_memories(design, (problem, tiling), tiles, blocks, operands)
-    return numerics.joined(layer, _by_group(found, problem, tiling.groups))
+    more = None
+    if not design.exact:
+        tiles = commands_of(walk_layer(problem, tiling, design.machine))
+        blocks = numerics.blocks(split, tiling.groups)
+        more = _changed(design, (problem, tiling), tiles, blocks, {})
+        if more is None:
+            found = _through_memories(design, (problem, tiling), tiles, blocks, operands)
+            return numerics.joined(layer, _by_group(found, problem, tiling.groups))
+    found = _of_whole(design, layer, (problem, tiling), split, operands, more)
+    return numerics.joined(layer, found)
 
 
 def file_ofmap_of(design: CoreDesign, layer: Conv2d | MatMul, operands: Any) -> FileOfmap | None:
@@ -83,13 +88,14 @@ def layer_words(
     operands = numerics.in_words(tiled.layer, operands)
     split, tiles = numerics.split(tiled.layer, operands), commands_of(tiled.tiles)
     blocks = numerics.blocks(split, groups)
-    if design.exact:
-        shape = tiled.problem, tiled.tiling
-        whole = _of_whole(design, tiled.layer, shape, split, operands)
+    shape, more = (tiled.problem, tiled.tiling), None
+    if not design.exact:
+        more = _changed(design, shape, tiles, blocks, halves or {})
+    if design.exact or more is not None:
+        whole = _of_whole(design, tiled.layer, shape, split, operands, more)
         wide = (one.astype(np.int64, copy=False) for one in whole)
         found = tuple(layout.side_by_side(one, groups, (1, 4)) for one in wide)
     else:
-        shape = tiled.problem, tiled.tiling
         found = _through_memories(design, shape, tiles, blocks, operands, halves)
     words = {name: _operand_words(design, name, tiles, blocks) for name in OPERANDS}
     if design.gather and isinstance(tiled.layer, MatMul) and tiled.layer.kept:
@@ -103,12 +109,30 @@ def _of_whole(
     tiled: tuple[Problem, Tiling],
     split: Any,
     operands: Any,
+    more: AnyIntArray | None = None,
 ) -> Outputs:
-    """The outputs by groups, at once."""
+    """The outputs by groups, at once; more: what is added to their sums."""
+    with_more = design.numerics.outputs_with
+    if more is not None and with_more is not None:
+        return with_more(tiled[0], split, operands, more)
     try:
         return design.numerics.outputs(*tiled, split, operands)
     except InputError as error:
         raise InputError(f"{layer.name}: {error}") from None
+
+
+def _changed(
+    design: CoreDesign,
+    tiled: tuple[Problem, Tiling],
+    tiles: Sequence[TileCommand[int]],
+    blocks: Blocks,
+    halves: Mapping[str, int],
+) -> AnyIntArray | None:
+    """What failing cells add to the sums [images, groups, P, Q, K]; None where output tiles are to
+    be computed one by one."""
+    problem, tiling = tiled
+    found = changed_sums(design, problem.side_by_side(tiling.groups), tiles, blocks, halves)
+    return None if found is None else _by_group((found,), problem, tiling.groups)[0]
 
 
 def _operand_words(
@@ -237,9 +261,11 @@ def _together(
     yield from waiting.values()
 
 
-def _by_group(outputs: Outputs, problem: Problem, groups: int) -> Outputs:
+def _by_group(
+    outputs: tuple[AnyIntArray, ...], problem: Problem, groups: int
+) -> tuple[AnyIntArray, ...]:
     """Outputs in blocks as outputs by group, empty groups of the last block left out."""
-    found: list[IntArray] = []
+    found: list[AnyIntArray] = []
     for one in outputs:
         split = np.moveaxis(one.reshape(*one.shape[:-1], groups, -1), 4, 2)
         whole = split.reshape(one.shape[0], -1, *split.shape[3:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from archsim.layer.intake import Intake
 from archsim.layer.problem import Problem, Tiling
-from archsim.numbers import IntArray
+from archsim.numbers import AnyIntArray, IntArray
 from archsim.tiled.commands import TileCommand
 from archsim.tiled.tile_words import WordLanes
 from workloads.layers import Conv2d, MatMul
@@ -25,6 +25,10 @@ IntegerArray = npt.NDArray[np.integer[Any]]
 
 Outputs = tuple[IntArray, ...]
 """[images, groups, P, Q, n] each: the values n = K, and what the format has beside them."""
+
+OutputsWith = Callable[[Problem, Any, Any, AnyIntArray], Outputs]
+"""Of a problem, its split operands, operands, and what is added to sums [images, groups, P, Q, K],
+modulo 2^32, of at most so many bits."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,6 +112,12 @@ class Numerics(Intake, Protocol):
 
         operands: for what belongs to the whole layer, as its shift.
         """
+        ...
+
+    @property
+    def outputs_with(self) -> OutputsWith | None:
+        """`outputs` with something added to the sums before; None unless sums are whole numbers
+        that wrap: then what is added to an operand adds its products, in whatever order."""
         ...
 
     def partial_sums(self, problem: Problem, split: Any, spans: Spans) -> list[IntArray]:

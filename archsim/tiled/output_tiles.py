@@ -60,7 +60,7 @@ def output_tiles(
         for name in OPERANDS:
             if not loads(name, tile):
                 continue
-            key = (name, halves[name], *_slice_of(name, tile))
+            key = (name, halves[name], *slice_of(name, tile))
             if kept is not None and key in kept:
                 read[name] = kept[key]
                 halves[name] ^= 1
@@ -74,13 +74,13 @@ def output_tiles(
         if tile.last_k:
             if not tile.has_bias:
                 nothing = np.zeros_like(PARTS["bias"](tile, blocks.bias))
-                key = ("none", *_slice_of("bias", tile))
+                key = ("none", *slice_of("bias", tile))
                 output[-1][1]["bias"] = nothing if kept is None else kept.setdefault(key, nothing)
             yield OutputTile(parts=output, half=(number + first.get("accumulator", 0)) % 2)
             output, number = [], number + 1
 
 
-def _slice_of(name: str, tile: TileCommand[int]) -> tuple[int, ...]:
+def slice_of(name: str, tile: TileCommand[int]) -> tuple[int, ...]:
     """What of an operand a tile loads."""
     filters = tile.tile_group, tile.tile_filter, tile.tile_filters
     channels = tile.tile_channel, tile.tile_channels
@@ -151,4 +151,4 @@ def _joined(parts: Sequence[IntArray]) -> IntArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=3)
 
 
-__all__ = ["OutputTile", "Part", "as_problem", "filters_of", "output_tiles"]
+__all__ = ["OutputTile", "Part", "as_problem", "filters_of", "output_tiles", "slice_of"]

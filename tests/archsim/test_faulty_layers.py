@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from archsim.layer import integer_values
 from archsim.layer.intake import Drawing
 from archsim.machine.registry import load_design, with_settings
 from archsim.simulate import simulate
 from archsim.tiled import layer_values
+from archsim.tiled.numerics import TiledLayer
+from archsim.tiled.walk import walk_layer
 from workloads.layers import Conv2d, MatMul, Network
 
 LAYERS: dict[str, Any] = {
@@ -58,3 +61,78 @@ def test_sums_of_vectors_over_several_channel_tiles_are_computed() -> None:
     found = simulate(design, network, operands=operands).layers[0]
     assert found.tiling is not None and found.tiling.channels < 256 // 4
     assert found.ofmap is not None
+
+
+def _conv(**more: Any) -> Conv2d:
+    plain: dict[str, Any] = {
+        "name": "one", "channels": 20, "ifmap_height": 9, "ifmap_width": 11, "filters": 40,
+        "kernel_height": 3, "kernel_width": 3,
+    }  # fmt: skip
+    return Conv2d(**plain | more)
+
+
+WINDOWS: dict[str, Any] = {
+    "padded": _conv(pad_top=1, pad_left=2, pad_bottom=1, pad_right=2, batch=3, bias=True),
+    "strided": _conv(stride_height=2, stride_width=3, pad_top=1, relu=True),
+    "dilated": _conv(dilation_height=2, dilation_width=3, batch=2),
+    "sampled": _conv(kernel_height=1, kernel_width=1, stride_height=2, stride_width=2),
+    "groups": _conv(channels=16, filters=32, groups=4, batch=2),
+    "behind": _conv(ifmap_height=2, kernel_height=1, pad_bottom=5, pad_top=4, ifmap_width=5),
+    "product": MatMul(name="one", m=30, n=50, k=70),
+}
+CORES: dict[str, tuple[str, ...]] = {
+    "whole": (),
+    "small": (*SMALL, "weight_memory.capacity_bytes=2048"),
+    "outputs stay": ("dataflow=output_stationary", *SMALL),
+    "inputs stay": ("dataflow=input_stationary", *SMALL),
+    "narrow": ("operand_bits=4", "accumulator_bits=11", "rows=8", "columns=4"),
+}
+KINDS: dict[str, tuple[str, ...]] = {
+    "flips": ("rate=0.01",),
+    "one way": ("rate=0.2", "zero_to_one=0.6", "one_to_zero=0.3", "stuck=0.1"),
+    "columns": ("rate=0.02", "column_shape=0.3", "protected_bits=[3]"),
+}
+
+
+def _words(design: Any, layer: Any, operands: Any) -> Any:
+    """The ofmap's port, of a layer that begins in the second half of the ifmap's memory."""
+    problem = design.numerics.problem(layer)
+    tiling = simulate(design, Network(name="one", layers=(layer,), source="here")).layers[0].tiling
+    assert tiling is not None
+    tiles = walk_layer(problem, tiling, design.machine)
+    tiled = TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles)
+    halves = {"ifmap": 1, "accumulator": 1}
+    return layer_values.layer_words(design, tiled, operands, halves)["ofmap"]
+
+
+def _of_bytes(macs: int, depth: int) -> Any:
+    """A product as `integer_products` has them, on any processor."""
+    return lambda left, right: (left.astype(np.int32) - 128) @ right.astype(np.int32)
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("memory", ["ifmap", "accumulator"])
+def test_what_is_wrong_of_sums_is_what_output_tiles_compute(
+    core: str, memory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a layer that begins in the second half, and with the words of its ports."""
+    changed = 0
+    for number, layer in enumerate(WINDOWS.values()):
+        kind = tuple(KINDS.values())[number % len(KINDS)]
+        faults = [f"{memory}_memory.kind=faulty", *(f"{memory}_memory.{one}" for one in kind)]
+        design = with_settings(load_design("edge-16"), [*CORES[core], *faults])
+        exact = with_settings(load_design("edge-16"), [*CORES[core]])
+        network = Network(name="one", layers=(layer,), source="here")
+        operands = {"one": design.intake.synthetic(layer, Drawing(seed=number))}
+        with monkeypatch.context() as patch:
+            found: list[Any] = [simulate(design, network, operands=operands).layers[0].ofmap]
+            patch.setattr(integer_values, "product_for", _of_bytes)
+            found.append(simulate(design, network, operands=operands).layers[0].ofmap)
+            found.append(_words(design, layer, design.intake.take(layer, operands["one"])))
+            patch.setattr(layer_values, "changed_sums", lambda *_: None)
+            right: Any = simulate(design, network, operands=operands).layers[0].ofmap
+            words = _words(design, layer, design.intake.take(layer, operands["one"]))
+        assert all(np.array_equal(*pair) for pair in zip(found, (right, right, words), strict=True))
+        plain: Any = simulate(exact, network, operands=operands).layers[0].ofmap
+        changed += not np.array_equal(right, plain)
+    assert changed > len(WINDOWS) // 2

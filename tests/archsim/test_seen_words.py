@@ -48,12 +48,21 @@ def test_masks_of_lanes_are_the_cells(use: str, faults: str, count: int) -> None
             Faulty(inner=PLAIN, rate=0.2, chip=2, **FAULTS[faults]),
             FaultyBank(rate=0.2, chip=2, **FAULTS[faults]),
         ):
-            direct = memory.seen(own, words)
-            assert direct is not None
+            masks = memory.masks(own, count)
+            assert masks is not None
+            direct = masks.read(words)
             right = memory.read_back(own, memory.stored(own, words), count)
             assert (direct == right).all()
             assert (seen(memory, own, words) == right).all()
-            assert (direct != PLAIN.read_back(own, PLAIN.stored(own, words), count)).any()
+            at = masks.failing
+            within = at[0] < count
+            some = at[0][within], at[1][within]
+            assert (masks.read_at(some, words[some]) == right[some]).all()
+            others = np.ones(words.shape, bool)
+            others[some] = False
+            plain = PLAIN.read_back(own, PLAIN.stored(own, words), count)
+            assert (right[others] == plain[others]).all()
+            assert (direct != plain).any()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +86,7 @@ def test_other_forms_go_by_their_cells() -> None:
         Faulty(inner=Faulty(inner=PLAIN, rate=0.05), rate=0.05, chip=1),
         FaultyBank(inner=Turned(), rate=0.05, zero_to_one=1.0),
     ):
-        assert memory.seen(use, words) is None
+        assert memory.masks(use, len(words)) is None
         right = memory.read_back(use, memory.stored(use, words), len(words))
         assert (seen(memory, use, words) == right).all()
         assert (right != words).any()
@@ -86,5 +95,5 @@ def test_other_forms_go_by_their_cells() -> None:
 def test_masks_of_large_memories_are_not_kept() -> None:
     use = Use(name="x", field="x", lane_bits=(8,) * 16, lane_signed=(True,) * 16)
     words = np.zeros(((1 << 13) + 1, 16), np.int64)
-    assert Faulty(inner=PLAIN, rate=0.05).seen(use, words) is None
-    assert Faulty(inner=PLAIN, rate=0.05).seen(use, words[1:]) is not None
+    assert Faulty(inner=PLAIN, rate=0.05).masks(use, len(words)) is None
+    assert Faulty(inner=PLAIN, rate=0.05).masks(use, len(words) - 1) is not None

@@ -209,6 +209,10 @@ class FloatNumerics:
         added = 0 if bias is None else bias[None, :, None, None, :]
         return (self.output.compute(sums, added, bool(problem.relu)),)
 
+    @property
+    def outputs_with(self) -> None:
+        """Floats round."""
+
     def partial_sums(self, problem: Problem, split: Split, spans: Spans) -> list[IntArray]:
         """One, of the whole tile: the units hold sums until its end."""
         sums = float_sums(problem, split[0], split[1], self.dot, problem.channels)

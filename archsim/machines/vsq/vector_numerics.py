@@ -184,6 +184,10 @@ class VectorNumerics:
         )
         return sums_of(split.tensors(problem), summation)
 
+    @property
+    def outputs_with(self) -> None:
+        """Products of vectors are shifted and rounded."""
+
     def partial_sums(self, problem: Problem, split: SplitVectors, spans: Spans) -> list[IntArray]:
         """One, of the whole tile: collectors hold sums until its end."""
         return [self._sums(problem, problem.channels, split)[:, 0]]

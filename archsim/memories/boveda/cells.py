@@ -32,18 +32,18 @@ def stored(memory: Boveda, use: Use, words: IntArray) -> Cells:
     most, units = memory.rows(use.word_bits), -(-len(words) // size)
     require(units <= memory.units(use.word_bits), "words must be at most those of the directory")
     lanes = np.moveaxis(words.reshape(len(words), -1, form.group), 1, 0)
-    coded = [columns.codes_of(one, form) for one in lanes]
-    in_units = np.zeros((units * size, len(coded)), np.int64)
-    for column, (widths, _) in enumerate(coded):
-        in_units[: len(widths), column] = widths
+    in_units = np.zeros((units * size, len(lanes)), np.int64)
+    for column, own in enumerate(lanes):
+        in_units[: len(words), column] = columns.widths_needed(own, form)
     in_units = in_units.reshape(units, size, -1)
     taken = -(-in_units.sum(axis=1) // form.container_bits)
     first, rows = np.cumsum(taken, axis=0) - taken, taken.sum(axis=0)
     require(int(rows.max()) <= most, f"words must take at most {most} rows, not {rows.max()}")
-    found = np.zeros((len(coded), int(rows.max()), form.group, form.container_bits), np.uint8)
-    for column, (widths, codes) in enumerate(coded):
-        starts = starts_of(first[:, column], in_units[:, :, column], form.container_bits)
-        columns.write(starts[: len(words)], codes, widths, found[column])
+    found = np.zeros((len(lanes), int(rows.max()), form.group, form.container_bits), np.uint8)
+    for column, own in enumerate(lanes):
+        widths = in_units[:, :, column]
+        starts = starts_of(first[:, column], widths, form.container_bits)[: len(words)]
+        columns.write(starts, own, widths.reshape(-1)[: len(words)], found[column], form)
     return {
         ROWS: found.reshape(*found.shape[:2], -1),
         DIRECTORY: entries_of(first, in_units, (address_bits(most), form.field_bits)),
@@ -79,8 +79,7 @@ def read_back(memory: Boveda, use: Use, cells: Cells, words: int) -> IntArray:
         widths = in_units[:, :, column]
         starts = starts_of(first[:, column], widths, form.container_bits)[:words] % wrap
         there = rows[: written[column]].reshape(-1, form.group, form.container_bits)
-        codes, own = columns.read(starts, there), widths.reshape(-1)[:words]
-        found[:, column] = columns.values_of(codes, own, form)
+        found[:, column] = columns.read(starts, widths.reshape(-1)[:words], there, form)
     return found.reshape(words, -1)
 
 

@@ -17,6 +17,7 @@ from archsim.codecs.boveda_format import CONTAINERS, BovedaFormat
 from archsim.errors import require, require_positive, require_whole
 from archsim.memories.boveda.store import Store
 from archsim.memory import Cells, Use
+from archsim.memory.lane_masks import LaneMasks
 from archsim.memory.seam import Access
 from archsim.numbers import IntArray
 
@@ -145,6 +146,6 @@ class Boveda:
 
         return read_back(self, use, cells, words)
 
-    def seen(self, use: Use, words: IntArray) -> IntArray | None:
+    def masks(self, use: Use, words: int) -> LaneMasks | None:
         """By its rows."""
         return None

@@ -29,10 +29,11 @@ def stored(memory: BovedaStream, use: StreamUse, vectors: IntArray) -> Cells:
     rows = np.zeros((lanes.shape[1], use.rows, form.group, form.container_bits), np.uint8)
     fields = np.zeros((entries, lanes.shape[1], form.field_bits), np.uint8)
     for column in range(lanes.shape[1]):
-        widths, codes = columns.codes_of(lanes[:, column], form)
+        widths = columns.widths_needed(lanes[:, column], form)
         taken = -(-int(widths.sum()) // form.container_bits)
         require(taken <= use.rows, f"values must take at most {use.rows} rows, not {taken}")
-        columns.write(np.cumsum(widths) - widths, codes, widths, rows[column])
+        starts = np.cumsum(widths) - widths
+        columns.write(starts, lanes[:, column], widths, rows[column], form)
         fields[: len(vectors), column] = columns.fields_of(widths, form)
     return {ROWS: rows.reshape(len(rows), use.rows, -1), WIDTHS: fields.reshape(entries, -1)}
 
@@ -46,8 +47,7 @@ def read_back(memory: BovedaStream, use: StreamUse, cells: Cells, vectors: int) 
     for column, rows in enumerate(cells[ROWS]):
         own = widths[:, column]
         bits = rows.reshape(len(rows), form.group, form.container_bits)
-        codes = columns.read(np.cumsum(own) - own, bits)
-        found[:, column] = columns.values_of(codes, own, form)
+        found[:, column] = columns.read(np.cumsum(own) - own, own, bits, form)
     return found.reshape(vectors, -1)
 
 

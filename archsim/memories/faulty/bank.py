@@ -8,9 +8,10 @@ from typing import ClassVar
 from archsim.blocks import Components, Events
 from archsim.memories.faulty.cell_faults import CellFaults
 from archsim.memories.faulty.components import at_voltage
-from archsim.memories.faulty.word_masks import seen_words
+from archsim.memories.faulty.word_masks import lane_masks
 from archsim.memory import Cells, Use
 from archsim.memory.around import AroundBank
+from archsim.memory.lane_masks import LaneMasks
 from archsim.memory.plain import keeps_words
 from archsim.numbers import IntArray
 
@@ -43,13 +44,13 @@ class FaultyBank(CellFaults, AroundBank):
         """The inner one's cells, as they are read."""
         return self.failing(use, super().stored(use, words))
 
-    def seen(self, use: Use, words: IntArray) -> IntArray | None:
-        """By masks of whole lanes, where words lie in the inner one as they are."""
+    def masks(self, use: Use, words: int) -> LaneMasks | None:
+        """Of whole lanes, where words lie in the inner one as they are."""
         own = type(self)
         plainly = own.stored is FaultyBank.stored and own.read_back is AroundBank.read_back
         if not (plainly and keeps_words(self.inner)):
             return None
-        return seen_words(self, use, words)
+        return lane_masks(self, use, words)
 
     def macros(
         self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events

@@ -13,39 +13,25 @@ import numpy as np
 from archsim.memories.faulty.cell_faults import HALF_BIT, LEAST_KEPT, CellFaults, wrong_bits
 from archsim.memory import Use
 from archsim.memory.bits import words_of
+from archsim.memory.lane_masks import LaneMasks
 from archsim.memory.plain import WORDS
-from archsim.numbers import IntArray
 
 MOST_BITS = 1 << 20
 """Masks of words of more take the way over the cells: as whole numbers they are eight times as
 large."""
 
 
-def seen_words(faults: CellFaults, use: Use, words: IntArray) -> IntArray | None:
-    """What is read of words [words, lanes] written from address 0 on; None where the way over the
+def lane_masks(faults: CellFaults, use: Use, words: int) -> LaneMasks | None:
+    """Of so many words written from address 0 on, or of some more; None where the way over the
     cells is to be taken: of large memories, and of a measured map, which is a file."""
-    rows = 1 << max(len(words) - 1, LEAST_KEPT - 1).bit_length()
+    rows = 1 << max(words - 1, LEAST_KEPT - 1).bit_length()
     if faults.map is not None or rows * use.word_bits > MOST_BITS:
         return None
-    if_zero, kept, above, unsigned = _masks(faults, use, rows)
-    count = len(words)
-    if kept is None:
-        found = words ^ if_zero[:count]
-    else:
-        found = (words & kept[:count]) | (~words & if_zero[:count])
-    found <<= above
-    found >>= above
-    return found if unsigned is None else found & unsigned
-
-
-_Masks = tuple[IntArray, IntArray | None, IntArray, IntArray | None]
+    return _masks(faults, use, rows)
 
 
 @lru_cache(maxsize=32)
-def _masks(faults: CellFaults, use: Use, rows: int) -> _Masks:
-    """[rows, lanes]: bits that are wrong if 0, and those that are right if 1, None where the same
-    are wrong in both; [lanes]: bits above a lane's, and its mask
-    where it has no sign, -1 of others, None without any such."""
+def _masks(faults: CellFaults, use: Use, rows: int) -> LaneMasks:
     fault_map = faults.fault_map(use, WORDS, use.word_bits)
     zero, one = wrong_bits(fault_map, use.half << HALF_BIT, rows)
     plain = (False,) * use.lanes
@@ -53,10 +39,11 @@ def _masks(faults: CellFaults, use: Use, rows: int) -> _Masks:
     kept = None if zero is one else ~words_of(one, use.lane_bits, plain)
     above = np.array([64 - bits for bits in use.lane_bits], np.int64)
     signed = np.array(use.lane_signed)
-    if signed.all():
-        return if_zero, kept, above, None
-    low = np.int64(-1) ^ (np.int64(-1) << (64 - above))  # a lane of 64 bits has a sign
-    return if_zero, kept, above, np.where(signed, np.int64(-1), low)
+    unsigned = None
+    if not signed.all():
+        low = np.int64(-1) ^ (np.int64(-1) << (64 - above))  # a lane of 64 bits has a sign
+        unsigned = np.where(signed, np.int64(-1), low)
+    return LaneMasks(if_zero=if_zero, kept=kept, above=above, unsigned=unsigned)
 
 
-__all__ = ["seen_words"]
+__all__ = ["lane_masks"]
