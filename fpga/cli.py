@@ -12,6 +12,7 @@ import typer
 
 from archsim.cli.options import AsJson, Force, Settings
 from archsim.cli.output import progress_bar
+from archsim.errors import require
 from archsim.files import new_folder
 from archsim.machine.registry import load_design, with_settings
 from fpga import tables
@@ -49,6 +50,9 @@ def place_design(  # noqa: PLR0913
         int, typer.Option(help="Of the placer; the clock differs by up to a fifth.")
     ] = 1,
     settings: Settings = None,
+    interface: Annotated[
+        str, typer.Option(help="Of a design: streams (its bare core), axi or link around it.")
+    ] = "streams",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -74,6 +78,7 @@ def place_design(  # noqa: PLR0913
 
     \b
       archsim fpga place edge-16 --set rows=2 --set columns=2
+      archsim fpga place core.toml --interface axi --clock-mhz 90
       archsim fpga place boveda --family ice40 --set group=8
     """
     target = Target(family=family, device=device, clock_hz=clock_mhz * 1e6, seed=seed)
@@ -83,7 +88,7 @@ def place_design(  # noqa: PLR0913
         progress_bar("emitting", quiet=as_json) as bar,
     ):
         found: list[FpgaReport] = []
-        for name, unit in units(design, settings or [], target).items():
+        for name, unit in units(design, settings or [], target, interface).items():
             found.append(
                 place(
                     unit,
@@ -102,13 +107,16 @@ def place_design(  # noqa: PLR0913
         tables.show(found)
 
 
-def units(design: str, settings: list[str], target: Target) -> dict[str, str]:
+def units(
+    design: str, settings: list[str], target: Target, interface: str = "streams"
+) -> dict[str, str]:
     """Verilog of what is placed, by name. Raises `InputError` for a design that cannot fit."""
     if design == BOVEDA:
+        require(interface == "streams", f"--interface must be streams for boveda, not {interface}")
         return boveda_units(settings)
     chosen = with_settings(load_design(design), settings)
     check_design(chosen, target.chip)
-    return {printable(Path(design).stem): emit(chosen, top=TOP).verilog}
+    return {printable(Path(design).stem): emit(chosen, top=TOP, interface=interface).verilog}
 
 
 def register(app: typer.Typer) -> None:

@@ -20,17 +20,21 @@ __all__ = ["UNIT", "WRAPPER", "wrapper_verilog"]
 WRAPPER = "wrapper"
 UNIT = "unit"
 
+_GLOBAL = {"clk": "clk", "rst": "reset", "aclk": "clk", "aresetn": "reset_n"}
+"""Ports that are not of the shift register, and what drives them."""
+
 _SOURCE = """\
 (* blackbox *)
 module {top}({declarations});
 endmodule
 
 module wrapper(input clk, input rst, input shift_in, output shift_out);
-  reg reset;
+  reg reset, reset_n;
   reg [{last_input}:0] inputs;
   wire [{last_output}:0] outputs;
   always @(posedge clk) begin
     reset <= rst;
+    reset_n <= ~rst;
     inputs <= {{inputs, shift_in}};
   end
   {top} unit({connections});
@@ -41,7 +45,8 @@ module wrapper(input clk, input rst, input shift_in, output shift_out);
 def wrapper_verilog(top: str, module: Mapping[str, Any]) -> str:
     """The wrapper of module `top`, whose ports are those of yosys' JSON, and `top` as a black box.
 
-    Ports `clk` and `rst` are the clock and the synchronous reset, and may be missing.
+    Ports `clk` and `rst` are the clock and the synchronous reset, and may be missing; behind AXI
+    they are `aclk` and `aresetn`, which is low when active.
     """
     declarations: list[str] = []
     connections: list[str] = []
@@ -49,8 +54,8 @@ def wrapper_verilog(top: str, module: Mapping[str, Any]) -> str:
     for name, port in module["ports"].items():
         bits, direction = len(port["bits"]), port["direction"]
         declarations.append(f"{direction} [{bits - 1}:0] \\{name} ")  # escaped: it may be a keyword
-        if name in ("clk", "rst"):
-            connections.append(f".\\{name} ({'clk' if name == 'clk' else 'reset'})")
+        if name in _GLOBAL:
+            connections.append(f".\\{name} ({_GLOBAL[name]})")
             continue
         first = count[direction]
         connections.append(f".\\{name} ({direction}s[{first + bits - 1}:{first}])")

@@ -36,20 +36,22 @@ window's walk, of loaders, credits and counters, but for the addresses, counted 
 PIPELINED_WALKER_BITS = 415
 """More in a tile walker with a register behind every sum and product, counted in its netlist."""
 
-PIPELINED_SEQUENCER_BITS = 6
-"""More in a sequencer, with registers for the first and the last slot and for the last turn of
-every loop; and one more in one that walks by blocks of pixels."""
+PIPELINED_SEQUENCER_BITS = 12
+"""More in a sequencer, with registers for the first and the last slot and two for the last turn of
+every loop: alone, and with the loops inside of it."""
 
-_SEQUENCERS = {mc.WEIGHT_STATIONARY: (2, 0), mc.INPUT_STATIONARY: (2, 2)}
-"""How many, and how many of them by blocks; other arrays: one, by blocks."""
+AHEAD_BITS = {True: 29, False: 23}
+"""Of credits that are compared ahead, a register each, and of those for room in the queues of
+commands; decoupled, with a walk of its own for stationary loads, or not."""
 
 
 def pipelining_bits(design: CoreDesign) -> int:
     """Flip-flops of the registers that `pipelined_control` adds."""
     if not design.pipelined_control:
         return 0
-    sequencers, by_blocks = _SEQUENCERS.get(design.array_columns["dataflow"], (1, 1))
-    return PIPELINED_WALKER_BITS + PIPELINED_SEQUENCER_BITS * sequencers + by_blocks
+    decoupled = design.array_columns["dataflow"] in (mc.WEIGHT_STATIONARY, mc.INPUT_STATIONARY)
+    sequencers = PIPELINED_SEQUENCER_BITS * (1 + decoupled)
+    return PIPELINED_WALKER_BITS + sequencers + AHEAD_BITS[decoupled]
 
 
 GATHERING_BITS = 272

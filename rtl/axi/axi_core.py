@@ -40,7 +40,7 @@ class AxiCore(wiring.Component):
     Words of ifmap, weights, biases and ofmap cross as in the core itself, in the same order and
     with the same back-pressure; TLAST goes with the OFMAP_WORDS-th word of a layer, at which the
     interrupt rises.  What is written where nothing may be is answered with SLVERR and does nothing.
-    Latency: a command crosses in the 4th cycle behind the write of START, if the core takes it.
+    Latency: a command crosses in the 5th cycle behind the write of START, if the core takes it.
 
     Members
     -------
@@ -79,16 +79,30 @@ class AxiCore(wiring.Component):
         for name, member in lite_ports(ADDRESS_BITS).items():
             outer, inner = getattr(io, f"s_axi_{name}"), getattr(self.slave, name)
             m.d.comb += inner.eq(outer) if member.flow == In else outer.eq(inner)
+        self._decode(m)
         self._layer(m)
         self._settings(m)
         self._streams(m)
         self._read(m)
         return m
 
+    def _decode(self, m: Module) -> None:
+        """Which register an address is, in registers: it is steady a cycle before the write."""
+        self.hits: dict[str, Signal] = {}
+        self.may_be_written = Signal(name="may_be_written")
+        self.of_command = Signal(name="of_command")
+        word = self.slave.write_address[2:]
+        m.d.sync += [self.may_be_written.eq(0), self.of_command.eq(word >= COMMAND >> 2)]
+        for register in self.registers:
+            if "w" in register.access:
+                self.hits[register.name] = hit = Signal(name=f"hit_{register.name.lower()}")
+                m.d.sync += hit.eq(word == register.address >> 2)
+                with m.If(word == register.address >> 2):
+                    m.d.sync += self.may_be_written.eq(1)
+
     def _wrote(self, name: str) -> Value:
         """The register is written in this cycle."""
-        register = next(one for one in self.registers if one.name == name)
-        return self.slave.write & (self.slave.write_address[2:] == register.address >> 2)
+        return self.slave.write & self.hits[name]
 
     def _merged(self, old: Value) -> Value:
         """A register of 32 bits with the written bytes."""
@@ -109,9 +123,10 @@ class AxiCore(wiring.Component):
         self.left = Signal(DATA_BITS, name="ofmap_left")
         busy = self.pending | self.running
         starts = self._wrote("CONTROL") & slave.write_bytes[0] & slave.write_data[0]
-        self.refused = starts & (busy | (self.words == 0))
-        locked = slave.write_address[2:] >= COMMAND >> 2
-        self.locked = (locked & self.pending) | (self._wrote("OFMAP_WORDS") & busy)
+        no_words = Signal(init=1, name="no_words")  # a write is not followed by one at once
+        m.d.sync += no_words.eq(self.words == 0)
+        self.refused = starts & (busy | no_words)
+        self.locked = (self.of_command & self.pending) | (self._wrote("OFMAP_WORDS") & busy)
         if has_settings(self.design):
             self.locked |= self._wrote(SETTINGS) & busy
         command: Any = self.core.command
@@ -196,10 +211,9 @@ class AxiCore(wiring.Component):
         """What is read; and which accesses are refused."""
         slave = self.slave
         upper = Signal(COUNTER_BITS - DATA_BITS, name="upper")
-        known_write = Signal(name="may_be_written")
         m.d.comb += [
             slave.read_error.eq(0),
-            slave.write_error.eq(~known_write | self.refused | self.locked),
+            slave.write_error.eq(~self.may_be_written | self.refused | self.locked),
         ]
         with m.Switch(slave.read_address[2:]):
             for register in self.registers:
@@ -207,11 +221,6 @@ class AxiCore(wiring.Component):
                     self._read_one(m, register, upper)
             with m.Default():
                 m.d.comb += slave.read_error.eq(1)
-        with m.Switch(slave.write_address[2:]):
-            for register in self.registers:
-                if "w" in register.access:
-                    with m.Case(register.address >> 2):
-                        m.d.comb += known_write.eq(1)
 
     def _read_one(self, m: Module, register: Register, upper: Signal) -> None:
         slave = self.slave

@@ -25,8 +25,10 @@ class LiteSlave(wiring.Component):
     """A write: address and data in any order, then `write` for a cycle, then the response.
 
     A read: the address, then `read` for a cycle, in which `read_data` is taken.  Latency: the
-    response is there 2 cycles behind the last of what it answers, and stays until it is taken.
-    Throughput: a write and a read every 3 cycles.  Back-pressure: ready falls behind each
+    response of a read is there 2 cycles behind its address, that of a write 3 behind the last of
+    address and data, and stays until it is taken; what is written is steady in the cycle before
+    `write` too, so that its address can be decoded into registers.
+    Throughput: a read every 3 cycles, a write every 4.  Back-pressure: ready falls behind each
     address and each data word until they are answered.
 
     Members
@@ -60,13 +62,14 @@ class LiteSlave(wiring.Component):
 
     def _write(self, m: Module) -> None:
         io: Any = self
-        addressed, given = Signal(), Signal()
-        self.addressed, self.given = addressed, given
+        addressed, given, decoded = Signal(), Signal(), Signal()
+        self.addressed, self.given, self.decoded = addressed, given, decoded
         m.d.comb += [
             io.awready.eq(~addressed),
             io.wready.eq(~given),
-            io.write.eq(addressed & given & ~io.bvalid),
+            io.write.eq(decoded & ~io.bvalid),
         ]
+        m.d.sync += decoded.eq(addressed & given)
         with m.If(io.bready):
             m.d.sync += io.bvalid.eq(0)
         with m.If(io.awvalid & io.awready):

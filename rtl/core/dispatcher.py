@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.commands import FOLD_FIELDS, OUTPUT_FIELDS, PIXEL_FIELDS, command_layout
+from rtl.core.credits import Credits
 from rtl.core.gathering_loader import GATHER_LAYOUT
 from rtl.core.queue import Queue
 from rtl.hierarchy import place
@@ -24,13 +25,17 @@ class Dispatcher(wiring.Component):
     -------
     command: the core's command stream; ifmap, weight, bias: to the loaders; stream, load: to the
     sequencers (`load` only where `decoupled`); output: to the output stage.  gathers: the ifmap's
-    loader is a `GatheringLoader`.
+    loader is a `GatheringLoader`; ahead: whether a queue has room is a register, in the same
+    cycles.
     """
 
     command: stream.Interface
 
-    def __init__(self, *, queue_depth: int, decoupled: bool, gathers: bool = False) -> None:
+    def __init__(
+        self, *, queue_depth: int, decoupled: bool, gathers: bool = False, ahead: bool = False
+    ) -> None:
         self.queue_depth = queue_depth
+        self.ahead = ahead
         self.decoupled = decoupled
         folds = command_layout(*FOLD_FIELDS, *PIXEL_FIELDS)
         self.layouts: dict[str, data.StructLayout] = {
@@ -71,6 +76,16 @@ class Dispatcher(wiring.Component):
                 unit.payload.eq(queue.o.payload),
                 queue.o.ready.eq(unit.ready),
             ]
-            ready = ready & queue.i.ready
+            ready = ready & (self._room(m, name, queue) if self.ahead else queue.i.ready)
         m.d.comb += self.command.ready.eq(ready)
         return m
+
+    def _room(self, m: Module, name: str, queue: Queue) -> ValueLike:
+        """Whether a queue has room, as it says itself."""
+        sizes = {"initial": self.queue_depth, "limit": self.queue_depth}
+        room = place(m, f"{name}_room", Credits, **sizes, ahead=True)
+        m.d.comb += [
+            room.take.eq(queue.i.valid),  # never without room
+            room.give.eq(queue.o.valid & queue.o.ready),
+        ]
+        return room.available

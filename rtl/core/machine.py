@@ -113,7 +113,8 @@ class Core(wiring.Component):
         design = self.design
         queues = {"queue_depth": design.command_queue_depth, "decoupled": self.decoupled}
         gathers = {"gathers": True} if design.gather else {}
-        self.dispatcher = place(m, "dispatcher", Dispatcher, **queues, **gathers)
+        ahead = {"ahead": True} if design.pipelined_control else {}
+        self.dispatcher = place(m, "dispatcher", Dispatcher, **queues, **gathers, **ahead)
         moving = {"blocks": self.moving_weights, **gathers}
         kind = PipelinedTileWalker if design.pipelined_control else TileWalker
         walker = place(m, "tile_walker", kind, lanes=design.ifmap_lanes, **moving)
@@ -296,18 +297,19 @@ class Core(wiring.Component):
             m.d.sync += group_first.eq(walk.group_last)
         return group_first
 
+    def accumulator_shape(self) -> dict[str, Any]:
+        """Parameters of the accumulators."""
+        design = self.design
+        return {
+            "columns": design.columns,
+            "bits": design.accumulator_bits,
+            "depth": design.depth("accumulator"),
+            **made_of(design.accumulator_memory, design.use("accumulator")),
+        }
+
     def accumulators(self, m: Module) -> Any:
         """Place the accumulators."""
-        design = self.design
-        return place(
-            m,
-            "accumulators",
-            Accumulators,
-            columns=design.columns,
-            bits=design.accumulator_bits,
-            depth=design.depth("accumulator"),
-            **made_of(design.accumulator_memory, design.use("accumulator")),
-        )
+        return place(m, "accumulators", Accumulators, **self.accumulator_shape())
 
     def output_shape(self) -> dict[str, Any]:
         """Parameters of the output stage."""
@@ -384,28 +386,29 @@ class Core(wiring.Component):
         """Who may start: credits for operand tiles, banks and halves of the accumulators."""
         stream_walk, load_walk = self.stream_walk, self.load_walk
         walks = {"ifmap": self.pixel_walk, "weight": self.weight_walk}
+        ahead = {"ahead": True} if self.design.pipelined_control else {}
         allowed = {"stream": Value.cast(1), "load": Value.cast(1)}
         for name, walk in walks.items():
-            tiles = place(m, f"{name}_tiles", Credits, initial=0, limit=2)
-            takes = walk.starting & walk.first_fold & walk.current[f"load_{name}"]
+            tiles = place(m, f"{name}_tiles", Credits, initial=0, limit=2, **ahead)
+            needs = walk.first_fold & walk.current[f"load_{name}"]  # asked when a fold starts
             ends = walk.issue & walk.last_slot & walk.tile_last & walk.current[f"free_{name}"]
             m.d.comb += [
                 tiles.give.eq(self._stored(m, name)),
-                tiles.take.eq(takes & walk.issue),
+                tiles.take.eq(walk.starting & needs & walk.issue),
                 self.loaders[name].free.eq(self._waiting(m, name, "free", ends)),
             ]
             role = "stream" if walk is stream_walk else "load"
-            allowed[role] = allowed[role] & (~takes | tiles.available)
-        free = place(m, "free_accumulators", Credits, initial=2, limit=2)
-        fresh = stream_walk.starting & stream_walk.first_fold & stream_walk.current.first_k
+            allowed[role] = allowed[role] & (~needs | tiles.available)
+        free = place(m, "free_accumulators", Credits, initial=2, limit=2, **ahead)
+        fresh = stream_walk.first_fold & stream_walk.current.first_k
         m.d.comb += [
             free.give.eq(self.output.released),
-            free.take.eq(fresh & stream_walk.issue),
+            free.take.eq(stream_walk.starting & fresh & stream_walk.issue),
         ]
         allowed["stream"] = allowed["stream"] & (~fresh | free.available)
         if self.decoupled:
-            free_banks = place(m, "free_banks", Credits, initial=2, limit=2)
-            filled_banks = place(m, "filled_banks", Credits, initial=0, limit=2)
+            free_banks = place(m, "free_banks", Credits, initial=2, limit=2, **ahead)
+            filled_banks = place(m, "filled_banks", Credits, initial=0, limit=2, **ahead)
             m.d.comb += [
                 free_banks.take.eq(load_walk.issue & load_walk.first_slot),
                 free_banks.give.eq(stream_walk.issue & stream_walk.last_slot),

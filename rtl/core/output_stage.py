@@ -136,6 +136,8 @@ class OutputStage(wiring.Component):
     Back-pressure: a read that completes a word waits while as many words are under way as the queue
     holds, so nothing is lost and nothing waits in the pipeline.
 
+    read_registers: cycles more from a read to read_data, and to the word.
+
     A column's arithmetic is `Requantize`.  Another one overrides `_column` and
     `column_latency_cycles`, as `rtl.core.float_output.FloatOutputStage` does.
 
@@ -173,8 +175,10 @@ class OutputStage(wiring.Component):
         queue_depth: int,
         scalar_bias: bool,
         banks: Banks = PLAIN_BANKS,
+        read_registers: int = 0,
     ) -> None:
         self.columns = columns
+        self.read_registers = read_registers
         self.accumulator_bits = accumulator_bits
         self.operand_bits = operand_bits
         self.depth, self.bias_depth = depths
@@ -203,9 +207,8 @@ class OutputStage(wiring.Component):
         issue, last = self._walk(m, current)
         bias = self._bias(m, current, issue, last)
         words = self._pipeline(m, current, bias)
-        pack_words(
-            m, self, words, (self.columns, self.operand_bits), 1 + self.column_latency_cycles
-        )
+        cycles = 1 + self.read_registers + self.column_latency_cycles
+        pack_words(m, self, words, (self.columns, self.operand_bits), cycles)
         return m
 
     def _walk(self, m: Module, current: data.View) -> tuple[Signal, Signal]:
@@ -313,12 +316,17 @@ class OutputStage(wiring.Component):
         stages[n] are the parameters of what was taken from read_data n cycles ago.
         """
         words = Signal(self.columns * self.operand_bits)
-        stages = [Signal.like(current, name=f"stage_{n}") for n in range(1 + self.parameter_cycles)]
+        if self.read_registers:
+            line = place(m, "bias_delay", Delay, bits=len(bias), cycles=self.read_registers)
+            m.d.comb += line.i.eq(bias)
+            bias = line.o
+        cycles = 1 + self.read_registers + self.parameter_cycles
+        stages = [Signal.like(current, name=f"stage_{n}") for n in range(cycles)]
         m.d.sync += [
             late.eq(early) for early, late in zip([current, *stages], stages, strict=False)
         ]
         for column in range(self.columns):
-            unit = self._column(m, column, stages)
+            unit = self._column(m, column, stages[self.read_registers :])
             lane = 0 if self.scalar_bias else column
             m.d.comb += [
                 unit.acc.eq(self.read_data.word_select(column, self.accumulator_bits)),

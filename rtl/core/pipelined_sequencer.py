@@ -5,13 +5,16 @@ from amaranth.lib import data
 
 from rtl.core.sequencer import Sequencer
 
+_LOOPS = ("chunk", "run", "tap", "block", "step")
+"""From the inside."""
+
 
 class PipelinedSequencer(Sequencer):
     """As a `Sequencer`, in the same cycles.
 
     Beside each counter stands a register that says whether it is at its last turn, compared when
-    the counter is written.  So a flag is at most five registers and an AND, where a `Sequencer`
-    compares 24 bits and hands the answer from loop to loop.
+    the counter is written, and another that says whether all loops inside of it are too.  So every
+    flag is a register, where a `Sequencer` compares 24 bits and hands the answer from loop to loop.
     """
 
     def _slot_flags(self, m: Module, slots: Value | int) -> None:
@@ -49,40 +52,54 @@ class PipelinedSequencer(Sequencer):
 
     def _fold_flags(self, m: Module, left: tuple[Signal, Signal, Signal, Signal]) -> None:
         self._left, runs_left, taps_left, steps_left = left
-        run, tap = Signal(name="at_last_run"), Signal(name="at_last_tap")
-        chunk, step = Signal(name="at_last_chunk"), Signal(name="at_last_step")
-        block = Signal(init=1, name="at_last_block")
-        fresh, current = self.command.payload, self.current
+        fresh, current, rows, block = self.command.payload, self.current, self.rows, self.block
+        alone = {name: Signal(name=f"at_last_{name}") for name in _LOOPS}
+        together = {name: Signal(name=f"{name}_and_inner_last") for name in _LOOPS}
         m.d.comb += [
-            self.chunk_last.eq(chunk),
-            self.elements.eq(Mux(chunk, self._left, self.rows)),
-            self.run_last.eq(chunk & run),
-            self.tap_last.eq(chunk & run & tap),
-            self.group_last.eq(self.tap_last),
-            self.block_last.eq(chunk & run & tap & block),
-            self.tile_last.eq(chunk & run & tap & block & step),
+            self.elements.eq(Mux(alone["chunk"], self._left, rows)),
+            self.chunk_last.eq(together["chunk"]),
+            self.run_last.eq(together["run"]),
+            self.tap_last.eq(together["tap"]),
+            self.group_last.eq(together["tap"]),
+            self.block_last.eq(together["block"]),
+            self.tile_last.eq(together["step"]),
         ]
+        begun: dict[str, Value] = {
+            "chunk": fresh.run_length <= rows,
+            "run": fresh.runs == 1,
+            "tap": fresh.taps == 1,
+            "block": Value.cast(1) if block is None else fresh.pixels <= block,
+            "step": fresh.filter_steps == 1 if self.steps else Value.cast(1),
+        }
+        turned: dict[str, tuple[Value, Value]] = {  # of the first turn again; of the next one
+            "chunk": (current.run_length <= rows, self._left <= 2 * rows),
+            "run": (current.runs == 1, runs_left == 2),
+            "tap": (current.taps == 1, taps_left == 2),
+            "block": (begun["block"], begun["block"]),
+            "step": (steps_left == 2, steps_left == 2),
+        }
+        if block is not None:
+            turned["block"] = (current.pixels <= block, self.slot_pixels <= 2 * block)
+        following: dict[str, Value] = {}
+        inner = Value.cast(1)
+        for name in _LOOPS:
+            turn = Mux(alone[name], *turned[name])
+            following[name] = Mux(inner, turn, alone[name])
+            inner = together[name]
         with m.If(self.command.ready & self.command.valid):
-            m.d.sync += [
-                chunk.eq(fresh.run_length <= self.rows),
-                run.eq(fresh.runs == 1),
-                tap.eq(fresh.taps == 1),
-                step.eq((fresh.filter_steps == 1) if self.steps else 1),
-            ]
-            if self.block is not None:
-                m.d.sync += block.eq(fresh.pixels <= self.block)
-        with m.If(self.issue & self.last_slot):
-            among = current.run_length <= self.rows
-            m.d.sync += chunk.eq(Mux(chunk, among, self._left <= 2 * self.rows))
-            with m.If(self.chunk_last):
-                m.d.sync += run.eq(Mux(run, current.runs == 1, runs_left == 2))
-            with m.If(self.run_last):
-                m.d.sync += tap.eq(Mux(tap, current.taps == 1, taps_left == 2))
-            with m.If(self.block_last):
-                m.d.sync += step.eq(steps_left == 2)
-            if self.block is not None:
-                fits = Mux(block, current.pixels, self.slot_pixels) <= Mux(
-                    block, self.block, 2 * self.block
-                )
-                with m.If(self.tap_last):
-                    m.d.sync += block.eq(fits)
+            self._kept(m, alone, together, begun)
+        with m.Elif(self.issue & self.last_slot):
+            self._kept(m, alone, together, following)
+
+    def _kept(
+        self,
+        m: Module,
+        alone: dict[str, Signal],
+        together: dict[str, Signal],
+        values: dict[str, Value],
+    ) -> None:
+        """Whether each loop is at its last turn, and it and all inside of it."""
+        inner = Value.cast(1)
+        for name in _LOOPS:
+            inner = inner & values[name]
+            m.d.sync += [alone[name].eq(values[name]), together[name].eq(inner)]

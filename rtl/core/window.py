@@ -146,17 +146,19 @@ class Window(wiring.Component):
             "rows_left": "pixel_rows",
             "image": "address_start",
         }
+        turns = self.last_slot & self.tap_last  # to the next block, or to the first one again
         for name, field in starts.items():
+            onward = Mux(self.block_last, current[field], after[name])
+            # what comes next is chosen before it is known whether there is an issue
             with m.If(self.take):
                 m.d.sync += [now[name].eq(fresh[field]), block[name].eq(fresh[field])]
-            with m.Elif(self.issue & self.last_slot & self.block_last):
-                m.d.sync += [now[name].eq(current[field]), block[name].eq(current[field])]
-            with m.Elif(self.issue & self.last_slot & self.tap_last):
-                m.d.sync += [now[name].eq(after[name]), block[name].eq(after[name])]
-            with m.Elif(self.issue & self.last_slot):
-                m.d.sync += now[name].eq(block[name])
             with m.Elif(self.issue):
-                m.d.sync += now[name].eq(after[name])
+                with m.If(turns):
+                    m.d.sync += [now[name].eq(onward), block[name].eq(onward)]
+                with m.Elif(self.last_slot):
+                    m.d.sync += now[name].eq(block[name])
+                with m.Else():
+                    m.d.sync += now[name].eq(after[name])
         return now["element"], now["row"], now["base"]
 
     def _walk_kernel(self, m: Module) -> tuple[Signal, Signal, Signal]:

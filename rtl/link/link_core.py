@@ -30,6 +30,8 @@ __all__ = ["LinkCore", "input_streams", "word_bytes"]
 QUEUE_BYTES = 1024
 """Of each port's queue, as far as whole words fill it; two words at least."""
 RESET_CYCLES = 4
+WRITE_BYTES = 6
+"""Of an address and a register in a WRITE."""
 
 
 def word_bytes(port: Port) -> int:
@@ -108,7 +110,7 @@ class LinkCore(wiring.Component):
     def _control(self, m: Module) -> None:
         """What is done with a request; each state of `wanted` bytes is followed by `then`."""
         widest = max(word_bytes(port) for port in (*self.inputs, self.output))
-        self.held = Signal(8 * max(6, widest), name="held")
+        self.held = Signal(8 * max(WRITE_BYTES, widest), name="held")
         self.wanted = Signal(range(len(self.held) // 8 + 1), name="wanted")
         self.at = Signal(LENGTH_BITS, name="at")
         self.length = Signal(LENGTH_BITS, name="answer_length")
@@ -116,6 +118,8 @@ class LinkCore(wiring.Component):
         self.status = Signal(8, name="status")
         self.stream = Signal(8, name="stream")
         self.last, self.known = Signal(8, name="last"), Signal(name="known")
+        self.short_write, self.short_word = Signal(name="short_write"), Signal(name="short_word")
+        self.has_room, self.received_all = Signal(name="has_room"), Signal(name="received_all")
         received, sender = self.receiver, self.sender
         m.d.comb += [
             received.address.eq(self.at),
@@ -131,6 +135,7 @@ class LinkCore(wiring.Component):
         with m.FSM():
             self._request(m)
             self._moves(m)
+            self._looks(m)
             self._registers(m)
             self._words(m)
             with m.State("CLEAR"), m.If(self.clearing == 0):
@@ -186,7 +191,7 @@ class LinkCore(wiring.Component):
                         m.d.sync += self.clearing.eq(RESET_CYCLES)
                         m.next = "CLEAR"
                     else:
-                        m.next = f"{operation.name}_NEXT"
+                        m.next = f"{operation.name}_LOOK"
                     if right is not None:
                         with m.If(~right):
                             m.d.sync += [self.status.eq(Status.LENGTH), self.clearing.eq(0)]
@@ -221,6 +226,25 @@ class LinkCore(wiring.Component):
                 with m.If(self.wanted == 1):
                     m.next = then
 
+    def _looks(self, m: Module) -> None:
+        """What is left is compared in one cycle and decided on in the next, of registers.
+
+        A `…_NEXT` takes the comparisons of the cycle before it, so that no way goes from a queue
+        through the choice of a stream to the bytes in `held`; where what is compared has just
+        changed, a `…_LOOK` is between.  The request's next byte is fetched meanwhile.
+        """
+        left = Signal(LENGTH_BITS, name="bytes_left")
+        m.d.comb += left.eq(self.receiver.length - self.at)
+        m.d.sync += [
+            self.received_all.eq(left == 0),
+            self.short_write.eq(left < WRITE_BYTES),
+            self.short_word.eq(left < self.width),
+            self.has_room.eq(self.room),
+        ]
+        for name in ("READ", "WRITE", "SEND", "RECEIVE"):
+            with m.State(f"{name}_LOOK"):
+                m.next = f"{name}_NEXT"
+
     def _fetched(self, count: int) -> Value:
         """The last `count` bytes that were fetched."""
         return self.held[-8 * count :]
@@ -238,13 +262,13 @@ class LinkCore(wiring.Component):
         self._writes(m, address)
 
     def _reads(self, m: Module, address: Signal) -> None:
-        core, received = self.core, self.receiver
+        core = self.core
         with m.State("DO_GIVE"):
             self._store(m, self._fetched(4), 4, "ANSWER")
         with m.State("READ_NEXT"):
             m.d.sync += self.wanted.eq(2)
-            m.next = "FETCH_READ"
-            with m.If(self.at == received.length):
+            m.next = "TAKE_READ"
+            with m.If(self.received_all):
                 m.next = "ANSWER"
         with m.State("DO_READ"):
             m.d.sync += address.eq(self._fetched(2))
@@ -262,17 +286,17 @@ class LinkCore(wiring.Component):
                     m.next = "ANSWER"
 
     def _writes(self, m: Module, address: Signal) -> None:
-        core, received = self.core, self.receiver
+        core = self.core
         with m.State("WRITE_NEXT"):
-            m.d.sync += self.wanted.eq(6)
-            m.next = "FETCH_WRITE"
-            with m.If(self.at == received.length):
+            m.d.sync += self.wanted.eq(WRITE_BYTES)
+            m.next = "TAKE_WRITE"
+            with m.If(self.received_all):
                 self._store(m, self.count, 2, "ANSWER")
-            with m.Elif(received.length - self.at < 6):
+            with m.Elif(self.short_write):
                 self._store(m, self.count, 2, "ANSWER")
                 m.d.sync += self.status.eq(Status.LENGTH)
         with m.State("DO_WRITE"):
-            m.d.sync += address.eq(self._fetched(6))
+            m.d.sync += address.eq(self._fetched(WRITE_BYTES))
             m.next = "WRITE_ADDRESS"
         with m.State("WRITE_ADDRESS"):
             m.d.comb += core.s_axi_awvalid.eq(1)
@@ -304,35 +328,35 @@ class LinkCore(wiring.Component):
                     m.d.comb += queue.w_en.eq(self.pushed)
 
     def _words(self, m: Module) -> None:
-        received, results = self.receiver, self.results
+        results = self.results
         with m.State("DO_STREAM"):
             m.d.sync += self.stream.eq(self._fetched(1))
-            m.next = "SEND_NEXT"
+            m.next = "SEND_LOOK"
             with m.If(self._fetched(1) >= len(self.inputs)):
                 m.d.sync += self.status.eq(Status.UNKNOWN)
                 m.next = "ANSWER"
-        room, width, pushed = self.room, self.width, self.pushed
         with m.State("SEND_NEXT"):
-            m.d.sync += self.wanted.eq(width)
-            m.next = "FETCH_WORD"
-            with m.If((self.at == received.length) | ~room):
+            m.d.sync += self.wanted.eq(self.width)
+            m.next = "TAKE_WORD"
+            with m.If(self.received_all | ~self.has_room):
                 self._store(m, self.count, 2, "ANSWER")
-            with m.Elif(received.length - self.at < width):
+            with m.Elif(self.short_word):
                 self._store(m, self.count, 2, "ANSWER")
                 m.d.sync += self.status.eq(Status.LENGTH)
         with m.State("DO_WORD"):
-            m.d.comb += pushed.eq(1)
+            m.d.comb += self.pushed.eq(1)
             m.d.sync += self.count.eq(self.count + 1)
-            m.next = "SEND_NEXT"
-        most = Signal(LENGTH_BITS, name="most")
+            m.next = "SEND_LOOK"
+        most, more = Signal(LENGTH_BITS, name="most"), Signal(name="more")
         with m.State("DO_MOST"):
             m.d.sync += most.eq(self._fetched(2))
-            m.next = "RECEIVE_NEXT"
+            m.next = "RECEIVE_LOOK"
         bytes_each = word_bytes(self.output)
+        fits = self.count != PAYLOAD // bytes_each
+        m.d.sync += more.eq((self.count != most) & fits & results.r_rdy)
         with m.State("RECEIVE_NEXT"):
             m.next = "ANSWER"
-            fits = self.length + bytes_each <= PAYLOAD
-            with m.If((self.count != most) & fits & results.r_rdy):
+            with m.If(more):
                 m.d.comb += results.r_en.eq(1)
                 m.d.sync += self.count.eq(self.count + 1)
                 self._store(m, results.r_data, bytes_each, "RECEIVE_NEXT")

@@ -101,3 +101,12 @@ def test_a_unit_without_a_clock_is_given_none() -> None:
     text = wrapper_verilog("top", {"ports": ports})
     assert ".clk(" not in text
     assert ".rst(" not in text
+
+
+def test_clock_and_reset_behind_axi() -> None:
+    """No bit of the shift register; the reset is low when active, from a register of its own."""
+    names = {"aclk": "input", "aresetn": "input", "a": "input", "o": "output"}
+    ports = {name: {"direction": way, "bits": [2]} for name, way in names.items()}
+    text = wrapper_verilog("top", {"ports": ports})
+    assert ".\\aclk (clk), .\\aresetn (reset_n), .\\a (inputs[0:0])" in text
+    assert "reset_n <= ~rst;" in text

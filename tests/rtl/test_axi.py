@@ -86,8 +86,13 @@ class LiteSlaveProof(Proof):
         }
         for name, (ahead, behind, waits) in due.items():
             m.d.comb += claim(m, name, (ahead - behind)[:3] == waits)
-        ready = ~slave.awready & ~slave.wready & ~slave.bvalid
-        m.d.comb += claim(m, "at_once", slave.write == ready)
+        decoded = Signal(name="decoded")
+        m.d.sync += decoded.eq(~slave.awready & ~slave.wready)
+        m.d.comb += claim(m, "at_once", slave.write == (decoded & ~slave.bvalid))
+        address = Signal.like(slave.write_address, name="address_before")
+        m.d.sync += address.eq(slave.write_address)
+        steady = address == slave.write_address
+        m.d.comb += claim(m, "steady_before_write", ~slave.write | steady)
         m.d.comb += claim(m, "read_at_once", slave.read == (~slave.arready & ~slave.rvalid))
 
     def _stays(self, m: Module, slave: Any, valid: str, ready: str, kept: list[str]) -> None:
@@ -122,7 +127,8 @@ class LiteSlaveProof(Proof):
 
 
 FAULTS = [
-    ("addressed & given & ~io.bvalid", "addressed & given"),
+    ("decoded & ~io.bvalid", "decoded"),
+    ("decoded & ~io.bvalid", "addressed & given & ~io.bvalid"),
     ("asked & ~io.rvalid", "asked"),
     ("io.awready.eq(~addressed)", "io.awready.eq(1)"),
     ("with m.If(io.bready):", "with m.If(1):"),

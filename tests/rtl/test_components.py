@@ -28,6 +28,7 @@ DESIGNS = [
     replace(EDGE_16, rows=3, columns=7, operand_bits=4, gather_units=70),
     replace(EDGE_16, rows=8, columns=8, accumulator_memory=Plain(capacity_bytes=8192)),
     replace(EDGE_16, rows=2, columns=3, product_registers=2, output_registers=2),
+    replace(EDGE_16, rows=3, columns=2, accumulator_registers=1).for_fpga(),
 ]
 
 

@@ -200,9 +200,13 @@ def test_every_latency_of_the_model_is_tight(
     assert caught(Systolic(rows=2, columns=2), 60)
 
 
-@pytest.mark.parametrize(("latency", "registers"), [(4, 0), (6, 0), (6, 2), (8, 2)])
+@pytest.mark.parametrize(
+    ("latency", "registers"),
+    [(4, (0, 0)), (6, (0, 0)), (6, (2, 0)), (8, (2, 0)), (5, (0, 1)), (7, (0, 1))],
+)
 def test_the_output_latency_is_tight(
-    latency: int, registers: int, monkeypatch: pytest.MonkeyPatch
+    latency: int, registers: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    output, held = registers
     monkeypatch.setattr(Systolic, "output_latency_cycles", latency)
-    assert caught(Systolic(rows=2, columns=2, output_registers=registers))
+    assert caught(Systolic(rows=2, columns=2, output_registers=output, accumulator_registers=held))

@@ -84,11 +84,14 @@ def test_every_flag_in_every_cycle(name: str) -> None:
 
 
 FAULTS = {
-    "a chunk too many": ("weight-stationary, loads", "<= 2 * self.rows", "< 2 * self.rows"),
+    "a chunk too many": ("weight-stationary, loads", "<= 2 * rows", "< 2 * rows"),
     "a run too many": ("weight-stationary, stream", "runs_left == 2", "runs_left == 1"),
     "a tap too few": ("output-stationary", "taps_left == 2", "taps_left == 3"),
     "a step too many": ("weight-stationary, loads", "steps_left == 2", "steps_left == 1"),
-    "a block too many": ("input-stationary, stream", "2 * self.block", "self.block"),
+    "a block too many": ("input-stationary, stream", "2 * block", "block"),
+    "inner loops not waited for": (
+        "output-stationary", "inner = inner & values[name]", "inner = values[name]",
+    ),
     "a slot too many": ("weight-stationary, stream", "slots - 2", "slots - 1"),
     "a chunk of one taken for more": ("weight-stationary, loads", "self.rows + 1", "self.rows"),
     "a block of one taken for more": ("slots of a block", "self.block + 1", "self.block"),

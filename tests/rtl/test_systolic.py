@@ -7,6 +7,8 @@ import pytest
 from systolic_designs import random_design
 from unusual_layers import UNUSUAL_LAYERS
 
+from archsim.errors import InputError
+from archsim.machine.registry import load_design, with_settings
 from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from archsim.memory import OffChip, Plain
 from rtl.cases import LONGEST_WORDS, Draw, random_case
@@ -71,6 +73,35 @@ def test_output_registers(dataflow: Dataflow, registers: int) -> None:
         assert_equal(check(case, runner(design, "amaranth")))
 
 
+@pytest.mark.parametrize("dataflow", DATAFLOWS)
+def test_accumulator_registers(dataflow: Dataflow) -> None:
+    """Sums are written in the same cycle, also into the row before; words leave one later."""
+    sizes: dict[str, Any] = {"rows": 1, "columns": 2, "dataflow": dataflow}
+    plain, design = (Systolic(**sizes, accumulator_registers=n, ifmap_memory=SMALL) for n in (0, 1))
+    assert design.result_latency_cycles == plain.result_latency_cycles
+    assert design.accumulate_latency_cycles == plain.accumulate_latency_cycles + 1
+    assert design.output_latency_cycles == plain.output_latency_cycles + 1
+    most = replace(design, output_registers=2)
+    assert most.output_queue_depth > most.output_latency_cycles
+    for number in range(2):
+        case = random_case(19, number, design, longest_words=400)
+        assert_equal(check(case, runner(design, "amaranth")))
+
+
+def test_accumulators_that_err_have_no_way_around_them() -> None:
+    faulty: Any = with_settings(
+        load_design("edge-16"), ["accumulator_memory.kind=faulty", "accumulator_memory.rate=0.01"]
+    )
+    assert faulty.for_fpga() == replace(
+        faulty, pipelined_control=True, product_registers=2, output_registers=2
+    )
+    for value, text in ((1, "must be 0 with an accumulator_memory"), (2, "must be 0 or 1, not 2")):
+        with pytest.raises(InputError, match=f"accumulator_registers {text}"):
+            replace(faulty, accumulator_registers=value)
+    plain: Any = load_design("edge-16").for_fpga()
+    assert plain.accumulator_registers == 1
+
+
 @pytest.mark.slow
 class TestProductRegisters(DesignConformance):
     """Each dataflow in Verilog."""
@@ -79,13 +110,17 @@ class TestProductRegisters(DesignConformance):
         Systolic(
             rows=3, columns=4, dataflow=dataflow, product_registers=registers,
             output_registers=registers, pipelined_control=registers == 2,
+            accumulator_registers=1,
         )
         for dataflow, registers in zip(DATAFLOWS, (2, 2, 1), strict=True)
     )  # fmt: skip
     amaranth_cases = 4
 
     def random_design(self, draw: Draw) -> Systolic:
-        registers = {"product_registers": draw.whole(1, 2), "output_registers": draw.whole(0, 2)}
+        names = ("product_registers", "output_registers", "accumulator_registers")
+        lowest, highest = (1, 0, 0), (2, 2, 1)
+        drawn = zip(names, lowest, highest, strict=True)
+        registers: Any = {name: draw.whole(low, high) for name, low, high in drawn}
         return replace(random_design(draw), **registers)
 
 

@@ -103,6 +103,12 @@ PROOFS: dict[str, tuple[Any, Prove]] = {
         )
         for initial, limit in ((0, 1), (0, 2), (2, 2), (5, 13))
     },
+    **{
+        f"credits ahead, {initial} of {limit}": (
+            credits, always(CreditsProof, initial=initial, limit=limit, ahead=True)
+        )
+        for initial, limit in ((0, 1), (0, 2), (2, 2), (4, 4))
+    },
     **{f"loader, halves of {n}": (loader, always(LoaderProof, depth=n)) for n in (1, 2, 5, 8)},
     **{f"packer of {n}": (output_packer, always(PackerProof, 3, units=n)) for n in (1, 2, 3, 4)},
     **{f"arbiter, queues of {n}": (scnn_arbiter, arbiter(n)) for n in (1, 2, 3)},
@@ -145,6 +151,12 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "a credit lost when one comes and one goes": ("credits, 0 of 2", "Elif(self.take & ~self.give)",
                                                   "If(self.take)"),
     "a credit too many at first": ("credits, 5 of 13", "init=initial", "init=initial + 1"),
+    "a last credit that is not seen ahead": ("credits ahead, 2 of 2", "eq(count != 1)",
+                                             "eq(count != 0)"),
+    "a first credit that is not seen ahead": ("credits ahead, 0 of 2", "available.eq(1)",
+                                              "available.eq(count != 0)"),
+    "credits at reset that are not seen ahead": ("credits ahead, 2 of 2", "init=self.initial != 0",
+                                                 "init=0"),
     "a counter of credits too narrow": ("credits, 5 of 13", "range(limit + 1)", "range(limit - 5)"),
     "the first address is not 0": ("loader, halves of 5", "self.write_address.eq(0)",
                                    "self.write_address.eq(1)"),

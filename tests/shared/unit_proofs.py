@@ -111,13 +111,17 @@ class QueueProof(Proof):
 class CreditsProof(Proof):
     """As many can be taken as were given, if none is taken that is not there or given in excess."""
 
-    def __init__(self, unit: Any, *, initial: int, limit: int) -> None:
-        self.initial, self.limit = initial, limit
+    def __init__(self, unit: Any, *, initial: int, limit: int, ahead: bool = False) -> None:
+        self.initial, self.limit, self.ahead = initial, limit, ahead
         super().__init__(unit, give=1, take=1)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        credits = made(m, "credits", self.unit.Credits(initial=self.initial, limit=self.limit))
+        credits = made(
+            m,
+            "credits",
+            self.unit.Credits(initial=self.initial, limit=self.limit, ahead=self.ahead),
+        )
         there = Signal(self.limit.bit_length() + 2, init=self.initial)
         give, take = self.free.give, self.free.take
         m.d.comb += [

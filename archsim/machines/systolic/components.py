@@ -26,6 +26,10 @@ with a walk of its own for stationary loads (weight- and input-stationary)."""
 SHORT_ROW_BITS = 1
 """More with `output_registers`: whether the next row is a short one."""
 
+HELD_SUM_BITS = 116
+"""More with `accumulator_registers`: which sums go around, the half that is read, and a command of
+the output stage on its way."""
+
 BLOCK_BITS = 24
 """More where rows are of pixels: what is left of the filters and pixels of a block."""
 
@@ -39,6 +43,7 @@ def systolic_components(design: Systolic) -> tuple[Component, ...]:
         *core.operand_memories(design, lanes, weight_delays=delays),
         *_array(design),
         *core.accumulators(design, design.columns),
+        *_held_sums(design),
         *core.bias_memory(design, design.bias_lanes),
         *_requantizers(design),
         *core.packer(design, design.columns),
@@ -55,6 +60,19 @@ def _requantizers(design: Systolic) -> tuple[Component, ...]:
         return plain
     kept, rows = sum(bits) + 3, {"output_read": float(columns)}  # of a column, ReLU among them
     return (*plain, *registers(every.REQUANTIZE, kept * design.output_registers, columns, rows))
+
+
+def _held_sums(design: Systolic) -> tuple[Component, ...]:
+    """With a register behind the accumulators: of both halves, and of the bias beside them."""
+    if not design.accumulator_registers:
+        return ()
+    rows, columns = design.columns, design.columns
+    bits, read = design.accumulator_bits, {"output_read": float(design.bias_lanes)}
+    return (
+        *registers("accumulator.adder", bits, 2 * columns, {"accumulator_write": float(rows)}),
+        *selectors("accumulator.adder", bits, 2 * columns, {"accumulator_write": float(rows)}),
+        *registers(every.REQUANTIZE, bits, design.bias_lanes, read),
+    )
 
 
 def _triangle(lanes: int) -> int:
@@ -135,4 +153,5 @@ def control_state_bits(design: Systolic) -> int:
     blocks = BLOCK_BITS if design.dataflow == "input_stationary" else 0
     walks = CONTROL_BITS["decoupled" if decoupled else "coupled"] + core.pipelining_bits(design)
     short = SHORT_ROW_BITS if design.output_registers else 0
+    short += HELD_SUM_BITS * design.accumulator_registers
     return walks + blocks + short + token_bits * travelling + core.gathering_bits(design)

@@ -38,6 +38,8 @@ class Systolic(CoreDesign):
     multipliers have them inside; sums come as many cycles later.
     output_registers: in the output stage, 1 behind the shift or 2, behind shift and rounding; words
     leave as many cycles later.
+    accumulator_registers: 1 between the accumulators' memory and their adders, with a way around it
+    for a row that is written meanwhile; sums are written in the same cycle, words leave one later.
     """
 
     rows: int = 16
@@ -47,6 +49,7 @@ class Systolic(CoreDesign):
     accumulator_bits: int = 32
     product_registers: int = field(default=0, repr=False, metadata={"implied": True})
     output_registers: int = field(default=0, repr=False, metadata={"implied": True})
+    accumulator_registers: int = field(default=0, repr=False, metadata={"implied": True})
 
     kind: ClassVar[str] = "systolic"
     growing: ClassVar[tuple[str, ...]] = ("rows", "columns")
@@ -79,11 +82,30 @@ class Systolic(CoreDesign):
                 type(registers) is int and registers in (0, 1, 2),
                 f"{name} must be 0, 1 or 2, not {registers!r}",
             )
+        kept: Any = self.accumulator_registers
+        require(
+            type(kept) is int and kept in (0, 1),
+            f"accumulator_registers must be 0 or 1, not {kept!r}",
+        )
         self.check_memories()
+        require(
+            not kept or self.accumulator_memory.exact,
+            "accumulator_registers must be 0 with an accumulator_memory that is not read as it was "
+            "written, for a row may go around it, not 1",
+        )
 
     def for_fpga(self) -> Systolic:
-        """With `pipelined_control`, both registers of products and both of the output stage."""
-        return replace(self, pipelined_control=True, product_registers=2, output_registers=2)
+        """With `pipelined_control` and all registers of products, accumulators, output stage.
+
+        Without the accumulators' where a row must not go around their memory.
+        """
+        return replace(
+            self,
+            pipelined_control=True,
+            product_registers=2,
+            output_registers=2,
+            accumulator_registers=int(self.accumulator_memory.exact),
+        )
 
     @property
     def ifmap_lanes(self) -> int:
@@ -170,13 +192,18 @@ class Systolic(CoreDesign):
 
     @property
     def output_latency_cycles(self) -> int:
-        """Accumulator read, bias, multiply, `output_registers`, pack, then the output queue."""
-        return 4 + self.output_registers + self.pack_latency_cycles
+        """Accumulator read, bias, multiply, pack, then the output queue; and the registers."""
+        registers = self.accumulator_registers + self.output_registers
+        return 4 + registers + self.pack_latency_cycles
+
+    @property
+    def accumulate_latency_cycles(self) -> int:
+        return super().accumulate_latency_cycles + self.accumulator_registers
 
     @property
     def output_queue_depth(self) -> int:
         """Words."""
-        return 8
+        return 8 + self.accumulator_registers
 
     @property
     def array_columns(self) -> dict[str, int]:
