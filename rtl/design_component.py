@@ -1,7 +1,7 @@
 """A component at whose boundary are its design's streams and the counters of its actions."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
@@ -14,8 +14,8 @@ from rtl.conformance import COUNTER_BITS
 class DesignComponent(wiring.Component):
     """Members: a stream for each of `design.ports`, and count_<action> for each of `counters`."""
 
-    counters: ClassVar[tuple[str, ...]] = ()
-    """Actions that it counts."""
+    counters: tuple[str, ...] = ()
+    """Actions that it counts; set before `__init__` where they hang on the design."""
 
     def __init__(self, design: Any) -> None:
         self.design = design

@@ -179,8 +179,13 @@ class LayerVerification(Verification):
     def layer_case(self, design: Any, layer: MatrixLayer, operands: Any) -> LayerCase:
         return self._case(design=design, layer=layer, operands=operands)
 
+    def counters_of(self, design: Any) -> tuple[str, ...]:
+        """What a design's component counts."""
+        return self.counters
+
     def _case(self, **given: Any) -> LayerCase:
-        return LayerCase(counted=self.counters, settles=self.tail_cycles, **given)
+        counted = self.counters_of(given["design"])
+        return LayerCase(counted=counted, settles=self.tail_cycles, **given)
 
 
 __all__ = ["LayerCase", "LayerVerification"]

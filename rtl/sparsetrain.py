@@ -5,7 +5,13 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 
-from archsim.machines.sparsetrain.design import COUNTED, SparseTrain, events_at_once
+from archsim.machines.sparsetrain.design import (
+    COUNTED,
+    SIDES,
+    SparseTrain,
+    counted_of,
+    events_at_once,
+)
 from rtl.core.adder_tree import sum_of
 from rtl.core.one_hot import any_of
 from rtl.core.train_drain import TrainDrain
@@ -35,13 +41,15 @@ class SparseTrainCore(DesignComponent):
     needed: stream.Interface
     ofmap: stream.Interface
 
-    counters = COUNTED
+    def __init__(self, design: SparseTrain) -> None:
+        self.counters = counted_of(design)
+        super().__init__(design)
 
     @staticmethod
     def verification() -> Verification:
         from rtl.sparsetrain_verification import SparseTrainVerification
 
-        return SparseTrainVerification(counters=SparseTrainCore.counters, tail_cycles=8)
+        return SparseTrainVerification(counters=COUNTED, tail_cycles=8)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -55,10 +63,12 @@ class SparseTrainCore(DesignComponent):
 
     def _state(self) -> None:
         """Blocks: one that is loaded, one that waits, one that is computed."""
-        fields = data.StructLayout({one.name: one.bits for one in self.design.command_fields})
+        fields = data.StructLayout({one.name: one.bits for one in self.design.block_fields})
         self.load, self.wait, self.now = (
             Signal(fields, name=name) for name in ("load", "wait", "now")
         )
+        whole = data.StructLayout({one.name: one.bits for one in self.design.command_fields})
+        self.given = data.View(whole, self.command.payload)
         self.loading, self.waiting, self.computing = (
             Signal(name=name) for name in ("loading", "waiting", "computing")
         )
@@ -75,14 +85,14 @@ class SparseTrainCore(DesignComponent):
     def _loaders(self, m: Module) -> dict[str, TrainLoader]:
         """Of rows, which go into every PE, and of columns, which go to PEs by turns."""
         found: dict[str, TrainLoader] = {}
-        given = data.View(self.load.shape(), self.command.payload)
+        given = self.given
         for name, most, spread in (
             ("row", self.design.rows, 1),
             ("column", self.design.columns, self.design.pes),
         ):
-            loader = place(
-                m, f"{name}_loader", TrainLoader, design=self.design, vectors=most, spread=spread
-            )
+            kept = self.design.kept_steps(name)
+            sizes = {"vectors": most, "spread": spread, **({"kept": kept} if kept else {})}
+            loader = place(m, f"{name}_loader", TrainLoader, design=self.design, **sizes)
             for port, source in (("mask", f"{name}_mask"), ("value", name)):
                 outer, inner = getattr(self, source), getattr(loader, port)
                 m.d.comb += [
@@ -95,6 +105,10 @@ class SparseTrainCore(DesignComponent):
                 loader.vectors.eq(given.rows if name == "row" else self._vectors(given)),
                 loader.steps.eq(given.depth),
                 loader.half.eq(self.load_half),
+                *(
+                    getattr(loader, what).eq(given[f"{name}_{what}"])
+                    for what in (("place", "keep", "again") if kept else ())
+                ),
             ]
             found[name] = loader
         return found
@@ -223,7 +237,7 @@ class SparseTrainCore(DesignComponent):
             self.asked = Signal(name="never")
             return Signal(name="none")
         left, at = Signal(range(design.rows + 1)), Signal(range(max(design.rows, 2)))
-        given = data.View(self.load.shape(), self.command.payload)
+        given = self.given
         self.asked = takes = self.needed.valid & self.needed.ready
         masked = self.incoming | (~self.wait.masked).replicate(len(self.incoming))
         m.d.comb += [
@@ -260,6 +274,12 @@ class SparseTrainCore(DesignComponent):
             tile=self.start & self.wait.first,
             needed_word=self.asked,
         )
+        for name in SIDES:
+            if self.design.kept_steps(name):
+                now = {f"{name}_keep": "kept_now", f"{name}_again": "again_now"}
+                self.counted(
+                    m, **{action: getattr(loaders[name], one) for action, one in now.items()}
+                )
 
 
 __all__ = ["SparseTrainCore"]

@@ -1,18 +1,19 @@
 """How the sparse training machine is proved: random layers, zeros, masks of outputs, stalls."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from archsim.errors import InputError
 from archsim.layer.intake import Drawing
 from archsim.machine.model import MatrixLayer
-from archsim.machines.sparsetrain.design import SparseTrain
+from archsim.machines.sparsetrain.design import SIDES, SparseTrain, counted_of
 from archsim.numbers import BoolArray
 from rtl.coverage.aims import Aim
 from rtl.coverage.bins import Bin
 from rtl.draw import Draw
 from rtl.layer_verification import MOST_DRAWS, LayerCase, LayerVerification
-from rtl.sparsetrain_bins import SHORT, segment_bins
+from rtl.sparsetrain_bins import KEPT, PARTS, SHORT, scratchpad_bins, segment_bins
 from workloads.layers import MatMul
 from workloads.operands import Operands, ofmap_shape
 
@@ -21,6 +22,9 @@ DENSITIES = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0)
 
 class SparseTrainVerification(LayerVerification):
     """Products and convolutions around the sizes of a block."""
+
+    def counters_of(self, design: SparseTrain) -> tuple[str, ...]:
+        return counted_of(design)
 
     def random_layer(self, draw: Draw, design: SparseTrain) -> MatrixLayer:
         if draw.chance(0.6):
@@ -35,10 +39,13 @@ class SparseTrainVerification(LayerVerification):
     def bins(self, design: SparseTrain) -> Iterable[Bin]:
         yield from super().bins(design)
         yield from segment_bins(design)
+        yield from scratchpad_bins(design)
 
     def aims(self, design: SparseTrain) -> Mapping[str, Aim]:
         short: dict[str, Aim] = {SHORT: self._short} if design.segments > 1 else {}
-        return {**super().aims(design), **short}
+        keeps = any(design.kept_steps(name) for name in SIDES)
+        kept: dict[str, Aim] = {KEPT: self._kept} if keeps else {}
+        return {**super().aims(design), **short, **kept}
 
     def _short(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
         """A product in some blocks of which each is short."""
@@ -48,7 +55,29 @@ class SparseTrainVerification(LayerVerification):
             k=draw.one_of(1, design.segment_lanes, draw.whole(1, most * design.depth)),
         )  # fmt: skip
         operands = random_operands(draw, design, layer, draw.whole(0, 1 << 30))
-        case = self._case(design=design, layer=layer, operands=operands)
+        return self._stalled(draw, self.layer_case(design, layer, operands), longest_words)
+
+    def _kept(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """A product of which rows or columns are in some tiles, often of all its outputs; long
+        ones where words allow."""
+        batch = draw.one_of(1, 2)
+        down, across = ((1, 2), (2, 1), (2, 2))[draw.whole(0, 2)]
+        steps = draw.one_of(draw.whole(1, 2 * design.depth), (PARTS + 1) * design.depth)
+        layer = MatMul(
+            name="again", m=near(draw, design.rows, down), n=near(draw, design.columns, across),
+            k=steps * design.segment_lanes, batch=batch, shared_weight=batch == 1,
+        )  # fmt: skip
+        for _ in range(MOST_DRAWS):
+            operands = random_operands(draw, design, layer, draw.whole(0, 1 << 30))
+            if draw.chance(0.7):
+                operands = replace(operands, needed=None)
+            with suppress(InputError):
+                return self._stalled(draw, self.layer_case(design, layer, operands), longest_words)
+            layer = replace(layer, k=-(-layer.k * 3 // 4))
+        raise InputError(f"no product of at most {longest_words} words was drawn")
+
+    def _stalled(self, draw: Draw, case: LayerCase, longest_words: int) -> LayerCase:
+        """With gaps on every port.  Raises `InputError` for one of too many words, or of none."""
         counts = case.answer().counts
         if not counts["ofmap"] or sum(counts.values()) > longest_words:
             raise InputError(f"no product of at most {longest_words} words was drawn")
@@ -80,8 +109,10 @@ def lengths(design: SparseTrain) -> tuple[int, ...]:
     return (whole,) if design.segments == 1 else (whole, design.segment_lanes)
 
 
-def near(draw: Draw, size: int) -> int:
-    """A size in one tile, or in a few of them."""
+def near(draw: Draw, size: int, tiles: int = 0) -> int:
+    """A size in one tile, or in a few of them; or in so many tiles."""
+    if tiles:
+        return draw.whole((tiles - 1) * size + 1, tiles * size)
     return draw.one_of(1, 2, size, size + 1, draw.whole(1, 2 * size + 1))
 
 

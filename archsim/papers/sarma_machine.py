@@ -25,6 +25,9 @@ SHOWN = {"FP": "FP", "BP": "BP", "FP_BP": "FP and BP", "WG": "WG", "all": "FP, B
 SYSTOLIC = ("edge-16", ("rows=8",))
 """A weight-stationary array of 8 × 16 multipliers."""
 
+KEPT = ("row_scratchpad=8192", "column_scratchpad=8192")
+"""Of a machine as it is, one with 128 KiB for each operand."""
+
 SCNN = ("scnn", ("grid_rows=2", "grid_columns=4"))
 """8 PEs of 16 multipliers."""
 
@@ -136,9 +139,12 @@ def _against(network: str) -> list[Row]:
             f"as if {1 / area:.2f} times the multipliers were used as well",
         )
     )
-    rows += _beside(
-        group, network, "8 × 16 systolic array", ours, step_on(network, MEAN, *SYSTOLIC)
-    )
+    systolic = step_on(network, MEAN, *SYSTOLIC)
+    rows += _beside(group, network, "8 × 16 systolic array", ours, systolic)
+    kept = step_on(network, MEAN, MACHINE, KEPT)
+    beside = group.replace(MACHINE, f"{MACHINE} with scratchpads of 2 × 128 KiB", 1)
+    rows += _beside(beside, network, "itself without them", kept, ours)
+    rows += _beside(beside, network, "8 × 16 array", kept, systolic)
     if network == SCNN_NETWORK:
         rows += _scnn_rows(group, ours)
     return rows

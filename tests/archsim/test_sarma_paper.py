@@ -8,7 +8,7 @@ import pytest
 from archsim.machine.registry import load_design, with_settings
 from archsim.papers import compare
 from archsim.papers.sarma_cnn import RANGES, ideal_rows
-from archsim.papers.sarma_machine import EPOCHS, NETWORKS, SHOWN, shares, speedup
+from archsim.papers.sarma_machine import EPOCHS, KEPT, NETWORKS, SHOWN, shares, speedup
 from archsim.papers.sarma_passes import DENSE, LOSSES, MACHINE, Step, step_on
 from archsim.papers.sarma_steps import ideal
 from archsim.papers.tensordash import WINDOW, gains
@@ -63,6 +63,15 @@ def test_cycles_are_told_apart_and_sum_up(small: Any) -> None:
     found = gains(window, dense)
     assert 1 < found["speedup"] < dense.of(ALL).cycles / ours.of(ALL).cycles
     assert found["whole"] > 1
+
+
+def test_scratchpads_save_energy_of_the_off_chip_memory(small: Any) -> None:
+    ours: Step = small("lenet5", "0.4", MACHINE)
+    kept: Step = small("lenet5", "0.4", MACHINE, KEPT)
+    assert kept.area_um2 > 1.5 * ours.area_um2
+    off_chip, before = (one.energy_pj - one.on_chip_pj for one in (kept.of(ALL), ours.of(ALL)))
+    assert off_chip < 0.97 * before
+    assert kept.of(ALL).cycles == pytest.approx(ours.of(ALL).cycles, rel=0.02)
 
 
 def test_layers_that_a_machine_refuses_are_told(small: Any) -> None:

@@ -46,6 +46,8 @@ def random_design(draw: Draw) -> SparseTrain:
         columns=pes * segments * draw.one_of(1, 2), depth=draw.whole(1, 7),
         operand_bits=draw.whole(2, 8),
         accumulator_bits=draw.whole(16, 33),
+        row_scratchpad=draw.one_of(0, draw.whole(1, 60)),
+        column_scratchpad=draw.one_of(0, draw.whole(1, 60)),
     )  # fmt: skip
 
 
@@ -194,6 +196,69 @@ def test_short_dot_products_fill_segments() -> None:
         assert np.array_equal(without.ofmap, split.ofmap)
 
 
+PLANE = Conv2d(
+    name="plane", channels=8, filters=12, ifmap_height=6, ifmap_width=6, kernel_height=3,
+    kernel_width=3, pad_top=1, pad_bottom=1, pad_left=1, pad_right=1,
+)  # fmt: skip
+"""36 pixels, 12 filters, 18 steps: 9 tiles of rows, 3 of columns."""
+
+
+def test_steps_that_are_kept_cross_once() -> None:
+    """The same values in the same cycles; a step that fits comes once, the others as ever."""
+    operands = drawn(SMALL, PLANE, 0.6)
+    without = answer_of(SMALL, PLANE, operands)
+    rows, columns = 36 * 18, 12 * 18
+    assert (without.counts["row_mask"], without.counts["column_mask"]) == (3 * rows, 9 * columns)
+    assert "row_keep" not in without.actions
+    whole = replace(SMALL, row_scratchpad=4 * 18, column_scratchpad=columns)
+    kept = answer_of(whole, PLANE, operands)
+    assert (kept.counts["row_mask"], kept.counts["column_mask"]) == (rows, columns)
+    assert kept.actions["row_keep"] == rows and kept.actions["row_again"] == 2 * rows
+    assert kept.actions["column_keep"] == columns and kept.actions["column_again"] == 8 * columns
+    part = answer_of(
+        replace(whole, row_scratchpad=4 * 18 - 1, column_scratchpad=50), PLANE, operands
+    )
+    part.work.__dict__["cut"] = without.work.cut
+    assert part.counts["row_mask"] == rows + 2 * 9 * 4 * 3  # of 6 blocks of a tile the last comes
+    assert part.counts["column_mask"] == 9 * columns - 8 * 4 * 4 * 3  # the first 4 are kept
+    for found in (kept, part):
+        assert found.cycles == without.cycles and np.array_equal(found.ofmap, without.ofmap)
+        assert (
+            found.actions.items()
+            >= {name: without.actions[name] for name in ("step", "row_load", "column_load")}.items()
+        )
+        assert found.result.bytes_moved["ofmap"] == without.result.bytes_moved["ofmap"]
+    assert kept.result.total_bytes < part.result.total_bytes < without.result.total_bytes
+
+
+def test_columns_of_an_order_of_their_own_are_not_kept() -> None:
+    """Masked outputs: each tile deals its columns anew, unless work stays."""
+    design = replace(SMALL, row_scratchpad=72, column_scratchpad=216)
+    operands = drawn(design, PLANE, 0.6, needed=0.5)
+    moved = answer_of(design, PLANE, operands)
+    assert moved.actions["column_again"] == 0 < moved.actions["row_again"]
+    stays = answer_of(replace(design, move_work=False), PLANE, operands)
+    assert stays.actions["column_again"] > 0
+
+
+def test_of_as_many_cycles_fewer_words_cross() -> None:
+    """Turned where words of the ofmap are full then; turned or by columns, so that filters stay."""
+    layer = MatMul(name="product", m=4, n=3, k=8)
+    design = replace(SMALL, pes=4, rows=4, columns=4)
+    turned = answer_of(design, layer, drawn(design, layer, 1.0))
+    assert turned.work.cut.turned and turned.counts["ofmap"] == 3
+    other = replace(layer, m=3, n=4)
+    assert not answer_of(design, other, drawn(design, other, 1.0)).work.cut.turned
+    rows, columns = (
+        answer_of(replace(SMALL, **{f"{name}_scratchpad": 72}), PLANE, drawn(SMALL, PLANE, 1.0))
+        for name in ("row", "column")
+    )
+    assert rows.work.cut.turned and not rows.work.cut.by_columns
+    assert columns.work.cut.by_columns and not columns.work.cut.turned
+    assert rows.actions["row_keep"] == columns.actions["column_keep"] == 216
+    assert rows.actions["row_again"] == columns.actions["column_again"] == 8 * 216
+
+
 def test_columns_are_dealt_there_and_back() -> None:
     assert dealt(np.array([1, 9, 3, 7, 5, 2]), 2).tolist() == [1, 3, 2, 4, 5, 0]
     assert dealt(np.array([1, 9, 3]), 2).tolist() == [1, 2, 0]
@@ -235,6 +300,9 @@ def test_a_layer_of_which_nothing_is_needed_takes_no_cycles() -> None:
         ({"look_aside": -1}, "look_aside must be 0 to 5, not -1"),
         ({"lanes": 128}, "lanes must be at most 64, not 128"),
         ({"accumulator_bits": 8}, "accumulator_bits must be 16 to 62, not 8"),
+        ({"row_scratchpad": -1}, "row_scratchpad must not be negative, not -1"),
+        ({"column_scratchpad": 1.5}, "column_scratchpad must be a whole number, not 1.5"),
+        ({"row_scratchpad": 1 << 40}, "row_scratchpad"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(change: dict[str, Any], said: str) -> None:
@@ -265,12 +333,17 @@ class OtherBank(PlainBank):
         ("row", 4 * 8, {("row_buffer.words.other", 6, 32, 8)}),
         ("column", 4 * 8, {("column_buffer.words.other", 6, 32, 4)}),
         ("accumulator", 32, {("accumulators.words.other", 4, 32, 8)}),
+        (
+            "scratchpad",
+            4 * 8,
+            {("row_scratchpad.words.other", 1, 32, 5), ("column_scratchpad.words.other", 1, 32, 6)},
+        ),
     ],
 )
 def test_every_memory_is_given_by_the_seam(name: str, bits: int, shapes: Any) -> None:
     """Its SRAMs are priced as its kind says; a kind that cannot be there is refused in a line."""
     field = f"{name}_memory"
-    design = replace(SMALL, **{field: OtherBank()})
+    design = replace(SMALL, row_scratchpad=5, column_scratchpad=6, **{field: OtherBank()})
     found = {
         (one.name, one.count, one.attributes["word_bits"], one.attributes["depth"])
         for one in design.components

@@ -28,6 +28,8 @@ DESIGNS = {
                               "ifmap_memory.group=2", "ifmap_memory.kind=faulty",
                               "ifmap_memory.rate=0.01"),
     "sparsetrain": ("sparsetrain", "pes=2", "rows=4", "columns=4", "lanes=4"),
+    "keeping sparsetrain": ("sparsetrain", "pes=2", "rows=4", "columns=4", "lanes=4",
+                            "row_scratchpad=9", "column_scratchpad=12"),
     "dense sparsetrain": ("sparsetrain", "pes=2", "rows=4", "columns=4", "lanes=4", "look_ahead=0",
                           "look_aside=0", "skip_outputs=false"),
     "tensorcore": ("volta", "octets=1"),

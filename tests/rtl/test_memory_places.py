@@ -21,7 +21,7 @@ from archsim.machine.registry import (
     with_settings,
 )
 from archsim.machines.scnn.design import DECODED
-from archsim.machines.sparsetrain.design import SUMS, WINDOW
+from archsim.machines.sparsetrain.design import AGAIN, SUMS, WINDOW
 from archsim.memory.kinds import access_of, kinds
 from archsim.memory.seam import PROTOCOLS
 from archsim.simulate import simulate
@@ -72,6 +72,7 @@ REFUSED: dict[str, dict[str, dict[str, str]]] = {
         "row_memory": {"boveda": READ_ANY, "faulty": WINDOW},
         "column_memory": {"boveda": READ_ANY, "faulty": WINDOW},
         "accumulator_memory": {"boveda": READ_ANY, "faulty": SUMS},
+        "scratchpad_memory": {"boveda": READ_ANY, "faulty": AGAIN},
     },
 }
 """By machine, memory and kind, why it is refused: every other one works."""

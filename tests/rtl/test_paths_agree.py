@@ -135,6 +135,7 @@ def training_design(draw: Draw) -> SparseTrain:
         pes=2, lanes=lanes, rows=4, columns=4, depth=draw.whole(1, 4),
         look_ahead=draw.whole(0, 2), look_aside=draw.one_of(0, lanes // 2),
         segments=draw.one_of(1, 2), skip_outputs=draw.chance(0.5),
+        row_scratchpad=draw.one_of(0, 20), column_scratchpad=draw.one_of(0, 20),
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from rtl.coverage.bins import Coverage, Seen
 from rtl.coverage.shrink import smaller_pieces
 from rtl.memories.plain import PlainBankRtl
 from rtl.simulators import runner
-from rtl.sparsetrain_bins import SHORT, segment_bins
+from rtl.sparsetrain_bins import KEPT, SHORT, scratchpad_bins, segment_bins
 from rtl.suite import DesignConformance
 
 SMALL = SparseTrain(pes=2, lanes=4, rows=4, columns=4, depth=3)
@@ -37,6 +37,10 @@ DESIGNS = {
     ),
     "segments": SparseTrain(
         pes=2, lanes=8, segments=4, rows=3, columns=16, depth=3, operand_bits=4
+    ),
+    "scratchpads": SparseTrain(
+        pes=2, lanes=4, segments=2, rows=3, columns=4, depth=2, row_scratchpad=10,
+        column_scratchpad=17, look_ahead=1,
     ),
     "one PE": SparseTrain(pes=1, lanes=2, rows=2, columns=2, depth=2, look_ahead=1),
 }  # fmt: skip
@@ -64,13 +68,15 @@ class TestSparseTrain(DesignConformance):
             move_work=draw.chance(0.7), rows=draw.whole(1, 5),
             columns=pes * segments * draw.one_of(1, 2), depth=draw.whole(1, 7),
             operand_bits=draw.whole(2, 8), accumulator_bits=draw.whole(16, 33),
+            row_scratchpad=draw.one_of(0, draw.whole(1, 60)),
+            column_scratchpad=draw.one_of(0, draw.whole(1, 60)),
         )  # fmt: skip
 
 
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("wide", "one PE")]
 
 
-@pytest.mark.parametrize("name", ["small", "nothing skipped", "segments", *SLOW])
+@pytest.mark.parametrize("name", ["small", "nothing skipped", "segments", "scratchpads", *SLOW])
 def test_components_are_the_netlist(name: str, tmp_path: Path) -> None:
     """Every flip-flop, and every memory's shape."""
     design = DESIGNS[name]
@@ -116,6 +122,19 @@ def test_cases_for_segments_are_drawn() -> None:
     assert not list(segment_bins(SMALL))
     with pytest.raises(InputError, match="no aim"):
         drawn_case(1, 0, SMALL, SHORT)
+
+
+def test_cases_for_scratchpads_are_drawn() -> None:
+    """Each bin of scratchpads is reached by its aim, or by chance, in a few cases."""
+    design = DESIGNS["scratchpads"]
+    coverage = Coverage(scratchpad_bins(design))
+    for number in range(10):
+        for aim in ("", KEPT):
+            case: Any = drawn_case(1, number, design, aim, longest_words=1500)
+            coverage.add(Seen(case=case, expected=case.answer()))
+    assert len(coverage.bins) == 7 and not coverage.missing
+    large = replace(design, row_scratchpad=100, column_scratchpad=0)
+    assert len(list(scratchpad_bins(large))) == 2 and not list(scratchpad_bins(SMALL))
 
 
 def test_a_model_a_cycle_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,10 @@ class Loader:
     ring: list[int] = field(default_factory=list)
     left: int = 0
     steps: int = 0
+    place: int = 0
+    keep: int = 0
+    again: int = 0
+    scratchpad: dict[int, list[int]] = field(default_factory=dict)
     vectors: list[list[list[int]]] = field(default_factory=list)
 
 
@@ -76,6 +80,9 @@ class Machine:
         self.left: list[int] = []
         self.pes = [Pe() for _ in range(design.pes)]
         self.counts: dict[str, int] = dict.fromkeys(("step", "product", "output", "fetch"), 0)
+        for name in ("row", "column"):
+            if design.kept_steps(name):
+                self.counts |= {f"{name}_keep": 0, f"{name}_again": 0}
 
     def run(self) -> None:
         cycle = 0
@@ -121,6 +128,9 @@ class Machine:
                 vectors = len({self._vector(column) for column in range(vectors)})
             loader.left = vectors * command["depth"]
             loader.steps, loader.vectors = command["depth"], []
+            loader.place, loader.keep, loader.again = (
+                command.get(f"{name}_{what}", 0) for what in ("place", "keep", "again")
+            )
         asks = command["first"] and command.get("masked", 0)
         self.needed_left = command["rows"] if asks else 0
         if asks:
@@ -139,22 +149,34 @@ class Machine:
     def _load(self, cycle: int, waiting: bool) -> None:
         for name, loader in self.loaders.items():
             mask, value = self.sources[f"{name}_mask"], self.sources[name]
-            if loader.left and mask.offered(cycle):
+            if loader.left and loader.again:
+                self.counts[f"{name}_again"] += 1
+                self._write(name, loader, loader.scratchpad[loader.place])
+            elif loader.left and mask.offered(cycle):
                 flags = mask.words[len(mask.crossed)]
                 if len(loader.ring) >= sum(flags):
                     mask.take(cycle)
                     step = [loader.ring.pop(0) if flag else 0 for flag in flags]
-                    if name == "row":
-                        step = step[: self.design.lanes // self._segments()] * self._segments()
-                    if not loader.vectors or len(loader.vectors[-1]) == loader.steps:
-                        loader.vectors.append([])
-                    loader.vectors[-1].append(step)
-                    loader.left -= 1
+                    if loader.keep:
+                        assert loader.place < self.design.kept_steps(name)
+                        loader.scratchpad[loader.place] = step
+                        self.counts[f"{name}_keep"] += 1
+                    self._write(name, loader, step)
             if value.offered(cycle) and len(loader.ring) <= self.design.lanes:
                 loader.ring += value.take(cycle)
         if self.needed_left and not waiting and self.sources["needed"].offered(cycle):
             self.incoming.append(self.sources["needed"].take(cycle))
             self.needed_left -= 1
+
+    def _write(self, name: str, loader: Loader, step: list[int]) -> None:
+        """A step behind those of its block."""
+        if name == "row":
+            step = step[: self.design.lanes // self._segments()] * self._segments()
+        if not loader.vectors or len(loader.vectors[-1]) == loader.steps:
+            loader.vectors.append([])
+        loader.vectors[-1].append(step)
+        loader.left -= 1
+        loader.place += 1
 
     def _hand_over(self, block: Block) -> None:
         block.rows, block.columns = (self.loaders[name].vectors for name in ("row", "column"))

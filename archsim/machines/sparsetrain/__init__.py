@@ -2,8 +2,10 @@
 
 design      the record, and its ports
 window      which operands a lane may take ahead of its turn
-tiling      how a layer is cut into blocks
+tiling      a layer cut into blocks
+cutting     which cut it gets
 dealing     which columns go to which PE
+keeping     which operands stay in the loaders' scratchpads
 vectors     a layer as rows and columns of dot products
 kernels     how long each dot product takes; when words cross
 estimate    cycles from densities alone

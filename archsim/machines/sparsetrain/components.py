@@ -4,7 +4,8 @@ Structural, from our own RTL (`rtl/sparsetrain.py`, `rtl/core/train_*.py`): ever
 emitted core is here (a test counts them in the netlist), every memory with the shape it has there.
 
 What is taken for granted: memories are read only when an action reads them, so a row in the window
-is read once; all registers are clocked in every cycle.  A gate of two inputs is priced as a third
+is read once; all registers are clocked in every cycle; a step out of a scratchpad is priced as if
+its mask were counted too.  A gate of two inputs is priced as a third
 of a selector of one bit.
 """
 
@@ -27,7 +28,7 @@ from archsim.blocks import (
     times,
 )
 from archsim.machine import components as every
-from archsim.machines.sparsetrain.design import COUNTED, COUNTER_BITS, events_at_once
+from archsim.machines.sparsetrain.design import COUNTER_BITS, SIDES, counted_of, events_at_once
 
 if TYPE_CHECKING:
     from archsim.machines.sparsetrain.design import SparseTrain
@@ -43,6 +44,7 @@ def sparsetrain_components(design: SparseTrain) -> Components:
         every.off_chip(),
         *_loader(design, "row"),
         *_loader(design, "column"),
+        *_scratchpads(design),
         *_masks(design),
         *_buffers(design),
         *_window(design),
@@ -64,6 +66,26 @@ def _loader(design: SparseTrain, name: str) -> Components:
         *adders(whole, within, lanes, times(step, lanes)),
         *selector_tree(whole, (bits, 2 * lanes), lanes, {f"{name}_word": float(lanes)}),
     )
+
+
+def _scratchpads(design: SparseTrain) -> Components:
+    """Steps that are kept, and which of a step that comes and one that lies there is taken."""
+    found: Components = ()
+    lanes, bits = design.lanes, design.operand_bits
+    for name in SIDES:
+        depth = design.kept_steps(name)
+        if not depth:
+            continue
+        whole = f"{name}_scratchpad"
+        read, written = {f"{name}_again": 1.0}, {f"{name}_keep": 1.0}
+        both = {**read, **written}
+        found += design.scratchpad_memory.macros(
+            f"{whole}.words", (1, lanes, bits, depth), read, written
+        )
+        found += incrementers(whole, address_bits(depth), 1, both)
+        found += selectors(whole, address_bits(depth), 1, both)
+        found += selectors(whole, lanes * bits, 1, {f"{name}_load": 1.0})
+    return found
 
 
 def _masks(design: SparseTrain) -> Components:
@@ -185,6 +207,7 @@ def state_bits(design: SparseTrain) -> int:
     return (
         _loader_bits(design, design.rows, 1)
         + _loader_bits(design, design.columns, design.pes)
+        + sum(address_bits(one) + 2 for one in map(design.kept_steps, SIDES) if one)
         + design.pes * _pe_bits(design)
         + 2 + address_bits(design.own_outputs)
         + _core_bits(design)
@@ -214,13 +237,13 @@ def _pe_bits(design: SparseTrain) -> int:
 
 def _core_bits(design: SparseTrain) -> int:
     """Commands, of which the computed block keeps its steps and two flags; what is under way."""
-    command = sum(one.bits for one in design.command_fields)
+    command = sum(one.bits for one in design.block_fields)
     needed = 0
     if design.skip_outputs:
         needed = design.rows.bit_length() + (design.rows - 1).bit_length()
     # Of the computed block; under way; halves; blocks in hand.
     flags = 2 + 3 + 3 + 2 + (design.segments > 1)
-    counters = COUNTER_BITS * (len(COUNTED) - (not design.skip_outputs))
+    counters = COUNTER_BITS * (len(counted_of(design)) - (not design.skip_outputs))
     counters += sum(most.bit_length() for most in events_at_once(design).values())
     return 2 * command + design.depth.bit_length() + flags + needed + counters
 

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from archsim.errors import InputError, require, require_clock, require_positive, require_within
+from archsim.errors import (
+    InputError,
+    require,
+    require_clock,
+    require_positive,
+    require_whole,
+    require_within,
+)
 from archsim.machine.design import Design
 from archsim.machines.sparsetrain.window import MOST_AHEAD, MOST_ASIDE, Place, places
 from archsim.memory import Bank, OffChip, PlainBank, Use
@@ -42,8 +49,14 @@ WINDOW = "the window moves on by what is read of it"
 SUMS = "its words are sums that are added to, and grow where they lie"
 """Why sums must be."""
 
-MEMORIES = {"row": WINDOW, "column": WINDOW, "accumulator": SUMS}
-"""What the PEs keep in banks, and why they must give back what was written."""
+AGAIN = "what is read of it again is what PEs multiply"
+"""Why steps that are kept must be."""
+
+MEMORIES = {"row": WINDOW, "column": WINDOW, "accumulator": SUMS, "scratchpad": AGAIN}
+"""What PEs and loaders keep in banks, and why they must give back what was written."""
+
+SIDES = ("row", "column")
+"""The operands, as the core sees them."""
 
 COUNTER_BITS = 48
 """Of each of these counters."""
@@ -64,8 +77,11 @@ class SparseTrain(Design):
     rows, columns, depth: of a block, which the operand buffers hold twice: row vectors, column
         vectors, and steps of `lanes` values of each.
     accumulator_bits: sums wrap around in them.
+    row_scratchpad, column_scratchpad: steps of rows and of columns that the loaders keep, so that
+        they do not cross the ports again (`archsim.machines.sparsetrain.keeping`); 0 for none.
     row_memory, column_memory, accumulator_memory: kinds of the banks of the operand buffers and of
         the sums, in every PE; the fields above say how large they are.
+    scratchpad_memory: kind of the bank of each scratchpad.
     off_chip: a word crosses each port in every cycle; nothing slower is modelled.
     """
 
@@ -81,9 +97,12 @@ class SparseTrain(Design):
     depth: int = 12
     operand_bits: int = 8
     accumulator_bits: int = 32
+    row_scratchpad: int = field(default=0, repr=False, metadata={"implied": True})
+    column_scratchpad: int = field(default=0, repr=False, metadata={"implied": True})
     row_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
     column_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
     accumulator_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
+    scratchpad_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
     clock_hz: float = 500e6
     off_chip: OffChip = field(default_factory=OffChip)
 
@@ -107,6 +126,9 @@ class SparseTrain(Design):
         )
         require_within("rtl_words", **{"outputs of a block": self.rows * self.columns})
         require_within("rtl_words", **{"words of an operand buffer": 2 * self.rows * self.depth})
+        kept = {f"{name}_scratchpad": self.kept_steps(name) for name in SIDES}
+        require_whole(0, "not be negative", **kept)
+        require_within("rtl_words", **kept)
         for name, most in (("look_ahead", MOST_AHEAD), ("look_aside", MOST_ASIDE)):
             value = getattr(self, name)
             good = isinstance(value, int) and 0 <= value <= most
@@ -141,12 +163,17 @@ class SparseTrain(Design):
                 raise InputError(f"{name} must be a power of two, not {value}")
 
     def bank(self, name: str) -> Bank:
-        """The kind of the memory of "row", "column" or "accumulator"."""
+        """The kind of the memory of "row", "column", "accumulator" or "scratchpad"."""
         return {
             "row": self.row_memory,
             "column": self.column_memory,
             "accumulator": self.accumulator_memory,
+            "scratchpad": self.scratchpad_memory,
         }[name]
+
+    def kept_steps(self, name: str) -> int:
+        """That the scratchpad of "row" or of "column" holds."""
+        return {"row": self.row_scratchpad, "column": self.column_scratchpad}[name]
 
     def use(self, name: str) -> Use:
         """What its banks keep: a step of a vector; a sum."""
@@ -219,8 +246,22 @@ class SparseTrain(Design):
 
     @property
     def command_fields(self) -> tuple[CommandField, ...]:
-        """Of a block: sizes; whether it begins a tile, ends one, and has a mask of outputs; whether
-        its PEs compute an output in each segment."""
+        """Of a block: `block_fields`; with scratchpads, of its rows and columns where their steps
+        are kept, and whether they are written there, or read there instead of at the port."""
+        found = self.block_fields
+        for name in SIDES:
+            if steps := self.kept_steps(name):
+                found += (
+                    CommandField(f"{name}_place", max((steps - 1).bit_length(), 1)),
+                    CommandField(f"{name}_keep", 1),
+                    CommandField(f"{name}_again", 1),
+                )
+        return found
+
+    @property
+    def block_fields(self) -> tuple[CommandField, ...]:
+        """Sizes; whether the block begins a tile, ends one, and has a mask of outputs; whether its
+        PEs compute an output in each segment."""
         sizes = ("rows", "columns", "depth")
         masked = ("masked",) if self.skip_outputs else ()
         flags = ("first", "last", *masked, *(("split",) if self.segments > 1 else ()))
@@ -282,6 +323,14 @@ class SparseTrain(Design):
         from archsim.machines.sparsetrain.components import sparsetrain_components
 
         return sparsetrain_components(self)
+
+
+def counted_of(design: SparseTrain) -> tuple[str, ...]:
+    """`COUNTED`, and of each scratchpad steps that are written and that are read."""
+    kept = (
+        f"{name}_{what}" for name in SIDES if design.kept_steps(name) for what in ("keep", "again")
+    )
+    return (*COUNTED, *kept)
 
 
 def events_at_once(design: SparseTrain) -> dict[str, int]:

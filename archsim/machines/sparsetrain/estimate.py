@@ -17,6 +17,7 @@ import numpy as np
 from archsim.errors import InputError
 from archsim.layer.problem import problem_of
 from archsim.machine.model import MatrixLayer
+from archsim.machines.sparsetrain.cutting import cut_of
 from archsim.machines.sparsetrain.design import SparseTrain
 from archsim.machines.sparsetrain.kernels import STEPPED, block_work, window_of
 from archsim.machines.sparsetrain.tiling import (
@@ -28,7 +29,6 @@ from archsim.machines.sparsetrain.tiling import (
     ROWS,
     STEPS,
     Cut,
-    cut_of,
     vectors_of,
 )
 from archsim.machines.sparsetrain.timing import DONE, WORDS, block_times

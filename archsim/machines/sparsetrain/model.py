@@ -15,7 +15,7 @@ from archsim.machine.layer_machine import LayerAnswer, LayerMachine
 from archsim.machine.model import MatrixLayer
 from archsim.machine.option import Options
 from archsim.machines.sparsetrain import timing
-from archsim.machines.sparsetrain.design import SparseTrain
+from archsim.machines.sparsetrain.design import SIDES, SparseTrain
 from archsim.machines.sparsetrain.kernels import (
     OUTPUTS,
     PRODUCTS,
@@ -152,14 +152,20 @@ class SparseTrainAnswer(LayerAnswer):
             "product": total[PRODUCTS],
             "output": total[OUTPUTS],
             "fetch": total[TAKEN_ROWS],
-            "row_load": counts["row_mask"],
-            "column_load": counts["column_mask"],
+            "row_load": int(self.work.loads[:, timing.LOAD_ROWS].sum()),
+            "column_load": int(self.work.loads[:, timing.LOAD_COLUMNS].sum()),
             "row_word": counts["row"],
             "column_word": counts["column"],
             "word": counts["ofmap"],
             "block": counts["command"],
             "tile": int((self.work.blocks[:, FIRST] == 1).sum()),
             "needed_word": counts.get("needed", 0),
+            **{
+                f"{name}_{what}": steps
+                for name, kept in zip(SIDES, self.work.kept, strict=True)
+                if self.design.kept_steps(name)
+                for what, steps in (("keep", kept.kept_steps), ("again", kept.again_steps))
+            },
         }
 
     @property

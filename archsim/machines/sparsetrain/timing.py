@@ -13,9 +13,9 @@ Counts = npt.NDArray[np.uint8]
 Waits = tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]
 """Of commands, masks of rows, rows, masks of columns, columns, masks of outputs, the ofmap."""
 
-(LOAD_ROWS, LOAD_COLUMNS, LOAD_NEEDED, WORK, WORDS) = range(5)
+(LOAD_ROWS, LOAD_COLUMNS, LOAD_NEEDED, WORK, WORDS, ROWS_AGAIN, COLUMNS_AGAIN) = range(7)
 """Of a block: steps of rows and of columns, words of the mask of outputs, cycles of the longest PE,
-words of the ofmap that leave behind it."""
+words of the ofmap that leave behind it; whether rows and columns are read in a scratchpad."""
 
 (COMMAND, LOADED, START, DONE, FREE) = range(5)
 """Cycles of a block: its command crosses; its last step is written; PEs begin; they are done, and
@@ -29,7 +29,8 @@ PIPELINE = 3
 def block_times(blocks: IntArray) -> IntArray:
     """Cycles of each block [blocks, 5] where no port waits.
 
-    blocks: [blocks, 5] as `LOAD_ROWS` and the following.
+    blocks: [blocks, 5 or more] as `LOAD_ROWS` and the following.  A step comes from a scratchpad as
+        it comes from a port that never waits.
     """
     times = np.zeros((len(blocks), 5), np.int64)
     left = -1
@@ -79,7 +80,7 @@ def block_scan(
 ) -> IntArray:
     """`block_times` with idle cycles before each word of each port, and when each word crosses.
 
-    ones: of each step of rows and of columns, the values that are not zero.
+    ones: of each step of rows and of columns that crosses, the values that are not zero.
     waits: idle cycles; as answer, the cycle in which each word crosses.
     """
     times = np.zeros((len(blocks), 5), np.int64)
@@ -93,10 +94,15 @@ def block_scan(
         before = times[number - 1, COMMAND] if number else -1
         command = max(command, before + 1 + commands[number])
         commands[number] = command
-        load = (command, block[LOAD_ROWS], lanes)
-        loaded = _load(load, ones[0], row_masks, rows, row_state)
-        load = (command, block[LOAD_COLUMNS], lanes)
-        loaded = max(loaded, _load(load, ones[1], column_masks, columns, column_state))
+        loaded = command + block[LOAD_ROWS]
+        if not block[ROWS_AGAIN]:
+            load = (command, block[LOAD_ROWS], lanes)
+            loaded = _load(load, ones[0], row_masks, rows, row_state)
+        if block[COLUMNS_AGAIN]:
+            loaded = max(loaded, command + block[LOAD_COLUMNS])
+        else:
+            load = (command, block[LOAD_COLUMNS], lanes)
+            loaded = max(loaded, _load(load, ones[1], column_masks, columns, column_state))
         for _ in range(block[LOAD_NEEDED]):
             crossed = max(crossed + 1 + needed[asked], max(command, started) + 1)
             needed[asked] = crossed
@@ -151,6 +157,7 @@ def _load(
 
 
 __all__ = [
+    "COLUMNS_AGAIN",
     "COMMAND",
     "DONE",
     "FREE",
@@ -159,6 +166,7 @@ __all__ = [
     "LOAD_NEEDED",
     "LOAD_ROWS",
     "PIPELINE",
+    "ROWS_AGAIN",
     "START",
     "WORDS",
     "WORK",

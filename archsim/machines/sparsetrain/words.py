@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from archsim.machines.sparsetrain.design import SIDES
 from archsim.machines.sparsetrain.tiling import (
     COLUMN,
     COLUMNS,
@@ -27,9 +28,9 @@ OPERANDS = (("row", ROW, ROWS), ("column", COLUMN, COLUMNS))
 
 
 def ones_of(work: LayerWork) -> tuple[Counts, Counts]:
-    """Values that are not zero, of each step of rows and of columns in the order of loads."""
+    """Values that are not zero, of each step of rows and of columns that crosses, in order."""
     rows, columns = (
-        _joined([piece.sum(axis=1) for piece in _of_blocks(work, number, flags != 0)], 0)
+        _joined([piece.sum(axis=1) for piece in _crossing(work, number, flags != 0)], 0)
         for number, flags in enumerate(work.vectors)
     )
     return rows.astype(np.uint8), columns.astype(np.uint8)
@@ -39,7 +40,7 @@ def stream_words(work: LayerWork) -> dict[str, IntArray]:
     """Of every port, [words, lanes], but the ofmap's."""
     found: dict[str, IntArray] = {"command": commands(work)}
     for number, (name, _, _) in enumerate(OPERANDS):
-        blocks = list(_of_blocks(work, number, work.vectors[number]))
+        blocks = list(_crossing(work, number, work.vectors[number]))
         steps = _joined(blocks, work.design.lanes)
         found[f"{name}_mask"] = (steps != 0).astype(np.int64)
         found[name] = packed(steps[steps != 0], work.design.lanes)
@@ -56,9 +57,14 @@ def commands(work: LayerWork) -> IntArray:
         *((masked,) if work.design.skip_outputs else ()),
         *((split,) if work.design.segments > 1 else ()),
     )
-    return np.stack(
-        [*(work.blocks[:, at] for at in (ROWS, COLUMNS, STEPS, FIRST, LAST)), *flags], axis=1
+    sizes = (work.blocks[:, at] for at in (ROWS, COLUMNS, STEPS, FIRST, LAST))
+    stays = (
+        column
+        for name, kept in zip(SIDES, work.kept, strict=True)
+        if work.design.kept_steps(name)
+        for column in (kept.place, kept.keep, kept.again)
     )
+    return np.stack([*sizes, *flags, *stays], axis=1)
 
 
 def packed(values: IntArray, lanes: int) -> IntArray:
@@ -83,12 +89,12 @@ def ofmap_words(work: LayerWork, sums: AnyArray) -> IntArray:
     return _joined(found, pes)
 
 
-def _of_blocks(work: LayerWork, number: int, vectors: AnyArray) -> Iterator[AnyArray]:
-    """Of each block its steps, [steps, lanes]."""
+def _crossing(work: LayerWork, number: int, vectors: AnyArray) -> Iterator[AnyArray]:
+    """Of each block its steps that cross, [steps, lanes]."""
     _, at, many = OPERANDS[number]
     lanes, own_lanes = work.design.lanes, work.step_lanes
     steps = stepped(vectors, own_lanes)
-    for block in work.blocks:
+    for block in work.blocks[~work.kept[number].again]:
         own: IntArray = np.arange(block[at], block[at] + block[many], dtype=np.int64)
         own = own if at == ROW else work.columns_of(block)
         when = slice(block[STEP], block[STEP] + block[STEPS])
@@ -129,13 +135,14 @@ def _joined(pieces: list[AnyArray], lanes: int) -> AnyArray:
 def word_counts(work: LayerWork) -> Mapping[str, int]:
     """Words that cross each port."""
     loads = work.loads.sum(axis=0).tolist()
+    again = [one.again_steps for one in work.kept]
     values = [int(value) for value in _values(work)]
     lanes = work.design.lanes
     found = {
         "command": len(work.blocks),
-        "row_mask": loads[0],
+        "row_mask": loads[0] - again[0],
         "row": -(-values[0] // lanes),
-        "column_mask": loads[1],
+        "column_mask": loads[1] - again[1],
         "column": -(-values[1] // lanes),
         "needed": loads[2],
         "ofmap": loads[4],
@@ -144,13 +151,14 @@ def word_counts(work: LayerWork) -> Mapping[str, int]:
 
 
 def _values(work: LayerWork) -> Iterator[int]:
-    """Values of rows and of columns that are not zero, as often as they are loaded."""
+    """Values of rows and of columns that are not zero, as often as they cross."""
     for number, (_, at, many) in enumerate(OPERANDS):
         words = work.non_zero[number]
         ones = np.bitwise_count(words).astype(np.int64).cumsum(axis=1).cumsum(axis=2)
         sums = np.pad(ones, ((0, 0), (1, 0), (1, 0)))
-        group, top, left = work.blocks[:, GROUP], work.blocks[:, at], work.blocks[:, STEP]
-        bottom, right = top + work.blocks[:, many], left + work.blocks[:, STEPS]
+        blocks = work.blocks[~work.kept[number].again]
+        group, top, left = blocks[:, GROUP], blocks[:, at], blocks[:, STEP]
+        bottom, right = top + blocks[:, many], left + blocks[:, STEPS]
         yield int(
             (
                 sums[group, bottom, right] - sums[group, top, right]

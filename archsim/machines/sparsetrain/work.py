@@ -10,8 +10,10 @@ import numpy as np
 
 from archsim.layer.problem import Problem, problem_of
 from archsim.machine.model import MatrixLayer
+from archsim.machines.sparsetrain.cutting import cut_of
 from archsim.machines.sparsetrain.dealing import in_order, order_of
 from archsim.machines.sparsetrain.design import SparseTrain
+from archsim.machines.sparsetrain.keeping import Kept, kept_of
 from archsim.machines.sparsetrain.kernels import LONGEST, block_work, window_of
 from archsim.machines.sparsetrain.tiling import (
     COLUMN,
@@ -23,7 +25,6 @@ from archsim.machines.sparsetrain.tiling import (
     ROWS,
     STEPS,
     Cut,
-    cut_of,
     vectors_of,
 )
 from archsim.machines.sparsetrain.vectors import (
@@ -169,8 +170,13 @@ class LayerWork:
         return np.concatenate(in_threads(share, shares)) if shares else share(blocks)
 
     @cached_property
+    def kept(self) -> tuple[Kept, Kept]:
+        """Of rows and of columns what stays in the scratchpads."""
+        return kept_of(self.design, self.cut, self.blocks, dealt=self.order is not None)
+
+    @cached_property
     def loads(self) -> IntArray:
-        """Of each block what `block_times` takes, [blocks, 5]."""
+        """Of each block what `block_scan` takes, [blocks, 7]."""
         blocks, masked = self.blocks, self.needed is not None
         first, last = blocks[:, FIRST] == 1, blocks[:, LAST] == 1
         columns = vectors_of(blocks[:, COLUMNS], self.design.pes, self.cut.segments)
@@ -181,6 +187,7 @@ class LayerWork:
                 np.where(first & masked, blocks[:, ROWS], 0),
                 self.work[:, LONGEST],
                 np.where(last, self._words_of(blocks), 0),
+                *(one.again.astype(np.int64) for one in self.kept),
             ],
             axis=1,
         )
