@@ -145,6 +145,14 @@ class LayerResult:
         """Groups of the layer that lie side by side on the array."""
         return self.tiling.groups if self.tiling else 1
 
+    def told(
+        self, *, name: str, kind: str, macs: int, work: Conv2d | MatMul | None = None
+    ) -> LayerResult:
+        """The same of another layer of its shape: what is held, and cannot change, is shared."""
+        other = object.__new__(LayerResult)
+        other.__dict__.update(self.__dict__, name=name, kind=kind, macs=macs, work=work)
+        return other
+
     def with_operands(self, operands: Any, **changes: Any) -> LayerResult:
         """The same, saying how and from where a layer's `operands` came, and other changes."""
         return replace(

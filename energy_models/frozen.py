@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, TypeVar, cast
+
+_LEAVES = {int, float, str, bool, type(None)}
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -26,7 +28,10 @@ def frozen(given: Mapping[K, V]) -> FrozenDict[K, V]:
     """The mapping as one that cannot be changed, all that is in it too: lists become tuples."""
     if type(given) is FrozenDict:
         return cast("FrozenDict[K, V]", given)
-    return FrozenDict({key: cast("V", _still(value)) for key, value in given.items()})
+    values = given.values()
+    if _LEAVES.issuperset(map(type, values)):
+        return FrozenDict(given)
+    return FrozenDict(zip(given, cast("Iterator[V]", map(_still, values)), strict=True))
 
 
 def _still(value: object) -> object:

@@ -24,7 +24,7 @@ import numpy as np
 
 from archsim.kernels import store
 from archsim.kernels.closure import Part, fingerprint
-from archsim.kernels.spelling import answer, words_of
+from archsim.kernels.spelling import reader, words_of
 
 _KINDS = {"q": ctypes.c_int64, "d": ctypes.c_double, "b": ctypes.c_uint8}
 
@@ -64,17 +64,18 @@ class Native:
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *kinds)
         self._function = prototype(_engine().add(package))
         self.parts = package.parts
-        self._name, self._result = name, package.result
-        self._room = max(8 * len(words_of(package.result)), 8)
+        self._name = name
+        self._room = ctypes.c_char * max(8 * len(words_of(package.result)), 8)
+        self._read = reader(package.result)
 
     def call(self, words: list[Any]) -> Any:
         """Run it with the words of its arguments; arrays must stay alive meanwhile."""
-        memory = ctypes.create_string_buffer(self._room)
+        memory = self._room()
         error = ctypes.c_void_p()
         status = self._function(ctypes.addressof(memory), ctypes.addressof(error), *words)
         if status not in (_OK, _NONE):
             raise _exception(self._name, error.value)
-        return answer(self._result, memory.raw, _release)
+        return self._read(memory, _release)
 
 
 def _exception(name: str, error: int | None) -> BaseException:
@@ -91,8 +92,13 @@ def _release(owner: int) -> None:
     count = ctypes.c_int64.from_address(owner)
     count.value -= 1
     if count.value == 0:
-        free = ctypes.pythonapi["free"] if sys.platform == "win32" else ctypes.CDLL(None).free
-        free(ctypes.c_void_p(owner))
+        _free()(ctypes.c_void_p(owner))
+
+
+@cache
+def _free() -> Any:
+    """The C library's; looked up once, since it takes longer than most kernels."""
+    return ctypes.pythonapi["free"] if sys.platform == "win32" else ctypes.CDLL(None).free
 
 
 class _Engine:

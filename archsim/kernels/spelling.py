@@ -12,6 +12,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, cast
 
 import numpy as np
@@ -90,35 +91,48 @@ def words_of(spelled: str) -> str:
     return "q" * (ARRAY_WORDS + 2 * int(spelled.rpartition(".")[2]))
 
 
-def answer(spelled: str, memory: bytes, release: Callable[[int], None]) -> Any:
-    """What a call has left in memory.  Arrays become NumPy's own, and `release` frees their owner.
+def reader(spelled: str) -> Callable[[Any, Callable[[int], None]], Any]:
+    """What makes an answer of that type of what a call has left in memory.
 
-    A tuple holds words of eight bytes only.
+    Arrays become NumPy's own, and the function that it is given besides frees their owner.  A tuple
+    holds words of eight bytes only.
     """
     if spelled == "none":
-        return None
+        return lambda memory, release: None
     if spelled == "bool":
-        return memory[0] != 0
-    words = iter(struct.unpack_from(f"={words_of(spelled)}", memory))
-    return _read(spelled, words, release)
+        return lambda memory, release: memory[0] != b"\0"
+    unpack = struct.Struct(f"={words_of(spelled)}").unpack_from
+    read = _reader(spelled)
+    return lambda memory, release: read(iter(unpack(memory)), release)
 
 
-def _read(spelled: str, words: Iterator[Any], release: Callable[[int], None]) -> Any:
+_Reader = Callable[[Iterator[Any], Callable[[int], None]], Any]
+
+
+def _reader(spelled: str) -> _Reader:
+    """Of a part of an answer, from the words that are left."""
     if spelled in ("int", "float"):
-        return next(words)
+        return lambda words, release: next(words)
     if spelled.startswith("("):
-        return tuple(_read(entry, words, release) for entry in _entries(spelled))
-    text, _, axes = spelled.rpartition(".")
-    owner, _, size, itemsize, address = (next(words) for _ in range(ARRAY_WORDS))
-    shape = tuple(next(words) for _ in range(int(axes)))
-    strides = tuple(next(words) for _ in range(int(axes)))
-    made: Array = np.empty(shape, text)
+        entries = [_reader(entry) for entry in _entries(spelled)]
+        return lambda words, release: tuple(read(words, release) for read in entries)
+    text, _, count = spelled.rpartition(".")
+    dtype, axes = np.dtype(text), int(count)
+    return lambda words, release: _array(words, release, dtype, axes)
+
+
+def _array(
+    words: Iterator[Any], release: Callable[[int], None], dtype: np.dtype[Any], axes: int
+) -> Array:
+    owner, _, size, itemsize, address, *rest = islice(words, ARRAY_WORDS + 2 * axes)
+    shape, strides = tuple(rest[:axes]), tuple(rest[axes:])
+    made: Array = np.empty(shape, dtype)
     if made.strides == strides or size <= 1:
-        ctypes.memmove(made.ctypes.data, address, size * itemsize)
+        ctypes.memmove(made.__array_interface__["data"][0], address, size * itemsize)
     else:
         reach = sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) + itemsize
         there = (ctypes.c_char * reach).from_address(address)
-        made[...] = np.ndarray(shape, text, there, strides=strides)
+        made[...] = np.ndarray(shape, dtype, there, strides=strides)
     if owner:
         release(owner)
     return made

@@ -135,6 +135,8 @@ def count_store_writes(tiles: IntArray, stores: Mapping[str, TileStore]) -> dict
 
     stores: by operand (`CoreDesign.stores`).
     """
+    if not stores:
+        return {}
     columns = columns_of(tiles)
     loaded = _loaded(columns, columns.words)
     return {

@@ -107,7 +107,7 @@ def _on_core(
         timed = repeated(known.timed[key], steps)
     own: dict[str, Any] = {"name": layer.name, "kind": kind, "macs": layer.macs}
     if taken is None:
-        return replace(timed, **own)
+        return timed.told(**own)
     assert timed.tiling is not None
     of_file = file_ofmap_of(design, layer, taken)
     if of_file is not None:
