@@ -6,7 +6,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 from speed_report import Row
@@ -17,11 +16,10 @@ from archsim.machines.scnn.design import SCNN_4PE
 from archsim.numbers import IntArray
 from archsim.sweeps import MachineSpace, Search, Space, Study
 from archsim.sweeps import running as sweep_running
-from archsim.sweeps.cluster import Cluster
 from archsim.sweeps.evaluation import Evaluator, Outcome
 from archsim.sweeps.points import Grid
 from archsim.sweeps.running import Ran
-from archsim.sweeps.workers import Here, Processes, Workers
+from archsim.sweeps.workers import Here
 from workloads.layers import Conv2d, Network
 from workloads.threads import set_threads
 
@@ -149,55 +147,6 @@ def workers(repeats: int) -> Row:
         details={"one_seconds": one, "two_seconds": two, "points": space.size},
         note="of wall time: other work on the machine counts",
     )
-
-
-DASK_BATCH_SECONDS = 0.1
-
-
-def dask(designs: int) -> Row:
-    """Workers of a Dask scheduler over those of our own: processor time of all processes a point,
-    from the first transaction to the last, one worker each."""
-    import distributed
-
-    space, local = grid_space(designs), cast("Any", distributed.LocalCluster)
-    with local(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
-    ) as cluster:
-        there = _point_seconds(space, lambda: Cluster(space, cluster.scheduler_address))
-    here = _point_seconds(space, lambda: Processes(space, 1))
-    return Row(
-        name="dask",
-        what=f"CPU of a point on a Dask worker over a local one, {DASK_BATCH_SECONDS:g} s batches",
-        measured=(there / here - 1) * 100,
-        unit="% more",
-        target=5,
-        better="lower",
-        details={"dask_point_ms": there * 1e3, "local_point_ms": here * 1e3},
-        note="of all processes: driver, scheduler, worker; Dask's loops and its profiler run on "
-        "while others have the processor: beside other work it is more",
-    )
-
-
-def _point_seconds(space: Space, workers: Callable[[], Workers]) -> float:
-    """CPU of a point, of this process and all below it."""
-    import psutil
-
-    before, sweep_running.BATCH_SECONDS = sweep_running.BATCH_SECONDS, DASK_BATCH_SECONDS
-    seen: list[tuple[int, float]] = []
-
-    def told(progress: sweep_running.Progress) -> None:
-        spent = time.process_time()
-        for one in psutil.Process().children(recursive=True):
-            spent += sum(one.cpu_times()[:2])
-        seen.append((progress.done, spent))
-
-    try:
-        with tempfile.TemporaryDirectory() as folder, Study.begin(folder, space) as study:
-            study.run(workers=workers(), progress=told)
-    finally:
-        sweep_running.BATCH_SECONDS = before
-    (first, began), (last, ended) = seen[0], seen[-1]
-    return (ended - began) / (last - first)
 
 
 class MadeUp(Evaluator):

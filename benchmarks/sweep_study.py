@@ -8,7 +8,8 @@ stored   CPU of a study of a grid over that of `simulate_many` on the same desig
 priced   random designs with cycles, energy and area, one core
 workers  two processes over one, points whose cycles depend on values; wall time, so that it says
          something on an idle machine only
-dask     processor time of points on a Dask worker over a local one, batches of 0.1 s
+dask     processor time of points on a Dask worker over a local one, batches of 0.1 s, and what
+         Dask takes for tasks of nothing but work
 rows     points a second that are made rows and written, a thousand and more a transaction
 scale    memory of the driver at 10^7 points over that at a tenth; opening, and a front
 shares   CPU in sampler, simulator and writer of a study of a grid
@@ -21,8 +22,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rows import measured, parsed, parser_of
+
+if TYPE_CHECKING:
+    from speed_report import Row
 
 MEASUREMENTS = ("stored", "priced", "workers", "dask", "rows", "shares", "scale")
 
@@ -39,11 +44,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ["ARCHSIM_THREADS"] = "1"
     import sweep_measurements as measure  # only now: it imports NumPy
 
+    def dask() -> Row:
+        import sweep_dask  # with the extra `cluster`
+
+        return sweep_dask.dask(options.designs, options.repeats)
+
     calls = {
         "stored": lambda: measure.stored(options.designs, options.repeats),
         "priced": lambda: measure.priced(options.repeats),
         "workers": lambda: measure.workers(options.repeats),
-        "dask": lambda: measure.dask(options.designs),
+        "dask": dask,
         "rows": lambda: measure.rows(options.repeats),
         "shares": lambda: measure.shares(options.designs),
         "scale": lambda: measure.scale(options.points),

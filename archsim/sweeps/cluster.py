@@ -65,7 +65,8 @@ class Cluster:
 
         self._scheduler, self._wait_seconds, self._told = scheduler, wait_seconds, told
         self._space, self._key = pickle.dumps(space), digest_of(Grid(space))
-        self._packages = packages_of(space)
+        self._packages = list(packages_of(space))
+        self._about = about(self._packages)
         self._killed = distributed.KilledWorker
         self._lost = False
         self._counted, self._threads = -COUNT_SECONDS, 1
@@ -125,13 +126,13 @@ class Cluster:
     def _check_versions(self) -> None:
         """Of those that are there now; those that come later check themselves."""
         try:
-            found: dict[str, About] = self._client.run(about, list(self._packages))
+            found: dict[str, About] = self._client.run(about, self._packages)
         except Exception as error:
             raise InputError(
                 f"a worker of {self._scheduler} cannot begin: {_line(error)}; it needs archsim "
                 f"{VERSION}"
             ) from error
-        ours = about(list(self._packages))
+        ours = self._about
         for name, other in found.items():
             if other != ours:
                 raise InputError(f"worker {name} has {_told(other)}, and here is {_told(ours)}")
@@ -158,9 +159,8 @@ class Cluster:
         found: Future[Outcome] = Future()
         client = self._client
         try:
-            wanted = about(list(self._packages))
             asked = client.submit(
-                compute, self._key, self._space, task, wanted, pure=False, retries=0
+                compute, self._key, self._space, task, self._about, pure=False, retries=0
             )
         except Exception as error:
             self._lost = True

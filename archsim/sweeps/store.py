@@ -126,13 +126,18 @@ class Store:
         """Whether no study was begun in it."""
         return not self.rows("SELECT 1 FROM duckdb_tables() WHERE table_name = 'points'")
 
+    @property
+    def pointless(self) -> bool:
+        """Whether a study was begun that keeps no point."""
+        return not self.empty and not self.rows("SELECT 1 FROM points LIMIT 1")
+
     def create(
         self,
         fields: Mapping[str, Sequence[Value]],
         objectives: Sequence[str],
         provenance: Mapping[str, Any],
     ) -> None:
-        """Make the tables."""
+        """Make the tables, for those of a study without points too."""
         columns = {**OWN, **{name: type_of(values) for name, values in fields.items()}}
         for name in objectives:
             require(name not in columns, f"{name!r} is a field and an objective of the space")
@@ -140,10 +145,13 @@ class Store:
         listed = ", ".join(f"{quoted(name)} {kind}" for name, kind in columns.items())
         with self.transaction():
             run = self.connection.execute
-            run(f"CREATE TABLE points ({listed})")
-            run("CREATE TABLE layers (point UUID, layer VARCHAR, cycles BIGINT)")
-            run("CREATE TABLE provenance (name VARCHAR PRIMARY KEY, value VARCHAR)")
-            run("CREATE TABLE schema (version INTEGER)")
+            for name, made in {
+                "points": listed,
+                "layers": "point UUID, layer VARCHAR, cycles BIGINT",
+                "provenance": "name VARCHAR PRIMARY KEY, value VARCHAR",
+                "schema": "version INTEGER",
+            }.items():
+                run(f"CREATE OR REPLACE TABLE {name} ({made})")
             run("INSERT INTO schema VALUES (?)", [VERSION])
             for name, value in provenance.items():
                 run("INSERT INTO provenance VALUES (?, ?)", [name, json.dumps(value)])

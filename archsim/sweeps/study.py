@@ -51,6 +51,8 @@ class Study:
     def begin(cls, path: Path | str, space: Space) -> Self:
         """A study of this space in a folder: a new one, or the one that is there, to continue.
 
+        One that keeps no point makes way for it, whatever its space was.
+
         Raises `InputError` where the folder keeps a study of another space, where another process
         holds it, and for a space of which something cannot be computed (`Evaluator.check`).
         """
@@ -60,7 +62,7 @@ class Study:
         digest = digest_of(evaluator.grid)
         store = Store(_made(folder))
         try:
-            if store.empty:
+            if store.empty or (store.pointless and store.provenance()["digest"] != digest):
                 store.create(space.fields, space.objectives, provenance_of(evaluator.grid, digest))
             known = store.provenance()
             require(

@@ -102,6 +102,11 @@ class Processes:
         self.room = 2 * count
         self._await(self._processes)
 
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes."""
+        return [one.ready.result() for one in self._processes]
+
     def _await(self, processes: Iterable[_Process]) -> None:
         """Until all have begun.  Raises `InputError` where one cannot."""
         try:

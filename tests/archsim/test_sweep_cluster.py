@@ -164,6 +164,30 @@ def test_a_scheduler_that_is_restarted_is_waited_for(
     assert kept(tmp_path) == alone
 
 
+def test_settings_that_are_advised_are_some_that_dask_has() -> None:
+    """Each is one that Dask has, with another value; the page shows them all."""
+    dask: Any = pytest.importorskip("dask")
+    yaml: Any = pytest.importorskip("yaml")
+    root = Path(__file__).parents[2]
+    text = (root / "examples" / "cluster" / "dask.yaml").read_text(encoding="utf-8")
+    assert text in (root / "docs" / "how-to" / "sweeps.md").read_text(encoding="utf-8")
+
+    def leaves(tree: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+        for name, one in tree.items():
+            if isinstance(one, dict):
+                yield from leaves(one, f"{above}{name}.")
+            else:
+                yield above + name, one
+
+    defaults: dict[str, Any] = {}
+    for one in dask.config.defaults:
+        defaults |= dict(leaves(one))
+    advised = dict(leaves(yaml.safe_load(text)))
+    assert advised
+    for name, value in advised.items():
+        assert defaults[name] != value
+
+
 def test_no_scheduler_and_no_worker_are_told() -> None:
     with pytest.raises(InputError, match=r"no scheduler answers at tcp://127\.0\.0\.1:9 "):
         Cluster(SPACE, "tcp://127.0.0.1:9", wait_seconds=1)

@@ -156,6 +156,11 @@ def test_contradicting_constraints_are_told_with_what_each_excludes(
     assert "'rows > 4' excludes 1" in said
     assert "'rows < 8' excludes 1" in said
     assert said == refused(archsim("sweep", "space.toml", "-o", "study"))
+    (tmp_path / "space.toml").write_text(toml(constraints='["rows < 8"]'))  # mended: same folder
+    assert "1 points in study; 1 of them new" in archsim("sweep", "space.toml", "-o", "study").err
+    (tmp_path / "space.toml").write_text(text)
+    said = refused(archsim("sweep", "space.toml", "-o", "study"))
+    assert "study keeps a study of another space" in said
 
 
 def test_designs_that_are_none_are_told_by_a_dry_run(archsim: Call, tmp_path: Path) -> None:
