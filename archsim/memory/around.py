@@ -9,6 +9,7 @@ around any other, several deep; the RTL of such a kind is placed around that of 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -90,6 +91,10 @@ class Around(AroundBank):
     def sure_depth(self, word_bits: int) -> int:
         """As the inner one."""
         return self.inner.sure_depth(word_bits)
+
+    def srams(self, use: Use) -> Mapping[str, tuple[int, int]]:
+        """As the inner one."""
+        return self.inner.srams(use)
 
     def total_bits(self, use: Use) -> int:
         """As the inner one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
@@ -85,6 +86,10 @@ class Plain(_Words):
     def sure_depth(self, word_bits: int) -> int:
         """All of them."""
         return self.depth(word_bits)
+
+    def srams(self, use: Use) -> Mapping[str, tuple[int, int]]:
+        """One."""
+        return {WORDS: (self.depth(use.word_bits), use.word_bits)}
 
     def total_bits(self, use: Use) -> int:
         """Those of the words."""

@@ -178,6 +178,10 @@ class Scratchpad(Bank, Protocol):
         """Words of `word_bits` that each half holds, whatever their values."""
         ...
 
+    def srams(self, use: Use) -> Mapping[str, tuple[int, int]]:
+        """Of each SRAM (`Cells`) the words of a half, and their bits."""
+        ...
+
     def total_bits(self, use: Use) -> int:
         """Of all SRAMs, both halves, with what lies beside the words."""
         ...

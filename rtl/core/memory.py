@@ -79,14 +79,19 @@ class CellLayer:
     """What an SRAM (`archsim.memory.seam.Cells`) of a memory is seen through.
 
     unit: a component of these parameters and of bits, address_bits and first_bit of a bank's words
-    in the SRAM's rows; with ports half, address, settings, i and o, the latter two a cycle behind
-    (`rtl.memories.faulty.fault_layer.FaultLayer`).
+    in the SRAM's rows; with ports half, address, i and o, the latter two a cycle behind, and
+    settings, where there are any (`rtl.memories.faulty.fault_layer.FaultLayer`).
     """
 
     sram: str
     unit: type[wiring.Component]
     parameters: tuple[tuple[str, Any], ...]
-    settings: Settings
+    settings: Settings | None = None
+
+    @property
+    def settings_bits(self) -> int:
+        """Of its registers."""
+        return 0 if self.settings is None else self.settings.bits
 
 
 class ScratchpadRtl(Protocol):

@@ -156,7 +156,7 @@ LISTED: dict[str, dict[str, tuple[str, str]]] = {
                              "of package archsim"),
         "scratchpad.half": ("faulty:NoMemory", "it lacks by_value, capacity_bytes, check, "
                             "components, depth, exact, macros, masks, read_back, "
-                            "read_latency_cycles, stored, sure_depth, total_bits, "
+                            "read_latency_cycles, srams, stored, sure_depth, total_bits, "
                             "write_latency_cycles"),
         "scratchpad.misnamed": ("faulty:Misnamed", "it says that it is scratchpad.other"),
         "stack.lifo": ("faulty:NoMemory", "it must be called <access>.<kind>, access scratchpad, "

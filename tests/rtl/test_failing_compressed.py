@@ -4,11 +4,12 @@ A wrong entry sends reads to other rows, which are counted there; rows that the 
 written are not read, and are zeros.  Nothing waits, so nothing can hang.
 """
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from amaranth.hdl import Const, Module, Mux, Value
-from compressed_bench import differences, failing, random_store, steps_of
+from compressed_bench import differences, failing, measured_failing, random_store, steps_of
 from faults import Patch, late_input, seen_input
 
 from archsim.memory import Plain
@@ -16,6 +17,7 @@ from rtl.cases import Draw
 from rtl.memories.boveda.column import CompressedColumn
 from rtl.memories.boveda.seen_banks import WrittenRows
 from rtl.memories.faulty.fault_layer import FaultLayer
+from rtl.memories.faulty.measured_layer import MeasuredLayer
 
 SUMS: dict[str, Any] = {"accumulator_memory": Plain(capacity_bytes=512), "bias_words": 16}
 
@@ -25,6 +27,20 @@ def _is_wrong(seed: int) -> bool:
     draw = Draw(41, seed)
     store = failing(draw, random_store(draw))
     return differences(store, steps_of(draw, store, 4)) > 0
+
+
+def _is_wrong_as_measured(seed: int, folder: Path) -> bool:
+    """As `_is_wrong`, with the faults of files."""
+    draw = Draw(43, seed)
+    store = measured_failing(draw, random_store(draw), folder)
+    return differences(store, steps_of(draw, store, 4)) > 0
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(one, marks=pytest.mark.slow) for one in range(3, 40))]
+)
+def test_measured_faults_are_those_of_the_files(seed: int, tmp_path: Path) -> None:
+    assert not _is_wrong_as_measured(seed, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +119,40 @@ FAULTS: dict[str, Patch] = {
     ),
     "the faults of the row before": late_input(FaultLayer, "address"),
 }
+
+
+OF_FILES: dict[str, Patch] = {
+    **FAULTS,
+    "the first half's faults in both": seen_input(
+        MeasuredLayer, "half", lambda self, there: Const(0, 1)
+    ),
+    "the other half's faults": seen_input(MeasuredLayer, "half", lambda self, there: ~there),
+    "the faults of row 0 in all": seen_input(
+        MeasuredLayer, "address", lambda self, there: Const(0, len(there))
+    ),
+    "the faults of the row before": late_input(MeasuredLayer, "address"),
+    "nothing but 0 is stored": seen_input(
+        MeasuredLayer, "i", lambda self, there: Const(0, len(there))
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "the other half's faults",
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in OF_FILES
+            if one != "the other half's faults"
+        ),
+    ],
+)
+def test_a_fault_beside_measured_ones_is_caught(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    OF_FILES[name](monkeypatch)
+    assert any(_is_wrong_as_measured(seed, tmp_path) for seed in range(16))
 
 
 QUICK = ("the directory does not fail", "rows do not fail")

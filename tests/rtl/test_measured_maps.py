@@ -10,6 +10,7 @@ import pytest
 from archsim.errors import InputError
 from archsim.machine.registry import design_from_record, design_record, with_settings
 from archsim.machines.systolic.design import EDGE_16, Systolic
+from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.faulty.fault_map import FaultMap
 from archsim.memories.faulty.laws import Columns
@@ -107,6 +108,54 @@ def test_a_core_with_such_memories_is_its_model(tmp_path: Path, kind: str) -> No
     assert check(case, runner(design, "amaranth")).equal
 
 
+@pytest.mark.slow
+def test_a_core_with_measured_compressed_memories_is_its_model(tmp_path: Path) -> None:
+    inner = Boveda(capacity_bytes=64, group=1, unit_words=4, expansion=4)
+    sound = Systolic(rows=2, columns=2, ifmap_memory=inner, weight_memory=inner, **SUMS)
+    failing: dict[str, Any] = {}
+    for seed, name in enumerate(("ifmap", "weight")):
+        sizes = inner.srams(sound.use(name)).values()
+        rows, entries = (
+            write(tmp_path / f"{name}{bits}.npz", drawn(2 * depth, bits, seed) * (seed + 1) % 4)
+            for depth, bits in sizes
+        )
+        failing[f"{name}_memory"] = Faulty(inner=inner, map=rows, directory_map=entries)
+    design = replace(sound, **failing)
+    assert design_from_record(design_record(design), "it") == design
+    case: Any = random_case(7, 7, design, longest_words=600)
+    right, seen = replace(case, design=sound).answer(), case.answer()
+    assert (seen.transfers["ofmap"].payload != right.transfers["ofmap"].payload).any()
+    assert check(case, runner(design, "amaranth")).equal
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["map={rows}"], "directory_map must be given beside map: weight's directory fails too"),
+        (["map={csv}", "directory_map={entries}"],
+         "map: {csv} has 4 x 8 cells, where weight has 2 x 2048 words of 128 bits, 1 in a row"),
+        (["map={rows}", "directory_map={csv}"],
+         "directory_map: {csv} has 4 x 8 cells, where weight has 2 x 256 entries of 59 bits, 1"),
+    ],
+)  # fmt: skip
+def test_maps_of_compressed_memories_have_the_geometry_of_rows_and_directories(
+    tmp_path: Path, settings: list[str], said: str
+) -> None:
+    paths = {
+        "csv": write(tmp_path / "small.csv", drawn(4, 8)),
+        "rows": write(tmp_path / "rows.npz", drawn(4096, 128)),
+        "entries": write(tmp_path / "entries.npz", drawn(512, 59)),
+    }
+    given = [f"weight_memory.{one.format(**paths)}" for one in settings]
+    kinds = ["weight_memory.kind=boveda", "weight_memory.kind=faulty"]
+    with pytest.raises(InputError) as raised:
+        with_settings(EDGE_16, [*kinds, *given])
+    assert said.format(**paths) in str(raised.value) and "\n" not in str(raised.value)
+    both = [f"weight_memory.map={paths['rows']}", f"weight_memory.directory_map={paths['entries']}"]
+    design: Any = with_settings(EDGE_16, [*kinds, *both])
+    assert design.weight_memory.bit_rate > 0
+
+
 HOSTILE: dict[str, tuple[Any, str]] = {
     "empty.csv": (b"", "must hold a fault map, and is empty"),
     "other.csv": (b"0,1\n0,4\n", "line 2: cells must be 0 to 3, not '4'"),
@@ -141,6 +190,11 @@ def test_a_hostile_file_is_refused_in_one_line(tmp_path: Path, name: str) -> Non
         (["map=/dev/zero"], "must be a file on a disk, not a device or a pipe"),
         (["map={csv}"], "has 4 x 8 cells, where weight has 2 x 2048 words of 128 bits, 1 in a row"),
         (["map={csv}", "rate=0.1"], "map and rate cannot both be given: a measured map says"),
+        (["directory_map={csv}"], "directory_map must be given beside map, the faults of the rows"),
+        (
+            ["map={csv}", "directory_map=gone.csv"],
+            "gone.csv cannot be read: No such file",
+        ),
         (["rate=0.1", "interleave=3"], "interleave must be a power of two up to 16, not 3"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,8 @@ class Store:
         )
         rtl = rtl_of(self.faulty or self.memory)
         unit, parameters = rtl.unit(words, by_lane=self.straddles)
-        return unit(**parameters), rtl.settings(words).init if self.faulty else 0
+        settings = rtl.settings(words) if self.faulty else None
+        return unit(**parameters), settings.init if settings else 0
 
     @property
     def rows(self) -> int:
@@ -98,6 +100,23 @@ def failing(draw: Draw, store: Store) -> Store:
     )
     how, rate = ways[draw.whole(0, 2)], draw.one_of(1, 5, 20) / 100
     return replace(store, faulty=Faulty(inner=store.memory, rate=rate, chip=5, **how))
+
+
+def measured_failing(draw: Draw, store: Store, folder: Path) -> Store:
+    """The same scratchpad with the faults of files: in few of its cells, or in most; a row or an
+    entry in a line, or two."""
+    share, paths = draw.one_of(2, 25, 80) / 100, dict[str, Any]()
+    for field, (depth, bits) in zip(
+        ("map", "directory_map"), store.memory.srams(store.use).values(), strict=True
+    ):
+        side = 1 if depth % 2 else draw.whole(1, 2)
+        shape = 2 * depth // side, bits * side
+        kinds = draw.rng.integers(1, 4, shape) * (draw.rng.random(shape) < share)
+        paths[field] = str(folder / f"{field}.npz")
+        np.savez(paths[field], faults=kinds)
+    faulty = Faulty(inner=store.memory, **paths)
+    faulty.check(store.use)
+    return replace(store, faulty=faulty)
 
 
 def random_tile(draw: Draw, store: Store) -> Words:
@@ -223,7 +242,7 @@ def differences(store: Store, steps: list[Step]) -> int:
 
     async def bench(ctx: Any) -> None:
         nonlocal wrong
-        if store.faulty is not None:
+        if store.faulty is not None and store.faulty.map is None:
             ctx.set(dut.settings, settings)
         for step in [*steps, *[Step({})] * SETTLING]:
             for name in names:

@@ -8,6 +8,7 @@ of rows and all latencies, is chosen here.  Cycle contract: docs/contracts/compr
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -112,6 +113,14 @@ class Boveda:
         return BovedaFormat(
             group=self.group, container_bits=use.lane_bits[0], signed=use.lane_signed[0]
         )
+
+    def srams(self, use: Use) -> Mapping[str, tuple[int, int]]:
+        """Rows, and directories, of all group columns."""
+        from archsim.memories.boveda.cells import DIRECTORY, ROWS
+
+        bits = use.word_bits
+        entries = use.lanes // self.group * self.entry_bits(bits, use.lane_bits[0])
+        return {ROWS: (self.rows(bits), bits), DIRECTORY: (self.units(bits), entries)}
 
     def total_bits(self, use: Use) -> int:
         """Rows, and the directory beside them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ from archsim.memories.faulty.word_masks import lane_masks
 from archsim.memory import Cells, Use
 from archsim.memory.around import AroundBank
 from archsim.memory.lane_masks import LaneMasks
-from archsim.memory.plain import keeps_words
+from archsim.memory.plain import WORDS, keeps_words
 from archsim.numbers import IntArray
 
 
@@ -33,12 +34,13 @@ class FaultyBank(CellFaults, AroundBank):
     def check(self, use: Use) -> None:
         """As the inner one; protected bits must be of a lane."""
         self.check_lanes(use)
-        self.check_geometry(use, self.known_depth(use))
+        for sram, size in self.srams(use).items():
+            self.check_geometry(use, sram, size)
         super().check(use)
 
-    def known_depth(self, use: Use) -> int:
-        """Words of a half as far as the memory says; 0 of a bank, whose user says."""
-        return 0
+    def srams(self, use: Use) -> Mapping[str, tuple[int, int]]:
+        """Of each SRAM the words of a half, 0 of a bank's, whose user says, and their bits."""
+        return {WORDS: (0, use.word_bits)}
 
     def stored(self, use: Use, words: IntArray) -> Cells:
         """The inner one's cells, as they are read."""

@@ -26,6 +26,12 @@ LEAST_KEPT = 256
 MOST_KEPT_BITS = 1 << 23
 """Masks of more are made again each time: 64 of them are kept, two of a map."""
 
+DIRECTORY = "directory"
+"""The SRAM (`Cells`) of which `directory_map` is."""
+
+MAPS = ("map", "directory_map")
+"""Fields with the faults of an SRAM of words or rows, and of directories."""
+
 MOST_SIDE = 16
 """Words side by side."""
 
@@ -43,7 +49,8 @@ class CellFaults:
 
     map: a file of measured faults (`measured`), in place of a rate and of all that says how cells
     fail; a voltage beside it prices alone.  It must have the memory's geometry: its rows hold the
-    words of both halves, the second one's in its lower half.
+    words of both halves, the second one's in its lower half.  Of a compressed memory it is that of
+    the rows, and directory_map that of the directories, of all group columns side by side.
     interleave: words side by side in a row of the array, bit by bit: neighbouring bits of a word
     lie so many columns apart, and fail apart where columns do.
     protected_bits: of every lane of a word.  column_shape: of the Gamma distribution of the rates
@@ -62,6 +69,7 @@ class CellFaults:
     column_shape: float | None = None
     protected_bits: tuple[int, ...] = ()
     map: str | None = None
+    directory_map: str | None = None
     interleave: int = 1
 
     def __post_init__(self) -> None:
@@ -83,23 +91,31 @@ class CellFaults:
 
     def _check_map(self) -> None:
         """Raise `InputError` for a map with what would be of other faults."""
+        require(
+            self.map is not None or self.directory_map is None,
+            "directory_map must be given beside map, the faults of the rows",
+        )
         if self.map is None:
             return
-        given: Any = self.map
-        require(isinstance(given, str), f"map must be the name of a file, not {given!r}")
+        for name in MAPS:
+            given: Any = getattr(self, name)
+            if given is None and name != MAPS[0]:
+                continue
+            require(isinstance(given, str), f"{name} must be the name of a file, not {given!r}")
+            measured(str(given))
         plain = {one.name: one.default for one in fields(CellFaults)}
         for name in MADE:
             require(
                 getattr(self, name) == plain[name],
                 f"map and {name} cannot both be given: a measured map says which cells fail",
             )
-        measured(self.map)
 
     @property
     def bit_rate(self) -> float:
         """The share of cells that may fail."""
-        if self.map is not None:
-            return measured(self.map).rate
+        paths = [path for path in (self.map, self.directory_map) if path is not None]
+        if paths:
+            return max(measured(path).rate for path in paths)
         return rate_of(self.rate, self.voltage)
 
     def fault_map(self, use: Use, sram: str, row_bits: int) -> FaultMap:
@@ -114,13 +130,14 @@ class CellFaults:
 
     def _of_file(self, use: Use, sram: str, row_bits: int) -> FaultMap:
         """The measured faults.  Raises `InputError` for other geometries."""
-        assert self.map is not None
-        found = measured(self.map)
+        name = MAPS[sram == DIRECTORY]
+        path = getattr(self, name)
+        self.check_geometry(use, sram, (0, row_bits))
+        found = measured(path)
         require(
-            row_bits == use.word_bits,
-            f"map: {self.map} is of words as they are, and {use.name}'s {sram} have another form",
+            sram == DIRECTORY or row_bits == use.word_bits,
+            f"map: {path} is of words as they are, and {use.name}'s {sram} have another form",
         )
-        self.check_geometry(use, 0)
         return FaultMap(
             words=1 << (HALF_BIT + 1),
             word_bits=row_bits,
@@ -130,12 +147,16 @@ class CellFaults:
             second_half=1 << HALF_BIT,
         )
 
-    def check_geometry(self, use: Use, depth: int) -> None:
+    def check_geometry(self, use: Use, sram: str, size: tuple[int, int]) -> None:
         """Raise `InputError` where a measured map's columns are not those of words side by side,
-        or it has another number of words than both halves; depth: of one, 0 where not known."""
+        or it has another number of words than both halves; size: words of a half of the SRAM, 0
+        where not known, and their bits."""
         if self.map is None:
             return
-        found, bits = measured(self.map), use.word_bits
+        name, (depth, bits) = MAPS[sram == DIRECTORY], size
+        path = getattr(self, name)
+        require(path is not None, f"{name} must be given beside map: {use.name}'s {sram} fails too")
+        found = measured(path)
         side = found.columns // bits
         wanted = self.interleave if self.interleave > 1 else max(side, 1)
         halves = f"2 x {depth}" if depth else "two halves of"
@@ -145,8 +166,9 @@ class CellFaults:
             and side & (side - 1) == 0
             and (not depth or found.rows * side == 2 * depth)
             and found.rows * side % 2 == 0,
-            f"map: {self.map} has {found.rows} x {found.columns} cells, where {use.name} has "
-            f"{halves} words of {bits} bits, {wanted} in a row",
+            f"{name}: {path} has {found.rows} x {found.columns} cells, where {use.name} has "
+            f"{halves} {'entries' if sram == DIRECTORY else 'words'} of {bits} bits, {wanted} in a "
+            "row",
         )
 
     def check_lanes(self, use: Use) -> None:

@@ -8,6 +8,7 @@ wrong directory says, in rows that the tile has written, zeros behind them; such
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from archsim.blocks import Components
@@ -27,9 +28,9 @@ class Faulty(FaultyBank, Around):
 
     inner: Scratchpad = field(default_factory=plain_scratchpad)
 
-    def known_depth(self, use: Use) -> int:
-        """The inner one's words."""
-        return self.inner.depth(use.word_bits)
+    def srams(self, use: Use) -> Mapping[str, tuple[int, int]]:
+        """The inner one's."""
+        return self.inner.srams(use)
 
     def by_value(self, use: Use) -> TileStore | None:
         """The inner one's, with cells that fail."""

@@ -17,6 +17,7 @@ from rtl.memories.boveda.seen_banks import (
     ROWS,
     Layers,
     seen,
+    settings_bits,
     settings_port,
     written_rows,
 )
@@ -190,7 +191,8 @@ class CompressedColumn(wiring.Component):
 
     def _seen(self, m: Module, store: Any, at: tuple[str, str, Value, int]) -> Value:
         """What a bank shows, as its cells give it."""
-        return seen(m, self.layers, self.settings if self.layers else None, store, at)
+        settings = self.settings if settings_bits(self.layers) else None
+        return seen(m, self.layers, settings, store, at)
 
     def _entry_written(self) -> Value:
         """Whether a unit's entry is complete."""

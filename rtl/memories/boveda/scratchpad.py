@@ -12,7 +12,7 @@ from rtl.core.population_count import PopulationCount
 from rtl.core.sram import address_bits
 from rtl.hierarchy import place
 from rtl.memories.boveda.column import CompressedColumn
-from rtl.memories.boveda.seen_banks import Layers, settings_port
+from rtl.memories.boveda.seen_banks import Layers, settings_bits, settings_port
 
 COUNTED = ("row_reads", "row_writes", "entry_reads", "entry_writes")
 """What a scratchpad counts, and a core adds up."""
@@ -157,7 +157,8 @@ class CompressedScratchpad(wiring.Component):
                 straddles=self.straddles,
                 **seen,
             )
-            m.d.comb += [column.settings.eq(self.settings) for _ in self.layers[:1]]
+            if settings_bits(self.layers):
+                m.d.comb += column.settings.eq(self.settings)
             m.d.comb += [
                 column.values.eq(self.write_data.word_select(number, size)),
                 self.read_data.word_select(number, size).eq(column.o),

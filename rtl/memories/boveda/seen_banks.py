@@ -16,10 +16,15 @@ from rtl.hierarchy import place
 Layers = tuple[CellLayer, ...]
 
 
+def settings_bits(layers: Layers) -> int:
+    """Of the registers of all layers."""
+    return sum(one.settings_bits for one in layers)
+
+
 def settings_port(layers: Layers) -> dict[str, Any]:
-    """The port of what places the layers; none without any."""
-    bits = sum(one.settings.bits for one in layers)
-    return {"settings": In(bits)} if layers else {}
+    """The port of what places the layers; none where no layer has registers."""
+    bits = settings_bits(layers)
+    return {"settings": In(bits)} if bits else {}
 
 
 def seen(
@@ -35,7 +40,7 @@ def seen(
     name, sram, row, first_bit = at
     shown, begin = store.read_data, 0
     for number, one in enumerate(layers):
-        own = slice(begin, begin + one.settings.bits)
+        own = slice(begin, begin + one.settings_bits)
         begin = own.stop
         if one.sram != sram:
             continue
@@ -43,13 +48,14 @@ def seen(
             m, f"{name}_seen_{number}", one.unit, **dict(one.parameters),
             bits=len(store.read_data), address_bits=len(row), first_bit=first_bit,
         )  # fmt: skip
-        assert settings is not None
         m.d.comb += [
             layer.half.eq(store.read_half),
             layer.address.eq(row),
-            layer.settings.eq(settings[own]),
             layer.i.eq(shown),
         ]
+        if one.settings is not None:
+            assert settings is not None
+            m.d.comb += layer.settings.eq(settings[own])
         shown = layer.o
     return shown
 
@@ -110,4 +116,13 @@ def written_rows(m: Module, column: Any, writer: Any) -> Value:
     return written.count
 
 
-__all__ = ["DIRECTORY", "ROWS", "Layers", "WrittenRows", "seen", "settings_port", "written_rows"]
+__all__ = [
+    "DIRECTORY",
+    "ROWS",
+    "Layers",
+    "WrittenRows",
+    "seen",
+    "settings_bits",
+    "settings_port",
+    "written_rows",
+]

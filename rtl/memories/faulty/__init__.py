@@ -29,6 +29,7 @@ from rtl.core.memory import (
     unit_through,
 )
 from rtl.memories.faulty.fault_layer import FaultLayer, Layout
+from rtl.memories.faulty.measured_layer import MeasuredLayer
 from rtl.memories.faulty.scratchpad import FaultyMemory
 
 if TYPE_CHECKING:
@@ -99,16 +100,12 @@ class FaultyBankRtl:
 
 
 def layer_of(sram: str, faults: FaultMap) -> CellLayer:
-    """What the cells of an SRAM that is read in a cycle are seen through.
-
-    Raises `InputError` for a measured map.
-    """
-    require(faults.measured is None, f"map: the {sram} of a compressed memory take none")
+    """What the cells of an SRAM that is read in a cycle are seen through."""
     return CellLayer(
         sram=sram,
-        unit=FaultLayer,
+        unit=MeasuredLayer if faults.measured else FaultLayer,
         parameters=(("faults", faults), ("latency", 1)),
-        settings=Layout(faults=faults).settings(),
+        settings=None if faults.measured else Layout(faults=faults).settings(),
     )
 
 
