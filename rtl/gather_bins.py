@@ -17,7 +17,8 @@ from workloads.kept_units import KeptUnits
 from workloads.layers import Conv2d, MatMul
 
 GATHERED = "gathered rows"
-"""Aim."""
+IN_A_LOAD = "reset in a gathered load"
+"""Aims."""
 
 SHARES = 0.5
 """Of random products that may be, those whose rows are gathered."""
@@ -95,6 +96,17 @@ def _leaves_over(counts: IntArray, rows: int, lanes: int) -> bool:
     return before % lanes + int(counts[-1]) > lanes
 
 
+def _reset_in_a_load(seen: Seen) -> bool:
+    """Whether the run before ended between words of a layer whose rows are gathered."""
+    if seen.case.before is None:
+        return False
+    interrupted, cycles = seen.case.before
+    if getattr(getattr(interrupted, "layer", None), "kept", None) is None:
+        return False
+    crossed = interrupted.answer().transfers["ifmap"].cycle
+    return bool(crossed[0] < cycles <= crossed[-1])
+
+
 def gather_bins(
     design: CoreDesign, parts: Callable[[Seen], tuple[tuple[TileCase, Answer], ...]]
 ) -> Iterator[Bin]:
@@ -122,6 +134,12 @@ def gather_bins(
 
         return Bin(name=name, why=why, hit=hit, aim=GATHERED)
 
+    yield Bin(
+        name="reset in a gathered load",
+        why="lanes of a word that is begun are or'ed into the first word of the next load",
+        hit=_reset_in_a_load,
+        aim=IN_A_LOAD,
+    )
     moved = "lanes move by what is not kept before them"
     yield loads("a word of which nothing is kept", moved, lambda c, _: bool((c == 0).any()))
     yield loads("a word of which all is kept", moved, lambda c, _: bool((c == lanes).any()))
@@ -150,4 +168,4 @@ def gather_bins(
         )
 
 
-__all__ = ["GATHERED", "gather_bins", "gathered_layers", "with_kept_units"]
+__all__ = ["GATHERED", "IN_A_LOAD", "gather_bins", "gathered_layers", "with_kept_units"]

@@ -162,10 +162,10 @@ class LayerVerification(Verification):
         return {**super().aims(design), EDGES: self._edges}
 
     def _edges(self, draw: Draw, design: Any, longest_words: int) -> LayerCase:
-        """A product whose every value is at an end of its width."""
-        layer = MatMul(
-            name="edges", m=3, n=3, k=draw.whole(1, 2 * design.macs_per_cycle), shared_weight=False
-        )
+        """A product whose every value is at an end of its width; of the first row and column all
+        at the low one, whose sum is the largest."""
+        most = design.macs_per_cycle
+        layer = MatMul(name="edges", m=3, n=3, k=draw.whole(most, 2 * most), shared_weight=False)
         operands = design.intake.synthetic(layer, Drawing())
         low = -(1 << (design.intake.source_bits - 1))
         ends = {
@@ -174,6 +174,7 @@ class LayerVerification(Verification):
             )
             for name in ("ifmap", "weight")
         }
+        ends["ifmap"][:, 0], ends["weight"][:, :, 0] = low, low
         return self.layer_case(design, layer, replace(operands, **ends))
 
     def layer_case(self, design: Any, layer: MatrixLayer, operands: Any) -> LayerCase:

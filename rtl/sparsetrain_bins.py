@@ -1,4 +1,4 @@
-"""Bins of the sparse training machine: layers in segments, and steps in scratchpads."""
+"""Bins of the sparse training machine: sums of two tiles, segments, steps in scratchpads."""
 
 from collections.abc import Callable, Iterator
 from typing import cast
@@ -7,18 +7,39 @@ import numpy as np
 
 from archsim.machines.sparsetrain.design import SIDES, SparseTrain
 from archsim.machines.sparsetrain.keeping import Kept
+from archsim.machines.sparsetrain.kernels import PRODUCTS
 from archsim.machines.sparsetrain.model import SparseTrainAnswer
-from archsim.machines.sparsetrain.tiling import COLUMNS, LAST
+from archsim.machines.sparsetrain.tiling import COLUMNS, FIRST, LAST
+from archsim.machines.sparsetrain.timing import PIPELINE, START, WORDS
 from archsim.machines.sparsetrain.work import LayerWork
 from archsim.numbers import BoolArray
 from rtl.coverage.bins import Bin, Seen
+from rtl.coverage.integer_bins import EDGES
 
 SHORT = "short dot products"
+HALF_FULL = "short dot products, half of them zeros"
 KEPT = "operands that are read again"
+BLOCKS = "tiles of some blocks, and an ofmap that waits"
 """The aims (`rtl.sparsetrain_verification`)."""
 
 PARTS = 4
 """Full blocks of one operand that no drawn layer's tile is sure to exceed."""
+
+
+def sums_bins() -> Iterator[Bin]:
+    """Of the sums, of which two tiles have a half each."""
+    yield Bin(
+        name="sums that go on while the tile before leaves",
+        why="both halves of the sums are read in one cycle, one to be added to, one to leave",
+        hit=_go_on_beside,
+        aim=BLOCKS,
+    )
+    yield Bin(
+        name="a step of lowest by lowest values in all lanes",
+        why="its sum is the largest that the bits of a step are for",
+        hit=_largest_step,
+        aim=EDGES,
+    )
 
 
 def segment_bins(design: SparseTrain) -> Iterator[Bin]:
@@ -47,6 +68,12 @@ def segment_bins(design: SparseTrain) -> Iterator[Bin]:
             "lanes of the others are idle, their sums stay, and the queue drops them together",
             _some_needed,
         ),
+    )
+    yield Bin(
+        name="segments of several steps, about half full",
+        why="lanes take what is ahead from neighbours, which are those of their segment alone",
+        hit=_split(_half_full),
+        aim=HALF_FULL,
     )
     for name, why, says in found:
         yield Bin(name=name, why=why, hit=_split(says), aim=SHORT)
@@ -97,8 +124,34 @@ def _work(seen: Seen) -> LayerWork:
     return cast(SparseTrainAnswer, seen.expected).work
 
 
+def _largest_step(seen: Seen) -> bool:
+    """Whether a row and a column of as many values as lanes, or more, are the lowest throughout."""
+    work = _work(seen)
+    low = -(1 << (work.design.operand_bits - 1))
+    rows, columns = ((one == low).all(axis=2).any(axis=1) for one in work.vectors)
+    return work.vectors[0].shape[2] >= work.design.lanes and bool((rows & columns).any())
+
+
+def _go_on_beside(seen: Seen) -> bool:
+    """Whether PEs add to sums of a block before while words of the tile before cross."""
+    answer = cast(SparseTrainAnswer, seen.expected)
+    work, times = answer.work, answer.times
+    earlier = work.loads[:, WORDS].cumsum() - work.loads[:, WORDS]
+    goes_on = (work.blocks[:, FIRST] == 0) & (earlier > 0)
+    left = answer.crossed["ofmap"][earlier[goes_on] - 1]
+    return bool((left > times[goes_on, START] + PIPELINE).any())
+
+
 def _split(says: Callable[[LayerWork], bool]) -> Callable[[Seen], bool]:
     return lambda seen: _work(seen).cut.segments > 1 and says(_work(seen))
+
+
+def _half_full(work: LayerWork) -> bool:
+    """Whether lanes differ in what is left for them, in several steps."""
+    values = work.operands.ifmap, work.operands.weight
+    shares = [np.count_nonzero(one) / one.size for one in values]
+    products = int(work.work[:, PRODUCTS].sum())
+    return work.cut.block_steps > 1 and products > 32 and all(0.2 < one < 0.9 for one in shares)
 
 
 def _some_needed(work: LayerWork) -> bool:
@@ -112,4 +165,13 @@ def _some_needed(work: LayerWork) -> bool:
     return bool((sets.any(axis=3) & ~sets.all(axis=3)).any())
 
 
-__all__ = ["KEPT", "PARTS", "SHORT", "scratchpad_bins", "segment_bins"]
+__all__ = [
+    "BLOCKS",
+    "HALF_FULL",
+    "KEPT",
+    "PARTS",
+    "SHORT",
+    "scratchpad_bins",
+    "segment_bins",
+    "sums_bins",
+]

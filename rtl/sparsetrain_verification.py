@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
+import numpy as np
+
 from archsim.errors import InputError
 from archsim.layer.intake import Drawing
 from archsim.machine.model import MatrixLayer
@@ -13,7 +15,16 @@ from rtl.coverage.aims import Aim
 from rtl.coverage.bins import Bin
 from rtl.draw import Draw
 from rtl.layer_verification import MOST_DRAWS, LayerCase, LayerVerification
-from rtl.sparsetrain_bins import KEPT, PARTS, SHORT, scratchpad_bins, segment_bins
+from rtl.sparsetrain_bins import (
+    BLOCKS,
+    HALF_FULL,
+    KEPT,
+    PARTS,
+    SHORT,
+    scratchpad_bins,
+    segment_bins,
+    sums_bins,
+)
 from workloads.layers import MatMul
 from workloads.operands import Operands, ofmap_shape
 
@@ -38,14 +49,31 @@ class SparseTrainVerification(LayerVerification):
 
     def bins(self, design: SparseTrain) -> Iterable[Bin]:
         yield from super().bins(design)
+        yield from sums_bins()
         yield from segment_bins(design)
         yield from scratchpad_bins(design)
 
     def aims(self, design: SparseTrain) -> Mapping[str, Aim]:
-        short: dict[str, Aim] = {SHORT: self._short} if design.segments > 1 else {}
+        short: dict[str, Aim] = {SHORT: self._short, HALF_FULL: self._half_full}
+        short = short if design.segments > 1 else {}
         keeps = any(design.kept_steps(name) for name in SIDES)
         kept: dict[str, Aim] = {KEPT: self._kept} if keeps else {}
-        return {**super().aims(design), **short, **kept}
+        return {**super().aims(design), BLOCKS: self._blocks, **short, **kept}
+
+    def _blocks(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """A product of tiles of two or three blocks, whose ofmap leaves as slowly as some are
+        loaded."""
+        most = max(design.rows, design.columns)  # of a tile, whichever operand is the rows
+        layer = MatMul(
+            name="blocks", m=most + draw.whole(1, most), n=draw.whole(2, 4),
+            k=draw.whole(1, 2) * design.depth * design.lanes + 1,
+        )  # fmt: skip
+        operands = random_operands(draw, design, layer)
+        case = self._stalled(draw, self.layer_case(design, layer, operands), longest_words)
+        words = len(case.idle["ofmap"])
+        longest = draw.one_of(8, 16) * most * design.depth // words + 8
+        ofmap = draw.rng.integers(0, longest + 1, words).astype(np.int64)
+        return case.waiting({**case.idle, "ofmap": ofmap})
 
     def _short(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
         """A product in some blocks of which each is short."""
@@ -54,8 +82,20 @@ class SparseTrainVerification(LayerVerification):
             name="short", m=draw.whole(1, 2 * design.rows), n=draw.whole(2, design.columns),
             k=draw.one_of(1, design.segment_lanes, draw.whole(1, most * design.depth)),
         )  # fmt: skip
-        operands = random_operands(draw, design, layer, draw.whole(0, 1 << 30))
+        operands = random_operands(draw, design, layer)
         return self._stalled(draw, self.layer_case(design, layer, operands), longest_words)
+
+    def _half_full(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """A product in some steps that a layer without segments has a step, mostly empty, for."""
+        over = draw.whole(1, design.segment_lanes)
+        layer = MatMul(
+            name="half full", m=draw.whole(2, 2 * design.rows),
+            n=design.pes * design.segments * draw.whole(1, 2),
+            k=draw.whole(1, 3) * design.lanes + over,
+        )  # fmt: skip
+        found = random_operands(draw, design, layer, densities=(0.5, 0.8))
+        case = self.layer_case(design, layer, replace(found, needed=None))
+        return self._stalled(draw, case, longest_words)
 
     def _kept(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
         """A product of which rows or columns are in some tiles, often of all its outputs; long
@@ -68,7 +108,7 @@ class SparseTrainVerification(LayerVerification):
             k=steps * design.segment_lanes, batch=batch, shared_weight=batch == 1,
         )  # fmt: skip
         for _ in range(MOST_DRAWS):
-            operands = random_operands(draw, design, layer, draw.whole(0, 1 << 30))
+            operands = random_operands(draw, design, layer)
             if draw.chance(0.7):
                 operands = replace(operands, needed=None)
             with suppress(InputError):
@@ -92,7 +132,7 @@ class SparseTrainVerification(LayerVerification):
             case = self._case(
                 design=design,
                 layer=layer,
-                operands=random_operands(draw, design, layer, seed),
+                operands=random_operands(draw, design, layer),
                 label=f"seed {seed} case {number}",
             )
             counts = case.answer().counts
@@ -116,14 +156,19 @@ def near(draw: Draw, size: int, tiles: int = 0) -> int:
     return draw.one_of(1, 2, size, size + 1, draw.whole(1, 2 * size + 1))
 
 
-def random_operands(draw: Draw, design: SparseTrain, layer: MatrixLayer, seed: int) -> Operands:
+def random_operands(
+    draw: Draw,
+    design: SparseTrain,
+    layer: MatrixLayer,
+    densities: tuple[float, ...] = DENSITIES,
+) -> Operands:
     """Values with zeros; a mask of outputs, or none."""
     found = design.intake.synthetic(layer, Drawing(seed=draw.whole(0, 1 << 30)))
     zeros = {
         name: getattr(found, name) * (draw.rng.random(getattr(found, name).shape) < share)
         for name, share in (
-            ("ifmap", float(draw.rng.choice(DENSITIES))),
-            ("weight", float(draw.rng.choice(DENSITIES))),
+            ("ifmap", float(draw.rng.choice(densities))),
+            ("weight", float(draw.rng.choice(densities))),
         )
     }
     return replace(found, **zeros, needed=random_needed(draw, layer))

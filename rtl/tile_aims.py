@@ -12,7 +12,7 @@ from archsim.numbers import ceil_div
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.timing import plan_tiling
-from rtl.coverage.aims import Aim, general_aims
+from rtl.coverage.aims import Aim, ResetCase, general_aims
 from rtl.coverage.edge_values import RECIPES, edge_operands
 from rtl.coverage.integer_bins import MOST_PRODUCTS, wraps_within_reach
 from rtl.coverage.port_bins import CHANNEL, LONG_STALL, STALLS
@@ -260,6 +260,18 @@ def gathered(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase
     return in_a_row(design, [given_case(draw, design, one) for one in layers], longest_words)
 
 
+def reset_in_a_load(draw: Draw, design: CoreDesign, longest_words: int) -> ResetCase:
+    """A gathered layer cut short behind a word of its ifmap, and another one behind the reset."""
+    layers = [one for one in gathered_layers(draw, design) if one.kept and one.kept.count > 1]
+    require(bool(layers), "the design has no gather unit for rows of more than a unit")
+    interrupted, case = (
+        given_case(draw, design, layers[draw.whole(0, len(layers) - 1)]) for _ in range(2)
+    )
+    crossed = interrupted.answer().transfers["ifmap"].cycle
+    at = int(crossed[draw.whole(len(crossed) // 4, len(crossed) - 2)])
+    return ResetCase(case=case, interrupted=interrupted, cycles=at + 1, label="reset")
+
+
 EDGE_FILTERS = 12
 """So many biases that each of the values around an output's ends is one."""
 
@@ -288,4 +300,11 @@ def integer_edges(widths: tuple[int, int]) -> Aim:
     return edges
 
 
-__all__ = ["gathered", "given_case", "in_a_row", "integer_edges", "tile_aims"]
+__all__ = [
+    "gathered",
+    "given_case",
+    "in_a_row",
+    "integer_edges",
+    "reset_in_a_load",
+    "tile_aims",
+]

@@ -13,8 +13,8 @@ from rtl.coverage.aims import Aim
 from rtl.coverage.bins import Bin, Seen
 from rtl.coverage.integer_bins import EDGES, IntegerLayer, integer_bins
 from rtl.full_memories import full_layer
-from rtl.gather_bins import GATHERED
-from rtl.tile_aims import gathered, integer_edges, tile_aims
+from rtl.gather_bins import GATHERED, IN_A_LOAD
+from rtl.tile_aims import gathered, integer_edges, reset_in_a_load, tile_aims
 from rtl.tile_bins import parts, tile_bins, tile_watches
 from rtl.tile_cases import random_core_case
 from rtl.tile_conformance import TileCase, free_services
@@ -43,7 +43,8 @@ class TileVerification(Verification):
     def aims(self, design: CoreDesign) -> Mapping[str, Aim]:
         values = self.value_aim(design)
         own = {} if values is None else {EDGES: values}
-        return {**tile_aims(), **({GATHERED: gathered} if design.gather else {}), **own}
+        of_rows: dict[str, Aim] = {GATHERED: gathered, IN_A_LOAD: reset_in_a_load}
+        return {**tile_aims(), **(of_rows if design.gather else {}), **own}
 
     def watches(self, design: CoreDesign) -> tuple[Watch, ...]:
         return tile_watches(decoupled=self.decoupled(design))

@@ -16,14 +16,14 @@ emission.py      a faulty design's RTLIL, of which only the touched modules are 
 schemata.py      many faulty variants of a module in one, which an input chooses (netlist.py)
 variants.py      the same of whole designs
 batch.py         faults of the RTL, a hundred in one simulator, against `archsim verify`'s cases
-quick_build.py   a simulator in a second or two
+quick_build.py   a simulator in a second or two; a sound one is kept
 trial.py         one faulty design in a simulator of its own
 model_trials.py  one fault in the model; the RTL runs where an answer changes
 figures.py       one in what figures are made of, against the fast tests of these
 equality.py      the solver, asked whether a survivor does anything
 unit_tests.py    a survivor against the fast tests of its unit; plugin.py puts the fault in
 campaign.py      many, side by side (pool.py), each bounded in time, resumed after a kill
-subjects.py      the small designs that they are tried on
+subjects.py      the small designs that they are tried on, and units with designs of their own
 found/           what is known of faults
 equivalent.toml  survivors that change nothing, with reasons
 report.py, page.py   the score, as text and as docs/proof.md

@@ -21,13 +21,13 @@ from tests.mutation.campaign import (
     sample,
     unexplained,
 )
-from tests.mutation.figures import FigureTrials
+from tests.mutation.figures import TESTS, FigureTrials
 from tests.mutation.model_trials import ModelTrials
-from tests.mutation.page import PAGE, found_in, page
+from tests.mutation.page import PAGE, found_file, found_in, page
 from tests.mutation.reached import table as reached_table
 from tests.mutation.reached import write as write_reached
 from tests.mutation.report import table
-from tests.mutation.subjects import FOUND, REACHED, SUBJECTS
+from tests.mutation.subjects import FOUND, REACHED, SUBJECTS, units_of
 from tests.mutation.trial import RtlTrials
 from tests.mutation.unit_tests import try_tests
 
@@ -71,6 +71,8 @@ def main(  # noqa: PLR0913
     if kind not in (*SUBJECTS, "all"):
         raise typer.BadParameter(f"{kind} is none of {', '.join(SUBJECTS)}, all")
     kinds = list(SUBJECTS) if kind == "all" else [kind]
+    if side == "figures":
+        kinds = [one for one in kinds if one in TESTS]
     if do == "reached":
         write_reached(out / REACHED)
         return
@@ -78,7 +80,7 @@ def main(  # noqa: PLR0913
         PAGE.write_text(page(found_in(out), reached_table(out / REACHED)), encoding="utf-8")
         return
     for one in kinds:
-        file = out / f"{one}-{side}.jsonl"
+        file = found_file(out, one, side)
         if do == "try":
             trials = _trials(one, side)
             mutants = trials.mutants()
@@ -109,12 +111,12 @@ def main(  # noqa: PLR0913
 def _trials(kind: str, side: Side) -> RtlTrials | ModelTrials | FigureTrials:
     if side == "figures":
         return FigureTrials(kind, SUBJECTS[kind])
-    return (RtlTrials if side == "rtl" else ModelTrials)(SUBJECTS[kind])
+    return (RtlTrials if side == "rtl" else ModelTrials)(SUBJECTS[kind], units_of(kind))
 
 
 def _equal(kind: str, file: Path, processes: int, seconds: float) -> list[Found]:
     """Survivors in the RTL that the solver shows to change nothing."""
-    batches = Batches(RtlTrials(SUBJECTS[kind]), processes, seconds)
+    batches = Batches(RtlTrials(SUBJECTS[kind], units_of(kind)), processes, seconds)
     left = {one.mutant: one for one in known(file).values() if unexplained(one)}
     tried: list[Found] = []
     for mutant, outcome, seen, _ in batches.ask_solver(list(left)):

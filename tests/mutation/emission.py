@@ -11,8 +11,9 @@ import importlib
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import FrameType
 from typing import Any
 
@@ -64,17 +65,23 @@ class Faulty:
 
 
 class Emission:
-    """The sound design's RTLIL and Verilog, by module."""
+    """The sound design's RTLIL and Verilog, by module.
 
-    def __init__(self, design: Any) -> None:
+    traced: lines that run are noted, without which no fault can be put in.
+    """
+
+    def __init__(self, design: Any, *, traced: bool = True) -> None:
         self.design = design
         self.made: dict[Key, Made] = {}
         self.sources: dict[str, str] = {}
-        self._emit()
-        texts = [one.text for one in self.made.values()]
-        self.modules = verilog_modules("\n".join(texts))
+        self._emit(traced=traced)
 
-    def _emit(self) -> None:
+    @cached_property
+    def modules(self) -> dict[str, str]:
+        """Verilog by module."""
+        return verilog_modules("\n".join(one.text for one in self.made.values()))
+
+    def _emit(self, *, traced: bool) -> None:
         from rtl import hierarchy
         from rtl.hierarchy import Library
 
@@ -90,7 +97,7 @@ class Emission:
                 return shared
 
         library = Noting()
-        with opened(hierarchy, library), _lines_noted(stack):
+        with opened(hierarchy, library), _lines_noted(stack) if traced else nullcontext():
             self.made[TOP].text = top_text(self.design)
         self.sources = dict(library.sources)
 

@@ -27,6 +27,7 @@ from tests.mutation.sources import (
     module_of,
     mutants_run_by,
     mutated_side,
+    within,
 )
 from tests.mutation.trial import HOUSE, Outcome, Subject, put_in
 
@@ -50,11 +51,13 @@ class Sound:
 
 
 class ModelTrials:
-    """Trials of faults in the model of some subjects; kernels that have them run as Python."""
+    """Trials of faults in the model of some subjects, of those units (modules) alone; kernels that
+    have them run as Python."""
 
-    def __init__(self, subjects: Sequence[Subject]) -> None:
+    def __init__(self, subjects: Sequence[Subject], units: tuple[str, ...] = ("*",)) -> None:
+        self.units = units
         self.folder = tempfile.TemporaryDirectory()
-        self.builder = QuickBuilder(Path(self.folder.name))
+        self.builder = QuickBuilder()
         self.subjects = subjects
         self.sound: list[Sound] = []
 
@@ -69,14 +72,18 @@ class ModelTrials:
             with lines_run(lambda file: mutated_side(module_of(file), "model")) as lines:
                 verilog = emit(design).verilog
             makes = {module_of(file): numbers for file, numbers in lines.items()}
-            run = self._simulator(verilog)
+            run = self._simulator(verilog, kept=True)
             sound = Sound(subject=subject, prints=prints, verilog=verilog, makes=makes, run=run)
             self.sound.append(sound)
 
     def mutants(self) -> list[Mutant]:
         """Of the lines that the first cases run through, not those of definitions."""
         self._answer(1)  # whatever is imported is so already, then
-        return mutants_run_by(lambda: self._answer(TRACED))
+
+        def mutated(module: str) -> bool:
+            return mutated_side(module, "model") and within(module, self.units)
+
+        return mutants_run_by(lambda: self._answer(TRACED), mutated)
 
     def _answer(self, cases: int) -> None:
         for subject in self.subjects:
@@ -118,7 +125,7 @@ class ModelTrials:
             verilog = _emitted(design)
             changed = verilog != sound.verilog
             if changed or not live:
-                run = self._simulator(verilog)
+                run = self._simulator(verilog, kept=not changed)
         number = -1
         try:
             for number, one in enumerate(sound.subject.draw(design)):
@@ -131,7 +138,7 @@ class ModelTrials:
             return f"case {number + 1}: {type(error).__name__}: {error}"
         return None
 
-    def _simulator(self, verilog: str) -> Any:
+    def _simulator(self, verilog: str, *, kept: bool) -> Any:
         from rtl.benches import verilated
 
         kind = importlib.import_module(QuickBuilder.__module__).QuickBuilder
@@ -139,7 +146,7 @@ class ModelTrials:
         vars(builder).update(vars(self.builder))
         with tempfile.TemporaryDirectory(dir=self.folder.name) as work:
             patched: Any = verilated
-            patched.build_library = partial(builder.build, Path(work))
+            patched.build_library = partial(builder.build, Path(work), kept=kept)
             return verilated.Verilated(verilog, top="top").run
 
 

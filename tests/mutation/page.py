@@ -28,6 +28,10 @@ the other ways to the same figures that `verify` takes: with a row for every til
 a slow off-chip memory, by layers and by passes, many designs at once and one by one; and of tiled
 cores stepped cycle by cycle, from the contract, behind a slow off-chip memory (`rtl/stepped`).
 
+Kinds of design have designs in which each of their units is; some units that only settings bring
+have designs of their own, "gather unit", "output registers" and "faulty cells" (of compressed
+memories, and behind codes), and there faults are put into these units alone.
+
 The sample is drawn line by line, from a fixed seed; a fault has its place in the order by what its
 line says, so that edits elsewhere leave the others where they are. Runs are made in batches, of
 which the caught faults are known first: only those before the first that is not known are the
@@ -78,10 +82,15 @@ SEED = 1
 """Of the sample whose survivors were looked at; others say how far that can be trusted."""
 
 
+def found_file(folder: Path, kind: str, side: str) -> Path:
+    """Where what is known of a kind's faults is kept."""
+    return folder / f"{kind.replace(' ', '-')}-{side}.jsonl"
+
+
 def found_in(folder: Path) -> dict[str, dict[str, list[Found]]]:
     """What is known, by side and kind; kinds of which nothing is known are left out."""
     sides = {
-        side: {kind: list(known(folder / f"{kind}-{side}.jsonl").values()) for kind in SUBJECTS}
+        side: {kind: list(known(found_file(folder, kind, side)).values()) for kind in SUBJECTS}
         for side in TITLES
     }
     return {side: {kind: one for kind, one in kinds.items() if one}

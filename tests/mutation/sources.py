@@ -23,7 +23,7 @@ RTL = (
 MODEL = (
     "archsim.arithmetic.*", "archsim.codecs.*", "archsim.layer.*", "archsim.machines.*",
     "archsim.memories.*", "archsim.memory.*", "archsim.tiled.*", "archsim.numbers",
-    "archsim.blocks", "archsim.ports",
+    "archsim.blocks", "archsim.gather", "archsim.ports",
 )  # fmt: skip
 LEFT_OUT = (
     "archsim.tiled.choice", "archsim.tiled.tiling", "archsim.tiled.tiling_check",
@@ -48,7 +48,9 @@ def lines_run(wanted: Callable[[str], bool]) -> Iterator[dict[str, set[int]]]:
     Of a function's many calls the first ones are looked at.
     """
     found: dict[str, set[int]] = defaultdict(set)
-    calls: dict[CodeType, int] = defaultdict(int)
+    looked: dict[str, bool] = {}
+    calls: dict[int, int] = defaultdict(int)  # by id: a code's hash is worked out anew each time
+    kept: list[CodeType] = []
 
     def line(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
@@ -57,8 +59,15 @@ def lines_run(wanted: Callable[[str], bool]) -> Iterator[dict[str, set[int]]]:
 
     def call(frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
-        calls[code] += 1
-        return line if calls[code] <= CALLS and wanted(code.co_filename) else None
+        name = code.co_filename
+        if name not in looked:
+            looked[name] = wanted(name)
+        if not looked[name]:
+            return None
+        calls[id(code)] += 1
+        if calls[id(code)] == 1:
+            kept.append(code)
+        return line if calls[id(code)] <= CALLS else None
 
     sys.settrace(call)
     try:
@@ -101,16 +110,9 @@ def mutants_run_by(
 
     Kernels run as Python meanwhile, so that of them too only these lines count.
     """
-    names: dict[str, str] = {}
-
-    def wanted(file: str) -> bool:
-        if file not in names:
-            names[file] = module_of(file)
-        return mutated(names[file])
-
-    with kernels_as_python(), lines_run(wanted) as lines:
+    with kernels_as_python(), lines_run(lambda file: mutated(module_of(file))) as lines:
         run()
-    return mutants_of({names[file]: numbers for file, numbers in lines.items()})
+    return mutants_of({module_of(file): numbers for file, numbers in lines.items()})
 
 
 @contextmanager

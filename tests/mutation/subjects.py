@@ -20,10 +20,12 @@ def _memories(ifmap: int, weight: int, accumulator: int) -> str:
     return " ".join(f"{name}_memory.capacity_bytes={size}" for name, size in sizes.items())
 
 
-_BOVEDA = " ".join(
-    f"{name}_memory.kind=boveda {name}_memory.group=2 {name}_memory.unit_words=4"
-    for name in ("ifmap", "weight")
-)
+def _each(*settings: str) -> str:
+    """Of the scratchpads of both operands."""
+    return " ".join(f"{name}_memory.{one}" for name in ("ifmap", "weight") for one in settings)
+
+
+_BOVEDA = _each("kind=boveda", "group=2", "unit_words=4")
 
 
 def _designs(name: str, *settings: str) -> tuple[Subject, ...]:
@@ -64,5 +66,40 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
         "pes=2 lanes=4 rows=6 columns=8 depth=3",
         "pes=4 lanes=2 rows=5 columns=8 depth=2 look_ahead=1 look_aside=2 move_work=false "
         "operand_bits=4 accumulator_bits=16 row_memory.kind=parity",
+        "pes=2 lanes=4 segments=2 rows=4 columns=8 depth=7 look_ahead=1 look_aside=1",
+    ),
+    "gather unit": _designs(
+        "edge-16",
+        f"rows=4 columns=3 gather_units=40 {_memories(1024, 1024, 1536)}",
+    ),
+    "output registers": _designs(
+        "edge-16",
+        f"rows=3 columns=4 output_registers=1 product_registers=1 {_memories(1024, 1024, 1536)}",
+        f"rows=3 columns=2 output_registers=2 product_registers=2 {_memories(1024, 1024, 1024)}",
+    ),
+    "faulty cells": _designs(
+        "edge-16",
+        f"rows=3 columns=2 {_memories(1024, 1024, 1024)} {_BOVEDA} "
+        f"{_each('kind=faulty', 'rate=0.003')}",
+        f"rows=4 columns=2 {_memories(1024, 1024, 1024)} {_each('kind=faulty', 'rate=0.01')} "
+        "weight_memory.kind=secded bias_memory.kind=faulty bias_memory.rate=0.01 "
+        "bias_memory.kind=parity bias_memory.data_bits=32 accumulator_memory.kind=faulty "
+        "accumulator_memory.rate=0.003",
     ),
 }
+
+UNITS: dict[str, tuple[str, ...]] = {
+    "gather unit": (
+        "rtl.core.gather*", "rtl.core.loader", "archsim.gather", "archsim.tiled.gathered*",
+    ),
+    "output registers": (
+        "rtl.core.*output*", "rtl.core.pe", "rtl.core.*array", "archsim.machines.systolic.*",
+    ),
+    "faulty cells": ("rtl.memories.*", "archsim.memories.*"),
+}  # fmt: skip
+"""Modules, `*` standing for any part, of those whose designs are there for some units alone."""
+
+
+def units_of(kind: str) -> tuple[str, ...]:
+    """Modules that faults are put into."""
+    return UNITS.get(kind, ("*",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import random
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -55,12 +54,13 @@ def test_what_only_tells_is_left_alone() -> None:
 def test_every_fault_of_the_tree_is_python_on_one_place() -> None:
     rng = random.Random(5)
     files = sorted((ROOT / "rtl" / "core").glob("*.py"))
-    for path in rng.sample(files, 12):
+    for path in rng.sample(files, 8):
         text = path.read_text(encoding="utf-8")
+        sound = ast.dump(ast.parse(text))
         every = frozenset(range(1, text.count("\n") + 2))
         made = mutants(module_of(str(path)), text, every)
-        for one in rng.sample(made, min(12, len(made))):
-            assert ast.dump(ast.parse(one.apply(text))) != ast.dump(ast.parse(text)), one
+        for one in rng.sample(made, min(8, len(made))):
+            assert ast.dump(ast.parse(one.apply(text))) != sound, one
             with pytest.raises(ValueError, match="no longer says"):
                 one.apply("\n" + text)
 
@@ -90,8 +90,8 @@ def test_an_order_stays_where_lines_are_put_in() -> None:
 
 
 def run(mutant: Mutant) -> tuple[Outcome, str]:
-    if mutant.line == 1:
-        time.sleep(600)
+    while mutant.line == 1:
+        pass
     return ("stillborn", "") if mutant.line == 2 else ("caught", f"line {mutant.line}")
 
 
@@ -99,7 +99,7 @@ def test_a_campaign_ends_in_time_and_goes_on_where_it_was(tmp_path: Path) -> Non
     file, made = tmp_path / "known.jsonl", numbered(9)[::2]
 
     def tried(count: int, how: Run) -> dict[Mutant, str]:
-        found = campaign(made, how, file, wanted=count, processes=2, seconds=1.5)
+        found = campaign(made, how, file, wanted=count, processes=2, seconds=0.5)
         return {one.mutant: one.outcome for one in found}
 
     first = tried(3, run)

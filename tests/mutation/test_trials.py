@@ -25,8 +25,17 @@ from tests.mutation.page import PAGE, found_in, page, sorted_out
 from tests.mutation.pool import Pool
 from tests.mutation.reached import reached
 from tests.mutation.reached import table as reached_table
-from tests.mutation.sources import column_of, line_of, mutants_of, source_of
-from tests.mutation.subjects import FOUND, REACHED, SUBJECTS
+from tests.mutation.sources import (
+    ROOT,
+    column_of,
+    line_of,
+    module_of,
+    mutants_of,
+    mutated_side,
+    source_of,
+    within,
+)
+from tests.mutation.subjects import FOUND, REACHED, SUBJECTS, UNITS, units_of
 from tests.mutation.trial import Outcome, RtlTrials, put_in
 
 
@@ -68,7 +77,7 @@ def emitted_both_ways(sound: Emission, given: tuple[Mutant, bool]) -> tuple[bool
     else:
         put_in(mutant, ("rtl",))
     faulty = sound.with_fault(mutant)
-    whole = Emission(sound.design)
+    whole = Emission(sound.design, traced=False)
     return faulty is not None, faulty is not None and sound.texts | faulty.changed == whole.texts
 
 
@@ -152,11 +161,21 @@ def test_what_is_out_of_reach_counts_as_not_caught() -> None:
     assert entry.reason in said
 
 
+def test_units_of_a_kind_are_modules_that_are_there() -> None:
+    """Each pattern finds one, on a side that faults are put into."""
+    files = [path for room in ("rtl", "archsim") for path in (ROOT / room).rglob("*.py")]
+    modules = [name for name in map(module_of, map(str, files))
+               if mutated_side(name, "rtl") or mutated_side(name, "model")]  # fmt: skip
+    assert UNITS.keys() < SUBJECTS.keys() and units_of("systolic") == ("*",)
+    for pattern in {one for units in UNITS.values() for one in units}:
+        assert any(within(name, (pattern,)) for name in modules), pattern
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", SUBJECTS)
 def test_a_fresh_sample_of_faults_is_caught(kind: str, tmp_path: Path) -> None:
     """Of 20 faults that were not chosen with an eye on the cases."""
-    trials = RtlTrials(SUBJECTS[kind])
+    trials = RtlTrials(SUBJECTS[kind], units_of(kind))
     order = sample(trials.mutants(), seed=7)
     file = tmp_path / "known.jsonl"
     batches = Batches(trials, processes=1, seconds=600)

@@ -22,7 +22,7 @@ from typing import Any, Literal
 from tests.mutation.emission import Emission, Faulty
 from tests.mutation.operators import Mutant
 from tests.mutation.quick_build import QuickBuilder
-from tests.mutation.sources import mutants_of
+from tests.mutation.sources import mutants_of, within
 
 Outcome = Literal["caught", "caught by tests", "survived", "same", "equal", "stillborn", "hung"]
 """caught: verify says that model and RTL differ, or that the RTL breaks a stream's rule or never
@@ -103,9 +103,9 @@ class Prepared:
 
 
 class RtlTrials:
-    """Trials of faults in the RTL of some subjects."""
+    """Trials of faults in the RTL of some subjects, of those units (modules) alone."""
 
-    def __init__(self, subjects: Sequence[Subject]) -> None:
+    def __init__(self, subjects: Sequence[Subject], units: tuple[str, ...] = ("*",)) -> None:
         from rtl.benches import verilated
         from rtl.benches.bench import ProtocolError
         from rtl.conformance import judge
@@ -113,8 +113,9 @@ class RtlTrials:
         # of these, the ones before the fault is put in: their classes are those of the benches
         self.judge, self.protocol_error = judge, ProtocolError
         self.verilated: Any = verilated
+        self.units = units
         self.folder = tempfile.TemporaryDirectory()
-        self.builder = QuickBuilder(Path(self.folder.name))
+        self.builder = QuickBuilder()
         self.prepared = [self._prepared(subject) for subject in subjects]
 
     def _prepared(self, subject: Subject) -> Prepared:
@@ -125,7 +126,9 @@ class RtlTrials:
             (one.case, one.expected, bench_of(one.case, one.expected))
             for one in subject.draw(design)
         ]
-        return Prepared(subject=subject, emission=Emission(design), asked=asked)
+        emission = Emission(design)
+        emission.verilog()  # is kept, before processes fork
+        return Prepared(subject=subject, emission=emission, asked=asked)
 
     def mutants(self) -> list[Mutant]:
         """Of the lines that make the subjects' hardware."""
@@ -133,7 +136,8 @@ class RtlTrials:
         for one in self.prepared:
             for module, ran in one.emission.lines.items():
                 lines.setdefault(module, set()).update(ran)
-        return mutants_of(lines)
+        return mutants_of({module: own for module, own in lines.items()
+                           if within(module, self.units)})  # fmt: skip
 
     def run(self, mutant: Mutant) -> tuple[Outcome, str]:
         """In a process of its own: the outcome, and what was seen."""

@@ -9,19 +9,23 @@ from faults import Patch, after, seen_input
 from systolic_designs import random_design as random_systolic
 from tensorcore_designs import random_design as random_tensor_core
 
+from archsim.errors import InputError
 from archsim.gather import GatherUnit
 from archsim.machines.systolic.design import Systolic
 from archsim.machines.tensorcore.design import TensorCore
 from archsim.memory import Plain
 from archsim.tiled.design import CoreDesign
-from rtl.cases import Draw
+from rtl.cases import Draw, drawn_case
 from rtl.conformance import check
 from rtl.core.gather import LanePacker
 from rtl.core.gathering_loader import GatheringLoader
+from rtl.coverage.bins import Coverage, Seen
 from rtl.emit import emit
+from rtl.gather_bins import GATHERED, IN_A_LOAD, gather_bins
 from rtl.simulators import runner
 from rtl.suite import DesignConformance, assert_equal
 from rtl.tile_aims import given_case
+from rtl.tile_bins import parts
 from rtl.tile_conformance import TileCase
 from workloads.kept_units import KeptUnits
 from workloads.layers import MatMul
@@ -73,6 +77,19 @@ FAULTS: dict[str, Patch] = {
 def test_a_fault_in_the_unit_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     FAULTS[name](monkeypatch)
     assert not _equal(_case(CORE))
+
+
+def test_cases_for_gathered_rows_are_drawn() -> None:
+    """A reset in the middle of a load among them; that bin is of no core without the unit."""
+    coverage = Coverage(gather_bins(CORE, parts))
+    for number in range(3):
+        for aim in (GATHERED, IN_A_LOAD):
+            case: Any = drawn_case(1, number, CORE, aim, longest_words=2_000)
+            coverage.add(Seen(case=case, expected=case.answer()))
+    assert not [one.name for one in coverage.missing if one.aim]
+    assert not list(gather_bins(replace(CORE, gather_units=0), parts))
+    with pytest.raises(InputError, match="no aim"):
+        drawn_case(1, 0, replace(CORE, gather_units=0), IN_A_LOAD)
 
 
 @pytest.mark.parametrize("cycles", [1, 3])

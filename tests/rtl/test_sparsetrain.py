@@ -12,6 +12,7 @@ from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 from netlists import USED, Netlist, registers
 
 from archsim.errors import InputError
+from archsim.layer.intake import Drawing
 from archsim.machines.sparsetrain import timing
 from archsim.machines.sparsetrain.design import SparseTrain
 from rtl.cases import Draw, drawn_case, random_case
@@ -19,11 +20,22 @@ from rtl.conformance import check
 from rtl.core.memory import Placed
 from rtl.core.train_pe import TrainPe
 from rtl.coverage.bins import Coverage, Seen
+from rtl.coverage.integer_bins import EDGES
 from rtl.coverage.shrink import smaller_pieces
 from rtl.memories.plain import PlainBankRtl
 from rtl.simulators import runner
-from rtl.sparsetrain_bins import KEPT, SHORT, scratchpad_bins, segment_bins
+from rtl.sparsetrain import SparseTrainCore
+from rtl.sparsetrain_bins import (
+    BLOCKS,
+    HALF_FULL,
+    KEPT,
+    SHORT,
+    scratchpad_bins,
+    segment_bins,
+    sums_bins,
+)
 from rtl.suite import DesignConformance
+from workloads.layers import MatMul
 
 SMALL = SparseTrain(pes=2, lanes=4, rows=4, columns=4, depth=3)
 DESIGNS = {
@@ -115,10 +127,10 @@ def test_cases_for_segments_are_drawn() -> None:
     design = DESIGNS["segments"]
     coverage = Coverage(segment_bins(design))
     for number in range(10):
-        for aim in ("", SHORT):
+        for aim in ("", SHORT, HALF_FULL):
             case: Any = drawn_case(1, number, design, aim, longest_words=1500)
             coverage.add(Seen(case=case, expected=case.answer()))
-    assert len(coverage.bins) == 5 and not coverage.missing
+    assert len(coverage.bins) == 6 and not coverage.missing
     assert not list(segment_bins(SMALL))
     with pytest.raises(InputError, match="no aim"):
         drawn_case(1, 0, SMALL, SHORT)
@@ -135,6 +147,26 @@ def test_cases_for_scratchpads_are_drawn() -> None:
     assert len(coverage.bins) == 7 and not coverage.missing
     large = replace(design, row_scratchpad=100, column_scratchpad=0)
     assert len(list(scratchpad_bins(large))) == 2 and not list(scratchpad_bins(SMALL))
+
+
+@pytest.mark.parametrize("name", ["small", "one PE", "segments"])
+def test_cases_for_sums_are_drawn(name: str) -> None:
+    """By aims in a few cases; a layer of one block of one step is in none."""
+    design = DESIGNS[name]
+    coverage = Coverage(sums_bins())
+    for number in range(6):
+        for aim in (BLOCKS, EDGES):
+            case: Any = drawn_case(1, number, design, aim, longest_words=20_000)
+            coverage.add(Seen(case=case, expected=case.answer()))
+    assert not coverage.missing
+    layer = MatMul(name="one", m=1, n=1, k=1)
+    plain = SparseTrainCore.verification().layer_case(
+        design, layer, design.intake.synthetic(layer, Drawing())
+    )
+    seen = Seen(case=plain, expected=plain.answer())
+    assert not any(one.hit(seen) for one in coverage.bins)
+    with pytest.raises(InputError, match="no product of at most 20 words"):
+        drawn_case(1, 0, design, BLOCKS, longest_words=20)
 
 
 def test_a_model_a_cycle_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
