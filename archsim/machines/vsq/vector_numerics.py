@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,12 @@ from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
 
 SOURCE_BITS = 16
+
+
+@lru_cache(maxsize=1024)
+def _in_vectors(layer: Conv2d | MatMul, length: int) -> Problem:
+    whole = problem_of(layer)
+    return replace(whole, channels=ceil_div(whole.channels, length), has_bias=1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -94,8 +101,7 @@ class VectorNumerics:
     def problem(self, layer: Conv2d | MatMul) -> Problem:
         """Channels of a group in vectors, the last one short; every layer has a bias word, since
         its multipliers stand there."""
-        whole = problem_of(layer)
-        return replace(whole, channels=ceil_div(whole.channels, self.length), has_bias=1)
+        return _in_vectors(layer, self.length)
 
     def narrowed(self, bits: int) -> None:
         """Operands are made others anyway."""
