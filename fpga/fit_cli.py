@@ -38,9 +38,11 @@ def fit_board(  # noqa: PLR0913
 ) -> None:
     """Find the largest design of a family that fits a board and meets a clock.
 
-    Sizes are bisected by what yosys maps the design to, behind its byte link, and by an estimate
-    of its clock: cells as they are, wires guessed. What is found is placed, which takes minutes to
-    hours: its own clock stands beside the estimate.
+    The smallest is mapped by yosys behind its byte link; what larger ones take more is estimated by
+    their components, and the largest that should fit is mapped, which corrects the estimate: some
+    three sizes are mapped in all. Clocks of these are estimated: cells as they are, wires guessed.
+    What is found is placed, which takes minutes to hours: its own clock stands beside the estimate.
+    What was mapped or placed is found again: a search that was interrupted goes on where it was.
 
     Example:
 
@@ -56,11 +58,13 @@ def fit_board(  # noqa: PLR0913
     chosen = on_board(design, settings)
     sized = family_of(chosen, [one for one in grow.split(",") if one])
     with progress_bar("mapping", quiet=as_json) as bar:
+        seen: list[Point] = []
 
         def mapped(one: Design) -> Any:
-            return map_design(one, where, lambda what: phase(bar, f"{one.size}: {what}"))
+            known = "".join(f", {point.size}: {point.verdict}" for point in seen[-2:])
+            return map_design(one, where, lambda what: phase(bar, f"{one.size}: {what}{known}"))
 
-        found = largest_that_fits(sized, where, clock_hz=clock_hz, mapped=mapped)
+        found = largest_that_fits(sized, where, clock_hz=clock_hz, mapped=mapped, told=seen.append)
         placed = _placed(found, where, clock_hz, bar) if place else {}
     best = _best(found, placed, clock_hz, place)
     if best is None:
@@ -126,7 +130,8 @@ def _show(record: dict[str, Any], board: Board) -> None:
     for one in record["points"]:
         cells = one["cells"] or {}
         counts = [cells.get(key) for key in ("lut4", "flip_flops", "block_rams", "dsps")]
-        shown = ["" if count is None else f"{count:,}" for count in counts]
+        about = "" if one["mapped"] else "about "
+        shown = ["" if count is None else f"{about}{count:,}" for count in counts]
         clocks = [one["estimated_mhz"] or None, one["placed_mhz"]]
         shown += ["" if clock is None else f"{clock:.1f}" for clock in clocks]
         table.add_row(str(one["size"]), *shown, one["verdict"])

@@ -1,4 +1,9 @@
-"""The largest design of a family that a board's chip holds and that meets its clock."""
+"""The largest design of a family that a board's chip holds and that meets its clock.
+
+To map a core takes yosys a minute or more, to count its components milliseconds.  So the smallest
+core is mapped, what larger ones take more is estimated (`fpga.part_costs`), and the largest that
+should fit is mapped; that corrects the estimate, and so on until nothing between is left.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +18,14 @@ from fpga.cells import Cells, cells_of
 from fpga.devices import Device
 from fpga.estimate import Estimate, estimate_clock
 from fpga.fit import LUTS_OF_A_LUT_RAM, check_design
+from fpga.part_costs import cells_beside
 
 __all__ = ["Mapped", "Point", "Search", "excess", "family_of", "largest_that_fits", "map_design"]
 
 MOST = 256
 """Of each field that grows."""
+NEAR = 0.05
+"""A design that is estimated to be too large by no more of the chip than this is mapped."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +40,8 @@ class Mapped:
 class Point:
     """A design that was looked at: size, what is too much of it by kind, the clock's estimate.
 
-    cells: None of one that was not mapped, for it cannot fit whatever the tools do, or there is no
-    such design; why says so.
+    cells: None of one that cannot fit whatever the tools do, or there is no such design; why says
+    so.  mapped: cells are yosys' own, and there is an estimate of the clock.
     """
 
     size: int
@@ -43,11 +51,12 @@ class Point:
     estimated_hz: float = 0.0
     why: str = ""
     wanted_hz: float = 0.0
+    mapped: bool = False
 
     @property
     def fits(self) -> bool:
         """By its cells and by its clock's estimate."""
-        return not self.why and not self.excess and self.estimated_hz >= self.wanted_hz
+        return self.mapped and not self.excess and self.estimated_hz >= self.wanted_hz
 
     @property
     def verdict(self) -> str:
@@ -55,7 +64,8 @@ class Point:
         if self.why:
             return self.why
         if self.excess:
-            return ", ".join(f"{count:,} {what} too many" for what, count in self.excess.items())
+            said = ", ".join(f"{count:,} {what} too many" for what, count in self.excess.items())
+            return said if self.mapped else f"by estimate {said}"
         return "fits" if self.fits else f"too slow for {self.wanted_hz / 1e6:g} MHz"
 
     def record(self) -> dict[str, Any]:
@@ -67,6 +77,7 @@ class Point:
             "fits": self.fits,
             "verdict": self.verdict,
             "excess": dict(self.excess),
+            "mapped": self.mapped,
             "cells": cells,
             "estimated_mhz": round(self.estimated_hz / 1e6, 1),
         }
@@ -140,51 +151,106 @@ def largest_that_fits(
     mapped: Callable[[Design], Mapped],
     told: Callable[[Point], object] = lambda point: None,
 ) -> Search:
-    """By bisection: what fits is taken to fit at every smaller size too.
+    """What fits is taken to fit at every smaller size too.
 
-    Sizes of which `check_design` says that they cannot fit are not mapped.  told: each point.
+    told: each point that is looked at.  Sizes of which `check_design` says that they cannot fit
+    are not mapped, nor are those that are estimated to be too large by more than `NEAR`.
     """
-    points: dict[int, Point] = {}
-
-    def look(size: int) -> bool:
-        points[size] = point = _point(size, sized, board, clock_hz, mapped)
-        told(point)
-        return point.fits
-
-    fits, too_large = 0, 1
-    while too_large <= MOST and look(too_large):
-        fits, too_large = too_large, 2 * too_large
-    while too_large - fits > 1:
-        middle = (fits + too_large) // 2
-        if look(middle):
-            fits = middle
+    look = _Looking(sized, board, clock_hz, mapped, told)
+    fits, beyond = 1, MOST + 1
+    if not look.at(1).fits:
+        return look.search
+    while beyond - fits > 1:
+        size = look.guess(fits, beyond)
+        point = look.at(size) if size > fits else look.just_beyond(fits + 1)
+        if point.fits:
+            fits = point.size
         else:
-            too_large = middle
-    return Search(points=tuple(points[size] for size in sorted(points)))
+            beyond = point.size
+    return look.search
 
 
-def _point(
-    size: int,
-    sized: Callable[[int], Design],
-    board: Board,
-    clock_hz: float,
-    mapped: Callable[[Design], Mapped],
-) -> Point:
-    try:
-        design = sized(size)
-    except InputError as error:
-        return Point(size=size, design=None, excess={}, why=str(error))
-    try:
-        check_design(design, board.chip)
-    except InputError as error:
-        why = str(error).partition("it needs at least ")[2].partition(";")[0]
-        return Point(size=size, design=design, excess={}, why=f"needs at least {why}")
-    found = mapped(design)
-    return Point(
-        size=size,
-        design=design,
-        excess=excess(found.cells, board.chip),
-        cells=found.cells,
-        estimated_hz=found.clock.fmax_hz,
-        wanted_hz=clock_hz,
-    )
+class _Looking:
+    """At sizes of a family, and what is known of them."""
+
+    def __init__(
+        self,
+        sized: Callable[[int], Design],
+        board: Board,
+        clock_hz: float,
+        mapped: Callable[[Design], Mapped],
+        told: Callable[[Point], object],
+    ) -> None:
+        self._sized, self._board, self._clock_hz = sized, board, clock_hz
+        self._mapped, self._told = mapped, told
+        self._points: dict[int, Point] = {}
+
+    @property
+    def search(self) -> Search:
+        return Search(points=tuple(self._points[size] for size in sorted(self._points)))
+
+    def at(self, size: int) -> Point:
+        """Mapped, if it is a design that may fit."""
+        point = self._refused(size)
+        if point is None:
+            design = self._sized(size)
+            found = self._mapped(design)
+            point = Point(
+                size=size,
+                design=design,
+                excess=excess(found.cells, self._board.chip),
+                cells=found.cells,
+                estimated_hz=found.clock.fmax_hz,
+                wanted_hz=self._clock_hz,
+                mapped=True,
+            )
+        return self._kept(point)
+
+    def just_beyond(self, size: int) -> Point:
+        """The smallest that is estimated to be too large: mapped if that is not sure."""
+        point = self._refused(size) or self._estimated(size)
+        chip = self._board.chip
+        has = {"block RAMs": chip.block_rams, "multipliers": chip.dsps}
+        near = all(count <= NEAR * has.get(what, chip.luts) for what, count in point.excess.items())
+        return self.at(size) if near and not point.why else self._kept(point)
+
+    def guess(self, fits: int, beyond: int) -> int:
+        """The largest size between that is estimated to fit, or the one that does.
+
+        Where one is known to be too slow, at most the middle.
+        """
+        slow = beyond in self._points and self._points[beyond].mapped
+        most = (fits + beyond) // 2 if slow and not self._points[beyond].excess else beyond - 1
+        size = fits
+        while size < most and self._refused(size + 1) is None:
+            if self._estimated(size + 1).excess:
+                break
+            size += 1
+        return size
+
+    def _kept(self, point: Point) -> Point:
+        self._points[point.size] = point
+        self._told(point)
+        return point
+
+    def _refused(self, size: int) -> Point | None:
+        try:
+            design = self._sized(size)
+        except InputError as error:
+            return Point(size=size, design=None, excess={}, why=str(error))
+        try:
+            check_design(design, self._board.chip)
+        except InputError as error:
+            why = str(error).partition("it needs at least ")[2].partition(";")[0]
+            return Point(size=size, design=design, excess={}, why=f"needs at least {why}")
+        return None
+
+    def _estimated(self, size: int) -> Point:
+        """By the nearest that was mapped."""
+        known = [one for one in self._points.values() if one.mapped]
+        near = min(known, key=lambda one: abs(one.size - size))
+        assert near.cells is not None
+        assert near.design is not None
+        design, chip = self._sized(size), self._board.chip
+        cells = cells_beside(design.components, near.cells, near.design.components, chip)
+        return Point(size=size, design=design, excess=excess(cells, chip), cells=cells)

@@ -22,7 +22,10 @@ def tool_versions(family: str) -> dict[str, str]:
     }
 
 
-_ASKING = ("board_cli", "cli", "estimate", "fit_cli", "floor_plan", "largest", "report", "tables")
+_ASKING = (
+    *("board_cli", "cli", "estimate", "fit_cli", "floor_plan", "largest", "part_costs"),
+    *("report", "tables"),
+)
 
 
 @cache

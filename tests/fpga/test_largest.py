@@ -1,6 +1,7 @@
 """The search for the largest design, and the estimate of a clock that it goes by."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from fpga.boards import board_named
 from fpga.cells import Cells
 from fpga.estimate import Estimate, EstimatedPath, estimate_clock
 from fpga.largest import Mapped, Search, excess, family_of, largest_that_fits
+from fpga.part_costs import cells_beside, parts_of
 from fpga.places import places_of
 
 BOARD = board_named("ulx3s-25k")
@@ -23,11 +25,13 @@ CORE = Systolic(ifmap_memory=MEMORY, weight_memory=MEMORY, accumulator_memory=ME
 
 
 def as_mapped(design: Design) -> Mapped:
-    """8 multipliers, one more a PE; the more PEs the slower."""
-    pes = design.macs_per_cycle
+    """9 multipliers, one more a PE and two a column; the more PEs the slower."""
+    pes, columns = design.macs_per_cycle, max(design.macs_per_cycle, 1) ** 0.5
     ns = 10.0 + pes
     path = EstimatedPath(start="a", end="b", logic_ns=ns, wire_ns=0.0, levels=1)
-    return Mapped(cells=Cells(lut4=1000, dsps=8 + pes), clock=Estimate(ends=(path,)))
+    return Mapped(
+        cells=Cells(lut4=1000, dsps=1 + pes + 2 * round(columns)), clock=Estimate(ends=(path,))
+    )
 
 
 FIT = ["fpga", "fit", "edge-16", "--board", "ulx3s-25k", "--no-place"]
@@ -41,13 +45,15 @@ def search(clock_hz: float) -> Search:
 
 
 def test_the_largest_fits_and_the_next_does_not() -> None:
-    """The chip has 28 multipliers: 8 + 4 · 4 of them, not 8 + 5 · 5, which is 5 too many."""
+    """The chip has 28 multipliers: 1 + 4 · 4 + 2 · 4 of them, not 1 + 5 · 5 + 2 · 5, 8 too many."""
     found = search(1e6)
     assert found.largest is not None
     assert found.largest.size == 4
-    verdicts = {one.size: one.verdict for one in found.points}
-    assert verdicts[5] == "5 multipliers too many"
-    assert verdicts[8] == "44 multipliers too many"
+    assert {one.size: (one.mapped, one.verdict) for one in found.points} == {
+        1: (True, "fits"),
+        4: (True, "fits"),
+        5: (False, "by estimate 8 multipliers too many"),
+    }
 
 
 def test_the_clock_is_met() -> None:
@@ -59,7 +65,27 @@ def test_the_clock_is_met() -> None:
     assert search(95e6).largest is None
 
 
+@pytest.mark.parametrize("error", [-5, -1, 0, 1, 2, 9])
+def test_an_estimate_that_errs_is_corrected(error: int) -> None:
+    """Every size takes more than its components say, or less, by so many multipliers a row."""
+    sizes: list[int] = []
+
+    def mapped(design: Design) -> Mapped:
+        sizes.append(round(design.macs_per_cycle**0.5))
+        whole = as_mapped(design)
+        return replace(whole, cells=Cells(dsps=max(whole.cells.dsps + error * sizes[-1], 0)))
+
+    board = board_named("ulx3s-85k")
+    sized = family_of(CORE, [])
+    found = largest_that_fits(sized, board, clock_hz=1.0, mapped=mapped)
+    right = max(n for n in range(1, 30) if 1 + n * n + (2 + error) * n <= board.chip.dsps)
+    assert found.largest is not None
+    assert found.largest.size == right
+    assert len(sizes) == len(set(sizes)) <= 6
+
+
 def test_what_cannot_fit_is_not_mapped() -> None:
+    """Though its components be few: every look says that it takes nothing."""
     looked: list[int] = []
 
     def mapped(design: Design) -> Mapped:
@@ -68,10 +94,23 @@ def test_what_cannot_fit_is_not_mapped() -> None:
 
     found = largest_that_fits(family_of(CORE, []), BOARD, clock_hz=1.0, mapped=mapped)
     assert found.largest is not None
-    refused = [one for one in found.points if one.why]
+    refused = [one for one in found.points if not one.mapped]
     assert refused
     assert min(one.size for one in refused) == found.largest.size + 1
     assert max(looked) == found.largest.size**2
+
+
+def test_parts_of_a_core_that_was_mapped() -> None:
+    """Beside 4 × 4 with 4 KiB each, which took 26 block RAMs and 29 multipliers."""
+    chip = BOARD.chip
+    sized = family_of(CORE.for_fpga(), [])
+    four = Cells(block_rams=26, dsps=29, flip_flops=8341, lut4=8218, carry=3652)
+    eight = cells_beside(sized(8).components, four, sized(4).components, chip)
+    assert eight.dsps == 64 + 8 * 2 + 5
+    assert eight.lut4 > four.lut4
+    assert eight.flip_flops > four.flip_flops + 48 * 40
+    assert parts_of(sized(4).components, chip).block_rams == 8 + 2 + 8 + 8
+    assert cells_beside(sized(4).components, four, sized(4).components, chip) == four
 
 
 @pytest.mark.parametrize("grow", ["colums", "dataflow", "off_chip"])
@@ -94,9 +133,9 @@ def test_the_command(archsim: Call, monkeypatch: pytest.MonkeyPatch, as_json: bo
     if as_json:
         record = json.loads(answer.out)
         assert record["largest"].startswith("4 × 4 PEs")
-        assert [one["size"] for one in record["points"] if one["fits"]] == [1, 2, 4]
+        assert [one["size"] for one in record["points"] if one["fits"]] == [1, 4]
     else:
-        assert "5 multipliers too many" in " ".join(answer.out.split())
+        assert "by estimate 8 multipliers too many" in " ".join(answer.out.split())
 
 
 def test_nothing_fits(archsim: Call, monkeypatch: pytest.MonkeyPatch) -> None:
