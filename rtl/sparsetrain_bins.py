@@ -81,7 +81,8 @@ def segment_bins(design: SparseTrain) -> Iterator[Bin]:
 
 def scratchpad_bins(design: SparseTrain) -> Iterator[Bin]:
     """Of a design with scratchpads."""
-    most = {"row": design.rows * design.depth, "column": design.columns * design.depth}
+    columns = design.columns // design.segments
+    most = {"row": design.rows * design.depth, "column": columns * design.depth}
     for number, name in enumerate(SIDES):
         room = design.kept_steps(name)
         if not room:

@@ -109,7 +109,7 @@ class SparseTrainVerification(LayerVerification):
         )  # fmt: skip
         for _ in range(MOST_DRAWS):
             operands = random_operands(draw, design, layer)
-            if draw.chance(0.7):
+            if draw.chance(0.8):
                 operands = replace(operands, needed=None)
             with suppress(InputError):
                 return self._stalled(draw, self.layer_case(design, layer, operands), longest_words)
@@ -152,7 +152,7 @@ def lengths(design: SparseTrain) -> tuple[int, ...]:
 def near(draw: Draw, size: int, tiles: int = 0) -> int:
     """A size in one tile, or in a few of them; or in so many tiles."""
     if tiles:
-        return draw.whole((tiles - 1) * size + 1, tiles * size)
+        return draw.one_of(draw.whole((tiles - 1) * size + 1, tiles * size), tiles * size)
     return draw.one_of(1, 2, size, size + 1, draw.whole(1, 2 * size + 1))
 
 
