@@ -18,10 +18,12 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from workloads.counts import counted
 from workloads.names import printable
 
 if TYPE_CHECKING:
     from archsim.machine.model import MachineModel
+    from archsim.machine.option import Options
 
 LONGEST_LINE = 2000
 """Characters of a line that names somebody's files."""
@@ -81,21 +83,21 @@ def progress_bar(description: str, *, quiet: bool = False) -> Generator[Progress
         yield progress
 
 
-def announce_compilation(model: MachineModel, *, quiet: bool = False) -> None:
+def announce_compilation(
+    model: MachineModel, options: Options, *, many: bool = False, quiet: bool = False
+) -> None:
     """Say on stderr, while it happens, that kernels are compiled, which only a first run does.
 
     Of those that every run of the machine needs it says so wherever stderr goes, of others where it
-    is a terminal.
+    is a terminal.  options: of the run; many: of designs at once.
     """
     from archsim.kernels import announce_to, not_compiled
 
-    names = [name.rpartition(".")[2] for name in not_compiled(model.kernels)]
+    names = [name.rpartition(".")[2] for name in not_compiled(model.kernels(options, many=many))]
     if names and not quiet:
-        print(
-            f"archsim: compiling {len(names)} kernels, once (some 10 s): {', '.join(names)}",
-            file=sys.stderr,
-            flush=True,
-        )
+        count = counted(len(names), "kernel")
+        said = f"archsim: compiling {count}, once (5 to 20 s each): {', '.join(names)}"
+        print(said, file=sys.stderr, flush=True)
 
     def tell(name: str) -> None:
         """Of a kernel that was not foreseen."""

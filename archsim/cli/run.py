@@ -153,7 +153,7 @@ def run(  # noqa: PLR0913
         capture=capture,
     )
     chosen_options = machine_options(context, chosen)
-    announce_compilation(model)
+    announce_compilation(model, chosen_options)
     with progress_bar(f"reading {workload}", quiet=as_json) as bar:
         work = load_workload(workload, options)
         phase(bar, f"simulating {work.network.name}")

@@ -124,7 +124,8 @@ def sweep(  # noqa: PLR0913
 def _announce(space: Space, *, quiet: bool) -> None:
     """Say that kernels of its machines are compiled, where they have to be."""
     for machine in space.machines:
-        announce_compilation(machine.design.machine_model(), quiet=quiet)
+        model = machine.design.machine_model()
+        announce_compilation(model, machine.options, many=True, quiet=quiet)
 
 
 def _worker_count(workers: int | None) -> int:

@@ -109,7 +109,7 @@ def trace(  # noqa: PLR0913
         options=run_options,
         operands=work.operands(chosen.intake) if wanted else None,
     )
-    announce_compilation(model)
+    announce_compilation(model, run_options)
     with progress_bar(f"timing {part.name}", quiet=as_json) as bar:
         summary = run.summarize(bar, perfetto)
     if vcd is not None:

@@ -196,7 +196,7 @@ def voltage(  # noqa: PLR0913
 
         def told(what: str) -> None:
             if not announced:
-                announce_compilation(chosen.machine_model(), quiet=as_json)
+                announce_compilation(chosen.machine_model(), {}, quiet=as_json)
             announced.append(what)
             bar.update(bar.task_ids[0], description=f"measuring {what}")
 

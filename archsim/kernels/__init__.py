@@ -3,6 +3,7 @@
 kernel    the decorators, and what is called
 closure   what a kernel is made of: the parts it calls, the constants it reads; its key
 spelling  arguments as text, as words of a call, and back
+lowering  numba's passes, without what kernels never need
 build     from Python to an object file, by numba and LLVM
 store     object files, kept in the user's cache folder
 native    an object file in memory, and its call

@@ -1,28 +1,21 @@
 # pyright: basic
-"""From Python to an object file: numba types and lowers, LLVM optimises all parts at once.
-
-numba would optimise and load every part by itself, and again inside each of its callers; nothing
-here runs a part by itself, so that work is left out (`_lowered_only`).  Where a later numba no
-longer has what is replaced for that, it is not replaced, and compilation takes longer.
-"""
+"""From Python to an object file: numba types and lowers, LLVM optimises all parts at once."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
 from types import FunctionType, ModuleType
 from typing import Any
-from unittest import mock
 
 import llvmlite.binding as llvm
 import numba
 import numpy as np
 from numba import types
-from numba.core import codegen, cpu, registry
+from numba.core import registry
 from numba.np import numpy_support
 
 from archsim.kernels.closure import Part, names_of, part_of
+from archsim.kernels.lowering import KernelCompiler, linked, lowered_only
 from archsim.kernels.native import Package, host_machine
 from archsim.kernels.references import without_counts
 from archsim.kernels.spelling import ARRAY_WORDS, dtype_text, words_of
@@ -101,12 +94,12 @@ def compile_entry(part: Part, args: tuple[Any, ...]) -> bytes:
     collecting = gc.isenabled()
     gc.disable()  # numba makes millions of objects that all stay
     try:
-        with _lowered_only():
+        with lowered_only() as apart:
             dispatcher = _dispatcher(part)
             given = tuple(_type(value) for value in args)
             dispatcher.compile(given)
             result = dispatcher.overloads[given]
-            text, name = result.library.get_llvm_str(), result.fndesc.llvm_func_name
+            text, name = linked(result.library, apart), result.fndesc.llvm_func_name
     finally:
         if collecting:
             gc.enable()
@@ -135,7 +128,7 @@ def _dispatcher(part: Part) -> Any:
     if part.merged:
         options["forceinline"] = True
     compiled: Any = numba.njit
-    made = compiled(error_model="numpy", **options)(copy)
+    made = compiled(error_model="numpy", pipeline_class=KernelCompiler, **options)(copy)
     plain = made.get_call_template
     made.get_call_template = lambda args, kws: plain(tuple(map(_unliteral, args)), kws)
     _dispatchers[function] = made
@@ -291,33 +284,3 @@ def _require_known(name: str) -> None:
     of_numba = name.startswith(("NRT_", "nrt_", "numba"))
     if not name.startswith("llvm.") and (of_numba or not llvm.address_of_symbol(name)):
         raise TypeError(f"compiled code calls {name}, which is not there without numba")
-
-
-@contextmanager
-def _lowered_only() -> Generator[None]:
-    """numba stops at LLVM's language: nothing is optimised, nothing is put into memory."""
-
-    def finalize(self: Any) -> None:
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-    def executable(_self: Any, library: Any, _description: Any, _environment: Any) -> Any:
-        library._ensure_finalized()
-        return [].append  # numba asks for something to call, each of its own, and never calls it
-
-    def functions(self: Any, module: Any) -> None:
-        module.data_layout = self._codegen._data_layout
-
-    replaced = (
-        (codegen.CPUCodeLibrary, "_optimize_functions", functions),
-        (codegen.CPUCodeLibrary, "_optimize_final_module", lambda _: None),
-        (codegen.CPUCodeLibrary, "_finalize_final_module", finalize),
-        (cpu.CPUContext, "get_executable", executable),
-    )
-    needed = ("_finalize_dynamic_globals", "_ensure_finalized")
-    with ExitStack() as stack:
-        known = all(hasattr(owner, name) for owner, name, _ in replaced)
-        if known and all(hasattr(codegen.CPUCodeLibrary, name) for name in needed):
-            for owner, name, instead in replaced:
-                stack.enter_context(mock.patch.object(owner, name, instead))
-        yield

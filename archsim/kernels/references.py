@@ -23,9 +23,12 @@ def without_counts(text: str, borrowing: Iterable[str]) -> str:
     """
     bodies = {found[1]: found[0] for found in _FUNCTION.finditer(text)}
     calls = {name: set(_CALL.findall(body)) - {name} for name, body in bodies.items()}
-    for name in _free(bodies, calls, set(borrowing)):
-        text = text.replace(bodies[name], _COUNT.sub("", bodies[name]))
-    return text
+    free = _free(bodies, calls, set(borrowing))
+
+    def without(found: re.Match[str]) -> str:
+        return _COUNT.sub("", found[0]) if found[1] in free else found[0]
+
+    return _FUNCTION.sub(without, text)
 
 
 def _free(bodies: dict[str, str], calls: dict[str, set[str]], borrowing: set[str]) -> set[str]:

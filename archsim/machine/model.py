@@ -152,9 +152,10 @@ class MachineModel(ABC):
     def tracks(self) -> tuple[Track, ...]:
         """Its units, in the order in which they are shown."""
 
-    @property
-    def kernels(self) -> tuple[Kernel[..., Any], ...]:
-        """Compiled functions that every run of the design needs; a first run says so, and waits."""
+    def kernels(self, options: Options, *, many: bool = False) -> tuple[Kernel[..., Any], ...]:
+        """Compiled functions that every run of the design with these options needs; a first run
+        says so, and waits.  many: what `cycles_of_many` needs instead."""
+        del options, many
         return ()
 
     @abstractmethod

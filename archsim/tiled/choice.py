@@ -89,7 +89,7 @@ def _choose_for_images(
     alone = single[best_of(single), :BYTES]
     most_cycles, most_moved = _cost(one, alone, machine)
     if most_cycles == UNTIMED:
-        tiling[:] = found[best_of(found), :BYTES]
+        _copy(found[best_of(found)], tiling)
         return
     fewest = np.int64(-1)
     for attempt in range(ATTEMPTS):
@@ -199,5 +199,5 @@ def find_tiling(problem: Problem, machine: IntArray, *, share: bool = True) -> T
     return Tiling.from_vector(found) if choose(problem.vector(), machine, found) else None
 
 
-TIMING: tuple[Kernel[..., Any], ...] = (choose_alone, walk, time_tiles)
-"""The kernels of which every layer's timing is made."""
+TIMING: tuple[Kernel[..., Any], ...] = (walk, time_tiles)
+"""The kernels of which every layer's timing is made, once it has a tiling."""

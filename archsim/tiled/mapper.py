@@ -9,12 +9,13 @@ a `Tiling`.  `docs/mapping.md` says what is searched, and proves that nothing be
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from archsim.errors import InputError, nearest
+from archsim.kernels import Kernel
 from archsim.layer import problem as pb
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray
@@ -63,6 +64,18 @@ class Mapper:
     def needs_prices(self) -> bool:
         """Whether energy decides."""
         return self.objective in ("energy", "edp")
+
+    @property
+    def kernels(self) -> tuple[Kernel[..., Any], ...]:
+        """The kernels of which the search of every layer is made."""
+        from archsim.tiled.choice import choose_alone
+        from archsim.tiled.exact import best_of_all
+        from archsim.tiled.fast import best_of_few
+        from archsim.tiled.near import near_tiling
+
+        first = choose_alone if self.search == "fast" else near_tiling
+        few = (best_of_few,) if self.objective != "cycles" else ()
+        return first, *few, *((best_of_all,) if self.search == "exact" else ())
 
     def find(
         self,

@@ -116,9 +116,11 @@ class TileMachine(MachineModel):
     def tracks(self) -> tuple[Track, ...]:
         return TRACKS
 
-    @property
-    def kernels(self) -> tuple[Kernel[..., Any], ...]:
-        return TIMING
+    def kernels(self, options: Options, *, many: bool = False) -> tuple[Kernel[..., Any], ...]:
+        mapper = mapper_of(options)
+        if many:
+            return (_time_many(mapper),)
+        return *mapper.kernels, *TIMING
 
     def run(self, network: Network, operands: OperandsOf, options: Options) -> TileRun:
         """Raises `InputError` for tilings of layers that the array does not compute."""
@@ -241,11 +243,18 @@ def _at_once(options: Options) -> Mapper:
     return mapper
 
 
+def _time_many(mapper: Mapper) -> Kernel[[IntArray, IntArray, int], tuple[IntArray, IntArray]]:
+    """The compiled pass of a mapper."""
+    from archsim.tiled.families import time_many, time_many_near
+
+    return time_many_near if mapper.search == "near" else time_many
+
+
 def _timed(
     designs: Sequence[CoreDesign], layers: Sequence[MatrixLayer], mapper: Mapper
 ) -> Iterator[tuple[list[int], _Timed]]:
     """Designs that see layers alike, by their places, and a step of each distinct layer."""
-    from archsim.tiled.families import TOO_MANY_TILES, in_families, time_many, time_many_near
+    from archsim.tiled.families import TOO_MANY_TILES, in_families
 
     # most numerics make the same problems
     alike: dict[tuple[Problem, ...], list[int]] = {}
@@ -262,8 +271,7 @@ def _timed(
         unique = {problem: number for number, problem in enumerate(dict.fromkeys(problems))}
         vectors = np.stack([problem.vector() for problem in unique])
         machines, same = in_families(np.stack([designs[at].machine for at in rows]))
-        timed = time_many_near if mapper.search == "near" else time_many
-        found, tilings = timed(vectors, machines, limits().tiles)
+        found, tilings = _time_many(mapper)(vectors, machines, limits().tiles)
         places = np.array([unique[problem] for problem in problems])
         cycles = found[same]
         for at, place in np.argwhere(cycles == TOO_MANY_TILES):  # found again, to say how many

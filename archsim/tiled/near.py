@@ -77,7 +77,9 @@ def _schedule(
 @kernel
 def _begin(layer: Layer, queue: Queue, found: Found, groups: int, place: int) -> Queue:
     """Put all parts of blocks of so many groups into the queue."""
-    parts, tried = all_parts(layer), np.ones(pb.TILING_COLUMNS, np.int64)
+    parts, tried = all_parts(layer), np.zeros(pb.TILING_COLUMNS, np.int64)
+    for size in range(pb.TILING_COLUMNS):
+        tried[size] = 1
     queue, tried[pb.T_GROUPS] = nq.with_room(queue, len(parts)), groups
     for at in range(len(parts)):
         if counts(parts[at, LEAST], found):
@@ -93,7 +95,7 @@ def _begin(layer: Layer, queue: Queue, found: Found, groups: int, place: int) ->
 def _limit(problem: IntArray, machine: IntArray, found: Found, queue: Queue, first: int) -> None:
     """Where nothing is known of any tiling, what the one of the lowest bound takes, of the entries
     from `first` on."""
-    if np.isfinite(found.limit[0]) or queue.counts[0] == first:
+    if found.limit[0] < np.inf or queue.counts[0] == first:
         return
     lowest, entries = first, queue.entries
     for at in range(first + 1, queue.counts[0]):
@@ -103,28 +105,37 @@ def _limit(problem: IntArray, machine: IntArray, found: Found, queue: Queue, fir
 
 
 @kernel
+def _look(layer: Layer, found: Found, queue: Queue, bounds: IntArray, most: float) -> Queue:
+    """Take the first entry out: of a part, put its tilings in; schedule a tiling whose bound is no
+    more than so many cycles.  Returns the queue."""
+    entry, block, own = queue.entries[queue.heap[0]], layer.problem, layer
+    tiling = entry[nq.SIZES :]
+    groups = tiling[pb.T_GROUPS]
+    nq.drop(queue)
+    if groups > 1:
+        block = block_problem(block, groups)
+    if entry[nq.STAGE] == nq.PART:
+        if groups > 1:
+            own = block_layer(layer, block)
+        first = queue.counts[0]
+        queue = meet_part(own, found, queue, entry)
+        _limit(block, layer.machine, found, queue, first)
+        return queue
+    found.effort[BOUNDED] += 1
+    bound(bounds, block, layer.machine, layer.services, tiling)
+    if bounds[CYCLES] <= most:
+        _schedule(block, layer.machine, found, tiling, bounds[BYTES])
+    return queue
+
+
+@kernel
 def _search(layer: Layer, found: Found, queue: Queue) -> Queue:
     """Go through the queue, while its first entry promises something; returns it."""
-    machine, services = layer.machine, layer.services
-    bounds, alone = np.zeros(BOUND_COLUMNS, np.int64), layer.problem
+    bounds = np.zeros(BOUND_COLUMNS, np.int64)
     while queue.counts[1] > 0 and found.effort[TILES] <= MOST_SCHEDULED:
-        entry = queue.entries[queue.heap[0]]
-        if not promises(entry[nq.LOW], found):
+        if not promises(queue.entries[queue.heap[0], nq.LOW], found):
             break
-        groups = entry[nq.SIZES + pb.T_GROUPS]
-        block = alone if groups == 1 else block_problem(alone, groups)
-        if entry[nq.STAGE] == nq.PART:
-            nq.drop(queue)
-            own = layer if groups == 1 else block_layer(layer, block)
-            first = queue.counts[0]
-            queue = meet_part(own, found, queue, entry)
-            _limit(block, machine, found, queue, first)
-        else:
-            nq.drop(queue)
-            found.effort[BOUNDED] += 1
-            bound(bounds, block, machine, services, entry[nq.SIZES :])
-            if bounds[CYCLES] <= found.best[0]:
-                _schedule(block, machine, found, entry[nq.SIZES :], bounds[BYTES])
+        queue = _look(layer, found, queue, bounds, found.best[0])
     found.effort[MET] = queue.counts[0]
     return queue
 
@@ -161,41 +172,27 @@ def same_sizes(one: IntArray, other: IntArray) -> bool:
 
 
 @kernel
-def _fewest_bytes(
-    layer: Layer, fastest: Found, floor: int, tiling: IntArray, before: Queue
-) -> None:
-    """Write the tiling of the fewest bytes of those that are no slower than the fastest, or take no
-    more than the tolerance above `floor`: what any tiling takes with any memories.
+def _fewest_bytes(layer: Layer, fastest: Found, found: Found, before: Queue) -> None:
+    """Write the tiling of the fewest bytes of those that take no more than the limit of `found`.
 
     Of equal bytes that of the least words in the array.
     """
-    alone, effort, bounds = layer.problem, fastest.effort, np.zeros(BOUND_COLUMNS, np.int64)
-    limit = np.full(1, max(fastest.best[0], floor * (1 + TOLERANCE)))
-    most = int(fastest.best[1])
-    found = Found(np.full(2, np.inf), tiling, limit, effort, most)
-    queue = _begin_again(layer, found, before)
+    effort, limit = fastest.effort, found.limit[0]
+    queue, bounds = _begin_again(layer, found, before), np.zeros(BOUND_COLUMNS, np.int64)
     while queue.counts[1] > 0:
         if effort[TRIED] == MOST_TRIED or effort[TILES] > MOST_SCHEDULED:
             effort[CUT_OFF] = 1
             break
-        entry = queue.entries[queue.heap[0]]
-        groups = entry[nq.SIZES + pb.T_GROUPS]
-        block = alone if groups == 1 else block_problem(alone, groups)
-        nq.drop(queue)
-        if entry[nq.STAGE] == nq.PART:
-            own = layer if groups == 1 else block_layer(layer, block)
-            queue = meet_part(own, found, queue, entry)
-            continue
-        if same_sizes(entry[nq.SIZES :], fastest.tiling):
+        entry, scheduled = queue.entries[queue.heap[0]], effort[SCHEDULED]
+        if entry[nq.STAGE] == nq.TILING and same_sizes(entry[nq.SIZES :], fastest.tiling):
             break
-        bound(bounds, block, layer.machine, layer.services, entry[nq.SIZES :])
-        if bounds[CYCLES] <= limit[0]:
-            effort[TRIED] += 1
-            _schedule(block, layer.machine, found, entry[nq.SIZES :], bounds[BYTES])
-            if found.best[0] <= limit[0]:
-                fastest.best[0], fastest.best[1] = found.best[0], found.best[1]
-                return
-    tiling[:] = fastest.tiling
+        queue = _look(layer, found, queue, bounds, limit)
+        effort[TRIED] += effort[SCHEDULED] - scheduled
+        if found.best[0] <= limit:
+            fastest.best[0], fastest.best[1] = found.best[0], found.best[1]
+            return
+    for size in range(pb.TILING_COLUMNS):
+        found.tiling[size] = fastest.tiling[size]
 
 
 @kernel("i8.1, i8.1, bool, f8.1, i8.2")
@@ -210,7 +207,9 @@ def near_tiling(
     [EFFORT_COLUMNS].
     """
     effort, many = np.zeros(EFFORT_COLUMNS, np.int64), np.zeros(MOST_SIZES, np.int64)
-    found = Found(best, tilings[1], np.full(1, np.inf), effort, 0)
+    limit, best_of_few = np.empty(1, np.float64), np.empty(2, np.float64)
+    limit[0] = best_of_few[0] = best_of_few[1] = np.inf
+    found = Found(best, tilings[1], limit, effort, 0)
     layer, queue = layer_of(problem, machine), nq.new_queue()
     floor = floor_of(layer)
     for at in range(group_sizes(many, problem, machine, share)):
@@ -221,6 +220,9 @@ def near_tiling(
         queue = _begin(block, queue, found, many[at], at)
     queue = _search(layer, found, queue)
     effort[CUT_OFF] = int(effort[TILES] > MOST_SCHEDULED)
-    if np.isfinite(best[0]):
-        _fewest_bytes(layer, found, floor, tilings[0], queue)
+    if best[0] < np.inf:
+        # no slower than the fastest, or than the tolerance above what any takes with any memories
+        limit[0] = max(best[0], floor * (1 + TOLERANCE))
+        few = Found(best_of_few, tilings[0], limit, effort, int(best[1]))
+        _fewest_bytes(layer, found, few, queue)
     return effort

@@ -8,20 +8,23 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from archsim import EDGE_16, simulate
+from archsim.cli.output import announce_compilation
 from archsim.kernels import CacheWarning, Kernel, inlined, kernel, not_compiled, store
 from archsim.kernels.closure import fingerprint
 from archsim.machine.registry import load_design, with_settings
 from archsim.numbers import IntArray
 from archsim.tiled.choice import TIMING
+from archsim.tiled.near_meet import FloatArray
 from workloads.layers import Conv2d, Network
 from workloads.operands import synthetic
 
@@ -153,6 +156,36 @@ def test_memory_of_answers_is_given_back() -> None:
     for _ in range(200):  # 320 kB each
         _everything(table, arrays, np.uint64(0))
     assert (pages() - before) * os.sysconf("SC_PAGE_SIZE") < 16e6
+
+
+@kernel("f8.1, f8.1")
+def _expressions(one: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Of arrays, with a list, and with a function within."""
+    fused = np.sqrt(one * 2 + other) - one
+    fused[1:] += np.maximum(one, other)[1:]
+    return fused, np.array([at * other[0] for at in range(3)])
+
+
+def test_expressions_of_arrays_and_functions_within_are_compiled() -> None:
+    one, other = np.arange(5.0), np.linspace(3, 4, 5)
+    for found, expected in zip(
+        _expressions(one, other), _expressions.py_func(one, other), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_where_numba_links_parts_itself_the_code_is_the_same(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with a later numba, of which what is replaced is named otherwise."""
+    from archsim.kernels import lowering
+
+    scope: dict[str, Any] = {"kernel": kernel, "inlined": inlined, "np": np}
+    exec(compile(TEXT, "<text>", "exec"), scope)
+    monkeypatch.setattr(lowering, "codegen", SimpleNamespace(CPUCodeLibrary=object))
+    with lowering.lowered_only() as apart:
+        assert not apart
+    assert scope["entry"](5) == 7 * 5 + 2 + 1
 
 
 # the key
@@ -349,6 +382,26 @@ def test_timing_without_compilation_is_the_same(monkeypatch: pytest.MonkeyPatch)
     assert figures(lambda one: one.py_func) == compiled
 
 
+def test_the_kernels_of_a_search_are_named_with_its_mapper(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """None is there; then all but one."""
+    model = EDGE_16.machine_model()
+
+    def told(options: Mapping[str, Any], *, many: bool = False) -> str:
+        announce_compilation(model, options, many=many)
+        return capfd.readouterr().err.removeprefix("archsim: compiling ")
+
+    assert told({}).endswith(" each): choose_alone, walk, time_tiles\n")
+    assert told({"mapper": "near"}).endswith(": near_tiling, walk, time_tiles\n")
+    assert told({"mapper": "exact", "objective": "edp"}).startswith("5 kernels, once (")
+    assert told({"mapper": "near"}, many=True).endswith(": time_many_near\n")
+    assert told({}, many=True).startswith("1 kernel, once (")
+    monkeypatch.setattr("archsim.kernels.native.is_kept", lambda name, *_: "choose" not in name)
+    assert told({}).startswith("1 kernel, once (")
+    assert told({"mapper": "near"}) == ""
+
+
 def _entries() -> list[Kernel[..., Any]]:
     """Entries that timing calls."""
     from archsim.tiled.schedule import schedule
@@ -377,7 +430,7 @@ def test_a_machine_names_the_kernels_of_its_runs(name: str, settings: tuple[str,
     network = Network(name="n", source="s", layers=(layer,))
     operands = None if not design.machine_model().timed_by_values else synthetic
     simulate(design, network, operands=operands)
-    named = design.machine_model().kernels
+    named = design.machine_model().kernels({})
     assert named
     assert all(one.declared in one.forms for one in named)
     assert not_compiled(named) == []

@@ -79,8 +79,8 @@ class SparseMachine(MachineModel):
     def tracks(self) -> tuple[Track, ...]:
         return sparse_tracks(self.design)
 
-    @property
-    def kernels(self) -> tuple[Kernel[..., Any], ...]:
+    def kernels(self, options: Options, *, many: bool = False) -> tuple[Kernel[..., Any], ...]:
+        del options, many
         return (count_blocks,) if self.design.counts_as_dnnsim else (write_lists, run_group)
 
     def run(self, network: Network, operands: OperandsOf, options: Options) -> SparseNetwork:

@@ -199,8 +199,8 @@ class SparseTrainModel(LayerMachine):
     timed_by_values = True
     steps_are = "blocks"
 
-    @property
-    def kernels(self) -> tuple[Kernel[..., Any], ...]:
+    def kernels(self, options: Options, *, many: bool = False) -> tuple[Kernel[..., Any], ...]:
+        del options, many
         return (block_work, block_times)
 
     def answer(self, layer: MatrixLayer, operands: Any, options: Options) -> SparseTrainAnswer:
