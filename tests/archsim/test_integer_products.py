@@ -184,6 +184,9 @@ def test_the_deepest_sums(shape: tuple[int, int, int]) -> None:
     for value in (-128, 127):
         right = np.full((depth, wide), value, np.int8)
         assert (product(products.shifted(left), right) == -128 * value * depth).all()
+    left = np.full((rows, depth), 127, np.int8)  # the largest before the shift is taken off
+    right = np.full((depth, wide), 127, np.int8)
+    assert (product(products.shifted(left), right) == 127 * 127 * depth).all()
     assert depth * 255 * 128 < 1 << 31
     assert products.product_for(1 << 40, depth + 1) is None
 
@@ -223,12 +226,39 @@ def test_a_product_that_saturates_is_not_taken(monkeypatch: pytest.MonkeyPatch) 
     operands = operands_of(layer, 8, 1)
     products.exact_product.cache_clear()
     monkeypatch.setattr(products, "LOADING_MACS", 0)
-    for broken in (lambda: saturating, lambda: 1 / 0):
+    for broken in (lambda right: saturating, lambda right: 1 / 0):
         monkeypatch.setattr(products, "_runtime_product", broken)
         products.exact_product.cache_clear()
         assert products.product_for(1, 1) is None
         ours = output_of(layer, operands, 8, 32)
         assert (ours == reference.compute(layer, operands)).all()
+    products.exact_product.cache_clear()
+
+
+@pytest.mark.parametrize("shape", [(1, 64, 3), (7, products.DEEPEST, 5), (33, 515, 37)])
+def test_unsigned_bytes_need_no_instruction(shape: tuple[int, int, int]) -> None:
+    """The product of processors on which that of signed bytes saturates, tried on every one."""
+    product = products._unsigned_product()  # pyright: ignore[reportPrivateUsage]
+    assert products.is_exact(product)
+    rows, depth, wide = shape
+    for x, w in ((-128, -128), (127, -128), (127, 127)):
+        left, right = np.full((rows, depth), x, np.int8), np.full((depth, wide), w, np.int8)
+        assert (product(products.shifted(left), right) == x * w * depth).all()
+
+
+def test_unsigned_bytes_are_taken_where_signed_ones_saturate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[int] = []
+
+    def product(left: products.UnsignedBytes, right: products.Bytes) -> products.Sums:
+        made.append(1)
+        return (left.astype(np.int32) - 128) @ right
+
+    monkeypatch.setattr(products, "_signed_product", lambda: saturating)
+    monkeypatch.setattr(products, "_unsigned_product", lambda: product)
+    products.exact_product.cache_clear()
+    assert products.exact_product() is product and made
     products.exact_product.cache_clear()
 
 
@@ -241,16 +271,16 @@ def test_onnx_runtime_is_loaded_when_it_is_worth_it(monkeypatch: pytest.MonkeyPa
     assert asked == [None, saturating]
 
 
-def test_the_network_of_one_product_is_as_onnx_writes_it() -> None:
-    model = onnx.load_from_string(products._model())  # pyright: ignore[reportPrivateUsage]
+@pytest.mark.parametrize(
+    ("right", "inputs"),
+    [(onnx.TensorProto.INT8, ["a", "b", "z"]), (onnx.TensorProto.UINT8, ["a", "b", "z", "z"])],
+)
+def test_the_network_of_one_product_is_as_onnx_writes_it(right: int, inputs: list[str]) -> None:
+    model = onnx.load_from_string(products._model(right))  # pyright: ignore[reportPrivateUsage]
     types = [one.type.tensor_type.elem_type for one in (*model.graph.input, *model.graph.output)]
-    assert types == [onnx.TensorProto.UINT8, onnx.TensorProto.INT8, onnx.TensorProto.INT32]
+    assert types == [onnx.TensorProto.UINT8, right, onnx.TensorProto.INT32]
     (node,) = model.graph.node
-    assert (node.op_type, list(node.input), list(node.output)) == (
-        "MatMulInteger",
-        ["a", "b", "z"],
-        ["y"],
-    )
+    assert (node.op_type, list(node.input), list(node.output)) == ("MatMulInteger", inputs, ["y"])
     assert onnx.numpy_helper.to_array(model.graph.initializer[0]) == 128
 
 
