@@ -36,9 +36,9 @@ window's walk, of loaders, credits and counters, but for the addresses, counted 
 PIPELINED_WALKER_BITS = 415
 """More in a tile walker with a register behind every sum and product, counted in its netlist."""
 
-PIPELINED_SEQUENCER_BITS = 12
+PIPELINED_SEQUENCER_BITS = 11
 """More in a sequencer, with registers for the first and the last slot and two for the last turn of
-every loop: alone, and with the loops inside of it."""
+every loop: alone, and with the loops inside of it, of which the innermost has none."""
 
 AHEAD_BITS = {True: 29, False: 23}
 """Of credits that are compared ahead, a register each, and of those for room in the queues of

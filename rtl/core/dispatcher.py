@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Module, ValueLike
+from amaranth.hdl import Module, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -62,7 +62,7 @@ class Dispatcher(wiring.Component):
             "load": 1,
             "output": command.last_k,
         }
-        ready: ValueLike = 1
+        ready = Value.cast(1)
         for name, layout in self.layouts.items():
             queue = place(m, f"{name}_queue", Queue, width=layout.size, depth=self.queue_depth)
             entry = data.View(layout, queue.i.payload)
@@ -80,7 +80,7 @@ class Dispatcher(wiring.Component):
         m.d.comb += self.command.ready.eq(ready)
         return m
 
-    def _room(self, m: Module, name: str, queue: Queue) -> ValueLike:
+    def _room(self, m: Module, name: str, queue: Queue) -> Value:
         """Whether a queue has room, as it says itself."""
         sizes = {"initial": self.queue_depth, "limit": self.queue_depth}
         room = place(m, f"{name}_room", Credits, **sizes, ahead=True)

@@ -1,6 +1,7 @@
 """The tile walker makes the commands of `archsim.tiled.walk`, every field, every ten cycles."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,11 @@ from archsim.machine.registry import load_design, with_settings
 from archsim.machines.systolic.design import DATAFLOWS, Systolic
 from archsim.memory import Plain
 from archsim.tiled import commands as cmd
-from archsim.tiled.components import PIPELINED_SEQUENCER_BITS, PIPELINED_WALKER_BITS
+from archsim.tiled.components import (
+    PIPELINED_SEQUENCER_BITS,
+    PIPELINED_WALKER_BITS,
+    pipelining_bits,
+)
 from archsim.tiled.layer_command import describe
 from archsim.tiled.walk import walk
 from rtl.benches.verilated import Verilated
@@ -35,6 +40,7 @@ from rtl.core.pipelined_walker import (
 from rtl.core.sequencer import Sequencer
 from rtl.core.tile_walker import TileWalker
 from rtl.emit import emit
+from rtl.systolic import SystolicCore
 from rtl.tile_cases import random_layer, random_tiling
 from rtl.toolchain import run_yosys
 from workloads.layers import MatMul
@@ -177,20 +183,32 @@ def test_flip_flops_that_pipelining_adds() -> None:
     walkers = (kind(lanes=8, blocks=False) for kind in (PipelinedTileWalker, TileWalker))
     pipelined, plain = map(_flip_flops, walkers)
     assert pipelined - plain == PIPELINED_WALKER_BITS
-    for name, sequencers, by_blocks in (("edge-16", 2, 0), ("volta", 1, 1), ("vsq-16", 1, 1)):
+    for name in ("edge-16", "volta", "vsq-16"):
+        design: Any = load_design(name)
+        designs: Any = (design, with_settings(design, [PIPELINED]))
         plain, pipelined = (
             next(one.attributes["state_bits"] for one in design.components if one.kind == "control")
-            for design in (load_design(name), with_settings(load_design(name), [PIPELINED]))
+            for design in designs
         )
-        added = PIPELINED_WALKER_BITS + PIPELINED_SEQUENCER_BITS * sequencers + by_blocks
-        assert pipelined - plain == added
+        assert pipelined - plain == pipelining_bits(designs[1])
+
+
+@pytest.mark.parametrize("dataflow", DATAFLOWS)
+def test_flip_flops_that_a_pipelined_core_adds(dataflow: Any) -> None:
+    """Its walker, its sequencers, and what is compared ahead between them."""
+    memory = Plain(capacity_bytes=256)
+    memories: Any = {f"{name}_memory": memory for name in ("ifmap", "weight", "accumulator")}
+    design = Systolic(rows=2, columns=2, bias_words=4, dataflow=dataflow, **memories)
+    pipelined = replace(design, pipelined_control=True)
+    plain, more = (_flip_flops(SystolicCore(one)) for one in (design, pipelined))
+    assert more - plain == pipelining_bits(pipelined)
 
 
 @pytest.mark.parametrize("slots, block", [("run", None), ("filters", 2), (3, 3)])
 def test_flip_flops_that_a_pipelined_sequencer_adds(slots: Any, block: int | None) -> None:
     shape: Any = {"rows": 3, "slots": slots, "steps": slots != "filters", "block": block}
     pipelined, plain = (_flip_flops(kind(**shape)) for kind in (PipelinedSequencer, Sequencer))
-    assert pipelined - plain == PIPELINED_SEQUENCER_BITS + (block is not None)
+    assert pipelined - plain == PIPELINED_SEQUENCER_BITS
 
 
 def test_a_core_with_a_pipelined_walker() -> None:
