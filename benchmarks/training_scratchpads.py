@@ -12,12 +12,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import numpy as np
-
-from archsim.energy import action_counts, price_design
+from archsim.errors import require
 from archsim.machine.registry import load_design, with_settings
 from archsim.papers.sarma_machine import SYSTOLIC
-from archsim.papers.sarma_passes import MACHINE, TECHNOLOGY, drawn_of
+from archsim.papers.sarma_passes import MACHINE, Taken, step_taken
 from archsim.papers.sarma_steps import MEAN, step_at
 from workloads.builtin import builtin
 from workloads.layers import Network
@@ -37,36 +35,30 @@ def step_of(name: str) -> Network:
     return training_network(forward, activity=Activity.even(forward, 0.5))
 
 
-def taken(design: Any, step: Network) -> tuple[int, float, float, float]:
-    """Cycles, MB from and to DRAM, pJ, and mm² of the machine."""
-    prices, model = price_design(design, TECHNOLOGY), design.machine_model()
-    source = drawn_of(step, design.intake.source_bits)
-    cycles, moved, energy = 0, 0, 0.0
-    for layer in step.matrix_layers:
-        operands = source(layer) if model.timed_by_values else None
-        result = model.run(step, lambda _, one=operands: one, {}).result(layer)
-        cycles, moved = cycles + result.cycles, moved + result.total_bytes
-        energy += float(prices.energy([action_counts(result, design)]).sum())
-        energy += float(prices.static_pj([result.cycles / design.clock_hz]).sum())
-    on_chip = np.array([one.kind != "dram" for one in prices.components])
-    return cycles, moved / 1e6, energy, float(np.nansum(prices.area_um2[on_chip])) * 1e-6
+def taken(design: Any, step: Network) -> tuple[Taken, float]:
+    """Of the whole step, and mm² of the machine.  Raises `InputError` if it refuses a layer."""
+    found = step_taken(step, design)
+    require(not found.refused, next(iter(found.refused.values()), ""))
+    return found.of(tuple(set(found.passes.values()))), found.area_um2 * 1e-6
 
 
 def main(name: str) -> None:
     """Print the table of a network."""
     step = step_of(name)
     array, changed = SYSTOLIC
-    *_, systolic, area = taken(with_settings(load_design(array), list(changed)), step)
+    found, area = taken(with_settings(load_design(array), list(changed)), step)
+    systolic = found.energy_pj
     print(f"{name}: a training step; 8 x 16 array: {systolic * 1e-9:.1f} mJ, {area:.2f} mm2")
     print("steps of rows, columns   KiB  Mcycles  DRAM MB  energy mJ  systolic over it  area mm2")
     for rows, columns in STEPS:
         settings = [f"row_scratchpad={rows}", f"column_scratchpad={columns}"]
         design: Any = with_settings(load_design(MACHINE), settings)
-        cycles, moved, energy, area = taken(design, step)
+        found, area = taken(design, step)
         size = (rows + columns) * design.word_bits("ifmap") // 8192
         print(
-            f"{rows:13d}, {columns:6d}  {size:6d}  {cycles / 1e6:7.2f}  {moved:7.1f}  "
-            f"{energy * 1e-9:9.1f}  {systolic / energy:16.2f}  {area:8.2f}"
+            f"{rows:13d}, {columns:6d}  {size:6d}  {found.cycles / 1e6:7.2f}  "
+            f"{found.bytes_moved / 1e6:7.1f}  {found.energy_pj * 1e-9:9.1f}  "
+            f"{systolic / found.energy_pj:16.2f}  {area:8.2f}"
         )
 
 

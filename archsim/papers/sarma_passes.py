@@ -34,11 +34,12 @@ for the longest; for operands and for the ofmap; pipelines that fill."""
 
 @dataclass
 class Taken:
-    """Of one pass.  macs: of the layers that the machine takes; energy in all, without the off-chip
-    memory, and without any memory; where: cycles by `LOSSES`."""
+    """Of one pass.  macs: of the layers that the machine takes; bytes that cross its ports; energy
+    in all, without the off-chip memory, and without any memory; where: cycles by `LOSSES`."""
 
     cycles: int = 0
     macs: int = 0
+    bytes_moved: int = 0
     energy_pj: float = 0.0
     on_chip_pj: float = 0.0
     logic_pj: float = 0.0
@@ -48,6 +49,7 @@ class Taken:
         """Another one's beside this one's."""
         self.cycles += other.cycles
         self.macs += other.macs
+        self.bytes_moved += other.bytes_moved
         self.energy_pj += other.energy_pj
         self.on_chip_pj += other.on_chip_pj
         self.logic_pj += other.logic_pj
@@ -86,7 +88,11 @@ def drawn_of(step: Network, bits: int) -> DrawnStep:
 def step_on(network: str, when: str, design: str, settings: tuple[str, ...] = ()) -> Step:
     """A network's step with the densities measured then, one image, masks drawn with them."""
     machine = with_settings(load_design(design), list(settings))
-    step = step_at(network, when)
+    return step_taken(step_at(network, when), machine)
+
+
+def step_taken(step: Network, machine: Design) -> Step:
+    """A training step with drawn operands on a machine."""
     training, source = step.training, drawn_of(step, machine.intake.source_bits)
     assert training is not None
     model, price = machine.machine_model(), _Price(machine)
@@ -128,6 +134,7 @@ class _Price:
         return Taken(
             cycles=result.cycles,
             macs=result.macs,
+            bytes_moved=result.total_bytes,
             energy_pj=float(dynamic.sum()) + static,
             on_chip_pj=float(dynamic[self._on_chip].sum()) + static,
             logic_pj=float(dynamic[self._logic].sum()),
