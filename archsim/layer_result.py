@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy.typing as npt
 
@@ -68,6 +68,15 @@ class AsFile:
             "unlike_runtime_values": self.unlike_runtime,
             "core_lacks": "; ".join(self.lacks),
         }
+
+
+class Own(TypedDict, total=False):
+    """What layers of one shape may differ in."""
+
+    name: str
+    kind: str
+    macs: int
+    work: Conv2d | MatMul | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,12 +154,11 @@ class LayerResult:
         """Groups of the layer that lie side by side on the array."""
         return self.tiling.groups if self.tiling else 1
 
-    def told(
-        self, *, name: str, kind: str, macs: int, work: Conv2d | MatMul | None = None
-    ) -> LayerResult:
-        """The same of another layer of its shape: what is held, and cannot change, is shared."""
+    def told(self, **own: Unpack[Own]) -> LayerResult:
+        """The same of another layer of its shape, or with its work: what is held, and cannot
+        change, is shared and not looked at again, as `dataclasses.replace` would."""
         other = object.__new__(LayerResult)
-        other.__dict__.update(self.__dict__, name=name, kind=kind, macs=macs, work=work)
+        other.__dict__.update(self.__dict__, **own)
         return other
 
     def with_operands(self, operands: Any, **changes: Any) -> LayerResult:

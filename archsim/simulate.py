@@ -81,8 +81,7 @@ def simulate(
             results.append(_vector(design, layer, inside=layer.name in run.inside))
         else:
             with enough_memory(layer.name):
-                found = checked(run.result(layer), design.kind)
-                found = found.told(name=found.name, kind=found.kind, macs=found.macs, work=layer)
+                found = checked(run.result(layer), design.kind).told(work=layer)
                 results.append(_masked(found, masks.pop(layer.name, None)))
         if progress is not None:
             progress(len(results), len(network.layers), layer.name)

@@ -23,9 +23,9 @@ def tool_versions(family: str) -> dict[str, str]:
 
 
 _ASKING = (
-    *("board_cli", "cli", "estimate", "fit_cli", "floor_plan", "largest", "part_costs"),
-    *("report", "tables"),
-)
+    "board_cli", "cli", "estimate", "fit_cli", "floor_plan", "largest", "part_costs", "report",
+    "tables",
+)  # fmt: skip
 
 
 @cache

@@ -7,7 +7,6 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from archsim.machines.systolic.design import Systolic
 from rtl.core.accumulating_array import AccumulatingArray
 from rtl.core.machine import Core
-from rtl.core.output_stage import OutputStage
 from rtl.core.pipelined_output import PipelinedOutputStage
 from rtl.core.registered_accumulators import RegisteredAccumulators
 from rtl.core.stationary_array import StationaryArray
@@ -118,13 +117,15 @@ class SystolicCore(Core):
             return super().accumulators(m)
         return place(m, "accumulators", RegisteredAccumulators, **self.accumulator_shape())
 
+    def output_shape(self) -> dict[str, Any]:
+        registers = self.design.accumulator_registers
+        return super().output_shape() | ({"read_registers": registers} if registers else {})
+
     def output_stage(self, m: Module) -> Any:
-        design, shape = self.design, self.output_shape()
-        if design.accumulator_registers:
-            shape["read_registers"] = design.accumulator_registers
-        if not design.output_registers:
-            return place(m, "output_stage", OutputStage, **shape)
-        shape["registers"] = design.output_registers
+        registers = self.design.output_registers
+        if not registers:
+            return super().output_stage(m)
+        shape = {**self.output_shape(), "registers": registers}
         return place(m, "output_stage", PipelinedOutputStage, **shape)
 
     def place_tokens(self, m: Module) -> tuple[Any, int]:

@@ -88,13 +88,8 @@ def _add_ifmaps(
             found.append(known[key])
             half ^= 1
         load_of[number] = len(found) - 1
-    starts = np.zeros(len(found) + 1, np.int64)
-    np.cumsum([len(places) for places, _ in found], out=starts[1:])
-    changes = (
-        starts,
-        np.concatenate([one for one, _ in found]),
-        np.concatenate([d for _, d in found]),
-    )
+    starts, places = _behind_one_another([one for one, _ in found])
+    changes = starts, places, np.concatenate([wrong for _, wrong in found])
     weight = np.ascontiguousarray(blocks.weight[..., 0].transpose(0, 2, 3, 4, 1), np.int32)
     add_changes(np.array(tiles, np.int64), block.vector(), load_of, weight, changes, sums)
 
@@ -133,8 +128,7 @@ def _failing_lanes(
         if_zero = masks.if_zero[at]
         if_one = ~if_zero if masks.kept is None else masks.kept[at]
         each.append(np.stack([*at, if_zero, if_one], axis=1))
-    starts = np.cumsum([0, *map(len, each)])
-    return starts, np.concatenate(each)
+    return _behind_one_another(each)
 
 
 def _padded(block: Problem, blocks: Blocks) -> tuple[Problem, tuple[Integers, Integers]]:
@@ -157,8 +151,12 @@ def _runs(
         if key not in known:
             known[key] = _runs_of(design, padded, tile)
         each.append(known[key])
-    starts = np.zeros(len(each) + 1, np.int64)
-    np.cumsum([len(one) for one in each], out=starts[1:])
+    return _behind_one_another(each)
+
+
+def _behind_one_another(each: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """Arrays as one, and where each begins in it, and one place more."""
+    starts = np.cumsum([0, *map(len, each)], dtype=np.int64)
     return starts, np.concatenate(each)
 
 
