@@ -199,8 +199,9 @@ class _Work:
 
     @cached_property
     def plan(self) -> Any:
-        """Amaranth's: all that is mapped and how, as files."""
-        return self.board.open().prepare(self.top, "top", **_options(self.board))
+        """Amaranth's: all that is mapped and how, as files; without the places in our sources,
+        so that a build is found again from another folder."""
+        return self.board.open().prepare(self.top, "top", emit_src=False, **_options(self.board))
 
     def _key(self, *parts: str) -> tuple[str, ...]:
         said = self.plan.digest().hex(), json.dumps(self.tools), code_digest()

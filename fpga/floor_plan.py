@@ -30,7 +30,7 @@ def floor_plan(places: dict[str, Any]) -> Figure:
     for module, _, x, y in places["cells"]:
         groups.setdefault(_short(module), []).append((x, y))
     largest = [name for name, _ in Counter({n: len(c) for n, c in groups.items()}).most_common()]
-    figure = Figure(figsize=(9, 6), layout="constrained")
+    figure = Figure(figsize=(9, 6), layout="compressed")
     axes: Any = figure.subplots()
     rest = [cell for name in largest[MODULES:] for cell in groups[name]]
     shown = [(name, groups[name], f"C{at}") for at, name in enumerate(largest[:MODULES])]

@@ -47,6 +47,8 @@ def test_notebook_is_stored_with_its_outputs(path: Path) -> None:
             assert output.get("name") != "stderr", cell.id
             shown = "".join(map(str, (output.get("text", ""), *output.get("data", {}).values())))
             assert not re.search(r"(?<!\w)/(?:home|root|tmp|work)/", shown), cell.id
+            drawn = "<Figure" not in shown or "image/png" in output.get("data", {})
+            assert drawn, f"{cell.id}: a figure is kept by its name, not as a picture"
 
 
 @every_notebook
