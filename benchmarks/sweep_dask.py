@@ -20,7 +20,7 @@ from speed_report import Row
 from sweep_measurements import grid_space
 
 from archsim.sweeps import Search, Space, Study
-from archsim.sweeps import running as sweep_running
+from archsim.sweeps.cluster import BATCH_SECONDS as CLUSTER_BATCH_SECONDS
 from archsim.sweeps.cluster import Cluster
 from archsim.sweeps.workers import Processes, Workers
 
@@ -102,22 +102,26 @@ def _address(file: Path) -> str:
 
 def point_seconds(space: Space, workers: Workers, spent: Callable[[], Seconds]) -> Seconds:
     """Of a point, from the first transaction of a study to the last."""
-    before, sweep_running.BATCH_SECONDS = sweep_running.BATCH_SECONDS, BATCH_SECONDS
     seen: list[tuple[int, Seconds]] = []
-    try:
-        with tempfile.TemporaryDirectory() as folder, Study.begin(folder, space) as study:
-            study.run(
-                Search(), workers=workers, progress=lambda told: seen.append((told.done, spent()))
-            )
-    finally:
-        sweep_running.BATCH_SECONDS = before
+    with tempfile.TemporaryDirectory() as folder, Study.begin(folder, space) as study:
+        study.run(
+            Search(), workers=workers, progress=lambda told: seen.append((told.done, spent()))
+        )
     (first, began), (last, ended) = seen[0], seen[-1]
     return {name: (ended[name] - began[name]) / (last - first) for name in began}
+
+
+def cluster_point_seconds(space: Space, cluster: Running, batch_seconds: float) -> Seconds:
+    """Of a point on the worker of a cluster."""
+    workers = Cluster(space, cluster.address)
+    workers.batch_seconds = batch_seconds
+    return point_seconds(space, workers, cluster.spent)
 
 
 def local_point_seconds(space: Space) -> Seconds:
     """Of a point on a worker process of our own."""
     workers = Processes(space, 1)
+    workers.batch_seconds = BATCH_SECONDS
     (worker,) = (psutil.Process(pid) for pid in workers.pids)
 
     def spent() -> Seconds:
@@ -167,8 +171,9 @@ def dask(designs: int, repeats: int) -> Row:
         for _ in range(repeats):
             turn = {
                 "local": local_point_seconds(space),
-                "dask": point_seconds(space, Cluster(space, advised.address), advised.spent),
-                "default": point_seconds(space, Cluster(space, default.address), default.spent),
+                "dask": cluster_point_seconds(space, advised, BATCH_SECONDS),
+                "longer": cluster_point_seconds(space, advised, CLUSTER_BATCH_SECONDS),
+                "default": cluster_point_seconds(space, default, BATCH_SECONDS),
                 "bare": bare_seconds(advised),
             }
             for name, one in turn.items():
@@ -176,7 +181,7 @@ def dask(designs: int, repeats: int) -> Row:
     least = {name: min(of, key=_whole) for name, of in found.items()}
     local = _whole(least["local"])
     more: dict[str, float] = {}
-    for name in ("dask", "default"):
+    for name in ("dask", "longer", "default"):
         more[name] = (_whole(least[name]) / local - 1) * 100
         more[f"{name} apart"] = (_apart(least[name]) / local - 1) * 100
     more["bare"] = _whole(least["bare"]) / BATCH_SECONDS * 100
@@ -192,9 +197,10 @@ def dask(designs: int, repeats: int) -> Row:
         better="lower",
         details={"percent_more": more, "least_ms": each, "repeats_ms": points},
         note="of all processes: driver, scheduler, worker and its nanny, with the settings of "
-        "examples/cluster/dask.yaml; `default`: Dask's own; `bare`: what Dask takes beside tasks "
-        "of nothing but work; `apart`: without the scheduler, which has its own machine on a "
-        "cluster",
+        f"examples/cluster/dask.yaml; `longer`: batches of {CLUSTER_BATCH_SECONDS:g} s, as a "
+        "sweep asks a cluster for them; `default`: Dask's own settings; `bare`: what Dask takes "
+        "beside tasks of nothing but work; `apart`: without the scheduler, which has its own "
+        "machine on a cluster",
     )
 
 

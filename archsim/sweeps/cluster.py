@@ -36,6 +36,10 @@ WAIT_SECONDS = 60
 AGAIN_SECONDS = 0.5
 """Between two looks for a scheduler."""
 
+BATCH_SECONDS = 1.0
+"""That a batch is to take: what Dask takes for a task does not grow with it, some 10 to 20 ms of
+processor time in worker, scheduler and client (`benchmarks/sweep_dask.py`)."""
+
 COUNT_SECONDS = 1.0
 """Between two counts of the workers: each asks the scheduler."""
 
@@ -63,6 +67,7 @@ class Cluster:
         line where it is waited for."""
         import distributed
 
+        self.batch_seconds = BATCH_SECONDS
         self._scheduler, self._wait_seconds, self._told = scheduler, wait_seconds, told
         self._space, self._key = pickle.dumps(space), digest_of(Grid(space))
         self._packages = list(packages_of(space))

@@ -33,9 +33,6 @@ from archsim.sweeps.workers import BatchLostError, Here, Processes, Task, Worker
 from archsim.version import VERSION
 from workloads.threads import threads
 
-BATCH_SECONDS = 0.2
-"""That a batch is to take, so that handing it over costs little beside."""
-
 FIRST_BATCH, LARGEST_BATCH = 16, 4096
 """Designs of a batch; the first is of one where points are costly."""
 
@@ -181,7 +178,7 @@ class _Run:
             return
         self.unwritten.append(found)
         self.ran.simulator_seconds += found.cpu_seconds
-        fitting = BATCH_SECONDS * len(found.numbers) / max(found.cpu_seconds, 1e-6)
+        fitting = self.workers.batch_seconds * len(found.numbers) / max(found.cpu_seconds, 1e-6)
         self.size = int(np.clip(fitting, self.size / 4, self.size * 4))
         self.size = int(np.clip(self.size, 1, LARGEST_BATCH))
 

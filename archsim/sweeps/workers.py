@@ -16,6 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
+from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Protocol
 
@@ -24,6 +25,9 @@ from archsim.interrupts import ENDING
 from archsim.numbers import IntArray
 from archsim.sweeps.evaluation import Evaluator, Outcome
 from archsim.sweeps.space import Space
+
+BATCH_SECONDS = 0.2
+"""That a batch is to take on this machine, so that handing it over costs little beside."""
 
 RARELY = (50_000, 20, 20)
 """Thresholds of Python's collector where designs are computed: each is of some hundred small
@@ -58,6 +62,9 @@ class BatchLostError(Exception):
 class Workers(Protocol):
     """Who computes batches."""
 
+    batch_seconds: float
+    """That a batch is to take."""
+
     @property
     def room(self) -> int:
         """Batches to ask for at one time, now: where they are computed elsewhere, one more for each
@@ -76,7 +83,7 @@ class Workers(Protocol):
 class Here:
     """In this process, when it is asked for."""
 
-    room = 1
+    batch_seconds, room = BATCH_SECONDS, 1
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
@@ -97,6 +104,7 @@ class Processes:
     def __init__(
         self, space: Space, count: int, *, compute: Callable[[Task], Outcome] | None = None
     ) -> None:
+        self.batch_seconds = BATCH_SECONDS
         self._space, self._compute = space, compute or _compute
         self._processes = [_Process(space) for _ in range(count)]
         self.room = 2 * count
@@ -134,7 +142,7 @@ class Processes:
         for one in self._processes:
             one.kill()
         for one in self._processes:
-            one.pool.shutdown(wait=True)
+            one.await_end()
 
 
 class _Process:
@@ -143,6 +151,7 @@ class _Process:
     def __init__(self, space: Space) -> None:
         self.asked: list[Future[Outcome]] = []
         self._dead = False
+        self._killed: list[BaseProcess] = []
         self.pool = ProcessPoolExecutor(
             1, mp_context=get_context("spawn"), initializer=_begin, initargs=(space,)
         )
@@ -174,10 +183,15 @@ class _Process:
 
     def kill(self) -> None:
         """End it, whatever it computes."""
-        processes = list((self.pool._processes or {}).values())  # pyright: ignore[reportPrivateUsage]
+        self._killed = list((self.pool._processes or {}).values())  # pyright: ignore[reportPrivateUsage]
         self.pool.shutdown(wait=False, cancel_futures=True)
-        for one in processes:
+        for one in self._killed:
             one.kill()
+
+    def await_end(self) -> None:
+        """Until one that was killed is gone: a pool that was told not to wait never does."""
+        for one in self._killed:
+            one.join()
 
 
 @contextmanager

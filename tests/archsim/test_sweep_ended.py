@@ -21,7 +21,7 @@ from archsim import EDGE_16, InputError
 from archsim.sweeps import MachineSpace, Search, Space, Study
 from archsim.sweeps.evaluation import Evaluator, Outcome
 from archsim.sweeps.store import FILE, VERSION
-from archsim.sweeps.workers import Here
+from archsim.sweeps.workers import Here, Processes
 
 ROWS = 16
 
@@ -118,6 +118,12 @@ def test_what_was_computed_is_kept_when_it_is_interrupted(tmp_path: Path) -> Non
         kept = study.count
         assert 0 < kept < SPACE.size
     check(tmp_path, kept)
+
+
+def test_processes_are_gone_once_they_are_closed() -> None:
+    workers = Processes(SPACE, 1)
+    workers.close()
+    assert not multiprocessing.active_children()
 
 
 def test_what_ends_a_sweep_is_not_heard_by_its_workers(tmp_path: Path) -> None:
