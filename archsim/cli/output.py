@@ -91,9 +91,11 @@ def announce_compilation(
     Of those that every run of the machine needs it says so wherever stderr goes, of others where it
     is a terminal.  options: of the run; many: of designs at once.
     """
-    from archsim.kernels import announce_to, not_compiled
+    from archsim.kernels import ahead, announce_to, not_compiled
 
-    names = [name.rpartition(".")[2] for name in not_compiled(model.kernels(options, many=many))]
+    expected = not_compiled(model.kernels(options, many=many))
+    ahead.expect(expected)
+    names = [one.name.rpartition(".")[2] for one in expected]
     if names and not quiet:
         count = counted(len(names), "kernel")
         said = f"archsim: compiling {count}, once (5 to 20 s each): {', '.join(names)}"

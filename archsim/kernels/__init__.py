@@ -6,6 +6,7 @@ spelling  arguments as text, as words of a call, and back
 lowering  numba's passes, without what kernels never need
 build     from Python to an object file, by numba and LLVM
 store     object files, kept in the user's cache folder
+ahead     the same by a second process, of what is expected
 native    an object file in memory, and its call
 """
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 
 import gc
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import llvmlite.binding as llvm
 import numba
 import numpy as np
-from numba import types
-from numba.core import registry
+from numba import extending, types
+from numba.core import cgutils, registry
 from numba.np import numpy_support
 
 from archsim.kernels.closure import Part, names_of, part_of
 from archsim.kernels.lowering import KernelCompiler, linked, lowered_only
-from archsim.kernels.native import Package, host_machine
+from archsim.kernels.native import LINKED, Package, host_machine, symbol_of
 from archsim.kernels.references import without_counts
-from archsim.kernels.spelling import ARRAY_WORDS, dtype_text, words_of
+from archsim.kernels.spelling import ARRAY_WORDS, dtype_text, examples, words_of
 
 _ALLOCATION = """
 declare ptr @malloc(i64)
@@ -105,6 +105,8 @@ def compile_entry(part: Part, args: tuple[Any, ...]) -> bytes:
             gc.enable()
     words = _words(result, given)
     symbol = f"archsim_{part.function.__name__}_{abs(hash((text, words))):x}"
+    if part.linked is not None:
+        symbol = _symbol(part)
     return Package(
         symbol=symbol,
         words=words,
@@ -136,15 +138,46 @@ def _dispatcher(part: Part) -> Any:
         inner = part_of(value)
         if inner is None:
             continue
+        called = _dispatcher(inner) if inner.linked is None else _outside(inner)
         if attribute is None:
-            scope[name] = _dispatcher(inner)
+            scope[name] = called
         else:
             if scope[name] is function.__globals__[name]:
                 module = ModuleType(scope[name].__name__)
                 module.__dict__.update(vars(scope[name]))
                 scope[name] = module
-            setattr(scope[name], attribute, _dispatcher(inner))
+            setattr(scope[name], attribute, called)
     return made
+
+
+_ANSWERS = {"int": types.int64, "float": types.float64, "bool": types.boolean, "none": types.none}
+
+
+def _symbol(part: Part) -> str:
+    """Of a linked entry."""
+    declared, _ = cast("tuple[str, str]", part.linked)
+    return symbol_of(f"{part.function.__module__}.{part.function.__qualname__}", part, declared)
+
+
+def _outside(part: Part) -> Any:
+    """What numba calls in place of a linked entry: a function that is there when code is loaded."""
+    declared, answer = cast("tuple[str, str]", part.linked)
+    signature = _ANSWERS[answer](*map(_type, examples(declared)))
+    symbol = _symbol(part)
+
+    def called(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        convention = context.call_conv
+        kind = convention.get_function_type(sig.return_type, sig.args)
+        function = cgutils.get_or_insert_function(builder.module, kind, symbol)
+        status, found = convention.call_function(builder, function, sig.return_type, sig.args, args)
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return found
+
+    names = ", ".join(f"a{at}" for at in range(len(signature.args)))
+    scope: dict[str, Any] = {"made": (signature, called)}
+    exec(f"def outside(_context, {names}):\n    return made", scope)  # numba reads the names
+    return extending.intrinsic(scope["outside"])
 
 
 def _called(part: Part) -> dict[str, Any]:
@@ -157,7 +190,7 @@ def _called(part: Part) -> dict[str, Any]:
         if name not in found:
             found[name] = _dispatchers[one.function]
             inner = (part_of(value) for _, _, value in names_of(one.function))
-            waiting += [each for each in inner if each is not None]
+            waiting += [each for each in inner if each is not None and each.linked is None]
     return found
 
 
@@ -282,5 +315,6 @@ def _machine_code(text: str, entry: str, symbol: str, short_loops: bool) -> byte
 def _require_known(name: str) -> None:
     """Raises `TypeError` for a function that is nowhere to be found when the code is loaded."""
     of_numba = name.startswith(("NRT_", "nrt_", "numba"))
-    if not name.startswith("llvm.") and (of_numba or not llvm.address_of_symbol(name)):
+    ours = name.startswith(("llvm.", LINKED))
+    if not ours and (of_numba or not llvm.address_of_symbol(name)):
         raise TypeError(f"compiled code calls {name}, which is not there without numba")

@@ -25,12 +25,14 @@ class Part:
     """A function that is compiled, and whether it is merged into its callers.
 
     short_loops: of an entry, that its loops run a few times, so that statements side by side are
-    put into vectors and not the turns of loops.
+    put into vectors and not the turns of loops.  linked: of an entry that other kernels call, and
+    do not contain, its types of arguments and of its answer.
     """
 
     function: Function
     merged: bool
     short_loops: bool = False
+    linked: tuple[str, str] | None = None
 
 
 def part_of(value: object) -> Part | None:
@@ -80,6 +82,8 @@ def _lines(part: Part, seen: dict[int, int]) -> Iterator[str]:
     yield f"function {part.function.__name__} {part.merged} {part.function.__defaults__!r}"
     if part.short_loops:
         yield "short loops"
+    if part.linked is not None:
+        yield f"linked {part.linked}"
     yield from _code(part.function.__code__)
     for name, attribute, value in names_of(part.function):
         yield f"name {name} {attribute}"

@@ -1,6 +1,8 @@
 """The decorators of compiled functions, and what is called in their place.
 
     @kernel("i8.2, i8.1")     an entry: what Python calls, with these types of arguments
+    @kernel("i8.1", answer="int")  the same, and kernels that call it do not contain it: it is
+                              compiled once, by itself, and linked to them where they are loaded
     @kernel                   a part of other kernels; from Python it runs as Python
     @inlined                  a part that is merged into its callers: without that a third of a
                               scan's time goes to counting the references of the arrays passed on
@@ -19,8 +21,9 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
-from archsim.kernels.closure import Part, fingerprint
-from archsim.kernels.spelling import Arguments
+from archsim.kernels import ahead
+from archsim.kernels.closure import Part, fingerprint, names_of
+from archsim.kernels.spelling import Arguments, examples
 
 if TYPE_CHECKING:
     from archsim.kernels.native import Native
@@ -46,10 +49,12 @@ class Kernel(Generic[P, R]):
         *,
         merged: bool,
         short_loops: bool = False,
+        answer: str | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
-        self.part = Part(cast("Any", function), merged, short_loops)
         self.declared = None if declared is None else declared.replace(" ", "")
+        linked = None if self.declared is None or answer is None else (self.declared, answer)
+        self.part = Part(cast("Any", function), merged, short_loops, linked)
         self._natives: dict[str, Native] = {}
         self._run: Callable[P, R] = function
         if declared is not None and not os.environ.get("NUMBA_DISABLE_JIT"):
@@ -105,13 +110,29 @@ class Kernel(Generic[P, R]):
             raise TypeError(f"{self.name} is declared for ({self.declared}), not ({spelled})")
         with _lock:
             if spelled not in self._natives:
-                self._natives[spelled] = load(self.name, self.part, spelled, self._build(given))
+                build, linked = self._build(given), self._load_linked
+                self._natives[spelled] = load(self.name, self.part, spelled, build, linked)
             return self._natives[spelled]
+
+    def make(self) -> None:
+        """Have it compiled and kept, for the types that it is declared for.  Raises `TypeError`
+        where these are not one each."""
+        from archsim.kernels.native import make
+
+        declared = self.declared or ""
+        make(self.name, self.part, declared, self._build(examples(declared)))
+
+    def _load_linked(self) -> None:
+        """Load the entries that are linked to it."""
+        for one in linked_to(self.part):
+            declared, _ = cast("tuple[str, str]", one.part.linked)
+            one._native(declared, examples(declared))
 
     def _build(self, given: tuple[Any, ...]) -> Callable[[], bytes]:
         def build() -> bytes:
             from archsim.kernels.build import compile_entry
 
+            ahead.begin(self)
             for tell in _listener:
                 tell(self.name)
             return compile_entry(self.part, given)
@@ -119,22 +140,38 @@ class Kernel(Generic[P, R]):
         return build
 
 
+def linked_to(part: Part) -> list[Kernel[..., Any]]:
+    """The entries that a compiled part calls without containing them."""
+    found: list[Kernel[..., Any]] = []
+    seen, waiting = {id(part.function)}, [part]
+    while waiting:
+        for _, _, value in names_of(waiting.pop().function):
+            if isinstance(value, Kernel) and id(value.part.function) not in seen:
+                seen.add(id(value.part.function))
+                if value.part.linked is None:
+                    waiting.append(value.part)
+                else:
+                    found.append(cast("Kernel[..., Any]", value))
+    return found
+
+
 @overload
 def kernel(declared: Callable[P, R], /) -> Kernel[P, R]: ...
 @overload
 def kernel(
-    declared: str, /, *, short_loops: bool = False
+    declared: str, /, *, short_loops: bool = False, answer: str | None = None
 ) -> Callable[[Callable[P, R]], Kernel[P, R]]: ...
-def kernel(declared: Any, /, *, short_loops: bool = False) -> Any:
+def kernel(declared: Any, /, *, short_loops: bool = False, answer: str | None = None) -> Any:
     """An entry with declared types of arguments, or a part of other kernels.
 
     short_loops: its loops run a few times, and statements side by side are put into vectors
-    instead.
+    instead.  answer: `int`, `float`, `bool` or `none`, where kernels that call it do not contain
+    it but are linked to it; its arguments are numbers and arrays.
     """
     if isinstance(declared, str):
 
         def entry(function: Callable[..., Any]) -> Kernel[..., Any]:
-            return Kernel(function, declared, merged=False, short_loops=short_loops)
+            return Kernel(function, declared, merged=False, short_loops=short_loops, answer=answer)
 
         return entry
     return Kernel(declared, None, merged=False)
@@ -145,12 +182,15 @@ def inlined(function: Callable[P, R]) -> Kernel[P, R]:
     return Kernel(function, None, merged=True)
 
 
-def not_compiled(entries: Iterable[Kernel[..., Any]]) -> list[str]:
-    """Of entries, each declared for one type of each argument, the names of those that the next
-    call will compile."""
+def not_compiled(entries: Iterable[Kernel[..., Any]]) -> list[Kernel[..., Any]]:
+    """Of entries, each declared for one type of each argument, and of those that are linked to
+    them, the ones that the next call will compile, in the order in which they are met."""
     from archsim.kernels.native import is_kept
 
-    return [one.name for one in entries if not is_kept(one.name, one.part, one.declared or "")]
+    every: dict[str, Kernel[..., Any]] = {}
+    for one in entries:
+        every |= {each.name: each for each in (one, *linked_to(one.part))}
+    return [one for one in every.values() if not is_kept(one.name, one.part, one.declared or "")]
 
 
 def announce_to(tell: Announce) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from archsim.kernels import store
+from archsim.kernels import ahead, store
 from archsim.kernels.closure import Part, fingerprint
 from archsim.kernels.spelling import reader, words_of
 
@@ -30,6 +30,10 @@ _KINDS = {"q": ctypes.c_int64, "d": ctypes.c_double, "b": ctypes.c_uint8}
 
 _OK, _NONE = 0, -2
 """Statuses of calls that went well; the second is that of functions without an answer."""
+
+
+LINKED = "archsim_linked_"
+"""With this the symbols of linked entries begin."""
 
 
 @dataclass(frozen=True)
@@ -166,11 +170,35 @@ def is_kept(name: str, part: Part, spelled: str) -> bool:
     return store.read(*_place(name, part, spelled)) is not None
 
 
-def load(name: str, part: Part, spelled: str, build: Callable[[], bytes]) -> Native:
-    """A kernel for some types of arguments: as it was kept, or built now and kept."""
+def symbol_of(name: str, part: Part, spelled: str) -> str:
+    """By which a linked entry is found by the kernels that call it."""
+    return f"{LINKED}{part.function.__name__}_{_place(name, part, spelled)[1]}"
+
+
+def make(name: str, part: Part, spelled: str, build: Callable[[], bytes]) -> None:
+    """Have it kept, without loading it."""
+    place = _place(name, part, spelled)
+    if store.read(*place) is None:
+        store.write(*place, build())
+
+
+def load(
+    name: str,
+    part: Part,
+    spelled: str,
+    build: Callable[[], bytes],
+    load_linked: Callable[[], None],
+) -> Native:
+    """A kernel for some types of arguments: as it was kept, or built now and kept.
+
+    load_linked: loads what it is linked to, which comes first.
+    """
     place = _place(name, part, spelled)
     kept = store.read(*place)
     if kept is None:
+        kept = ahead.awaited(name, lambda: store.read(*place))
+    if kept is None:
         kept = build()
         store.write(*place, kept)
+    load_linked()
     return Native(name, Package.from_bytes(kept))

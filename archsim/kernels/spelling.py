@@ -81,6 +81,28 @@ class Arguments:
                 array[...] = copy
 
 
+def examples(spelled: str) -> tuple[Any, ...]:
+    """Arguments of these types, arrays without elements.
+
+    Raises `TypeError` for named tuples, and where it is not one type each.
+    """
+    return tuple(map(_example, _entries(f"({spelled})")))
+
+
+def _example(spelled: str) -> Any:
+    """One of them."""
+    plain = {"int": 0, "float": 0.0, "bool": False}
+    if spelled in plain:
+        return plain[spelled]
+    if spelled.startswith("("):
+        return tuple(map(_example, _entries(spelled)))
+    found = re.fullmatch(r"([a-z][0-9]+)(?:\.([0-9]+))?", spelled)
+    if found is None:
+        raise TypeError(f"no argument can be made of {spelled}")
+    dtype, axes = np.dtype(found[1]), found[2]
+    return dtype.type(0) if axes is None else np.zeros((0,) * int(axes), dtype)
+
+
 def words_of(spelled: str) -> str:
     """Of an answer's type, the words that it takes, as `struct` writes them: q, d or b."""
     plain = {"none": "", "int": "q", "float": "d", "bool": "b"}

@@ -63,6 +63,14 @@ def read(name: str, key: str) -> bytes | None:
     return data[start:]
 
 
+def can_write() -> bool:
+    """Whether anything can be kept."""
+    folder = kernel_folder()
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
 def write(name: str, key: str, content: bytes) -> None:
     """Keep it, if that can be; old versions go."""
     folder = kernel_folder()

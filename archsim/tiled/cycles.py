@@ -210,7 +210,7 @@ def _new_loops(problem: IntArray, tiling: IntArray) -> Loops:
     return Loops(nest, np.empty_like(nest), runs, row, known, flow, problem, tiling)
 
 
-@kernel("i8.1, i8.1, i8.1")
+@kernel("i8.1, i8.1, i8.1", answer="int")
 def cycles_of(problem: IntArray, tiling: IntArray, machine: IntArray) -> int:
     """The cycles of a layer: of `problem` in a tiling that fits, blocks of groups being its groups.
 

@@ -73,14 +73,20 @@ def test_while_it_simulates(number: int, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@linux
 def test_while_it_compiles(tmp_path: Path) -> None:
-    """Of a first run, whose kernels are not there yet."""
+    """Of a first run, whose kernels are not there yet: a second process compiles some of them."""
     words = ["run", "edge-16", "alexnet", "-o", "out"]
-    running = start(words, tmp_path, ARCHSIM_CACHE_DIR=str(tmp_path / "cache"))
+    running = start(words, tmp_path, ARCHSIM_CACHE_DIR=str(tmp_path / "cache"), ARCHSIM_THREADS="2")
     assert running.stderr is not None
     assert "compiling" in running.stderr.readline()
-    time.sleep(0.3)
+    found: dict[int, str] = {}
+    while not found.keys() - {running.pid}:
+        assert running.poll() is None
+        time.sleep(0.02)
+        found = below(running.pid)
     assert interrupt(running) == LINE
+    assert_gone(found)
     assert not (tmp_path / "out").exists()
 
 
