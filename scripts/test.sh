@@ -4,6 +4,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/setup.sh
 export PATH="$PWD/.venv/bin:$PATH" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
+# The tests start Python hundreds of times: without compiled modules a command costs three times as
+# much, and some images set this.
+unset PYTHONDONTWRITEBYTECODE
 ruff check .
 ruff format --check .
 lint-imports

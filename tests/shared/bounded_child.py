@@ -6,12 +6,15 @@ does to its memory, its caches or its own life is gone with it.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -61,17 +64,11 @@ class BoundedChild:
         self._limits = {"memory_mib": memory_mib, "seconds": seconds, "file_bytes": file_bytes}
 
     def __enter__(self) -> Self:
-        self._child = subprocess.Popen(
-            [sys.executable, "-P", __file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-        )
+        self._child = _child()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._child.communicate()
+        """The child stays, for the next."""
 
     def archsim(
         self,
@@ -100,6 +97,20 @@ class BoundedChild:
         return Ended(**json.loads(self._child.stdout.readline()))
 
 
+@cache
+def _child() -> subprocess.Popen[str]:
+    """One for all tests of a process: what it imports costs more than most calls."""
+    child = subprocess.Popen(
+        [sys.executable, "-P", __file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+    )
+    atexit.register(child.communicate)
+    return child
+
+
 def _serve() -> None:
     """The child: a request a line, an answer a line."""
     _import_everything()
@@ -109,17 +120,30 @@ def _serve() -> None:
         answers.flush()
 
 
-def _import_everything() -> None:
-    import onnx.checker
-    import onnx.inliner
-    import onnx.reference
-    import onnx.shape_inference
-    import onnxruntime
-    import pandas as pd
+LIBRARIES = (
+    "jinja2", "matplotlib.backends.backend_svg", "onnx.checker", "onnx.inliner", "onnx.reference",
+    "onnx.shape_inference", "onnxruntime", "pandas", "rich.table", "tomli_w", "typer._adapters",
+)  # fmt: skip
+"""What calls import late."""
 
+
+def _import_everything() -> None:
+    """What a call imports where it needs it, too: else each fork imports it again."""
+    import pkgutil
+    from importlib import import_module
+
+    import archsim
+    import energy_models
+    import rtl
     from archsim.cli.verbs import command_of, verbs
 
-    del onnx, onnxruntime, pd
+    for name in LIBRARIES:
+        import_module(name)
+    for package in (archsim, energy_models, rtl):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith("__main__"):
+                with suppress(ImportError):
+                    import_module(module.name)
     for name in verbs():
         command_of(name)
 
