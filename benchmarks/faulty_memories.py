@@ -17,18 +17,23 @@ from typing import Any
 
 import numpy as np
 
+from archsim.codecs.zero_run import decode
 from archsim.layer.intake import Drawing
 from archsim.machine.registry import with_settings
+from archsim.machines.scnn.design import SCNN_ISCA17
+from archsim.machines.scnn.layer import layer_passes, layer_timing
 from archsim.machines.systolic.design import EDGE_16
 from archsim.machines.vsq.design import VSQ_16
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memories.faulty.fault_map import FaultMap
 from archsim.memories.faulty.laws import Columns
 from archsim.memories.faulty.scratchpad import Faulty
+from archsim.memories.faulty.stream import FaultyStream
 from archsim.memories.protected.scratchpad import Parity, Secded
 from archsim.memory import Plain, Use
 from archsim.simulate import simulate
 from workloads.layers import Conv2d, Network
+from workloads.operands import synthetic
 
 RATES = (1e-4, 5e-4, 1e-3, 1e-2)
 WORDS, LANES = 1 << 14, 16
@@ -143,8 +148,71 @@ def layers() -> None:
         print(f"{layer.macs:.2g} MACs, {name}: {min(own[1:]):.3f} s, {min(own[1:]) / plain:.1f} x")
 
 
+SPARSE = replace(SCNN_ISCA17, operand_bits=8)
+PARTS = {
+    "all": (),
+    "values alone": tuple(range(8, 12)),
+    "indices alone": tuple(range(8)),
+}
+"""Bits of an element that are protected: the value has 8, the index above it 4."""
+
+
+def lists() -> None:
+    """Compressed lists of the sparse core: what is read of an ifmap's places, what it does to the
+    layer's outputs and cycles; means over 5 chips."""
+    layer = Conv2d(
+        name="conv", channels=64, ifmap_height=56, ifmap_width=56, filters=16, kernel_height=3,
+        kernel_width=3, pad_top=1, pad_left=1, pad_bottom=1, pad_right=1, relu=True,
+    )  # fmt: skip
+    drawn = synthetic(layer, bits=8, density=0.4, seed=1)
+    bell = np.clip(np.rint(np.random.default_rng(1).normal(0, 12, drawn.ifmap.shape)), -128, 127)
+    ifmap = np.where(drawn.ifmap != 0, np.where(bell == 0, 1, bell), 0).astype(np.int8)
+    operands = replace(drawn, ifmap=ifmap)
+    right = layer_timing(SPARSE, layer, operands)
+    for name, protected in PARTS.items():
+        for rate in RATES:
+            rows = np.mean(
+                [_of_lists(layer, operands, right, rate, protected, chip) for chip in range(5)],
+                axis=0,
+            )
+            values, rms, outputs, cycles = rows
+            print(
+                f"| {name} | {rate:.2%} | {values:.3%}, {rms:.2f} | {outputs:.2%} | {cycles:.4f} |"
+            )
+    held = right.passes[0].mapping
+    print(f"{held.used_pes} PEs, tiles of {held.rows.tile} x {held.columns.tile} inputs")
+
+
+def _of_lists(
+    layer: Conv2d, operands: Any, right: Any, rate: float, protected: tuple[int, ...], chip: int
+) -> tuple[float, float, float, float]:
+    """Share of places that are read as another value, root of the mean square of their errors;
+    share of outputs that are others; cycles over those with sound cells."""
+    memory = FaultyStream(rate=rate, chip=chip, protected_bits=protected)
+    design = replace(SPARSE, activation_memory=memory)
+    places: list[Any] = []
+    for (strip,) in layer_passes(design, layer, operands):
+        meant, read = strip.operands.ifmap, strip.operands.computed
+        size = strip.mapping.input_places
+        of = np.repeat(np.arange(len(meant)), meant.lengths)[:, None] + np.zeros_like(meant.values)
+        seen = np.zeros((len(meant), size), np.int64)
+        inside = (read.values != 0) & (read.positions < size)
+        seen[of[inside], read.positions[inside]] = read.values[inside]
+        places.append(seen - decode(meant, size))
+    errors = np.concatenate(places)
+    number = layer.channels * layer.ifmap_height * layer.ifmap_width
+    found = layer_timing(design, layer, operands)
+    return (
+        float((errors != 0).sum() / number),
+        float(np.sqrt((errors**2).sum() / number)),
+        float((found.ofmap != right.ofmap).mean()),
+        found.cycles / right.cycles,
+    )
+
+
 if __name__ == "__main__":
     table()
     vectors()
+    lists()
     speed()
     layers()

@@ -13,6 +13,7 @@ from archsim.machines.scnn.command import AXIS_FIELDS, LAYER_FIELDS, scnn_ports
 from archsim.machines.scnn.design import Scnn
 from archsim.ports import Port
 from rtl.core.delay import Delay
+from rtl.core.memory import stream_settings
 from rtl.core.scnn_bias import BiasQueue
 from rtl.core.scnn_control import GroupControl
 from rtl.core.scnn_drain import SIDES, DrainSequencer
@@ -20,6 +21,7 @@ from rtl.core.scnn_layouts import command_layout, vector_layout
 from rtl.core.scnn_lists import ListWalk
 from rtl.core.scnn_pe import ScnnPe, row_fields
 from rtl.core.scnn_weights import WeightDecoder
+from rtl.core.settings import SETTINGS_PORTS, SettingsChain
 from rtl.hierarchy import place
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ def core_members(design: Scnn) -> dict[str, Any]:
         "bias": In(stream.Signature(design.accumulator_bits)),
         "ofmap": Out(stream.Signature(activations)),
         **{f"count_{name}": Out(COUNTER_BITS) for name in counts_of(design)},
+        **({} if stream_settings(design) is None else SETTINGS_PORTS),
     }
 
 
@@ -91,7 +94,8 @@ class ScnnCore(wiring.Component):
     Members
     -------
     command: `archsim.machines.scnn.command`; ifmap, weight, ofmap: vectors of compressed lists;
-    bias: one word a filter; count_<event>: performance counters, summed over the PEs.
+    bias: one word a filter; count_<event>: performance counters, summed over the PEs;
+    settings_shift, settings_in, settings_out: of memories that take settings (`rtl.core.settings`).
     """
 
     command: stream.Interface
@@ -135,6 +139,7 @@ class ScnnCore(wiring.Component):
             for column in range(self.design.grid_columns)
         }
         self.unload = place(m, "unload", ListWalk, **lists)
+        self.settings = self._settings(m)
         self._commands(m)
         self._inputs(m)
         self._groups(m)
@@ -143,6 +148,20 @@ class ScnnCore(wiring.Component):
         self._outputs(m)
         self._counters(m)
         return m
+
+    def _settings(self, m: Module) -> Any:
+        """Registers of all PEs' memories, between the core's ports; None where nothing is set."""
+        found = stream_settings(self.design)
+        if found is None:
+            return None
+        own: Any = self
+        chain = place(m, "activation_settings", SettingsChain, bits=found.bits, init=found.init)
+        m.d.comb += [
+            chain.shift.eq(own.settings_shift),
+            chain.i.eq(own.settings_in),
+            own.settings_out.eq(chain.last),
+        ]
+        return chain
 
     def _commands(self, m: Module) -> None:
         """Take a command when the layer before has left, or stays; clear the banks after reset."""
@@ -241,6 +260,9 @@ class ScnnCore(wiring.Component):
             pe.clear.entry.eq(Mux(self.clearing, self.entry, self.sequencer.entry)),
             pe.unload.eq(unload.cross & (unload.row == row) & (unload.column == column)),
         ]
+        if self.settings is not None:
+            number = row * self.design.grid_columns + column
+            m.d.comb += [pe.number.eq(number), pe.settings.eq(self.settings.o)]
         for side in SIDES:
             down, right = NEIGHBOURS[side]
             neighbour = self.pes.get((row + down, column + right))

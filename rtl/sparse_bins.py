@@ -6,10 +6,13 @@ from typing import cast
 
 import numpy as np
 
+from archsim.codecs.zero_run import BoolArray
 from archsim.layer.problem import problem_of
+from archsim.machines.scnn.addresses import decoded
 from archsim.machines.scnn.answer import SparseAnswer
 from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.lists import vectors_by_pe
 from archsim.machines.scnn.mapping import Mapping, largest_group, map_plane
 from archsim.machines.scnn.timing import PassTiming
 from archsim.machines.scnn.words import LayerRun, PassWords
@@ -54,20 +57,22 @@ _KINDS: dict[str, Callable[[LayerRun], bool]] = {
 }
 
 
-def _in_sequence() -> Iterator[Bin]:
+def _in_sequence(*, stays: bool) -> Iterator[Bin]:
+    """stays: whether an ofmap can stay."""
     for name, of in _KINDS.items():
         yield from _ROW.either_way(name, of)
-    yield Bin(
-        name="an ofmap that stays",
-        why="the two memories change places",
-        hit=lambda seen: any(run.keep_ofmap for run in case_of(seen).runs),
-    )
-    yield Bin(
-        name="two ofmaps that stay, one behind the other",
-        why="the memories change places and back",
-        hit=_ROW.pair(lambda one, two: one.keep_ofmap and two.keep_ofmap),
-        aim=TEN,
-    )
+    if stays:
+        yield Bin(
+            name="an ofmap that stays",
+            why="the two memories change places",
+            hit=lambda seen: any(run.keep_ofmap for run in case_of(seen).runs),
+        )
+        yield Bin(
+            name="two ofmaps that stay, one behind the other",
+            why="the memories change places and back",
+            hit=_ROW.pair(lambda one, two: one.keep_ofmap and two.keep_ofmap),
+            aim=TEN,
+        )
     yield _ROW.ten("halves, pointers and queues go round")
     yield Bin(
         name="a command in mid-pass",
@@ -230,6 +235,51 @@ def _of_lists(design: Scnn) -> Iterator[Bin]:
         )
 
 
+def _of_failing(design: Scnn) -> Iterator[Bin]:
+    """Of lists that are read from failing cells."""
+    if design.activation_memory.exact:
+        return
+    yield Bin(
+        name="a value at a place beside its PE's tile",
+        why="a wrong index moves all behind it; what has an output in the region is added there",
+        hit=_passes(_beside_the_tile),
+    )
+    yield Bin(
+        name="a value in a list of nothing",
+        why="a block that was to be skipped is multiplied",
+        hit=_passes(lambda one: bool((_ifmap_empty(one)[0] & ~_ifmap_empty(one)[1]).any())),
+    )
+    yield Bin(
+        name="a list whose values are all read as 0",
+        why="its block is skipped",
+        hit=_passes(lambda one: bool((~_ifmap_empty(one)[0] & _ifmap_empty(one)[1]).any())),
+    )
+    yield Bin(
+        name="more vectors of the ofmap than an OARAM has",
+        why="lists end where it does",
+        hit=_passes(lambda one: _overflows(one, design)),
+    )
+
+
+def _overflows(one: PassWords, design: Scnn) -> bool:
+    made, mapping = one.strip.operands.made, one.strip.mapping
+    givers = mapping.rows.givers * mapping.columns.givers
+    return bool((vectors_by_pe(made, givers) > design.oaram_vectors).any())
+
+
+def _ifmap_empty(one: PassWords) -> tuple[BoolArray, BoolArray]:
+    """Which lists have no value: as they are meant, and as they are read."""
+    operands = one.strip.operands
+    return operands.ifmap.empty, operands.computed.empty
+
+
+def _beside_the_tile(one: PassWords) -> bool:
+    mapping, lists = one.strip.mapping, one.strip.operands.computed
+    y, x = decoded(mapping, lists.positions)
+    beside = (y >= mapping.rows.phase_tile) | (x >= mapping.columns.phase_tile)
+    return bool((beside & (lists.values != 0)).any())
+
+
 def _fills(one: PassWords, design: Scnn) -> bool:
     """Whether the words fill the IARAM of every PE: of one that compresses, its rows of values."""
     words = one.words["ifmap"]
@@ -269,9 +319,10 @@ _INSIDE: tuple[tuple[str, str, str, tuple[int, ...]], ...] = (
 def sparse_bins(design: Scnn) -> Iterator[Bin]:
     """Everything but the ports'."""
     yield channel_bin(lambda seen: case_of(seen).idle is None)
-    yield from _in_sequence()
+    yield from _in_sequence(stays=design.activation_memory.exact)
     yield from _of_passes(design)
     yield from _of_lists(design)
+    yield from _of_failing(design)
 
     def layers(seen: Seen) -> tuple[IntegerLayer, ...]:
         return tuple(

@@ -116,6 +116,14 @@ def random_operands(
     if design.activation_memory.by_value and draw.chance(0.5):  # a value here and there is wide
         narrow = draw.rng.random(ifmap.shape) < 0.9
         ifmap = np.where(narrow, ifmap >> draw.whole(1, bits - 1), ifmap)
+    if not design.activation_memory.exact and draw.chance(0.3):  # with ReLU all outputs are 0
+        most = (1 << (bits - 1)) - 1
+        weight = -np.minimum(np.abs(drawn[1].weight), most)
+        shift = max(0, drawn[1].shift - draw.whole(0, 4))
+        drawn[1] = replace(
+            drawn[1], weight=weight.astype(drawn[1].weight.dtype), bias=None, shift=shift
+        )
+        ifmap = np.minimum(np.abs(ifmap), most).astype(ifmap.dtype)
     return replace(drawn[1], ifmap=ifmap)
 
 

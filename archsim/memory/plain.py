@@ -136,7 +136,7 @@ class PlainStream(_Sram):
         """From the cycle behind the last write to the one in which vectors can be read."""
         return 0
 
-    def check_vector(self, lanes: int, operand_bits: int) -> None:
+    def check(self, use: StreamUse) -> None:
         """Vectors of any lanes can be stored."""
 
     def entries(self, rows: int) -> int:
@@ -189,6 +189,12 @@ class PlainStream(_Sram):
         """As they lie there."""
         lanes = use.lanes
         return words_of(cells[WORDS][:vectors], (use.value_bits,) * lanes, (True,) * lanes)
+
+    def as_read(
+        self, use: StreamUse, elements: tuple[IntArray, IntArray], rows: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """As they were written."""
+        return elements
 
 
 def keeps_words(memory: Any) -> bool:

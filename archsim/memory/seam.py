@@ -86,7 +86,8 @@ class StreamUse:
 
     name: "iaram"; field: of the design that says its size, given_bytes: that.  A vector is `lanes`
     values of value_bits, each with an index of index_bits, and a flag that lies beside the bytes.
-    most_rows: of the largest memory that shares its logic.
+    most_rows: of the largest memory that shares its logic.  half: 0 of the memory that a pass's
+    ifmap is loaded into, 1 of the one that its ofmap is written to.
     """
 
     name: str
@@ -97,11 +98,22 @@ class StreamUse:
     index_bits: int
     pes: int
     most_rows: int = 0
+    half: int = 0
+
+    @property
+    def element_bits(self) -> int:
+        """Of a value, and its index above it."""
+        return self.value_bits + self.index_bits
+
+    @property
+    def row_bits(self) -> int:
+        """Of the address of a vector in a memory; a PE's number stands above it."""
+        return max((self.most_rows - 1).bit_length(), 1)
 
     @property
     def vector_bits(self) -> int:
         """Of a vector, but for its flag."""
-        return self.lanes * (self.value_bits + self.index_bits)
+        return self.lanes * self.element_bits
 
     @property
     def rows(self) -> int:
@@ -120,8 +132,8 @@ class Memory(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether `read_back` of what `stored` answers is always what was stored: then no user
-        asks for either."""
+        """Whether `read_back` of what `stored` answers, of a stream `as_read`, is always what was
+        stored: then no user asks for any of them."""
         ...
 
     def macros(
@@ -210,8 +222,8 @@ class StreamMemory(Memory, Protocol):
         """From the cycle behind the last write to the one in which vectors can be read."""
         ...
 
-    def check_vector(self, lanes: int, operand_bits: int) -> None:
-        """Raise `InputError` unless vectors of such values can be kept, with the reason."""
+    def check(self, use: StreamUse) -> None:
+        """Raise `InputError` unless such vectors can be kept, with the reason."""
         ...
 
     def entries(self, rows: int) -> int:
@@ -248,6 +260,13 @@ class StreamMemory(Memory, Protocol):
 
     def read_back(self, use: StreamUse, cells: Cells, vectors: int) -> IntArray:
         """The values [vectors, lanes] that are read from such cells, whatever is in them."""
+        ...
+
+    def as_read(
+        self, use: StreamUse, elements: tuple[IntArray, IntArray], rows: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """What is read of values and indices [vectors, lanes], written to addresses [vectors] with
+        the number of a PE above (`StreamUse.row_bits`)."""
         ...
 
 

@@ -130,7 +130,13 @@ class BankRtl(Protocol):
 
 
 class StreamRtl(Protocol):
-    """The hardware of the two memories of a PE's activations, which change places."""
+    """The hardware of the two memories of a PE's activations, which change places.
+
+    outside: may be there, a method of the design that answers inputs of the unit beside its ports,
+    by name so many bits: `number`, of the PE, and `settings`, registers of the core, which a method
+    `settings` of the design then answers (`Settings`).  overflows: may be there and true, where
+    lists may be written that are longer than the memory, and are read to its end.
+    """
 
     def unit(self, design: Any) -> Placed:
         """Both, with `ifmap` and `ofmap`, ports as `port` has them."""
@@ -188,6 +194,23 @@ def settings_of(memory: Memory, words: Words) -> Settings | None:
     """What the memory's hardware takes from registers; None where nothing."""
     ask = getattr(rtl_of(memory), "settings", None)
     return None if ask is None else ask(words)
+
+
+def stream_inputs(design: Any) -> dict[str, int]:
+    """Inputs, by name so many bits, that the memories of activations have from outside of a PE."""
+    ask = getattr(rtl_of(design.activation_memory), "outside", None)
+    return {} if ask is None else ask(design)
+
+
+def stream_settings(design: Any) -> Settings | None:
+    """What they take from registers; None where nothing."""
+    ask = getattr(rtl_of(design.activation_memory), "settings", None)
+    return None if ask is None else ask(design)
+
+
+def stream_overflows(design: Any) -> bool:
+    """Whether lists may be longer than the memory that they are written to."""
+    return bool(getattr(rtl_of(design.activation_memory), "overflows", False))
 
 
 def built(memory: Memory) -> Memory:
@@ -301,5 +324,8 @@ __all__ = [
     "scratchpad",
     "settings_of",
     "settings_port",
+    "stream_inputs",
+    "stream_overflows",
+    "stream_settings",
     "unit_through",
 ]

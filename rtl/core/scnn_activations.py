@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.command import COORDINATE_BITS, PHASE_BITS, POSITION_BITS
 from archsim.machines.scnn.design import Scnn
-from rtl.core.memory import rtl_of
+from rtl.core.memory import rtl_of, stream_overflows
 from rtl.core.scnn_layouts import (
     activation_layout,
     axis_layout,
@@ -116,9 +116,15 @@ class Activations(wiring.Component):
         store: Any = self.store
         m.d.comb += [
             store.read_address.eq(next_reading),
-            next_reading.eq(Mux(self.step, Mux(self.restart, 0, reading + 1), reading)),
+            next_reading.eq(Mux(self.step, Mux(self.restart, 0, self._after(reading)), reading)),
         ]
         m.d.sync += reading.eq(next_reading)
+
+    def _after(self, reading: Signal) -> Value:
+        """The next address; the last one, where lists go on behind it."""
+        if not stream_overflows(self.design):
+            return reading + 1
+        return Mux(reading == self.depth, self.depth, reading + 1)
 
     def _bases(self, m: Module, last: Value) -> tuple[Signal, Signal]:
         """Count the phases; returns the bases of the rows and columns of this one."""

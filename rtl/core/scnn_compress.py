@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
-from rtl.core.memory import rtl_of
+from rtl.core.memory import rtl_of, stream_overflows
 from rtl.core.scnn_layouts import vector_layout
 from rtl.core.sram import address_bits
 
@@ -18,7 +18,8 @@ class Compressor(wiring.Component):
     A run of 2^index_bits zeros becomes a placeholder (0, 2^index_bits − 1) at once; the vector with
     the last non-zero value is kept as it then was, and ends the list, so that placeholders behind
     it are taken back, also those for which the memory has no place.  A list without values is one
-    vector of zeros.
+    vector of zeros.  Where lists may be longer than the memory (`stream_overflows`), all that is
+    written behind its last vector is dropped, and addresses stay behind it.
     Latency: a list can be read from the cycle after `ends` on.  Throughput: a value or an end a
     cycle.  Never stalls.
 
@@ -40,6 +41,7 @@ class Compressor(wiring.Component):
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
         self.lanes = design.ifmap_lanes
+        self.overflows = stream_overflows(design)
         self.word_layout = vector_layout(design, self.lanes)
         self.depth = max(design.iaram_entries, design.oaram_entries)
         self.address_bits = address_bits(self.depth + 1)
@@ -75,7 +77,7 @@ class Compressor(wiring.Component):
             m.d.sync += at.eq(at + (at != self.depth))
         with m.If(self.valid & counts):
             m.d.sync += [kept.eq(grown), kept_at.eq(at)]
-        after = kept_at + 1
+        after = self._behind(kept_at)
         with m.If(self.ends | self.clear):
             m.d.sync += [run.eq(0), lane.eq(0), vector.eq(0), kept.eq(0)]
             m.d.sync += [at.eq(Mux(self.clear, 0, after)), kept_at.eq(Mux(self.clear, 0, after))]
@@ -92,6 +94,12 @@ class Compressor(wiring.Component):
         else:
             self._read(m)
         return m
+
+    def _behind(self, address: Signal) -> Value:
+        """The next address; the last one, where lists go on behind it."""
+        if not self.overflows:
+            return address + 1
+        return Mux(address == self.depth, self.depth, address + 1)
 
     def _element(self, run: Signal) -> Value:
         return Cat(self.value, run)
@@ -113,6 +121,8 @@ class Compressor(wiring.Component):
         store: Any = self.store
         m.d.comb += [
             store.read_address.eq(next_reading),
-            next_reading.eq(Mux(self.clear, 0, reading + self.step)),
+            next_reading.eq(Mux(self.clear, 0, Mux(self.step, self._behind(reading), reading)))
+            if self.overflows
+            else next_reading.eq(Mux(self.clear, 0, reading + self.step)),
         ]
         m.d.sync += reading.eq(next_reading)

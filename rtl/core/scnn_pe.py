@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
 from rtl.core.delay import Delay
-from rtl.core.memory import rtl_of
+from rtl.core.memory import rtl_of, stream_inputs
 from rtl.core.output_stage import Requantize
 from rtl.core.scnn_activations import Activations
 from rtl.core.scnn_arbiter import Arbiter
@@ -79,7 +79,8 @@ class ScnnPe(wiring.Component):
     weight, room: of the broadcast; go, half: begin a group, with these accumulators, in the next
     cycle; done: the PE waits; step, bias, clear: of the drain, bias a cycle after its step; flush:
     of memories that are stepped; link, from_<side>: to and from the neighbours; unload,
-    ofmap: to the next vector of its outputs, and the one that it stands at; events: for counters.
+    ofmap: to the next vector of its outputs, and the one that it stands at; events: for counters;
+    number, settings: of memories that take some (`rtl.core.memory.stream_inputs`).
     """
 
     layer: data.View
@@ -103,6 +104,8 @@ class ScnnPe(wiring.Component):
     unload: Signal
     flush: Signal
     ofmap: data.View
+    number: Signal
+    settings: Signal
     events: data.View
 
     def __init__(self, *, design: Scnn) -> None:
@@ -115,6 +118,7 @@ class ScnnPe(wiring.Component):
                 "row": In(axis_layout()),
                 "column": In(axis_layout()),
                 **{name: In(1) for name in (*strobes, "unload")},
+                **{name: In(bits) for name, bits in stream_inputs(design).items()},
                 **({"flush": In(1)} if design.activation_memory.stepped else {}),
                 "ifmap": In(vector),
                 "weight": In(weight_layout(design)),
@@ -150,6 +154,10 @@ class ScnnPe(wiring.Component):
         wiring.connect(m, activations.store, self.memories.ifmap)
         m.d.comb += [
             self.memories.exchanged.eq(self.exchanged),
+            *(
+                getattr(self.memories, name).eq(getattr(self, name))
+                for name in stream_inputs(self.design)
+            ),
             fifo.write.eq(self.weight_write & self.enable),
             fifo.i.eq(self.weight),
             self.room.eq(fifo.room | ~self.enable),

@@ -117,12 +117,12 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     "products beside the plane": (addresses, "columns != NOWHERE)", "columns < 99)"),
     "products before the plane": (
         addresses,
-        "p - region.start if p in inside",
+        "p - region.start if p in region",
         "max(p - region.start, 0) if p < axis.outputs",
     ),
     "products behind the plane": (
         addresses,
-        "p - region.start if p in inside",
+        "p - region.start if p in region",
         "min(p, axis.outputs - 1) - region.start if p >= 0",
     ),
     "a table of another PE": (addresses, "numbers.append(found[key])", "numbers.append(0)"),

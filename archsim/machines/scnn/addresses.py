@@ -9,9 +9,10 @@ a PE could reach in a plane without a border (`Axis.span`), counted likewise,
 
     address = ((p − first row) · Wspan + (q − first column)) · Kp + k
 
-so that outputs beside the plane have one too.  A product's address is those of its activation and
-its weight, put together: p = y − r', q = x − s', address = a + w with
-w = k − (r' · Wspan + s') · Kp.
+so that outputs beside the plane have one too.  Where lists are read from failing cells a PE's
+elements may be anywhere: all outputs around its region then have addresses (`Axis.addressed`), and
+elements farther away have none.  A product's address is those of its activation and its weight, put
+together: p = y − r', q = x − s', address = a + w with w = k − (r' · Wspan + s') · Kp.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from archsim.codecs import zero_run
-from archsim.machines.scnn.axis import Axis
+from archsim.machines.scnn.axis import COORDINATE_BITS, Axis
 from archsim.machines.scnn.backlog import BankArray, Lanes, padded
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.kernels import BoolArray
@@ -37,13 +38,14 @@ class Activations:
     """Lists for the kernel (`archsim.machines.scnn.kernels`), by block and PE.
 
     starts [lists + 1]: first vectors.  held [vectors]: lanes with an element.  valued [vectors,
-    lanes]: whether a lane's value is not zero; place: that of its address among the `pitch` ones of
-    as many filters.
+    lanes]: whether a lane's value is not zero; near: of those, whether a tap could lead to an
+    output of the region; place: that of its address among the `pitch` ones of as many filters.
     """
 
     starts: IntArray
     held: IntArray
     valued: BoolArray
+    near: BoolArray
     place: IntArray
     pitch: int
 
@@ -57,7 +59,7 @@ class Activations:
         vectors, lanes = self.place.shape
         found = np.full((vectors, padded(lanes)), 2 * addresses * scale, np.int32)
         address = self.place * (self.pitch * scale)
-        np.copyto(found[:, :lanes], address, where=self.valued, casting="unsafe")
+        np.copyto(found[:, :lanes], address, where=self.near, casting="unsafe")
         return self.held, found
 
 
@@ -74,14 +76,13 @@ def activation_operand(mapping: Mapping, lists: zero_run.Lists) -> Activations:
     """
     rows, columns = mapping.rows, mapping.columns
     shape = (mapping.lists, mapping.used_pes)
-    tables, pitch = _tables(mapping)[1], columns.span_extent
+    tables, pitch = _tables(mapping)[1], columns.addressed_extent
     origins = np.zeros((len(mapping.phases), mapping.used_pes), np.int64)
     for number, (row_phase, column_phase) in enumerate(mapping.phases):
-        y = [rows.first_output(at, row_phase) - rows.span(at).start for at in range(rows.pes)]
-        x = [columns.first_output(at, column_phase) - columns.span(at).start
-             for at in range(columns.pes)]  # fmt: skip
+        y = [rows.first_address(at, row_phase) for at in range(rows.pes)]
+        x = [columns.first_address(at, column_phase) for at in range(columns.pes)]
         places = np.array(y)[:, None] * pitch + np.array(x)
-        origins[number] = np.array(tables) * (rows.span_extent * pitch) + places.reshape(-1)
+        origins[number] = np.array(tables) * (rows.addressed_extent * pitch) + places.reshape(-1)
     order = np.arange(len(lists)).reshape(shape[::-1]).T.reshape(-1)
     lengths = lists.lengths[order]
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -91,13 +92,48 @@ def activation_operand(mapping: Mapping, lists: zero_run.Lists) -> Activations:
     place = np.append(row * pitch + column, 0)  # the last one: NOWHERE
     number = np.repeat(np.tile(origins, (mapping.channels, 1)).reshape(-1), lengths)
     positions = np.take(lists.positions, vectors, axis=0)
+    valued = np.take(lists.values, vectors, axis=0) != 0
+    near, places = valued, number[:, None]
+    if rows.anywhere:
+        near = valued & _near(mapping, order, lengths, positions)
+        y, x = decoded(mapping, positions)
+        places = np.where(near, places + y * pitch + x, 0)
+    else:
+        places = places + place[positions]
     return Activations(
         starts=starts,
         held=_by_vector(positions != zero_run.NOWHERE),
-        valued=np.take(lists.values, vectors, axis=0) != 0,
-        place=number[:, None] + place[positions],
+        valued=valued,
+        near=near,
+        place=places,
         pitch=mapping.filter_pitch,
     )
+
+
+def decoded(mapping: Mapping, positions: IntArray) -> tuple[IntArray, IntArray]:
+    """y' and x' of positions, as the core's decoder has them: COORDINATE_BITS of y'."""
+    bits = (mapping.input_pitch - 1).bit_length()
+    y = positions >> bits & (1 << COORDINATE_BITS) - 1
+    return y, positions & mapping.input_pitch - 1
+
+
+def _near(mapping: Mapping, order: IntArray, lengths: IntArray, positions: IntArray) -> BoolArray:
+    """[vectors, lanes] whether a tap could lead from there to an output of the PE's region; order
+    [lists]: of the lists, by PE and block, with so many vectors each."""
+    pe, block = np.divmod(order, mapping.lists)
+    found = np.ones(positions.shape, np.bool_)
+    places = np.divmod(pe, mapping.columns.pes)
+    for axis, at, place, phases in zip(
+        (mapping.rows, mapping.columns), places, decoded(mapping, positions),
+        zip(*mapping.phases, strict=True), strict=True,
+    ):  # fmt: skip
+        phase = np.array(phases)[block % len(mapping.phases)]
+        first = np.array([[axis.first_address(i, f) for f in range(axis.phases)]
+                          for i in range(axis.pes)])  # fmt: skip
+        behind = np.array([len(axis.addressed(i)) for i in range(axis.pes)])
+        here = np.repeat(first[at, phase], lengths)[:, None] + place
+        found &= (here >= axis.taps(0) - 1) & (here < np.repeat(behind[at], lengths)[:, None])
+    return found
 
 
 def bank_table(design: Scnn, mapping: Mapping) -> BankArray:
@@ -136,11 +172,11 @@ def _tables(mapping: Mapping) -> tuple[list[tuple[BoolArray, IntArray]], list[in
 
 
 def _places(axis: Axis, pe: int) -> tuple[int, ...]:
-    """Of the outputs of a PE's span: places in its region, NOWHERE beside the plane."""
-    span, region = axis.span(pe), axis.region(pe)
-    inside = range(axis.outputs)
-    places = [p - region.start if p in inside else NOWHERE for p in span]
-    return (*places, *[NOWHERE] * (axis.span_extent - len(places)))
+    """Of the outputs with addresses: places in its region, NOWHERE beside it, which is beside the
+    plane but for elements that are anywhere."""
+    region = axis.region(pe)
+    places = [p - region.start if p in region else NOWHERE for p in axis.addressed(pe)]
+    return (*places, *[NOWHERE] * (axis.addressed_extent - len(places)))
 
 
 def bank_of_address(design: Scnn, mapping: Mapping) -> IntArray:

@@ -20,6 +20,11 @@ from archsim.machines.scnn.ownership import Ownership
 from archsim.machines.scnn.pooling import Window
 from archsim.numbers import ceil_div
 
+COORDINATE_BITS = 12
+"""Of a coordinate within a tile or an accumulator region."""
+POSITION_BITS = 20
+"""Of a position in a compressed list."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Axis(Ownership):
@@ -27,6 +32,7 @@ class Axis(Ownership):
 
     size, outputs: of the plane.  pad: before the first input; negative where a strip of an image
     begins behind it.  pes: PEs that are used.  tile, own: inputs and outputs of each but the last.
+    anywhere: an element may be at any place, as lists have it that are read from failing cells.
     """
 
     size: int
@@ -34,6 +40,7 @@ class Axis(Ownership):
     stride: int
     pad: int
     tile: int
+    anywhere: bool = False
 
     def inputs(self, pe: int) -> range:
         """The inputs that a PE has, maybe none."""
@@ -52,10 +59,18 @@ class Axis(Ownership):
         low = ceil_div(inputs[0] + self.pad - (self.kernel - 1), self.stride)
         return range(low, (inputs[-1] + self.pad) // self.stride + 1)
 
+    def addressed(self, pe: int) -> range:
+        """Outputs that a product of a PE may have as the model knows them: its span, or, where
+        elements may be anywhere, all around its region that a tap leads to or from."""
+        if not self.anywhere:
+            return self.span(pe)
+        region, beside = self.region(pe), self.taps(0) - 1
+        return range(region.start - beside, region.stop + beside)
+
     @cached_property
-    def span_extent(self) -> int:
-        """The longest span."""
-        return max(len(self.span(pe)) for pe in range(self.pes))
+    def addressed_extent(self) -> int:
+        """The most of them."""
+        return max(len(self.addressed(pe)) for pe in range(self.pes))
 
     def region(self, pe: int) -> range:
         """The outputs for which a PE has sums: all from the first to the last that it reaches,
@@ -124,9 +139,22 @@ class Axis(Ownership):
         skipped = (phase - inputs.start - self.pad) % self.stride
         return range(inputs.start + skipped, max(inputs.stop, inputs.start + skipped), self.stride)
 
-    def first_output(self, pe: int, phase: int) -> int:
-        """p of a PE's first input of a phase at the phase's first tap."""
-        return (self.phase_inputs(pe, phase).start + self.pad) // self.stride
+    def base(self, pe: int) -> int:
+        """The output of a PE's first input of phase 0 at the first tap, in its region: ⌈(first
+        input + pad) / stride⌉ − first output of the region; 0 of a PE without inputs."""
+        inputs = self.inputs(pe)
+        if not inputs:
+            return 0
+        return ceil_div(inputs.start + self.pad, self.stride) - self.region(pe).start
+
+    def threshold(self, pe: int) -> int:
+        """The phase from which on it is one less: (first input + pad − 1) mod stride + 1."""
+        return (self.inputs(pe).start + self.pad - 1) % self.stride + 1
+
+    def first_address(self, pe: int, phase: int) -> int:
+        """Of a PE's first place of a phase at the phase's first tap, in `addressed`."""
+        base = self.base(pe) - (phase >= self.threshold(pe))
+        return base + self.region(pe).start - self.addressed(pe).start
 
     @property
     def phase_tile(self) -> int:
@@ -155,4 +183,4 @@ def axis_of(
     raise AssertionError("a single PE owns all outputs")
 
 
-__all__ = ["Axis", "axis_of"]
+__all__ = ["COORDINATE_BITS", "POSITION_BITS", "Axis", "axis_of"]

@@ -11,18 +11,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from archsim.errors import require
-from archsim.machines.scnn.axis import Axis
+from archsim.machines.scnn.axis import COORDINATE_BITS, POSITION_BITS, Axis
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
-from archsim.numbers import ceil_div
 from archsim.ports import CommandField, Port
 
-COORDINATE_BITS = 12
-"""Of a coordinate within a tile or an accumulator region."""
 TAP_BITS = 5
 """Of a kernel row or column within a phase."""
-POSITION_BITS = 20
-"""Of a position in a compressed list."""
 PHASE_BITS = 5
 """Of a phase along an axis, and of their number."""
 WINDOW_BITS = 5
@@ -175,10 +170,10 @@ def _pool_values(mapping: Mapping) -> dict[str, int]:
 def _axis_values(axis: Axis, pe: int) -> dict[str, int]:
     if pe >= axis.pes:
         return dict.fromkeys((field.name for field in AXIS_FIELDS), 0)
-    region, start = axis.region(pe), axis.inputs(pe).start + axis.pad
+    region = axis.region(pe)
     return {
-        "base": ceil_div(start, axis.stride) - region.start if axis.inputs(pe) else 0,
-        "threshold": (start - 1) % axis.stride + 1,
+        "base": axis.base(pe),
+        "threshold": axis.threshold(pe),
         "reach": len(region),
         "own_first": axis.below(pe),
         "own_count": len(axis.owned(pe)),
@@ -195,8 +190,6 @@ def _axis_values(axis: Axis, pe: int) -> dict[str, int]:
 def command_values(design: Scnn, mapping: Mapping, output: Output) -> tuple[int, ...]:
     """The command of a layer pass, in the fields' order.
 
-    base = ⌈(first input + pad) / stride⌉ − first output of the region; in the phases from
-    threshold = (first input + pad − 1) mod stride + 1 on it is one less.
     Raises `InputError` if a number does not fit its field.
     """
     values = _layer_values(mapping, output)

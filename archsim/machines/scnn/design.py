@@ -167,8 +167,12 @@ class Scnn(Design):
                 f"{name} must hold a vector of {self.ifmap_vector_bits} bits, "
                 f"not {getattr(self, name)} bytes",
             )
-        self.activation_memory.check_vector(self.ifmap_lanes, self.operand_bits)
-        for name in ("activation", "weight", "accumulator"):
+        self.activation_memory.check(self.stream_use("iaram"))
+        require(
+            self.activation_memory.exact or self.sparsity == "both",
+            f"sparsity must be both where cells of lists fail, not {self.sparsity}",
+        )
+        for name in ("weight", "accumulator"):
             kind = getattr(self, f"{name}_memory")
             require(kind.exact, f"{name}_memory must be exact, not {kind.kind}: {LISTS}")
         nothing = np.zeros((1, self.weight_lanes), np.int64)
@@ -285,6 +289,7 @@ class Scnn(Design):
             index_bits=self.index_bits,
             pes=self.pes,
             most_rows=max(self.iaram_vectors, self.oaram_vectors),
+            half=int(name == "oaram"),
         )
 
     def use(self, name: str) -> Use:

@@ -58,6 +58,11 @@ def best_choice(
         not design.counts_as_dnnsim,
         f"{layer.name}: nothing is chosen where cycles are counted as DNNsim does",
     )
+    require(
+        design.activation_memory.exact,
+        f"{layer.name}: nothing is searched where cells of lists fail: bounds are of lists as they "
+        "were meant",
+    )
     search = _Search(design, layer, operands, objective_named(objective))
     for shape in shapes(design, layer):
         search.try_shape(shape)

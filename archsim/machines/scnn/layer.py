@@ -19,6 +19,7 @@ from archsim.layer.values import compute
 from archsim.machines.scnn.choice import Choice
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.dnnsim import dnnsim_passes
+from archsim.machines.scnn.failing import seen_strip
 from archsim.machines.scnn.fold import Part, folded, may_move_less, moved_bits
 from archsim.machines.scnn.passes import behind_the_channel
 from archsim.machines.scnn.pooling import check_pool, join_pooled, pooled_values
@@ -51,11 +52,13 @@ def layer_values(
     design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
 ) -> IntArray:
     """The ofmap in the layer's own shape, [N, K, U, V] if it is pooled: exact, sums wrap at
-    `accumulator_bits`.
+    `accumulator_bits`; as it is read where cells of lists fail.
 
     Raises InputError for operands of other shapes or widths than the layer's and the design's, and
-    for a pooling that the layer cannot have.
+    for a pooling that the layer cannot have; where cells fail as `plan_layer`.
     """
+    if not design.activation_memory.exact:
+        return plan_layer(design, layer, operands, pool).ofmap
     problem = problem_of(layer)
     ofmap = layer_tensors(design, layer, operands, pool)[2]
     return join_pooled(layer, problem, ofmap, pool)
@@ -68,9 +71,7 @@ def layer_passes(
 
     Raises InputError as `layer_timing`.
     """
-    return _passes(
-        design, _as_run(layer, operands), layer_tensors(design, layer, operands, pool), pool
-    )
+    return _passes(design, layer, operands, layer_tensors(design, layer, operands, pool), pool)
 
 
 def _as_run(layer: Layer, operands: Operands) -> Layer:
@@ -79,12 +80,16 @@ def _as_run(layer: Layer, operands: Operands) -> Layer:
 
 
 def _passes(
-    design: Scnn, layer: Layer, tensors: Tensors, pool: MaxPool | None = None
+    design: Scnn,
+    layer: Layer,
+    operands: Operands,
+    tensors: Tensors,
+    pool: MaxPool | None = None,
 ) -> list[tuple[Strip, ...]]:
     ifmap, weight, ofmap = tensors
-    problem = problem_of(layer)
+    problem = problem_of(_as_run(layer, operands))
     try:
-        return [
+        found = [
             strips_of(
                 design, problem, (ifmap[image, group], weight[group], ofmap[image, group]), pool
             )
@@ -93,6 +98,20 @@ def _passes(
         ]
     except InputError as error:
         raise InputError(f"{layer.name}: {error}") from None
+    if design.activation_memory.exact:
+        return found
+    biases = None
+    if operands.bias is not None:
+        biases = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
+    relu = bool(problem.relu)
+
+    def seen(number: int) -> tuple[Strip, ...]:
+        bias = None if biases is None else biases[number % problem.groups]
+        return tuple(
+            seen_strip(design, strip, operands, bias, relu=relu) for strip in found[number]
+        )
+
+    return in_threads(seen, range(len(found)))
 
 
 def layer_timing(
@@ -147,12 +166,37 @@ def plan_layer(
     tensors = layer_tensors(design, layer, operands, pool)
     if choice:
         return chosen_plan(design, layer, operands, tensors, choice)
+    parts: tuple[Part, ...] = ()
     if isinstance(layer, MatMul) and layer.shared_weight:
-        passes = _product(design, layer, operands, tensors, whole=whole)[0]
+        passes, parts = _product(design, layer, operands, tensors, whole=whole)
     else:
-        passes = _passes(design, _as_run(layer, operands), tensors, pool)
-    ofmap = join_pooled(layer, problem, tensors[2], pool)
+        passes = _passes(design, layer, operands, tensors, pool)
+    ofmap = join_pooled(layer, problem, _given_out(passes, tensors[2], parts), pool)
     return LayerPlan(layer=layer, passes=tuple(passes), ofmap=ofmap)
+
+
+def _given_out(
+    passes: Sequence[tuple[Strip, ...]], meant: IntArray, parts: Sequence[Part] = ()
+) -> IntArray:
+    """The ofmap of all passes, in the shape of the one that is meant: that, or what strips give out
+    where cells fail.  parts: of a folded layer, whose strips are theirs, row by row."""
+    if any(strip.values is None for strips in passes for strip in strips):
+        return meant
+    found = np.empty_like(meant)
+    if parts:
+        product, (strips,), first = found.reshape(-1, meant.shape[-1]), passes, 0
+        for number in range(len(parts)):
+            own = strips[number * len(product) : (number + 1) * len(product)]
+            rows = np.stack([strip.given.reshape(-1) for strip in own])
+            product[:, first : first + rows.shape[1]] = rows
+            first += rows.shape[1]
+        return found
+    planes = found.reshape(-1, *meant.shape[2:])
+    for plane, strips in zip(planes, passes, strict=True):
+        for strip in strips:
+            rows, columns = strip.rows, strip.columns
+            plane[rows.start : rows.stop, columns.start : columns.stop] = strip.given
+    return found
 
 
 def chosen_plan(
@@ -162,8 +206,8 @@ def chosen_plan(
 
     Raises InputError where what was chosen does not fit.
     """
-    passes = _chosen(choice.planned(design), layer, operands, tensors, choice)[0]
-    ofmap = join_pooled(layer, problem_of(layer), tensors[2], None)
+    passes, parts = _chosen(choice.planned(design), layer, operands, tensors, choice)
+    ofmap = join_pooled(layer, problem_of(layer), _given_out(passes, tensors[2], parts), None)
     return LayerPlan(layer=layer, passes=tuple(passes), ofmap=ofmap)
 
 
@@ -215,7 +259,7 @@ def _chosen(
     """Passes as they were chosen, and the parts of a layer that is folded; cut: the design with the
     choice's sizes."""
     if choice.plane is None:
-        return _passes(cut, _as_run(layer, operands), tensors), ()
+        return _passes(cut, layer, operands, tensors), ()
     require(
         isinstance(layer, MatMul) and layer.shared_weight,
         f"{layer.name}: only a fully connected layer is folded into a plane of inputs",
@@ -229,7 +273,7 @@ def _product(
 ) -> tuple[list[tuple[Strip, ...]], tuple[Part, ...]]:
     """Passes of a product with one weight, and its parts if it is folded: `plan_layer`."""
     try:
-        passes = _passes(design, _as_run(layer, operands), tensors)
+        passes = _passes(design, layer, operands, tensors)
     except InputError:
         return _folded(design, layer, operands, tensors)
     if whole or not may_move_less(design, layer, operands, passes[0]):
@@ -264,7 +308,7 @@ def _passes_of_parts(design: Scnn, parts: Sequence[Part]) -> tuple[Strip, ...]:
         ifmap = layout.split_ifmap(part.layer, problem, part.operands.ifmap)
         weight = layout.split_weight(part.layer, problem, part.operands.weight)
         own = part.ofmap[:, None, None, None]
-        found += _passes(design, _as_run(part.layer, part.operands), (ifmap, weight, own))
+        found += _passes(design, part.layer, part.operands, (ifmap, weight, own))
     return tuple(strip for strips in found for strip in strips)
 
 

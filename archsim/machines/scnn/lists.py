@@ -85,8 +85,8 @@ def ofmap_lists(design: Scnn, mapping: Mapping, ofmap: AnyIntArray) -> Lists:
 
     position = row · its columns + column, both counted from the PE's first output.
     """
-    first_row, heights = _given(mapping.rows)
-    first_column, widths = _given(mapping.columns)
+    first_row, heights = given_places(mapping.rows)
+    first_column, widths = given_places(mapping.columns)
     positions = np.arange(mapping.rows.give * mapping.columns.give)
     row, column = np.divmod(positions, widths[:, None])
     present = row < heights[:, None, None]
@@ -110,12 +110,12 @@ def ofmap_writes(mapping: Mapping, lists: Lists) -> int:
     if mapping.keep_ofmap:
         places = np.array(mapping.rows.give * mapping.output_pitch)
     else:
-        (_, heights), (_, widths) = _given(mapping.rows), _given(mapping.columns)
+        (_, heights), (_, widths) = given_places(mapping.rows), given_places(mapping.columns)
         places = np.repeat(np.outer(heights, widths).ravel(), mapping.filters)
     return lists.writes(places)
 
 
-def _given(axis: Axis) -> tuple[IntArray, IntArray]:
+def given_places(axis: Axis) -> tuple[IntArray, IntArray]:
     """First output and number of outputs of each PE that gives some out."""
     given = [axis.given(pe) for pe in range(axis.givers)]
     return np.array([one.start for one in given]), np.array([len(one) for one in given])

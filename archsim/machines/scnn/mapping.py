@@ -5,7 +5,7 @@ Both axes of the plane are cut alike (`archsim.machines.scnn.axis`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -184,22 +184,27 @@ def map_plane(
         f"{problem.dilation_height}x{problem.dilation_width}",
     )
     rows, columns = windows or windows_of(None, (problem.out_height, problem.out_width))
-    return Mapping(
-        rows=axis_of(
+    anywhere = not design.activation_memory.exact
+    sizes = (
+        (
             (problem.height, problem.out_height),
-            problem.kernel_height, problem.stride_height, problem.pad_top, design.grid_rows,
-            rows,
+            problem.kernel_height, problem.stride_height, problem.pad_top, design.grid_rows, rows,
         ),
-        columns=axis_of(
+        (
             (problem.width, problem.out_width),
             problem.kernel_width, problem.stride_width, problem.pad_left, design.grid_columns,
             columns,
         ),
+    )  # fmt: skip
+    axes = [replace(axis_of(*size), anywhere=anywhere) for size in sizes]
+    return Mapping(
+        rows=axes[0],
+        columns=axes[1],
         channels=problem.channels,
         filters=problem.filters,
         group_size=group_size,
         clear_cycles=design.bank_entries if windows else 0,
-    )  # fmt: skip
+    )
 
 
 def largest_group(design: Scnn, plane: Mapping) -> int:

@@ -32,8 +32,8 @@ def products_sent(
         return np.zeros(mapping.used_pes, np.int64)
     vectors = np.diff(activations.starts)
     first = np.repeat(np.repeat(np.arange(len(taps)), mapping.used_pes) * len(seen), vectors)
-    places = np.where(activations.valued, first[:, None] + activations.place, 0)
-    each = np.take(reached, places) * activations.valued
+    places = np.where(activations.near, first[:, None] + activations.place, 0)
+    each = np.take(reached, places) * activations.near
     pes = np.repeat(np.tile(np.arange(mapping.used_pes), len(taps)), vectors)
     found = each @ np.ones(each.shape[1])
     return np.bincount(pes, found, mapping.used_pes).astype(np.int64)
@@ -43,7 +43,7 @@ def _offsets(mapping: Mapping, row_phase: int, column_phase: int) -> dict[int, i
     """By tap of a phase, from the place of an activation back to that of the output."""
     rows, columns = mapping.rows, mapping.columns
     return {
-        r * columns.taps(column_phase) + s: r * columns.span_extent + s
+        r * columns.taps(column_phase) + s: r * columns.addressed_extent + s
         for r in range(rows.taps(row_phase))
         for s in range(columns.taps(column_phase))
     }

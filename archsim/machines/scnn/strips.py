@@ -20,20 +20,28 @@ from archsim.machines.scnn.lists import FifoFit, ifmap_lists, longest_list, ofma
 from archsim.machines.scnn.mapping import Mapping, largest_group, map_plane, refuse_accumulators
 from archsim.machines.scnn.pooling import Window, windows_of
 from archsim.machines.scnn.timing import PassOperands
-from archsim.numbers import AnyIntArray, ceil_div
+from archsim.numbers import AnyIntArray, IntArray, ceil_div
 from workloads.pooling import MaxPool
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Strip:
     """A pass, ready to run.  rows, columns: its outputs in the plane, pooled where the layer is;
-    sizes as in `problem`, whose outputs are those before pooling."""
+    sizes as in `problem`, whose outputs are those before pooling.  values [rows, columns, K]: its
+    ofmap, where cells fail so that it is another than the layer's."""
 
     problem: Problem
     rows: range
     columns: range
     mapping: Mapping
     operands: PassOperands
+    values: IntArray | None = None
+
+    @property
+    def given(self) -> IntArray:
+        """`values`, where there are some."""
+        assert self.values is not None
+        return self.values
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

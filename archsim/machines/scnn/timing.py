@@ -58,13 +58,28 @@ class Services:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PassOperands:
-    """What one pass computes with: lists of the ifmap and of the ofmap, weight [K, R, S, C]; a bias
-    for each filter, or none."""
+    """What one pass computes with: lists of the ifmap as they are loaded and of the ofmap as they
+    leave, weight [K, R, S, C]; a bias for each filter, or none.
+
+    read, written: what PEs read of the ifmap, and write of the ofmap, where cells fail.
+    """
 
     ifmap: Lists
     weight: AnyIntArray
     ofmap: Lists
     has_bias: bool = False
+    read: Lists | None = None
+    written: Lists | None = None
+
+    @property
+    def computed(self) -> Lists:
+        """The ifmap that PEs compute with."""
+        return self.ifmap if self.read is None else self.read
+
+    @property
+    def made(self) -> Lists:
+        """The ofmap that PEs write."""
+        return self.ofmap if self.written is None else self.written
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -152,10 +167,10 @@ class _Pass:
         self._design, self._mapping, self._operands = design, mapping, operands
         self._channel = channel
         self._intervals = _Intervals(service)
-        self._activations = activation_operand(mapping, operands.ifmap)
+        self._activations = activation_operand(mapping, operands.computed)
         self._shape = (mapping.used_pes, mapping.lists)
-        self._vectors = operands.ifmap.lengths.reshape(self._shape)
-        self._empty = operands.ifmap.empty.reshape(self._shape)
+        self._vectors = operands.computed.lengths.reshape(self._shape)
+        self._empty = operands.computed.empty.reshape(self._shape)
         self._empty_by_block = np.ascontiguousarray(self._empty.T)
         self._bank_at = bank_table(design, mapping)
         packed = packs(design, len(self._bank_at))
@@ -298,7 +313,7 @@ def pass_timing(
         weight_bits=run.weight_bits,
         ifmap_bits=0 if mapping.ifmap_kept else operands.ifmap.bits(design.operand_bits),
         ofmap_bits=0 if mapping.keep_ofmap else operands.ofmap.bits(design.operand_bits),
-        oaram_writes=ofmap_writes(mapping, operands.ofmap),
+        oaram_writes=ofmap_writes(mapping, operands.made),
         written=written,
         stored=_stored(design, mapping, operands),
         offered={

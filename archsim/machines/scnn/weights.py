@@ -59,7 +59,7 @@ class WeightLists:
         self._nowhere = addresses * scale
         self._sizes = Sizes(
             filter_pitch=mapping.filter_pitch,
-            span_pitch=columns.span_extent,
+            span_pitch=columns.addressed_extent,
             row_stride=rows.stride,
             column_stride=columns.stride,
             lanes=design.weight_lanes,

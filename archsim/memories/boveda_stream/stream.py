@@ -70,15 +70,15 @@ class BovedaStream:
         """Of an entry: the widths of a vector's groups."""
         return lanes // self.group * (operand_bits.bit_length() - 1)
 
-    def check_vector(self, lanes: int, operand_bits: int) -> None:
+    def check(self, use: StreamUse) -> None:
         """Raise `InputError` unless lanes are of 4, 8 or 16 bits, and groups fill them."""
         require(
-            operand_bits in CONTAINERS,
-            f"operand_bits must be 4, 8 or 16 for compressed activations, not {operand_bits}",
+            use.value_bits in CONTAINERS,
+            f"operand_bits must be 4, 8 or 16 for compressed activations, not {use.value_bits}",
         )
         require(
-            lanes % self.group == 0,
-            f"group must divide ifmap_lanes, {lanes}, not be {self.group}",
+            use.lanes % self.group == 0,
+            f"group must divide ifmap_lanes, {use.lanes}, not be {self.group}",
         )
 
     def content(self, use: StreamUse, lists: Any, pes: int) -> StreamContent:
@@ -134,3 +134,9 @@ class BovedaStream:
         from archsim.memories.boveda_stream.cells import read_back
 
         return read_back(self, use, cells, vectors)
+
+    def as_read(
+        self, use: StreamUse, elements: tuple[IntArray, IntArray], rows: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """As they were written."""
+        return elements

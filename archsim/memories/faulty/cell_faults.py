@@ -226,15 +226,26 @@ def wrong_bits(faults: FaultMap, first: int, rows: int) -> tuple[Bits, Bits]:
     Both are one array where they are alike.  Tiles are read from the same rows again and again, so
     masks of small memories are kept.
     """
+    if_zero, if_one = kept_masks(faults, first, rows)
+    found = _unpacked(if_zero[:rows], faults.word_bits)
+    return found, found if if_zero is if_one else _unpacked(if_one[:rows], faults.word_bits)
+
+
+def wrong_of_rows(faults: FaultMap, first: int, rows: npt.NDArray[np.int64]) -> tuple[Bits, Bits]:
+    """The same, of rows by their numbers behind `first`, in any order."""
+    if_zero, if_one = kept_masks(faults, first, int(rows.max(initial=0)) + 1)
+    found = _unpacked(if_zero[rows], faults.word_bits)
+    return found, found if if_zero is if_one else _unpacked(if_one[rows], faults.word_bits)
+
+
+def kept_masks(faults: FaultMap, first: int, rows: int) -> tuple[Bits, Bits]:
+    """`FaultMap.masks` of so many rows from `first` on, or of some more."""
     known = 1 << max(rows - 1, LEAST_KEPT - 1).bit_length()
     if faults.measured is not None:  # no row behind those that are there
         known = rows
     if known * faults.word_bits <= MOST_KEPT_BITS:
-        if_zero, if_one = _kept(faults, first, known)
-    else:
-        if_zero, if_one = faults.masks(first, rows)
-    found = _unpacked(if_zero[:rows], faults.word_bits)
-    return found, found if if_zero is if_one else _unpacked(if_one[:rows], faults.word_bits)
+        return _kept(faults, first, known)
+    return faults.masks(first, rows)
 
 
 def _unpacked(masks: Bits, bits: int) -> Bits:
@@ -246,4 +257,4 @@ def _kept(faults: FaultMap, first: int, rows: int) -> tuple[Bits, Bits]:
     return faults.masks(first, rows)
 
 
-__all__ = ["HALF_BIT", "CellFaults", "wrong_bits"]
+__all__ = ["HALF_BIT", "CellFaults", "wrong_bits", "wrong_of_rows"]

@@ -4,6 +4,7 @@ fault_layer   which bits of a word are read wrong
 measured_layer  which, of a measured map that is built in
 proofs        what is proved of it
 scratchpad    the layer in front of a memory of any kind that keeps words as they are
+stream        the layer in front of both memories of a sparse machine's activations
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from amaranth.lib import wiring
 
 from archsim.errors import require
 from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.faulty.fault_map import FaultMap
 from archsim.memories.faulty.scratchpad import Faulty
+from archsim.memories.faulty.stream import FaultyStream
 from archsim.memory import FLIP_FLOPS
 from rtl.core.memory import (
     CellLayer,
@@ -31,6 +34,7 @@ from rtl.core.memory import (
 from rtl.memories.faulty.fault_layer import FaultLayer, Layout
 from rtl.memories.faulty.measured_layer import MeasuredLayer
 from rtl.memories.faulty.scratchpad import FaultyMemory
+from rtl.memories.faulty.stream import FaultyActivations, number_bits
 
 if TYPE_CHECKING:
     from rtl.formal import Proof
@@ -145,4 +149,41 @@ class FaultyRtl(FaultyBankRtl):
         return layer_proofs()
 
 
-__all__ = ["FaultyBankRtl", "FaultyRtl"]
+class FaultyStreamRtl:
+    """Of the activations of a sparse machine.  Lists may grow longer than the memory that they are
+    written to (`StreamRtl.overflows`)."""
+
+    overflows = True
+
+    def __init__(self, memory: FaultyStream) -> None:
+        self.memory, self.inner = memory, rtl_of(memory.inner)
+
+    def unit(self, design: Any) -> Placed:
+        """Both memories of a PE, behind faults."""
+        return FaultyActivations, {"design": design, "faults": self._map(design)}
+
+    def port(self, design: Any) -> wiring.Signature:
+        """Of either, as the inner one."""
+        return self.inner.port(design)
+
+    def events(self, design: Any) -> dict[str, int]:
+        """As the inner one."""
+        return self.inner.events(design)
+
+    def outside(self, design: Any) -> dict[str, int]:
+        """The PE's number, and registers."""
+        return {"number": number_bits(design), "settings": self.settings(design).bits}
+
+    def settings(self, design: Any) -> Settings:
+        """Key, draw, rates of both memories."""
+        return Layout(faults=self._map(design)).settings()
+
+    def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
+        """The inner one's."""
+        return self.inner.bank(bits=bits, depth=depth, transparent=transparent)
+
+    def _map(self, design: Any) -> FaultMap:
+        return self.memory.words_map(design.stream_use("iaram"))
+
+
+__all__ = ["FaultyBankRtl", "FaultyRtl", "FaultyStreamRtl"]
