@@ -255,10 +255,20 @@ def _of_failing(design: Scnn) -> Iterator[Bin]:
         hit=_passes(lambda one: bool((~_ifmap_empty(one)[0] & _ifmap_empty(one)[1]).any())),
     )
     yield Bin(
+        name="a list of several vectors of which the first is read as zeros",
+        why="its block is not skipped",
+        hit=_passes(_begins_with_zeros),
+    )
+    yield Bin(
         name="more vectors of the ofmap than an OARAM has",
         why="lists end where it does",
         hit=_passes(lambda one: _overflows(one, design)),
     )
+
+
+def _begins_with_zeros(one: PassWords) -> bool:
+    lists = one.strip.operands.computed
+    return bool(((lists.lengths > 1) & ~lists.values[lists.starts[:-1]].any(axis=1)).any())
 
 
 def _overflows(one: PassWords, design: Scnn) -> bool:

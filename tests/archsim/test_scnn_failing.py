@@ -16,6 +16,7 @@ from archsim.machines.scnn.chain import chain_timing
 from archsim.machines.scnn.design import SCNN_ISCA17, Scnn
 from archsim.machines.scnn.exact import best_choice
 from archsim.machines.scnn.layer import Layer, layer_passes, layer_timing, plan_layer
+from archsim.machines.scnn.lists import ofmap_lists
 from archsim.machines.scnn.strips import Strip
 from archsim.machines.scnn.words import LayerRun, pass_words
 from archsim.memories.boveda_stream.stream import BovedaStream
@@ -143,8 +144,6 @@ def test_sums_are_those_of_a_plain_walk() -> None:
     assert strip.operands.written is not None
     widths = [len(mapped.given(pe)) for mapped in (strip.mapping.columns,) for pe in (0, 1)]
     assert sum(widths) == right.shape[1]
-    from archsim.machines.scnn.lists import ofmap_lists
-
     written = ofmap_lists(design, strip.mapping, right)
     assert np.array_equal(strip.operands.written.values, written.values)
     assert np.array_equal(strip.operands.written.indices, written.indices)

@@ -112,7 +112,11 @@ def test_streams_come_back_from_their_cells() -> None:
         (EDGE_16, "accumulator_memory.kind=late", "must be read in 1 cycle and written in 0"),
         (SCNN_ISCA17, "weight_memory.kind=boveda", "or secded, not boveda: a word at any address"),
         (SCNN_ISCA17, "accumulator_memory.kind=late", "or secded, not late: a word at any address"),
-        (SCNN_ISCA17, "activation_memory.kind=late", "must be plain or boveda, not late: vectors"),
+        (
+            SCNN_ISCA17,
+            "activation_memory.kind=late",
+            "must be plain or boveda or faulty, not late: vectors",
+        ),
     ],
 )
 def test_what_cannot_stand_there_is_refused_with_the_reason(

@@ -182,6 +182,13 @@ class FaultyStreamRtl:
         """The inner one's."""
         return self.inner.bank(bits=bits, depth=depth, transparent=transparent)
 
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """Lists end, whatever the cells give."""
+        from rtl.memories.faulty.proofs import stream_proofs
+
+        return stream_proofs()
+
     def _map(self, design: Any) -> FaultMap:
         return self.memory.words_map(design.stream_use("iaram"))
 

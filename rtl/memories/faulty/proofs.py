@@ -1,24 +1,29 @@
-"""What is proved of the fault layer, for every key, address, word and rate."""
+"""What is proved of the fault layer and what is around it, for every key, address, word, rate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from archsim.machines.scnn.design import Scnn
 from archsim.memories.faulty.cell_hash import HASH_BITS, THRESHOLD_BITS
 from archsim.memories.faulty.fault_map import FaultMap
+from archsim.memories.faulty.stream import FaultyStream
 from rtl.core.sram import Sram
 from rtl.formal import Proof, claim, opened, prove_always
 from rtl.memories import read_back
 from rtl.memories.faulty.fault_layer import RATE_BITS, FaultLayer, Layout
 from rtl.memories.faulty.scratchpad import FaultyMemory
+from rtl.memories.faulty.stream import FaultyActivations
 from rtl.memories.read_back import sram_cells
 
 BITS, ADDRESS_BITS = 3, 5
+PORTS = ("ifmap", "ofmap")
 
 
 class LayerProof(wiring.Component):
@@ -121,4 +126,65 @@ def bank_proofs() -> Iterator[Proof]:
     return read_back.bank_proofs(FaultlessBank, cells)
 
 
-__all__ = ["FaultlessBank", "LayerProof", "bank_proofs", "layer_proofs"]
+class EndsProof(wiring.Component):
+    """A PE's activations in failing cells: behind a memory's last vector stands one of nothing with
+    its flag; flags of all others are read as they lie there.  Of either port, wherever its memory
+    is."""
+
+    def __init__(self, design: Scnn) -> None:
+        self.design = design
+        memory = design.activation_memory
+        assert isinstance(memory, FaultyStream)
+        self.faults = memory.words_map(design.stream_use("iaram"))
+        unit = self._unit()
+        self.inputs = ["exchanged", "number", "settings"]
+        members = unit.ifmap.signature.members
+        self.members = [name for name in members if name != "read_data"]
+        ports = {
+            f"{port}_{name}": In(members[name].shape) for port in PORTS for name in self.members
+        }
+        super().__init__({**{name: unit.signature.members[name] for name in self.inputs}, **ports})
+
+    def _unit(self) -> Any:
+        unit: Any = FaultyActivations(design=self.design, faults=self.faults)
+        unit._MustUse__silence = True
+        return unit
+
+    def elaborate(self, platform: object) -> Module:
+        m, unit = Module(), self._unit()
+        inner: Any = opened(unit).submodules.inner
+        m.submodules.unit = unit
+        m.d.comb += [getattr(unit, name).eq(getattr(self, name)) for name in self.inputs]
+        depths = self.design.iaram_vectors, self.design.oaram_vectors
+        for port, second in zip(PORTS, (unit.exchanged, ~unit.exchanged), strict=True):
+            given = {name: getattr(self, f"{port}_{name}") for name in self.members}
+            m.d.comb += [getattr(getattr(unit, port), name).eq(one) for name, one in given.items()]
+            behind, read = Signal(name=f"{port}_behind"), getattr(unit, port).read_data
+            m.d.sync += behind.eq(given["read_address"] >= Mux(second, depths[1], depths[0]))
+            end, flag = 1 << self.faults.word_bits, getattr(inner, port).read_data[-1]
+            m.d.comb += claim(m, port, Mux(behind, read == end, read[-1] == flag))
+        return m
+
+
+def stream_proofs() -> Iterator[Proof]:
+    """Of memories of 2 and 3 vectors."""
+    for iaram, oaram in ((2, 3), (3, 2)):
+        memory = FaultyStream(rate=0.5)
+        design = replace(read_back.small_scnn(iaram, oaram), activation_memory=memory)
+        yield Proof(
+            name=f"lists in failing cells end, memories of {iaram} and {oaram} vectors",
+            says="behind a memory's last vector stands a vector of nothing that ends its list, and "
+            "no other flag is read otherwise, for every chip, rate and exchange, for ever: "
+            f"{iaram} and {oaram} vectors",
+            prove=lambda design=design: prove_always(EndsProof(design)),
+        )
+
+
+__all__ = [
+    "EndsProof",
+    "FaultlessBank",
+    "LayerProof",
+    "bank_proofs",
+    "layer_proofs",
+    "stream_proofs",
+]
