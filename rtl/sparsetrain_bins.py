@@ -15,6 +15,7 @@ from archsim.machines.sparsetrain.work import LayerWork
 from archsim.numbers import BoolArray
 from rtl.coverage.bins import Bin, Seen
 from rtl.coverage.integer_bins import EDGES
+from rtl.sparsetrain_floats import float_sums_bins, split_floats_bins
 
 SHORT = "short dot products"
 HALF_FULL = "short dot products, half of them zeros"
@@ -26,7 +27,7 @@ PARTS = 4
 """Full blocks of one operand that no drawn layer's tile is sure to exceed."""
 
 
-def sums_bins() -> Iterator[Bin]:
+def sums_bins(design: SparseTrain) -> Iterator[Bin]:
     """Of the sums, of which two tiles have a half each."""
     yield Bin(
         name="sums that go on while the tile before leaves",
@@ -34,6 +35,9 @@ def sums_bins() -> Iterator[Bin]:
         hit=_go_on_beside,
         aim=BLOCKS,
     )
+    if design.floating:
+        yield from float_sums_bins()
+        return
     yield Bin(
         name="a step of lowest by lowest values in all lanes",
         why="its sum is the largest that the bits of a step are for",
@@ -46,6 +50,8 @@ def segment_bins(design: SparseTrain) -> Iterator[Bin]:
     """Of a design with segments."""
     if design.segments == 1:
         return
+    if design.floating:
+        yield from split_floats_bins()
     yield Bin(
         name="a layer that is whole beside segments",
         why="its sums go into the banks of one segment, those of all lanes into each",

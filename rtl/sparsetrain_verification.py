@@ -1,12 +1,13 @@
 """How the sparse training machine is proved: random layers, zeros, masks of outputs, stalls."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 
 from archsim.errors import InputError
+from archsim.layer.float_intake import FloatOperands
 from archsim.layer.intake import Drawing
 from archsim.machine.model import MatrixLayer
 from archsim.machines.sparsetrain.design import SIDES, SparseTrain, counted_of
@@ -24,6 +25,17 @@ from rtl.sparsetrain_bins import (
     scratchpad_bins,
     segment_bins,
     sums_bins,
+)
+from rtl.sparsetrain_floats import (
+    CANCELS,
+    LONE,
+    NEAR,
+    RISES,
+    cancelling_operands,
+    lone_operands,
+    near_operands,
+    rising_operands,
+    special_operands,
 )
 from workloads.layers import MatMul
 from workloads.operands import Operands, ofmap_shape
@@ -49,7 +61,7 @@ class SparseTrainVerification(LayerVerification):
 
     def bins(self, design: SparseTrain) -> Iterable[Bin]:
         yield from super().bins(design)
-        yield from sums_bins()
+        yield from sums_bins(design)
         yield from segment_bins(design)
         yield from scratchpad_bins(design)
 
@@ -58,7 +70,67 @@ class SparseTrainVerification(LayerVerification):
         short = short if design.segments > 1 else {}
         keeps = any(design.kept_steps(name) for name in SIDES)
         kept: dict[str, Aim] = {KEPT: self._kept} if keeps else {}
-        return {**super().aims(design), BLOCKS: self._blocks, **short, **kept}
+        floats: dict[str, Aim] = {
+            NEAR: self._near,
+            CANCELS: self._cancels,
+            LONE: self._lone,
+            RISES: self._rises,
+        }
+        floats = floats if design.floating else {}
+        return {**super().aims(design), BLOCKS: self._blocks, **short, **kept, **floats}
+
+    def _edges(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """Of floats a product of special patterns."""
+        if not design.floating:
+            return super()._edges(draw, design, longest_words)
+        return self._floats(draw, design, longest_words, special_operands)
+
+    def _near(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """A product of floats of any signs and fractions."""
+        return self._floats(draw, design, longest_words, near_operands)
+
+    def _cancels(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """A product of floats that cancel in pairs."""
+        return self._floats(draw, design, longest_words, cancelling_operands)
+
+    def _lone(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """A product in which one operand is infinite, or a NaN: of many steps, or short ones."""
+        columns = design.pes * design.segments
+        steps = draw.whole(1, 2) if draw.chance(0.4) else draw.whole(5, 3 * design.depth + 5)
+        layer = MatMul(
+            name="lone", m=draw.whole(1, 3), n=draw.whole(columns, 2 * columns),
+            k=steps * design.segment_lanes - draw.whole(0, design.segment_lanes - 1),
+        )  # fmt: skip
+        case = self.layer_case(design, layer, lone_operands(draw, layer))
+        return self._stalled(draw, case, longest_words)
+
+    def _rises(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """A product of some steps whose exponents rise."""
+        layer = MatMul(
+            name="rises", m=draw.whole(1, 4), n=draw.whole(2, design.columns + 1),
+            k=draw.whole(2, design.depth + 2) * design.lanes,
+        )  # fmt: skip
+        given = rising_operands(draw, design, layer)
+        return self._stalled(draw, self.layer_case(design, layer, given), longest_words)
+
+    def _floats(
+        self,
+        draw: Draw,
+        design: SparseTrain,
+        longest_words: int,
+        operands: Callable[[Draw, MatrixLayer], FloatOperands],
+    ) -> LayerCase:
+        """A product of a block or two, of all its outputs or of some, often of whole steps in which
+        segments would gain nothing; the shorter, the less a NaN reaches."""
+        n, k = draw.whole(2, design.columns + 1), draw.whole(2, design.lanes * (design.depth + 2))
+        if draw.chance(0.4):
+            n, k = design.pes, design.lanes * draw.whole(1, 2)
+        k = draw.one_of(draw.whole(1, 4), k, k)
+        layer = MatMul(name="floats", m=draw.whole(2, design.rows + 1), n=n, k=k)
+        given = replace(operands(draw, layer), needed=random_needed(draw, layer))
+        if given.needed is not None:
+            given.needed.flat[[0, -1]] = True
+        return self._stalled(draw, self.layer_case(design, layer, given), longest_words)
 
     def _blocks(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
         """A product of tiles of two or three blocks, whose ofmap leaves as slowly as some are
@@ -161,9 +233,14 @@ def random_operands(
     design: SparseTrain,
     layer: MatrixLayer,
     densities: tuple[float, ...] = DENSITIES,
-) -> Operands:
-    """Values with zeros; a mask of outputs, or none."""
-    found = design.intake.synthetic(layer, Drawing(seed=draw.whole(0, 1 << 30)))
+) -> Operands | FloatOperands:
+    """Values with zeros; a mask of outputs, or none.  Of floats mostly patterns."""
+    if design.floating and isinstance(layer, MatMul) and draw.chance(0.4):
+        found = rising_operands(draw, design, layer)
+    elif design.floating and draw.chance(0.5):
+        found = near_operands(draw, layer)
+    else:
+        found = design.intake.synthetic(layer, Drawing(seed=draw.whole(0, 1 << 30)))
     zeros = {
         name: getattr(found, name) * (draw.rng.random(getattr(found, name).shape) < share)
         for name, share in (

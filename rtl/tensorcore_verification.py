@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from archsim.arithmetic.formats import FloatFormat
-from archsim.machines.tensorcore.float_numerics import FloatNumerics, FloatOperands
+from archsim.layer.float_intake import FloatOperands
+from archsim.machines.tensorcore.float_numerics import FloatNumerics
 from archsim.numbers import IntArray
 from archsim.tiled.design import CoreDesign
 from rtl.coverage.aims import Aim

@@ -114,6 +114,11 @@ class FloatDatapath:
         return 3 + self.rules.aligned_fraction_bits
 
     @property
+    def partial_bits(self) -> int:
+        """Signed bits of the sum of the aligned products alone, as a tree of adders has them."""
+        return self.aligned_product_bits + (self.length - 1).bit_length()
+
+    @property
     def sum_bits(self) -> int:
         """Signed bits of the sum of all aligned terms: it never overflows."""
         fraction_bits = self.rules.aligned_fraction_bits

@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,6 +13,7 @@ from archsim.arithmetic.dot_product import DotProduct
 from rtl.core.adder_tree import AdderTree
 from rtl.core.delay import Delay
 from rtl.core.float_align import Align, MaximumExponent
+from rtl.core.float_late_sum import FloatLateSum
 from rtl.core.float_product import FloatAddend, FloatProduct
 from rtl.core.float_round import FloatRound
 from rtl.hierarchy import place
@@ -227,17 +228,15 @@ class FloatDotProduct(wiring.Component):
         self, m: Module, sum_of_products: Value, largest_product: Value, addend: _Term
     ) -> tuple[Value, Value]:
         """The sum of products, aligned once more with the accumulator, and the larger exponent."""
-        largest = Signal(self.datapath.exponent_bits)
-        wider = addend.exponent > largest_product
-        m.d.comb += largest.eq(Mux(wider, addend.exponent, largest_product))
-        partial = _Term(
-            negative=sum_of_products < 0,
-            exponent=largest_product,
-            significand=abs(sum_of_products),
-            fraction_bits=self.datapath.rules.aligned_fraction_bits,
-        )
-        total = self._aligned(m, "align_sum", partial, largest)
-        return total + self._aligned(m, "align_addend", addend, largest), largest
+        late = place(m, "late_sum", FloatLateSum, datapath=self.datapath)
+        m.d.comb += [
+            late.partial.eq(sum_of_products),
+            late.partial_exponent.eq(largest_product),
+            Cat(late.negative, late.exponent, late.significand).eq(
+                Cat(addend.negative, addend.exponent, addend.significand)
+            ),
+        ]
+        return late.total, late.largest
 
 
 class DotProductUnit(wiring.Component):

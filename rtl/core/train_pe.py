@@ -13,6 +13,7 @@ from rtl.core.adder_tree import sum_of
 from rtl.core.memory import Banks
 from rtl.core.one_hot import chosen
 from rtl.core.sram import address_bits
+from rtl.core.train_float_totals import TrainFloatTotals
 from rtl.core.train_queue import TrainQueue
 from rtl.core.train_totals import TrainTotals
 from rtl.core.train_window import TrainWindow, pairs_of, source
@@ -247,7 +248,9 @@ class TrainPe(wiring.Component):
         any_lane: list[Value] = []
         for lane in range(design.lanes):
             pair = [self._chosen(m, window, seen[side], (side, lane)) for side in (0, 1)]
-            products.append(pair[0].as_signed() * pair[1].as_signed())
+            products.append(
+                Cat(*pair) if design.floating else pair[0].as_signed() * pair[1].as_signed()
+            )
             any_lane.append(
                 reduce(
                     or_, (getattr(window, f"chosen_{at}")[lane] for at in range(len(design.window)))
@@ -260,7 +263,8 @@ class TrainPe(wiring.Component):
         if design.segments > 1:
             parts = Signal.like(self.parts, name="parts_now")
             m.d.sync += parts.eq(self.parts)
-        totals = place(m, "totals", TrainTotals, design=design)
+        kind = TrainFloatTotals if design.floating else TrainTotals
+        totals = place(m, "totals", kind, design=design)
         given = {"step": step, "last": last, "parts": parts, "output": output}
         m.d.comb += [
             *(getattr(totals, name).eq(value) for name, value in given.items()),

@@ -1,5 +1,7 @@
 """The sums of a PE's segment: of a dot product's steps, and of a tile's outputs."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -36,21 +38,7 @@ class TrainSums(wiring.Component):
 
     def __init__(self, *, design: SparseTrain) -> None:
         self.design = design
-        address = address_bits(design.segment_outputs)
-        super().__init__(
-            {
-                "step": In(1),
-                "last": In(1),
-                "output": In(address),
-                "value": In(signed(design.step_bits)),
-                "first": In(1),
-                "half": In(1),
-                "drain": In(1),
-                "drain_half": In(1),
-                "drain_address": In(address),
-                "drain_data": Out(design.accumulator_bits),
-            }
-        )
+        super().__init__(sums_ports(design, signed(design.step_bits)))
 
     def elaborate(self, platform: object) -> Module:
         m, bits = Module(), self.design.accumulator_bits
@@ -83,4 +71,21 @@ class TrainSums(wiring.Component):
         return m
 
 
-__all__ = ["TrainSums"]
+def sums_ports(design: SparseTrain, value: Any) -> dict[str, Any]:
+    """Of a segment's sums.  value: shape of what they take in."""
+    address = address_bits(design.segment_outputs)
+    return {
+        "step": In(1),
+        "last": In(1),
+        "output": In(address),
+        "value": In(value),
+        "first": In(1),
+        "half": In(1),
+        "drain": In(1),
+        "drain_half": In(1),
+        "drain_address": In(address),
+        "drain_data": Out(design.accumulator_bits),
+    }
+
+
+__all__ = ["TrainSums", "sums_ports"]

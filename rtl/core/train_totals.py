@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from archsim.machines.sparsetrain.design import SparseTrain
 from rtl.core.adder_tree import sum_of
 from rtl.core.sram import address_bits
+from rtl.core.train_float_sums import TrainFloatSums
 from rtl.core.train_sums import TrainSums
 from rtl.hierarchy import place
 
@@ -23,6 +24,8 @@ class TrainTotals(wiring.Component):
     -------
     products: of each lane.  output: without its segment.  drain_address: with it, lowest.
     """
+
+    sums: type[TrainSums | TrainFloatSums] = TrainSums
 
     step: Signal
     last: Signal
@@ -60,8 +63,8 @@ class TrainTotals(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m, within = Module(), (self.design.segments - 1).bit_length()
         shown: list[Value] = []
-        for number, value in enumerate(self._values()):
-            sums = place(m, f"segment_{number}", TrainSums, design=self.design)
+        for number, value in enumerate(self._values(m)):
+            sums = place(m, f"segment_{number}", self.sums, design=self.design)
             m.d.comb += [
                 sums.step.eq(self.step & self.parts[number]),
                 sums.last.eq(self.last & self.parts[number]),
@@ -81,7 +84,7 @@ class TrainTotals(wiring.Component):
         m.d.comb += self.drain_data.eq(Array(shown)[of])
         return m
 
-    def _values(self) -> list[Value]:
+    def _values(self, m: Module) -> list[Value]:
         """Of each segment what its sums take in."""
         design, bits = self.design, 2 * self.design.operand_bits
         products: list[Value] = [

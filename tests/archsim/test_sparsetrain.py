@@ -22,8 +22,10 @@ from archsim.machines.sparsetrain.model import SparseTrainAnswer
 from archsim.machines.sparsetrain.window import places
 from archsim.memory import PlainBank, Use
 from archsim.simulate import simulate
-from rtl.cases import random_case
+from rtl.cases import drawn_case, random_case
+from rtl.coverage.integer_bins import EDGES
 from rtl.draw import Draw
+from rtl.sparsetrain_floats import CANCELS, LONE, NEAR, RISES
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import Operands
 from workloads.reference import accumulate
@@ -76,6 +78,29 @@ def test_every_word_crosses_when_the_oracle_says(seed: int) -> None:
                           answer.words["ofmap"])  # fmt: skip
     assert {name: answer.actions[name] for name in machine.counts} == machine.counts
     assert answer.cycles == answer.crossed["ofmap"][-1] + 1
+
+
+@pytest.mark.parametrize("aim", ["", EDGES, NEAR, CANCELS, LONE, RISES])
+@given(seed=st.integers(0, 1 << 30))
+@settings(max_examples=6, deadline=None)
+def test_floats_are_summed_as_the_oracle_says(aim: str, seed: int) -> None:
+    """By exact fractions, cycle after cycle: NaNs, infinities, subnormals, what cancels; and
+    cycles, which are those of integers with the same zeros."""
+    design = replace(random_design(Draw(seed)), operand_bits=16, accumulator_bits=32)
+    floats = replace(design, operand="bf16")
+    case: Any = drawn_case(seed, 0, floats, aim, longest_words=700)
+    answer: Any = case.answer()
+    machine = stepped(answer)
+    assert np.array_equal(np.array(machine.ofmap).reshape(answer.words["ofmap"].shape),
+                          answer.words["ofmap"])  # fmt: skip
+    for name, crossed in cycles_of(machine).items():
+        assert np.array_equal(crossed, answer.crossed[name]), name
+    values = {name: (getattr(answer.taken, name) & 0x7FFF).astype(np.int16)
+              for name in ("ifmap", "weight")}  # fmt: skip
+    operands = design.intake.synthetic(case.layer, Drawing())
+    integers = replace(operands, **values, needed=answer.taken.needed)
+    beside = SparseTrainAnswer(design=design, layer=case.layer, operands=integers, gaps=case.idle)
+    assert beside.cycles == answer.cycles and beside.actions == answer.actions
 
 
 @given(st.integers(0, 1 << 30))
@@ -161,7 +186,7 @@ def test_work_is_moved_where_queues_are_uneven() -> None:
     assert moved.where["barrier"] < 0.6 * stays.where["barrier"]
     assert moved.cycles < stays.cycles
     assert np.array_equal(moved.ofmap, stays.ofmap)
-    work, sums = moved.work, np.zeros_like(moved._sums)
+    work, sums = moved.work, np.zeros_like(moved.sums)
     order = work.order
     assert order is not None
     words = iter(moved.words["ofmap"])
@@ -172,7 +197,7 @@ def test_work_is_moved_where_queues_are_uneven() -> None:
                 own = columns[first : first + design.pes]
                 if work.needed is not None and work.needed[0, row, own].any():
                     sums[0, row, own] = next(words)[: len(own)]
-    assert np.array_equal(sums, moved._sums) and next(words, None) is None
+    assert np.array_equal(sums, moved.sums) and next(words, None) is None
 
 
 def test_short_dot_products_fill_segments() -> None:
@@ -303,6 +328,12 @@ def test_a_layer_of_which_nothing_is_needed_takes_no_cycles() -> None:
         ({"row_scratchpad": -1}, "row_scratchpad must not be negative, not -1"),
         ({"column_scratchpad": 1.5}, "column_scratchpad must be a whole number, not 1.5"),
         ({"row_scratchpad": 1 << 40}, "row_scratchpad"),
+        ({"operand": "fp16"}, "operand must be integer or bf16, not 'fp16'"),
+        ({"operand": "bf16"}, "operand_bits must be 16 for bf16, not 8"),
+        (
+            {"operand": "bf16", "operand_bits": 16, "accumulator_bits": 40},
+            "accumulator_bits must be 32 for bf16, not 40",
+        ),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(change: dict[str, Any], said: str) -> None:

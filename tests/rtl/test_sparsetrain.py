@@ -34,7 +34,8 @@ from rtl.sparsetrain_bins import (
     segment_bins,
     sums_bins,
 )
-from rtl.suite import DesignConformance
+from rtl.sparsetrain_floats import CANCELS, LONE, NEAR, RISES, float_sums_bins, split_floats_bins
+from rtl.suite import DesignConformance, assert_equal
 from workloads.layers import MatMul
 
 SMALL = SparseTrain(pes=2, lanes=4, rows=4, columns=4, depth=3)
@@ -53,6 +54,9 @@ DESIGNS = {
     "scratchpads": SparseTrain(
         pes=2, lanes=4, segments=2, rows=3, columns=4, depth=2, row_scratchpad=10,
         column_scratchpad=13, look_ahead=1,
+    ),
+    "floats": SparseTrain(
+        pes=2, lanes=4, segments=2, rows=3, columns=4, depth=3, operand="bf16", operand_bits=16
     ),
     "one PE": SparseTrain(pes=1, lanes=2, rows=2, columns=2, depth=2, look_ahead=1),
 }  # fmt: skip
@@ -85,10 +89,33 @@ class TestSparseTrain(DesignConformance):
         )  # fmt: skip
 
 
+class TestFloats(TestSparseTrain):
+    """BF16 operands, FP32 sums."""
+
+    designs = (DESIGNS["floats"],)
+    amaranth_cases = 2
+    amaranth_words = 250
+
+    @pytest.mark.slow
+    def test_verilator_on_many_cases(self) -> None:
+        """Special patterns and sums that cancel among them."""
+        super().test_verilator_on_many_cases()
+        for number in range(20):
+            for aim in (EDGES, NEAR, CANCELS, LONE, RISES):
+                case = drawn_case(self.seed, number, self.designs[0], aim, longest_words=1500)
+                assert_equal(check(case, runner(self.designs[0], "verilator")))
+
+    def random_design(self, draw: Draw) -> SparseTrain:
+        found = super().random_design(draw)
+        return replace(found, operand="bf16", operand_bits=16, accumulator_bits=32)
+
+
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("wide", "one PE")]
 
 
-@pytest.mark.parametrize("name", ["small", "nothing skipped", "segments", "scratchpads", *SLOW])
+@pytest.mark.parametrize(
+    "name", ["small", "nothing skipped", "segments", "scratchpads", "floats", *SLOW]
+)
 def test_components_are_the_netlist(name: str, tmp_path: Path) -> None:
     """Every flip-flop, and every memory's shape."""
     design = DESIGNS[name]
@@ -152,7 +179,7 @@ def test_cases_for_scratchpads_are_drawn() -> None:
 def test_cases_for_sums_are_drawn(name: str) -> None:
     """By aims in a few cases; a layer of one block of one step is in none."""
     design = DESIGNS[name]
-    coverage = Coverage(sums_bins())
+    coverage = Coverage(sums_bins(design))
     for number in range(6):
         for aim in (BLOCKS, EDGES):
             case: Any = drawn_case(1, number, design, aim, longest_words=20_000)
@@ -166,6 +193,21 @@ def test_cases_for_sums_are_drawn(name: str) -> None:
     assert not any(one.hit(seen) for one in coverage.bins)
     with pytest.raises(InputError, match="no product of at most 20 words"):
         drawn_case(1, 0, design, BLOCKS, longest_words=20)
+
+
+def test_cases_for_floats_are_drawn() -> None:
+    """Each bin of floats is reached by its aim in a few cases, and there are none of integers'."""
+    design = replace(SMALL, segments=2, operand="bf16", operand_bits=16)
+    coverage = Coverage([*float_sums_bins(), *split_floats_bins()])
+    for number in range(10):
+        for aim in (EDGES, NEAR, CANCELS, LONE, RISES):
+            case: Any = drawn_case(1, number, design, aim, longest_words=1500)
+            coverage.add(Seen(case=case, expected=case.answer()))
+    assert not coverage.missing
+    assert {one.name for one in float_sums_bins()} < {one.name for one in sums_bins(design)}
+    assert len(list(sums_bins(SMALL))) == 2
+    with pytest.raises(InputError, match="no aim"):
+        drawn_case(1, 0, SMALL, NEAR)
 
 
 def test_a_model_a_cycle_off_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

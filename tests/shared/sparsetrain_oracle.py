@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import float_sums_plainly
 import numpy as np
 
 from archsim.machines.sparsetrain.design import SparseTrain
@@ -53,7 +54,7 @@ class Pe:
     pairs: list[list[tuple[int, int] | None]] | None = None
     outputs: list[tuple[int, int]] = field(default_factory=list)
     ended: int = -9
-    totals: list[int] = field(default_factory=list)
+    totals: list[Any] = field(default_factory=list)
 
 
 @dataclass
@@ -73,7 +74,7 @@ class Machine:
         self.waiting: Block | None = None
         self.now: Block | None = None
         self.needed_left, self.incoming = 0, list[list[int]]()
-        self.tile: dict[tuple[int, int], int] = {}
+        self.tile: dict[tuple[int, int], Any] = {}
         self.leaving: list[list[int]] = []
         self.shown: list[int] | None = None
         self.ofmap: list[list[int]] = []
@@ -223,7 +224,10 @@ class Machine:
             for first in range(0, self.design.columns, pes):
                 outputs = [(row, first + pe) for pe in range(pes)]
                 if any(one in self.tile for one in outputs):
-                    self.leaving.append([self.tile.get(one, 0) for one in outputs])
+                    self.leaving.append([self._word(self.tile.get(one, 0)) for one in outputs])
+
+    def _word(self, total: Any) -> int:
+        return float_sums_plainly.pattern_of(total) if self.design.floating else total
 
     def _leave(self, cycle: int) -> None:
         number = len(self.left)
@@ -254,6 +258,9 @@ class Machine:
         if pe.queue and (not busy or ends):
             pe.outputs = pe.queue.pop(0)
             pe.pairs, pe.totals = self._pairs(pe.outputs), [0] * self.design.segments
+            if self.design.floating:
+                for one in pe.outputs:
+                    pe.totals[self._segment(one)] = self.tile[one]
 
     def _pairs(self, outputs: list[tuple[int, int]]) -> list[list[tuple[int, int] | None]]:
         """Of each step and lane the two operands, None where one is zero, or of no output."""
@@ -278,14 +285,20 @@ class Machine:
         places = [(row, 0) for row in range(ahead + 1)]
         places += [one for one in ASIDE[: self.design.look_aside] if one[0] <= ahead]
         free, ring = set(range(lanes)), lanes // (self._apart() // self.design.pes)
+        taken: list[list[tuple[int, int]]] = [[] for _ in pe.totals]
         for row, aside in places:
             for lane in sorted(free):
                 at = lane // ring * ring + (lane + aside) % ring
                 if row < len(pe.pairs) and (pair := pe.pairs[row][at]) is not None:
-                    pe.totals[lane // ring] += pair[0] * pair[1]
+                    taken[lane // ring].append(pair)
                     pe.pairs[row][at] = None
                     free.remove(lane)
                     self.counts["product"] += 1
+        for segment, pairs in enumerate(taken):
+            if self.design.floating:
+                pe.totals[segment] = float_sums_plainly.added(pe.totals[segment], pairs)
+            else:
+                pe.totals[segment] += sum(a * b for a, b in pairs)
         window = pe.pairs[: ahead + 1]
         gone = next((n for n, row in enumerate(window) if any(row)), len(window))
         self.counts["fetch"] += gone
@@ -295,10 +308,16 @@ class Machine:
     def _add(self, pe: Pe) -> None:
         bits = self.design.accumulator_bits
         for one in pe.outputs:
-            segment = one[1] % self._apart() // self.design.pes
-            total = self.tile[one] + pe.totals[segment]
-            self.tile[one] = (total + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
             self.counts["output"] += 1
+            total = pe.totals[self._segment(one)]
+            if self.design.floating:
+                self.tile[one] = total
+                continue
+            total += self.tile[one]
+            self.tile[one] = (total + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+
+    def _segment(self, output: tuple[int, int]) -> int:
+        return output[1] % self._apart() // self.design.pes
 
 
 def stepped(answer: Any) -> Machine:

@@ -28,6 +28,7 @@ from archsim.blocks import (
     times,
 )
 from archsim.machine import components as every
+from archsim.machine.unit_components import FloatUnits
 from archsim.machines.sparsetrain.design import COUNTER_BITS, SIDES, counted_of, events_at_once
 
 if TYPE_CHECKING:
@@ -157,6 +158,8 @@ def _datapath(design: SparseTrain) -> Components:
     """Multipliers, and the sum of a step and of a dot product."""
     lanes, bits, pes = design.lanes, design.operand_bits, design.pes
     total = design.accumulator_bits
+    if design.floating:
+        return (*registers("operands", bits, 2 * pes * lanes, times(LANE, 2)), *_floats(design))
     found: Components = (
         *registers("operands", bits, 2 * pes * lanes, times(LANE, 2)),
         *multipliers("multipliers", (bits, bits), pes * lanes, LANE),
@@ -176,15 +179,38 @@ def _datapath(design: SparseTrain) -> Components:
     )
 
 
+def _floats(design: SparseTrain) -> Components:
+    """Products of floats, aligned and added up; and sums that take them in, rounded each time."""
+    pes, segments, total = design.pes, design.segments, design.accumulator_bits
+    lanes = FloatUnits(name="multipliers", dot=design.dot, count=pes, busy=STEP)
+    step = FloatUnits(name="sum", dot=design.dot, count=pes, busy=STEP)
+    sums = FloatUnits(name="sum", dot=design.dot, count=pes * segments, busy=STEP)
+    exponent = design.dot.datapath.exponent_bits
+    apart: Components = ()
+    if segments > 1:  # the largest exponent, and the sum, of a segment or of all lanes
+        apart = selectors("sum", design.step_bits + exponent, pes * segments, STEP)
+    return (
+        *lanes.products(LANE),
+        *step.partial(),
+        *apart,
+        *registers("sum", design.step_bits, pes * segments, STEP),
+        *sums.joined(),
+        *sums.rounded(),
+        *selectors("sum", total, 2 * pes * segments, times(STEP, 2)),
+        *registers("sum", total, pes * segments, STEP),
+    )
+
+
 def _accumulators(design: SparseTrain) -> Components:
     """Two halves in each PE: of the tile that is computed, and of the one that leaves."""
     name, pes, bits = "accumulators", design.pes, design.accumulator_bits
     banks = pes * design.segments
     shape = (2 * banks, 1, bits, design.segment_outputs)
     read: Events = {**OUTPUT, "word": float(pes)}
+    added = () if design.floating else adders(name, bits, banks, OUTPUT)
     return (
         *design.accumulator_memory.macros(f"{name}.words", shape, read, OUTPUT),
-        *adders(name, bits, banks, OUTPUT),
+        *added,
         *selector_tree(name, (bits, design.segments), pes, {"word": float(pes)}),
         *selectors(name, bits, pes, {"word": float(pes)}),
     )
@@ -232,7 +258,8 @@ def _pe_bits(design: SparseTrain) -> int:
     segments = design.segments
     within = (segments - 1).bit_length()
     parts = 2 * segments + within if segments > 1 else 0  # taken, a cycle later; which one leaves
-    return (2 + segments) * output + 3 + 2 * segments + parts + steps
+    begins = segments if design.floating else 0
+    return (2 + segments) * output + 3 + 2 * segments + parts + steps + begins
 
 
 def _core_bits(design: SparseTrain) -> int:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from archsim.arithmetic.dot_product import DotProduct
+from archsim.arithmetic.float_datapath import FloatRules
+from archsim.arithmetic.formats import BF16, FP32
 from archsim.errors import (
     InputError,
     require,
@@ -20,11 +23,18 @@ from archsim.memory import Bank, OffChip, PlainBank, Use
 from archsim.ports import CommandField, Port
 
 if TYPE_CHECKING:
-    from archsim.layer.intake import IntegerIntake
+    from archsim.layer.intake import Intake
     from archsim.machines.sparsetrain.model import SparseTrainModel
     from energy_models.component import Component
 
 MOST_LANES = 64
+
+Operand = Literal["integer", "bf16"]
+OPERANDS = ("integer", "bf16")
+
+RULES = FloatRules(accumulator_joins=False)
+"""Of sums of floats: those of the tensor core, but that a sum is aligned with the products' sum,
+not with each product, so that it is asked for in the last stage alone."""
 
 COUNTED = (
     "step",
@@ -64,7 +74,7 @@ COUNTER_BITS = 48
 
 @dataclass(frozen=True, kw_only=True)
 class SparseTrain(Design):
-    """`pes` PEs, each a dot product of `lanes` products a cycle, of signed `operand_bits`.
+    """`pes` PEs, each a dot product of `lanes` products a cycle.
 
     segments: of the lanes and of their adder tree, each with sums of its own.  A layer whose dot
         products are short may be computed as so many outputs at a time, of a row with neighbouring
@@ -76,7 +86,8 @@ class SparseTrain(Design):
         (`archsim.machines.sparsetrain.dealing`), so that queues are even.
     rows, columns, depth: of a block, which the operand buffers hold twice: row vectors, column
         vectors, and steps of `lanes` values of each.
-    accumulator_bits: sums wrap around in them.
+    operand: "integer", signed, of 2 to 16 `operand_bits`, in sums that wrap around in
+        `accumulator_bits`; or "bf16" in FP32, of 16 and 32.
     row_scratchpad, column_scratchpad: steps of rows and of columns that the loaders keep, so that
         they do not cross the ports again (`archsim.machines.sparsetrain.keeping`); 0 for none.
     row_memory, column_memory, accumulator_memory: kinds of the banks of the operand buffers and of
@@ -95,6 +106,7 @@ class SparseTrain(Design):
     rows: int = 64
     columns: int = 64
     depth: int = 12
+    operand: Operand = field(default="integer", repr=False, metadata={"implied": True})
     operand_bits: int = 8
     accumulator_bits: int = 32
     row_scratchpad: int = field(default=0, repr=False, metadata={"implied": True})
@@ -134,19 +146,43 @@ class SparseTrain(Design):
             good = isinstance(value, int) and 0 <= value <= most
             require(good, f"{name} must be 0 to {most}, not {value!r}")
         require_clock(self.clock_hz)
-        require(
-            2 <= self.operand_bits <= 16, f"operand_bits must be 2 to 16, not {self.operand_bits}"
-        )
-        least = 2 * self.operand_bits
-        require(
-            least <= self.accumulator_bits <= 62,
-            f"accumulator_bits must be {least} to 62, not {self.accumulator_bits}",
-        )
+        self._check_formats()
         require(
             self.off_chip == OffChip(), "off_chip must be as it is: a word a cycle at each port"
         )
         for name, why in MEMORIES.items():
             self._check_memory(self.bank(name), self.use(name), why)
+
+    def _check_formats(self) -> None:
+        """Widths: of integers any, of floats those of their formats."""
+        require(
+            self.operand in OPERANDS,
+            f"operand must be {' or '.join(OPERANDS)}, not {self.operand!r}",
+        )
+        bits, total = self.operand_bits, self.accumulator_bits
+        if self.floating:
+            require(bits == BF16.bits, f"operand_bits must be {BF16.bits} for bf16, not {bits!r}")
+            require(
+                total == FP32.bits, f"accumulator_bits must be {FP32.bits} for bf16, not {total!r}"
+            )
+            return
+        require(2 <= bits <= 16, f"operand_bits must be 2 to 16, not {bits}")
+        least = 2 * bits
+        require(
+            least <= total <= 62,
+            f"accumulator_bits must be {least} to 62, not {total}",
+        )
+
+    @property
+    def floating(self) -> bool:
+        """Whether operands are floats."""
+        return self.operand == "bf16"
+
+    @cached_property
+    def dot(self) -> DotProduct:
+        """What a PE adds to a sum in a cycle, of floats.  Raises `InputError` for integers."""
+        require(self.floating, "a machine of integers has no dot product of floats")
+        return DotProduct(length=self.lanes, operand=BF16, accumulator=FP32, rules=RULES)
 
     def _check_memory(self, memory: Bank, use: Use, why: str) -> None:
         """Whether a bank of the kind can keep such words, and gives them back."""
@@ -183,7 +219,7 @@ class SparseTrain(Design):
             name=name,
             field=f"{name}_memory",
             lane_bits=(bits,) * lanes,
-            lane_signed=(True,) * lanes,
+            lane_signed=(not self.floating,) * lanes,
             as_is=SUMS if sums else "",
             as_banks=sums,
         )
@@ -194,9 +230,12 @@ class SparseTrain(Design):
         return SparseTrainModel(self)
 
     @property
-    def intake(self) -> IntegerIntake:
+    def intake(self) -> Intake:
         from archsim.layer.intake import IntegerIntake
+        from archsim.machines.sparsetrain.float_values import UnsignedZeros
 
+        if self.floating:
+            return UnsignedZeros(operand=BF16, accumulator=FP32)
         return IntegerIntake(
             operand_bits=self.operand_bits,
             accumulator_bits=self.accumulator_bits,
@@ -240,7 +279,11 @@ class SparseTrain(Design):
 
     @property
     def step_bits(self) -> int:
-        """Of the sum of a step's products, if it is not cut to the accumulators' width."""
+        """Of the sum of a step's products, if it is not cut to the accumulators' width; of floats
+        not normalised, with the exponent of its unit and three flags of NaN, +∞ and −∞."""
+        if self.floating:
+            path = self.dot.datapath
+            return path.partial_bits + path.exponent_bits + 3
         whole = 2 * self.operand_bits + (self.lanes - 1).bit_length()
         return min(whole, self.accumulator_bits)
 
@@ -281,16 +324,16 @@ class SparseTrain(Design):
             lane_signed=(False,) * len(fields),
             lane_names=tuple(one.name for one in fields),
         )
-        lanes, bits = self.lanes, self.operand_bits
+        lanes, bits, signed = self.lanes, self.operand_bits, not self.floating
         needed = Port.uniform("needed", "i", self.columns, 1, signed=False)
         return (
             command,
             Port.uniform("row_mask", "i", lanes, 1, signed=False),
-            Port.uniform("row", "i", lanes, bits),
+            Port.uniform("row", "i", lanes, bits, signed),
             Port.uniform("column_mask", "i", lanes, 1, signed=False),
-            Port.uniform("column", "i", lanes, bits),
+            Port.uniform("column", "i", lanes, bits, signed),
             *((needed,) if self.skip_outputs else ()),
-            Port.uniform("ofmap", "o", self.pes, self.accumulator_bits),
+            Port.uniform("ofmap", "o", self.pes, self.accumulator_bits, signed),
         )
 
     def word_bits(self, name: str) -> int:
@@ -315,7 +358,7 @@ class SparseTrain(Design):
         parts = f" in {self.segments} segments" if self.segments > 1 else ""
         return (
             f"{self.pes} PEs × {self.lanes} lanes{parts}, {skips}, {outputs}, "
-            f"{self.operand_bits}-bit operands"
+            f"{'BF16' if self.floating else f'{self.operand_bits}-bit'} operands"
         )
 
     @cached_property

@@ -64,7 +64,7 @@ def _turned(word: np.uint64, by: int, ring: int, lanes: tuple[np.uint64, np.uint
 
 
 @inlined
-def _ones(word: np.uint64) -> int:
+def ones(word: np.uint64) -> int:
     """How many bits are 1."""
     x = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -73,7 +73,7 @@ def _ones(word: np.uint64) -> int:
 
 
 @inlined
-def _choose(left: Words, window: Window) -> int:
+def choose(left: Words, window: Window) -> int:
     """One cycle: takes out of `left` what lanes choose; how many rows are done then."""
     ahead, aside, on, back, rows, lanes, segments = window
     ring = lanes // segments
@@ -105,12 +105,12 @@ def _dot(a: Words, b: Words, wanted: np.uint64, left: Words, window: Window) -> 
         left[row] = a[row] & b[row] & wanted if row < steps else np.uint64(0)
     pairs = 0
     for step in range(steps):
-        pairs += _ones(a[step] & b[step] & wanted)
+        pairs += ones(a[step] & b[step] & wanted)
     if rows == 1:
         return steps, pairs
     head, cycles = 0, 0
     while head < steps:
-        done = _choose(left, window)
+        done = choose(left, window)
         head += done
         cycles += 1
         for row in range(rows):
@@ -123,7 +123,7 @@ def _dot(a: Words, b: Words, wanted: np.uint64, left: Words, window: Window) -> 
 
 
 @inlined
-def _bundled(column_words: Words, order: IntArray, block: IntArray, sizes: IntArray) -> Words:
+def bundled_words(column_words: Words, order: IntArray, block: IntArray, sizes: IntArray) -> Words:
     """The column vectors of a block as PEs see them: with segments, as many columns a vector.
 
     order: which column is dealt to each place.  sizes: PEs, segments, lanes of one.
@@ -168,7 +168,7 @@ def block_work(
         for pe in range(pes):
             ends[pe] = 0
         dealt = order[group, block[ROW] // tile_rows]
-        bundles = _bundled(column_words[group], dealt, block, sizes)
+        bundles = bundled_words(column_words[group], dealt, block, sizes)
         for row in range(block[ROW], block[ROW] + block[ROWS]):
             a = row_words[group, row, first : first + steps]
             for vector in range(len(bundles)):
@@ -202,7 +202,11 @@ __all__ = [
     "PRODUCTS",
     "STEPPED",
     "TAKEN_ROWS",
+    "Outputs",
     "Window",
     "block_work",
+    "bundled_words",
+    "choose",
+    "ones",
     "window_of",
 ]

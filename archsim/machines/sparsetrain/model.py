@@ -16,6 +16,8 @@ from archsim.machine.model import MatrixLayer
 from archsim.machine.option import Options
 from archsim.machines.sparsetrain import timing
 from archsim.machines.sparsetrain.design import SIDES, SparseTrain
+from archsim.machines.sparsetrain.float_kernels import block_sums, patterns
+from archsim.machines.sparsetrain.float_values import float_sums
 from archsim.machines.sparsetrain.kernels import (
     OUTPUTS,
     PRODUCTS,
@@ -90,20 +92,23 @@ class SparseTrainAnswer(LayerAnswer):
     @cached_property
     def words(self) -> Mapping[str, IntArray]:
         found = stream_words(self.work)
-        return {**found, "ofmap": ofmap_words(self.work, self._sums)}
+        return {**found, "ofmap": ofmap_words(self.work, self.sums)}
 
     @cached_property
-    def _sums(self) -> IntArray:
-        """[groups, rows, columns], 0 where nothing is computed."""
+    def sums(self) -> IntArray:
+        """[groups, rows, columns], 0 where nothing is computed; of floats patterns."""
+        if self.design.floating:
+            return float_sums(self.work)
         whole = dot_products(*self.work.vectors, self.design.operand_bits)
         found = wrap(whole, self.design.accumulator_bits)
         return found if self.work.needed is None else found * self.work.needed
 
     @property
-    def ofmap(self) -> IntArray:
-        """Sums without bias, as they leave."""
-        sums = self._sums.transpose(0, 2, 1) if self.work.cut.turned else self._sums
-        return ofmap_of(self.layer, self.work.problem, sums)
+    def ofmap(self) -> Any:
+        """Sums without bias, as they leave; floats as numbers."""
+        sums = self.sums.transpose(0, 2, 1) if self.work.cut.turned else self.sums
+        found = ofmap_of(self.layer, self.work.problem, sums)
+        return found.astype("<u4").view("<f4") if self.design.floating else found
 
     @property
     def cycles(self) -> int:
@@ -201,7 +206,8 @@ class SparseTrainModel(LayerMachine):
 
     def kernels(self, options: Options, *, many: bool = False) -> tuple[Kernel[..., Any], ...]:
         del options, many
-        return (block_work, block_times)
+        values = (block_sums, patterns) if self.design.floating else ()
+        return (block_work, block_times, *values)
 
     def answer(self, layer: MatrixLayer, operands: Any, options: Options) -> SparseTrainAnswer:
         if operands is None:

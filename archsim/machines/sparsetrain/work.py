@@ -14,7 +14,7 @@ from archsim.machines.sparsetrain.cutting import cut_of
 from archsim.machines.sparsetrain.dealing import in_order, order_of
 from archsim.machines.sparsetrain.design import SparseTrain
 from archsim.machines.sparsetrain.keeping import Kept, kept_of
-from archsim.machines.sparsetrain.kernels import LONGEST, block_work, window_of
+from archsim.machines.sparsetrain.kernels import LONGEST, Outputs, block_work, window_of
 from archsim.machines.sparsetrain.tiling import (
     COLUMN,
     COLUMNS,
@@ -63,8 +63,11 @@ class LayerWork:
     @cached_property
     def vectors(self) -> tuple[AnyArray, AnyArray]:
         """Rows and columns, [groups, vectors, depth] each."""
-        pixels = window_vectors(self.layer, self.problem, self.operands.ifmap)
-        filters = filter_vectors(self.layer, self.problem, self.operands.weight)
+        ifmap, weight = self.operands.ifmap, self.operands.weight
+        if self.design.floating:  # patterns
+            ifmap, weight = ifmap.astype(np.uint16), weight.astype(np.uint16)
+        pixels = window_vectors(self.layer, self.problem, ifmap)
+        filters = filter_vectors(self.layer, self.problem, weight)
         return (filters, pixels) if self.cut.turned else (pixels, filters)
 
     @property
@@ -152,22 +155,30 @@ class LayerWork:
     @cached_property
     def work(self) -> IntArray:
         """What PEs do for each block (`archsim.machines.sparsetrain.kernels`)."""
-        window = window_of(self.design, self.cut.segments)
+        window, outputs = window_of(self.design, self.cut.segments), self.outputs
+        (row_words, column_words), blocks = self.lane_words, self.blocks
+        size = max(-(-len(blocks) // _SHARES), 1)
+        shares = [blocks[first : first + size] for first in range(0, len(blocks), size)]
+
+        def share(own: IntArray) -> IntArray:
+            return block_work(row_words, column_words, outputs, own, window, self.design.pes)
+
+        return np.concatenate(in_threads(share, shares)) if shares else share(blocks)
+
+    @cached_property
+    def lane_words(self) -> tuple[Words, Words]:
+        """`non_zero`, the rows' in every segment."""
+        everywhere = sum(1 << at * self.step_lanes for at in range(self.cut.segments))
+        return self.non_zero[0] * np.uint64(everywhere), self.non_zero[1]
+
+    @cached_property
+    def outputs(self) -> Outputs:
+        """Which are computed, and by which column of their tile."""
         needed = np.zeros((0, 0, 0), np.bool_) if self.placed is None else self.placed
         stay = np.broadcast_to(np.arange(self.cut.columns), (self.cut.groups, 1, self.cut.columns))
         rows = self.cut.tile_rows if self.order is not None else self.cut.rows
         order = np.ascontiguousarray(stay if self.order is None else self.order)
-        everywhere = sum(1 << at * self.step_lanes for at in range(self.cut.segments))
-        row_words, blocks = self.non_zero[0] * np.uint64(everywhere), self.blocks
-        size = max(-(-len(blocks) // _SHARES), 1)
-        shares = [blocks[first : first + size] for first in range(0, len(blocks), size)]
-
-        outputs = (needed, order, rows)
-
-        def share(own: IntArray) -> IntArray:
-            return block_work(row_words, self.non_zero[1], outputs, own, window, self.design.pes)
-
-        return np.concatenate(in_threads(share, shares)) if shares else share(blocks)
+        return needed, order, rows
 
     @cached_property
     def kept(self) -> tuple[Kept, Kept]:

@@ -25,7 +25,7 @@ from archsim.blocks import (
     times,
 )
 from archsim.machine import components as every
-from archsim.machines.tensorcore.unit_components import FloatUnits, IntegerUnits
+from archsim.machine.unit_components import FloatUnits, IntegerUnits
 from archsim.tiled import components as core
 
 if TYPE_CHECKING:

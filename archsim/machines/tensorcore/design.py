@@ -218,7 +218,11 @@ class TensorCore(CoreDesign):
         if self.floating:
             from archsim.machines.tensorcore.float_numerics import FloatNumerics
 
-            return FloatNumerics(dot=self.dot, output=self.float_output, columns=self.columns)
+            path = self.dot.datapath
+            return FloatNumerics(
+                operand=path.operand, accumulator=path.accumulator,
+                dot=self.dot, output=self.float_output, columns=self.columns,
+            )  # fmt: skip
         from archsim.tiled.integer_numerics import IntegerNumerics
 
         return IntegerNumerics(

@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 
 from archsim.arithmetic.dot_product import DotProduct
+from archsim.arithmetic.float_kernels import unit_of
 from archsim.arithmetic.float_sum import add_floats, adder
 from archsim.arithmetic.formats import FloatFormat
 from archsim.errors import require, require_positive
@@ -24,7 +25,6 @@ from archsim.machines.tensorcore.float_kernels import (
     Side,
     Singles,
     products,
-    unit_of,
 )
 from archsim.machines.tensorcore.float_order import block_elements, elements
 from archsim.numbers import IntArray

@@ -1,4 +1,4 @@
-"""The units of a tensor core, of integers and of floating-point numbers, as components.
+"""Dot-product units, of integers and of floating-point numbers, as components.
 
 A floating-point unit has no kind of its own: see `archsim.machines.tensorcore.components`.
 """
@@ -63,6 +63,9 @@ class _Maker(Protocol):
 class FloatUnits:
     """`count` units of `rtl.core.dot_product.FloatDotProduct`, whose accumulator joins the sum.
 
+    Of one whose accumulator does not, parts without registers: `products`, `partial`, `joined`,
+    `rounded`.
+
     busy: how many of them compute with an action.  by_one: the second factors are all 1.0, so that
     a term is the operand.
     """
@@ -79,7 +82,57 @@ class FloatUnits:
 
     def components(self) -> Components:
         """Stage by stage: multiply; align and add up; normalise and round."""
-        return (*self._terms(), *self._aligned_sum(), *self._rounded(), *self._registers())
+        return (*self._terms(), *self._aligned_sum(), *self.rounded(), *self._registers())
+
+    def products(self, busy: Events) -> Components:
+        """Of a unit without an accumulator its lanes' products, with their exponents.  busy: how
+        many lanes multiply with an action."""
+        path, length = self.path, self.dot.length
+        significand = path.operand.fraction_bits + 1
+        count, twice = self.count * length, times(busy, 2)
+        return (
+            *selectors(self.name, path.operand.exponent_bits, 2 * count, twice),
+            *multipliers(self.name, (significand, significand), count, busy),
+            *adders(self.name, path.exponent_bits, count * (1 + (path.product_offset > 0)), busy),
+            *selectors(self.name, path.exponent_bits, count, busy),
+        )
+
+    def partial(self) -> Components:
+        """The largest exponent of the products, and the sum of what is aligned to it."""
+        path, length = self.path, self.dot.length
+        bits, count = path.aligned_product_bits, length
+        found = (
+            *self._each(adders, path.exponent_bits, 2 * length - 1),  # comparisons, distances
+            *self._each(selectors, path.exponent_bits, length - 1),
+            *self._shifted(bits, length),
+        )
+        while count > 1:
+            bits, pairs = bits + 1, count // 2
+            found += self._each(adders, bits, pairs)
+            count -= pairs
+        return found
+
+    def joined(self) -> Components:
+        """The sum of products and the accumulator, brought to the larger exponent."""
+        path = self.path
+        return (
+            *self._each(selectors, path.accumulator.exponent_bits),
+            *self._each(adders, path.exponent_bits, 3 + (path.accumulator_offset > 0)),
+            *self._each(selectors, path.exponent_bits, 2),
+            *self._each(incrementers, path.partial_bits),
+            *self._each(selectors, path.partial_bits),
+            *self._shifted(path.partial_bits, 1),
+            *self._shifted(self._widths[1], 1),
+            *self._each(adders, path.sum_bits),
+        )
+
+    def _shifted(self, bits: int, number: int) -> Components:
+        """Terms at their distance from the largest, with their signs."""
+        return (
+            *self._each(shifters, bits - 1, number),
+            *self._each(incrementers, bits, number),
+            *self._each(selectors, bits, number),
+        )
 
     def _each(self, maker: _Maker, bits: int, number: int = 1) -> Components:
         """`number` blocks in every unit."""
@@ -129,14 +182,12 @@ class FloatUnits:
         product, addend = self._widths
         found = self._each(adders, path.exponent_bits, length + 1)
         for bits, number in ((product, length), (addend, 1)):
-            found += self._each(shifters, bits - 1, number)
-            found += self._each(incrementers, bits, number)
-            found += self._each(selectors, bits, number)
+            found += self._shifted(bits, number)
         each = times(self.busy, 1 / self.count)
         tree = blocks.adder_tree(self.name, (length, product), self.count, each)
         return (*found, *tree, *self._each(adders, path.sum_bits - self.by_one))
 
-    def _rounded(self) -> Components:
+    def rounded(self) -> Components:
         """Magnitude, leading zeros, shift (as far as the exponent allows), rounding, specials."""
         path, form = self.path, self.path.accumulator
         magnitude = path.sum_bits - 1
