@@ -40,6 +40,8 @@ fi
 stamp="$(sha256sum pyproject.toml scripts/setup.sh | sha256sum | cut -d' ' -f1)-$("$python" -V | tr ' ' '-')"
 if [ "$(cat .venv/.stamp 2>/dev/null || true)" != "$stamp" ]; then
   echo "setup: preparing .venv (a minute or two)" >&2
+  # not that of .venv, which may be the first in the path, and is about to go
+  python="$("$python" -c 'import sys; print(getattr(sys, "_base_executable", sys.executable))')"
   rm -rf .venv
   "$python" -m venv .venv
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' >&2
