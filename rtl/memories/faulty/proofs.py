@@ -131,11 +131,8 @@ class EndsProof(wiring.Component):
     its flag; flags of all others are read as they lie there.  Of either port, wherever its memory
     is."""
 
-    def __init__(self, design: Scnn) -> None:
-        self.design = design
-        memory = design.activation_memory
-        assert isinstance(memory, FaultyStream)
-        self.faults = memory.words_map(design.stream_use("iaram"))
+    def __init__(self, design: Scnn, faults: FaultMap) -> None:
+        self.design, self.faults = design, faults
         unit = self._unit()
         self.inputs = ["exchanged", "number", "settings"]
         members = unit.ifmap.signature.members
@@ -171,12 +168,13 @@ def stream_proofs() -> Iterator[Proof]:
     for iaram, oaram in ((2, 3), (3, 2)):
         memory = FaultyStream(rate=0.5)
         design = replace(read_back.small_scnn(iaram, oaram), activation_memory=memory)
+        faults = memory.words_map(design.stream_use("iaram"))
         yield Proof(
             name=f"lists in failing cells end, memories of {iaram} and {oaram} vectors",
             says="behind a memory's last vector stands a vector of nothing that ends its list, and "
             "no other flag is read otherwise, for every chip, rate and exchange, for ever: "
             f"{iaram} and {oaram} vectors",
-            prove=lambda design=design: prove_always(EndsProof(design)),
+            prove=lambda design=design, faults=faults: prove_always(EndsProof(design, faults)),
         )
 
 
