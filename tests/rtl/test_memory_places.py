@@ -59,7 +59,7 @@ REFUSED: dict[str, dict[str, dict[str, str]]] = {
         "weight_memory": {"boveda": VECTORS},
     },
     "scnn": {
-        "activation_memory": dict.fromkeys(("faulty", "parity", "secded"), READ_ANY),
+        "activation_memory": dict.fromkeys(("parity", "secded"), READ_ANY),
         "weight_memory": {
             "boveda": READ_ANY,
             "faulty": LISTS,
