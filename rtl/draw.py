@@ -16,7 +16,8 @@ class Draw:
         return int(self.rng.integers(low, max(low, high) + 1))
 
     def one_of(self, *choices: int) -> int:
-        """One of the choices."""
+        """One of the choices, which are whole."""
+        assert all(int(choice) == choice for choice in choices), choices
         return int(self.rng.choice(choices))
 
     def chance(self, probability: float) -> bool:

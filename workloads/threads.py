@@ -45,6 +45,11 @@ def threads() -> int:
     return _checked(asked, ENVIRONMENT) if asked else processors()
 
 
+def are_told() -> bool:
+    """Whether somebody has said how many, so that they are as many as are there for us."""
+    return _threads is not None or bool(os.environ.get(ENVIRONMENT, "").strip())
+
+
 def processors() -> int:
     """Those that the process may run on, at most `MOST`."""
     try:
@@ -64,7 +69,7 @@ def set_threads(count: int | None = None) -> None:
     """
     global _threads
     _threads = None if count is None else _checked(str(count), "threads")
-    if _threads is None and not os.environ.get(ENVIRONMENT, "").strip():
+    if not are_told():
         return
     number = str(threads())
     os.environ.update(dict.fromkeys((*LINEAR_ALGEBRA, ENVIRONMENT), number))

@@ -3,8 +3,8 @@
 A first run needs some kernels, which do not hang on each other.  When the first of them is compiled
 another process begins with the rest of those that were expected, and puts them into the cache,
 where this process finds them; what it is behind with is waited for.  Nothing of that happens where
-one thread is asked for, or nothing can be kept; and where the other process fails, this one
-compiles all by itself.
+one thread is asked for, where no processor is free, or nothing can be kept; and where the other
+process fails, this one compiles all by itself.
 """
 
 from __future__ import annotations
@@ -60,11 +60,18 @@ def begin(own: Kernel[..., Any]) -> None:
 
 
 def _may_start() -> bool:
-    """Whether there is another thread for it, and a place for what it makes."""
+    """Whether there is another thread and a processor for it, and a place for what it makes."""
     from archsim.kernels.store import can_write
-    from workloads.threads import threads
+    from workloads.threads import are_told, processors, threads
 
-    return threads() > 1 and bool(sys.executable) and can_write()
+    free = are_told() or load() < processors() - 1
+    return threads() > 1 and free and bool(sys.executable) and can_write()
+
+
+def load() -> float:
+    """Processes that wanted a processor in the last minute, on average; 0 where nobody counts."""
+    counted = getattr(os, "getloadavg", None)
+    return 0.0 if counted is None else counted()[0]
 
 
 def _start(others: list[Kernel[..., Any]]) -> None:
@@ -126,4 +133,4 @@ def main() -> None:
             found.make()
 
 
-__all__ = ["awaited", "begin", "expect", "main"]
+__all__ = ["awaited", "begin", "expect", "load", "main"]

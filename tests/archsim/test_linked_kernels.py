@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -104,7 +105,10 @@ def test_of_what_is_no_one_type_there_are_none(spelled: str) -> None:
         examples(spelled)
 
 
-def test_another_process_compiles_what_is_expected(told: list[str], module: Any) -> None:
+def test_another_process_compiles_what_is_expected(
+    told: list[str], module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "load", lambda: 0.0)
     entries = [module.first, module.both]
     ahead.expect(not_compiled(entries))
     assert [one.name for one in not_compiled(entries)] == [
@@ -121,6 +125,11 @@ def _one_thread(_module: Any, _monkeypatch: pytest.MonkeyPatch) -> None:
     set_threads(1)
 
 
+def _no_processor(_module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workloads.threads.are_told", lambda: False)
+    monkeypatch.setattr(ahead, "load", lambda: float(os.cpu_count() or 1))
+
+
 def _not_found(module: Any, _monkeypatch: pytest.MonkeyPatch) -> None:
     Path(module.__file__).unlink()  # the other process cannot import it
 
@@ -129,7 +138,7 @@ def _no_process(_module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/no/such/python")
 
 
-@pytest.mark.parametrize("spoil", [_one_thread, _not_found, _no_process])
+@pytest.mark.parametrize("spoil", [_one_thread, _no_processor, _not_found, _no_process])
 def test_without_another_process_all_is_compiled_here(
     told: list[str],
     module: Any,
