@@ -1,15 +1,14 @@
 """The sums of floats of a PE's segment: of a dot product's steps, and of a tile's outputs."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 
 from archsim.arithmetic.float_datapath import FloatDatapath
 from archsim.machines.sparsetrain.design import SparseTrain
 from rtl.core.float_late_sum import FloatLateSum
 from rtl.core.float_product import FloatAddend
 from rtl.core.float_round import FloatRound
-from rtl.core.memory import Banks
-from rtl.core.train_sums import sums_ports
+from rtl.core.train_sums import SegmentSums
 from rtl.hierarchy import place
 
 
@@ -27,60 +26,28 @@ def partial_layout(path: FloatDatapath) -> data.StructLayout:
     )
 
 
-class TrainFloatSums(wiring.Component):
+class TrainFloatSums(SegmentSums):
     """sums[output] ← value + (first step: (first: +0 else sums[output]) else what the step before
     made), for each step up to the last one: rounded at every step.
 
-    Halves, latency, throughput, members: as `rtl.core.train_sums.TrainSums`; an output's sum is
-    read with its first step.  value: `partial_layout`.  Never stalls.
+    An output's sum is read with its first step.  value: `partial_layout`.
     """
 
-    step: Signal
-    last: Signal
-    output: Signal
-    value: Signal
-    first: Signal
-    half: Signal
-    drain: Signal
-    drain_half: Signal
-    drain_address: Signal
-    drain_data: Signal
-
     def __init__(self, *, design: SparseTrain) -> None:
-        self.design = design
-        super().__init__(sums_ports(design, design.step_bits))
+        super().__init__(design=design, value=design.step_bits)
 
     def elaborate(self, platform: object) -> Module:
-        m, design = Module(), self.design
-        step, last, begins = Signal(), Signal(), Signal(init=1)
-        output, value = Signal.like(self.output), Signal.like(self.value)
-        running, held = Signal(design.accumulator_bits), Signal(design.accumulator_bits)
-        m.d.sync += [
-            step.eq(self.step),
-            last.eq(self.last),
-            output.eq(self.output),
-            value.eq(self.value),
-        ]
+        m, bits = Module(), self.design.accumulator_bits
+        step, last, output, value = self._a_cycle_later(m)
+        begins = Signal(init=1)
+        running, held = Signal(bits), Signal(bits)
         total = self._total(m, value, Mux(begins, Mux(self.first, 0, held), running))
         with m.If(step):
             m.d.sync += [running.eq(total), begins.eq(last)]
-        banks = Banks(memory=design.accumulator_memory, use=design.use("accumulator"))
-        shown: list[Signal] = []
-        for half in (0, 1):
-            words = banks.place(
-                m, self, f"half_{half}", half, bits=len(total), depth=design.segment_outputs
-            )
-            drains = self.drain & (self.drain_half == half)
-            m.d.comb += [
-                words.read_address.eq(Mux(drains, self.drain_address, self.output)),
-                words.write.eq(last & (self.half == half)),
-                words.write_address.eq(output),
-                words.write_data.eq(total),
-            ]
-            shown.append(words.read_data)
+        halves = self._halves(m, last, output)
         m.d.comb += [
-            held.eq(Mux(self.half, shown[1], shown[0])),
-            self.drain_data.eq(Mux(self.drain_half, shown[1], shown[0])),
+            *(words.write_data.eq(total) for words in halves),
+            held.eq(Mux(self.half, halves[1].read_data, halves[0].read_data)),
         ]
         return m
 
