@@ -81,12 +81,17 @@ def seen_lists(design: Scnn, name: str, lists: Lists, places: list[tuple[int, in
     rows = np.minimum(within, (1 << use.row_bits) - 1) + np.repeat(numbers << use.row_bits, each)
     elements = lists.values, lists.indices
     values, indices = design.activation_memory.as_read(use, elements, rows)
+    return _seen(lists, values, indices, lists.starts)
+
+
+def _seen(of: Lists, values: IntArray, indices: IntArray, starts: IntArray) -> SeenLists:
+    """Lists in the place of others."""
     return SeenLists(
         values=values,
         indices=indices,
-        positions=_positions(indices, lists.starts),
-        starts=lists.starts,
-        index_bits=lists.index_bits,
+        positions=_positions(indices, starts),
+        starts=starts,
+        index_bits=of.index_bits,
     )
 
 
@@ -182,18 +187,11 @@ def _held(lists: SeenLists, pes: int, depth: int) -> SeenLists:
     stays = np.clip(depth - begin, 0, end - begin)
     starts = np.concatenate([[0], np.cumsum(np.where(end <= depth, stays, stays + 1))])
     values, indices = np.zeros((2, int(starts[-1]), lists.lanes), np.int64)
-    to = np.arange(int(stays.sum())) + np.repeat(starts[:-1] - (np.cumsum(stays) - stays), stays)
-    of = np.arange(int(stays.sum())) + np.repeat(
-        lists.starts[:-1] - (np.cumsum(stays) - stays), stays
-    )
+    before, number = np.cumsum(stays) - stays, np.arange(int(stays.sum()))
+    to = number + np.repeat(starts[:-1] - before, stays)
+    of = number + np.repeat(lists.starts[:-1] - before, stays)
     values[to], indices[to] = lists.values[of], lists.indices[of]
-    return SeenLists(
-        values=values,
-        indices=indices,
-        positions=_positions(indices, starts),
-        starts=starts,
-        index_bits=lists.index_bits,
-    )
+    return _seen(lists, values, indices, starts)
 
 
 def given_out(mapping: Mapping, lists: SeenLists) -> IntArray:
