@@ -66,7 +66,7 @@ def evaluate_many(
 
     designs: of machines whose cycles do not depend on values, or their names; network: itself, or
     its name; technology: itself, its name or file, or a `PriceBook` of it, which whoever calls this
-    many times keeps; options: as `simulate` takes them, such as `mapper="near"`.  What a layer
+    many times keeps; options: as `simulate` takes them, such as `mapper="rough"`.  What a layer
     without operands cannot count is the most that there can be, as in an account.  Raises
     `InputError` for a machine whose cycles depend on values, for an option that a machine does not
     have, for more tiles of a layer than the limit, and where the technology has no figure for a

@@ -165,7 +165,7 @@ def simulate_many(
     """Timing of many designs at once: cycles [designs, layers], and the names of the layers.
 
     designs: of machines whose cycles do not depend on values, or their names; network: itself, or
-    its name; options: as `simulate` takes them, such as `mapper="near"`.  Layers are those of
+    its name; options: as `simulate` takes them, such as `mapper="rough"`.  Layers are those of
     `network.matrix_layers`, each with its best tiling on each design; cycles are −1 where a layer
     fits in no tiling.  Over the designs of each kind of model runs one compiled pass, where it has
     one for these options.  Raises `InputError` for a machine whose cycles depend on values, such as

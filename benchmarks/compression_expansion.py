@@ -11,6 +11,8 @@ expansion entries of widths, indices and flags.
 Everything is over plain memories of the same capacity, so that a directory's bits come on top:
 stored bits are rows and entries that are in use, of ifmaps, and of weights (of the sparse core:
 ofmaps); under each expansion stand off-chip bytes, cycles, energy and area, of the whole machine.
+Layers are mapped by the rough mapper, for few bytes: with the fast one, for few cycles, a machine
+that its array binds moves as many with a compressed memory as without.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ class Figures:
 
 def figures(design: Design, work: Work, operands: tuple[str, ...] = ()) -> Figures:
     """operands: those whose memories are compressed."""
-    result = simulate(design, work[0], operands=work[1]).without_values()
+    options: dict[str, Any] = {} if isinstance(design, Scnn) else {"mapper": "rough"}
+    result = simulate(design, work[0], operands=work[1], **options).without_values()
     costs = account(result)
     assert costs.area_um2, "the technology has areas"
     return Figures(

@@ -2,8 +2,8 @@
 
     python benchmarks/mapper.py [DESIGN ...] --network resnet50 > benchmarks/mapper.md
 
-Three mappings of each layer: the default (`--mapper fast`), the near one, and the exact one, whose
-search begins with the near one.  Seconds are of the
+Three mappings of each layer: `--mapper rough`, the default (`fast`), and the exact one, whose
+search begins with the fast one.  Seconds are of the
 process's own time, one thread, compiled kernels; shapes that are alike are searched once.
 """
 

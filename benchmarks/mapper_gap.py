@@ -5,7 +5,7 @@
 
 Of every network, on every design, one layer is drawn (a layer that a network has n times, n times
 as often); with `--each 2`, of two networks that are drawn for each design.  Each is mapped by
-`--mapper fast`, by `near` and by `exact`; where the exact search is given up after STEPS steps the
+`--mapper rough`, by `fast` and by `exact`; where the exact search is given up after STEPS steps the
 pair is left out, and counted.  Cycles are those of the schedule.  Seconds are of the process's own
 time, one thread, compiled kernels.
 """
@@ -96,7 +96,7 @@ class Gaps:
         self.cycles.append(cycles)
 
     def row(self) -> dict[str, Any]:
-        """Over exact: in all, the mean of layers, and the worst layer; of fast and near."""
+        """Over exact: in all, the mean of layers, and the worst layer; of rough and fast."""
         if not self.cycles:
             return {"pairs": 0, "given_up": self.given_up, "none_fits": self.none_fits}
         cycles = np.array(self.cycles, np.float64)

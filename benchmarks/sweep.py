@@ -2,7 +2,7 @@
 
     python benchmarks/sweep.py                 # the three rows
     python benchmarks/sweep.py --json          # with key `designs_per_second`, of the grid
-    python benchmarks/sweep.py --mapper near   # each layer within 0.5 % of the best of very many
+    python benchmarks/sweep.py --mapper rough  # a guess: halves and even parts, the fewest bytes
 
 Processor time of one thread, the least of several measurements; the designs are made before, and
 what making them takes stands beside.  Ten points of each row are checked against `simulate`, and
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--repeats", type=int, default=3, help="measurements of each, default 3")
     parser.add_argument("--drawn", type=int, default=1000, help="random designs, default 1000")
-    parser.add_argument("--mapper", choices=("fast", "near"), default="fast")
+    parser.add_argument("--mapper", choices=("fast", "rough"), default="fast")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.rows if name not in TARGETS]
     if unknown:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from archsim.cli.comparison_tables import print_figures, print_layers, value_text
 from archsim.cli.options import Force, Wide
-from archsim.cli.output import output_console
+from archsim.cli.output import output_console, shown
 from archsim.comparison.results import MOVERS, ComparedLayer, ResultComparison, compare_results
 from archsim.errors import InputError, require
 from archsim.files import require_new, write_new
@@ -40,7 +40,7 @@ def _heading(comparison: ResultComparison) -> Iterator[str]:
     """Which result is which, and what was changed from one design to the next."""
     for label, one in zip(comparison.labels, comparison.results, strict=True):
         baseline = " (baseline)" if label == comparison.labels[0] else ""
-        yield f"{label}{baseline}: {one.path}: {one.network} on {one.design_name}"
+        yield shown(f"{label}{baseline}: {one.path}: {one.network} on {one.design_name}")
     order = " -> ".join(comparison.labels)
     if comparison.design_changes:
         yield f"the designs differ in ({order}):"

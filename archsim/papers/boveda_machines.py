@@ -132,8 +132,8 @@ def with_memories(design: CoreDesign, capacity: int, *, compressed: bool = False
 
 
 def _run(design: CoreDesign, network: Network, operands: Mapping[str, Operands] | None) -> Point:
-    """Plain memories need no values."""
-    result = simulate(design, network, operands=operands).without_values()
+    """Mapped for few bytes, which the paper counts; plain memories need no values."""
+    result = simulate(design, network, operands=operands, mapper="rough").without_values()
     costs = account(result)
     near = sum(
         energy

@@ -62,6 +62,8 @@ def _restyle(element: Element, prefix: str) -> None:
     link = attributes.pop(_LINK, None)
     if link is not None:
         attributes["href"] = link
+    if element.tag == "image":
+        attributes.pop("id", None)  # made of what it shows: two may show the same
     for name, value in attributes.items():
         if name == "id":
             if _REFERENCE.fullmatch(f"#{value}"):

@@ -27,6 +27,7 @@ from archsim.robust.on_machine import (
     CALIBRATED_PICTURES,
     MachineEvaluator,
     calibrated,
+    mapped,
     matrix_network,
     require_held,
 )
@@ -149,7 +150,8 @@ class MachinePoints:
         """Counted without operands where no count hangs on values."""
         found, pictures = None, BATCH
         if not design.machine_model().timed_by_values:
-            found = account(simulate(design, matrix_network(self.model, BATCH)), self.technology)
+            network = matrix_network(self.model, BATCH)
+            found = account(simulate(design, network, **mapped(design)), self.technology)
         if found is None or found.bounded:
             shown = self._test.spread(BATCH)
             pictures = len(shown)

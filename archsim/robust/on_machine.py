@@ -14,6 +14,7 @@ measured on pictures of the training set without errors (`calibrated`); beyond i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.codecs.robust_quantization import MOST_BITS
-from archsim.errors import require
+from archsim.errors import InputError, require
 from archsim.machine.design import Design
+from archsim.machine.option import Options
 from archsim.result import NetworkResult
 from archsim.robust.model import RobustModel
 from archsim.robust.vector_unit import Floats, behind, window_sums, within
@@ -185,7 +187,8 @@ class MachineEvaluator:
         """All pictures at once, with cycles and actions; the layers' operands are those of a run
         of the same design."""
         _, operands = self._run(design, data)
-        return simulate(design, matrix_network(self.model, len(data)), operands=operands)
+        network = matrix_network(self.model, len(data))
+        return simulate(design, network, operands=operands, **mapped(design))
 
     def _run(
         self, design: Design, data: Labelled, elsewhere: Mapping[str, Design] | None = None
@@ -199,7 +202,7 @@ class MachineEvaluator:
         given: dict[str, Operands] = {}
         designs = {"": design} | dict(elsewhere or {})
         runs = {
-            name: one.machine_model().run(network, lambda layer: given[layer.name], {})
+            name: one.machine_model().run(network, lambda layer: given[layer.name], mapped(one))
             for name, one in designs.items()
         }
         x = data.floats()
@@ -242,10 +245,23 @@ class MachineEvaluator:
         )
 
 
+def mapped(design: Design) -> Options:
+    """How layers of these studies are mapped: for few bytes, since energy is what is saved.
+
+    By the rough mapper, where a machine has it: a study maps the same layers thousands of times.
+    """
+    for option in design.options:
+        if option.name == "mapper" and option.read is not None:
+            with suppress(InputError):
+                return {"mapper": option.read("rough")}
+    return {}
+
+
 __all__ = [
     "MachineEvaluator",
     "Ranges",
     "calibrated",
+    "mapped",
     "matrix_network",
     "matrix_weights",
     "require_held",

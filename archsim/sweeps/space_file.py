@@ -9,7 +9,7 @@ requirements = ["area_um2 <= 2e6"]   # optional: what a design of use fulfils
 [[machine]]
 design = "edge-16"                   # or a file, or a table as `archsim show` prints it
 constraints = ["rows <= columns"]
-mapper = "near"                      # optional: how layers are mapped (`--mapper` of `run`)
+mapper = "rough"                     # optional: how layers are mapped (`--mapper` of `run`)
 
 [machine.fields]
 rows = [8, 16, 32]

@@ -2,7 +2,7 @@
 
 Depths have a say in which tiles fit, and in nothing else.  So what a search found on one design
 holds on every other on which all that it asked fits, or does not, as there: where each depth lies
-between the most words that fitted and the fewest that did not.  The mapper `near` needs less: that
+between the most words that fitted and the fewest that did not.  The mapper `fast` needs less: that
 what it took, and the fastest that it found, fit, and no more does
 (docs/adr/0048-fewest-bytes-of-what-is-as-fast.md).
 """
@@ -51,7 +51,7 @@ class Answers(NamedTuple):
 
 
 Search = Callable[[Answers, IntArray, IntArray], bool]
-"""`_answer` or `_answer_near`."""
+"""`_answer` or `_answer`."""
 
 
 @inlined
@@ -99,8 +99,8 @@ def _watch(machine: IntArray, watched: IntArray) -> None:
 
 
 @kernel
-def _answer(answers: Answers, problem: IntArray, watched: IntArray) -> bool:
-    """Search as the mapper `fast` does, into the next answer; whether a tiling fits."""
+def _answer_roughly(answers: Answers, problem: IntArray, watched: IntArray) -> bool:
+    """Search as the mapper `rough` does, into the next answer; whether a tiling fits."""
     row = answers.rows[answers.counts[1]]
     some = choose_mapping(problem, watched, row[SIZES:])
     for note in range(2 * mc.MEMORIES):
@@ -119,8 +119,8 @@ def _needs(row: IntArray, problem: IntArray, machine: IntArray, tiling: IntArray
 
 
 @kernel
-def _answer_near(answers: Answers, problem: IntArray, watched: IntArray) -> bool:
-    """Search as the mapper `near` does, into the next answer; whether a tiling fits.
+def _answer(answers: Answers, problem: IntArray, watched: IntArray) -> bool:
+    """Search as the mapper `fast` does, into the next answer; whether a tiling fits.
 
     It holds for less of any memory into which both what was taken and what was the fastest fit.
     """
@@ -130,7 +130,7 @@ def _answer_near(answers: Answers, problem: IntArray, watched: IntArray) -> bool
     effort = near_tiling(problem, machine, True, best, tilings)
     some = np.isfinite(best[0])
     if not some:
-        some = _answer(answers, problem, watched)
+        some = _answer_roughly(answers, problem, watched)
     else:
         for note in range(mc.MEMORIES):
             row[FITTED + note] = 0
@@ -217,12 +217,14 @@ def time_many(problems: IntArray, machines: IntArray, most: int) -> tuple[IntArr
 
 
 @kernel("i8.2, i8.2, int")
-def time_many_near(problems: IntArray, machines: IntArray, most: int) -> tuple[IntArray, IntArray]:
-    """The same with every layer mapped as the mapper `near` does.
+def time_many_roughly(
+    problems: IntArray, machines: IntArray, most: int
+) -> tuple[IntArray, IntArray]:
+    """The same with every layer mapped as the mapper `rough` does.
 
     A kernel of its own: who does not ask for that search does not wait until it is compiled.
     """
-    return _time_all(_answer_near, problems, machines, most)
+    return _time_all(_answer_roughly, problems, machines, most)
 
 
 def in_families(machines: IntArray) -> tuple[IntArray, npt.NDArray[np.intp]]:
@@ -235,4 +237,4 @@ def in_families(machines: IntArray) -> tuple[IntArray, npt.NDArray[np.intp]]:
     return np.ascontiguousarray(machines[first]), same.reshape(-1)
 
 
-__all__ = ["TOO_MANY_TILES", "in_families", "time_many", "time_many_near"]
+__all__ = ["TOO_MANY_TILES", "in_families", "time_many", "time_many_roughly"]

@@ -1,4 +1,4 @@
-"""How a layer's mapping is found: fast, near the best or exactly the best, and best by what.
+"""How a layer's mapping is found: roughly, near the best or exactly the best, and best by what.
 
     Mapper(search="exact", objective="energy", technology="45nm").find("conv1", problem, design)
 
@@ -26,8 +26,8 @@ from archsim.tiled.objective import BY_CYCLES, NO_PRICES, FloatArray, objective_
 if TYPE_CHECKING:
     from archsim.tiled.design import CoreDesign
 
-Search = Literal["fast", "near", "exact"]
-SEARCHES: tuple[Search, ...] = ("fast", "near", "exact")
+Search = Literal["rough", "fast", "exact"]
+SEARCHES: tuple[Search, ...] = ("rough", "fast", "exact")
 
 Aim = tuple[FloatArray, int]
 """Prices and objective, as `archsim.tiled.objective.keys_of` takes them."""
@@ -43,10 +43,11 @@ LONGEST_AXIS = 1 << 20
 class Mapper:
     """What finds mappings.
 
-    search: "fast"; "near", within 0.5 % of the best of very many, and of those the fewest bytes
-    (`archsim.tiled.near`); or "exact", the best of all legal mappings.  objective: "cycles",
-    "energy", "edp" or "bytes" (`archsim.tiled.objective`).  technology: name or TOML file of what
-    prices energy.
+    search: "fast", within 0.5 % of the best of very many, and of those the fewest bytes
+    (`archsim.tiled.near`); "rough", the fewest bytes of halves and even parts, a guess that costs a
+    tenth of it (`archsim.tiled.choice`); or "exact", the best of all legal mappings.  objective:
+    "cycles", "energy", "edp" or "bytes" (`archsim.tiled.objective`).  technology: name or TOML file
+    of what prices energy.
     Raises `InputError` for other names.
     """
 
@@ -69,11 +70,11 @@ class Mapper:
     def kernels(self) -> tuple[Kernel[..., Any], ...]:
         """The kernels of which the search of every layer is made."""
         from archsim.tiled.choice import choose_alone
+        from archsim.tiled.downhill import best_of_few
         from archsim.tiled.exact import best_of_all
-        from archsim.tiled.fast import best_of_few
         from archsim.tiled.near import near_tiling
 
-        first = choose_alone if self.search == "fast" else near_tiling
+        first = choose_alone if self.search == "rough" else near_tiling
         few = (best_of_few,) if self.objective != "cycles" else ()
         return first, *few, *((best_of_all,) if self.search == "exact" else ())
 
@@ -95,13 +96,13 @@ class Mapper:
         from archsim.tiled.choice import find_tiling
 
         machine = design.machine if machine is None else machine
-        first = None if self.search == "fast" else find_near(problem, machine, share=share)
+        first = None if self.search == "rough" else find_near(problem, machine, share=share)
         first = first or find_tiling(problem, machine, share=share)
         if self.search != "exact" and self.objective == "cycles":
             return first
         prices = prices_of(design, self.technology) if self.needs_prices else NO_PRICES
         aim = prices, objective_number(self.objective)
-        find = find_exact if self.search == "exact" else find_fast
+        find = find_exact if self.search == "exact" else find_downhill
         return find(name, problem, machine, aim, first, share=share)
 
 
@@ -138,12 +139,12 @@ def find_near(problem: Problem, machine: IntArray, *, share: bool) -> Tiling | N
     return Tiling.from_vector(tilings[0]) if np.isfinite(best[0]) else None
 
 
-def find_fast(
+def find_downhill(
     name: str, problem: Problem, machine: IntArray, aim: Aim, first: Tiling | None, *, share: bool
 ) -> Tiling | None:
     """The best of some mappings, `first` among them; None if none fits."""
     del name, share  # groups side by side are those of `first`
-    from archsim.tiled.fast import best_of_few
+    from archsim.tiled.downhill import best_of_few
 
     best, chosen = _first_keys(problem, machine, aim, first), first
     tiling, before = np.zeros(pb.TILING_COLUMNS, np.int64), tuple(best)
@@ -166,7 +167,7 @@ def find_exact(
     axes = problem.out_height, problem.out_width, problem.images, problem.filters, problem.channels
     chosen, steps = first, 0
     if aim[1] != BY_CYCLES:
-        chosen = find_fast(name, problem, machine, aim, first, share=share)
+        chosen = find_downhill(name, problem, machine, aim, first, share=share)
     best = _first_keys(problem, machine, aim, chosen)
     for groups in _group_counts(problem, machine, share=share):
         tiling, before = np.zeros(pb.TILING_COLUMNS, np.int64), tuple(best)

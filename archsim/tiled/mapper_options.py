@@ -33,7 +33,7 @@ def _objective(text: str) -> str:
 MAPPER = Option(
     name="mapper",
     says="how mappings are found",
-    more="fast (the default), near: within 0.5 % of the best of very many, or exact",
+    more="fast (the default: within 0.5 % of the best of very many), rough or exact",
     value="NAME",
     read=_search,
 )

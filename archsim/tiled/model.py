@@ -237,7 +237,7 @@ def _at_once(options: Options) -> Mapper:
     mapper = mapper_of(options)
     require(
         not _tilings(options) and mapper.search != "exact" and mapper.objective == "cycles",
-        "many designs at once are mapped by fast or near, and by cycles; simulate each by itself "
+        "many designs at once are mapped by fast or rough, and by cycles; simulate each by itself "
         "for the exact mapper, other objectives and mappings by hand",
     )
     return mapper
@@ -245,9 +245,9 @@ def _at_once(options: Options) -> Mapper:
 
 def _time_many(mapper: Mapper) -> Kernel[[IntArray, IntArray, int], tuple[IntArray, IntArray]]:
     """The compiled pass of a mapper."""
-    from archsim.tiled.families import time_many, time_many_near
+    from archsim.tiled.families import time_many, time_many_roughly
 
-    return time_many_near if mapper.search == "near" else time_many
+    return time_many_roughly if mapper.search == "rough" else time_many
 
 
 def _timed(

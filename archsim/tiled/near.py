@@ -1,13 +1,13 @@
-"""The mapper `near`: a tiling within 0.5 % of the best of very many, the lowest bound first.
+"""The mapper `fast`: a tiling within 0.5 % of the best of very many, the lowest bound first.
 
 The sizes that are tried hang on layer and array alone (`archsim.tiled.near_sizes`).  Of all their
-tilings that fit, nothing is left out but what is no more than TOLERANCE better than the one found.
+tilings that fit, nothing is left out but what is no more than CLOSE better than the one found.
 So more memory, which only lets more of them fit, and more bandwidth, which slows none, never make a
 layer slower by more than that (docs/adr/0028-near-mapper.md).  Which one is found hangs on those
 that fit alone, not on how they were met (docs/adr/0038-lowest-bound-first.md).
 
-Of tilings that are no slower than it, or within the tolerance of what any memories allow, the one
-of the fewest bytes is taken (docs/adr/0048-fewest-bytes-of-what-is-as-fast.md).
+Of tilings that are slower by no more than SLACK, or within TOLERANCE of what any memories allow,
+the one of the fewest bytes is taken (docs/adr/0048-fewest-bytes-of-what-is-as-fast.md, 0053).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from archsim.tiled.near_layer import (
     layer_of,
     part_of,
 )
-from archsim.tiled.near_meet import TOLERANCE, FloatArray, Found, counts, meet_part, promises
+from archsim.tiled.near_meet import SLACK, TOLERANCE, FloatArray, Found, counts, meet_part, promises
 from archsim.tiled.near_queue import Queue
 from archsim.tiled.near_sizes import MOST_SIZES, group_sizes
 from archsim.tiled.side_by_side import block_problem
@@ -93,15 +93,15 @@ def _begin(layer: Layer, queue: Queue, found: Found, groups: int, place: int) ->
 
 @kernel
 def _limit(problem: IntArray, machine: IntArray, found: Found, queue: Queue, first: int) -> None:
-    """Where nothing is known of any tiling, what the one of the lowest bound takes, of the entries
-    from `first` on."""
+    """Where nothing is known of any tiling, what the one of the lowest bound takes, with SLACK, of
+    the entries from `first` on."""
     if found.limit[0] < np.inf or queue.counts[0] == first:
         return
     lowest, entries = first, queue.entries
     for at in range(first + 1, queue.counts[0]):
         if entries[at, nq.LOW] < entries[lowest, nq.LOW]:
             lowest = at
-    found.limit[0] = cycles_of(problem, entries[lowest, nq.SIZES :], machine)
+    found.limit[0] = (1 + SLACK) * cycles_of(problem, entries[lowest, nq.SIZES :], machine)
 
 
 @kernel
@@ -221,8 +221,8 @@ def near_tiling(
     queue = _search(layer, found, queue)
     effort[CUT_OFF] = int(effort[TILES] > MOST_SCHEDULED)
     if best[0] < np.inf:
-        # no slower than the fastest, or than the tolerance above what any takes with any memories
-        limit[0] = max(best[0], floor * (1 + TOLERANCE))
+        # a little slower than the fastest, or the tolerance above what any takes with any memories
+        limit[0] = max(best[0] * (1 + SLACK), floor * (1 + TOLERANCE))
         few = Found(best_of_few, tilings[0], limit, effort, int(best[1]))
         _fewest_bytes(layer, found, few, queue)
     return effort

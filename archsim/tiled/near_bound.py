@@ -1,4 +1,4 @@
-"""What tilings take at least, in some twenty sums: the near mapper asks it of every tiling.
+"""What tilings take at least, in some twenty sums: the fast mapper asks it of every tiling.
 
 Some of the lines of `archsim.tiled.bound_paths`, in a form in which what hangs on filters, channels
 and pixels alone is found once (`docs/mapping.md`).

@@ -1,4 +1,4 @@
-"""A layer as the near mapper goes through it: sizes along each axis, and parts of them.
+"""A layer as the fast mapper goes through it: sizes along each axis, and parts of them.
 
 A part is a number of filters and of channels in a tile, and which of the loops is outside.
 """

@@ -1,4 +1,4 @@
-"""Tilings of a part, put into the near mapper's queue by what they take at least."""
+"""Tilings of a part, put into the fast mapper's queue by what they take at least."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ from archsim.tiled.tiling_estimate import swept
 FloatArray = npt.NDArray[np.float64]
 
 TOLERANCE = 0.005
-"""By so much of its cycles may the best of the tilings be better than the one found."""
+"""By so much of its cycles may the best of the tilings be better than the one taken."""
+
+SLACK = 0.004
+"""So much of the cycles of the fastest tiling that is found may be spent on fewer bytes."""
+
+CLOSE = (1 + TOLERANCE) / (1 + SLACK) - 1
+"""By so much may the best of the tilings be better than the fastest that is found."""
 
 MOST_TILES = 1 << 20
 """Of a layer that is scheduled; a tiling of more is not tried."""
@@ -31,8 +37,8 @@ MOST_TILES = 1 << 20
 
 class Found(NamedTuple):
     """best: [2] cycles and bytes of the best tiling so far; tiling: its sizes [TILING_COLUMNS];
-    limit: [1] cycles that some tiling that fits is known to take; effort: [EFFORT_COLUMNS]; most:
-    the bytes that a tiling may have; 0 where bytes do not count."""
+    limit: [1] cycles that some tiling that fits is known to take, and SLACK of them; effort:
+    [EFFORT_COLUMNS]; most: the bytes that a tiling may have; 0 where bytes do not count."""
 
     best: FloatArray
     tiling: IntArray
@@ -43,8 +49,8 @@ class Found(NamedTuple):
 
 @inlined
 def promises(least: int, found: Found) -> bool:
-    """Whether what takes so many cycles at least may be better by more than the tolerance."""
-    return least * (1 + TOLERANCE) < found.best[0]
+    """Whether what takes so many cycles at least may be better by more than CLOSE."""
+    return least * (1 + CLOSE) < found.best[0]
 
 
 @inlined

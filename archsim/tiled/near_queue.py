@@ -1,4 +1,4 @@
-"""What the near mapper has found and not yet looked at: a heap, the lowest bound first.
+"""What the fast mapper has found and not yet looked at: a heap, the lowest bound first.
 
 An entry is a part or a tiling.  Of equal bounds parts come first: before a tiling comes, all that
 may come before it are there.

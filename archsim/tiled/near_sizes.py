@@ -1,4 +1,4 @@
-"""Sizes of a tile that the near mapper tries, along each axis: no memory has a say in them.
+"""Sizes of a tile that the fast mapper tries, along each axis: no memory has a say in them.
 
 So a design with more memory has the same ones to choose from, and those that did not fit before.
 """

@@ -313,7 +313,9 @@ def test_sequential_weights_read_each_row_once() -> None:
     """Weight-stationary, one tile: as many rows are read as were written."""
     layer = MatMul(name="m", m=5, n=8, k=30)
     operands = {"m": synthetic(layer, seed=1)}
-    actions = simulate(BOTH, Network(name="n", source="a test", layers=(layer,)), operands=operands)
+    network = Network(name="n", source="a test", layers=(layer,))
+    tilings = {"m": Tiling(pixel_rows=1, pixel_columns=5, filters=8, channels=30)}
+    actions = simulate(BOTH, network, operands=operands, mappings=tilings)
     counts = actions.layers[0].actions
     assert counts["weight_row_read"] == counts["weight_row_write"] > 0
     assert counts["weight_entry_read"] == counts["weight_entry_write"] == -(-60 // 16)

@@ -16,6 +16,7 @@ from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import Plain
 from archsim.simulate import simulate
 from archsim.tiled.choice import find_tiling
+from archsim.tiled.mapper import Mapper
 from archsim.tiled.operand_fit import fit_tiling
 from workloads.layers import Conv2d, Network
 from workloads.operands import Operands, synthetic
@@ -51,11 +52,13 @@ def tiles_of(expansion: int, bits: int) -> dict[str, Any]:
     design = compressed(expansion)
     problem = design.numerics.problem(CONV)
     arrays = design.numerics.stored(CONV, narrow(bits))
-    return fit_tiling("c", design, problem, arrays, find_tiling(problem, design.machine))[1]
+    found = find_tiling(problem, design.machine)
+    return fit_tiling("c", design, problem, arrays, found, Mapper(search="rough"))[1]
 
 
 def bytes_of(design: Systolic, bits: int) -> int:
-    return simulate(design, NETWORK, operands={"c": narrow(bits)}).layers[0].total_bytes
+    operands = {"c": narrow(bits)}
+    return simulate(design, NETWORK, operands=operands, mapper="rough").layers[0].total_bytes
 
 
 def test_the_directory_binds_before_rows_where_values_are_narrow() -> None:
@@ -86,7 +89,7 @@ def test_the_table_is_what_the_simulator_says(
 ) -> None:
     operands = {"c": narrow(3)}
     design = compressed(4)
-    results = [simulate(one, NETWORK, operands=operands) for one in (PLAIN, design)]
+    results = [simulate(one, NETWORK, operands=operands, mapper="rough") for one in (PLAIN, design)]
     costs = [account(one) for one in results]
     ratios = [
         [sum(one.bytes_moved.values()) for one in results],

@@ -37,7 +37,7 @@ def layers(draw: Draw) -> list[Conv2d | MatMul]:
     return [conv("a", 1, 1), conv("b", draw.one_of(2, 16), 1), conv("c", 1, 3), product]
 
 
-@pytest.mark.parametrize("search", ["fast", "near"])
+@pytest.mark.parametrize("search", ["rough", "fast"])
 def test_each_machine_of_a_family_gets_its_own_answer(search: str) -> None:
     """Families of any kind of core, their depths drawn, two of them mixed."""
     shared = 0
@@ -54,7 +54,7 @@ def test_each_machine_of_a_family_gets_its_own_answer(search: str) -> None:
         distinct, same = families.in_families(machines)
         assert (distinct[same] == machines).all()
         vectors = np.stack([one.vector() for one in problems])
-        timed = families.time_many_near if search == "near" else families.time_many
+        timed = families.time_many_roughly if search == "rough" else families.time_many
         cycles, tilings = timed(vectors, distinct, 1 << 20)
         for at, machine in enumerate(distinct):
             for layer, problem in enumerate(problems):
@@ -77,7 +77,7 @@ def small_grid() -> list[Systolic]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [{}, {"mapper": "near"}])
+@pytest.mark.parametrize("options", [{}, {"mapper": "rough"}])
 def test_a_grid_takes_what_each_design_takes(options: dict[str, Any]) -> None:
     network = Network(name="four", layers=tuple(layers(Draw(42, 0))), source="a test")
     grid = small_grid()
@@ -97,7 +97,7 @@ def test_a_grid_takes_what_each_design_takes(options: dict[str, Any]) -> None:
 def test_what_many_at_once_do_not_do_is_said(options: dict[str, Any]) -> None:
     network = Network(name="one", layers=(MatMul(name="d", m=4, n=4, k=4),), source="a test")
     for many in (simulate_many, evaluate_many):
-        with pytest.raises(InputError, match="by fast or near, and by cycles"):
+        with pytest.raises(InputError, match="by fast or rough, and by cycles"):
             many([EDGE_16], network, **options)
     with pytest.raises(InputError, match="chain"):
         simulate_many([EDGE_16], network, chain=True)

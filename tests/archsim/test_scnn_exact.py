@@ -156,7 +156,7 @@ def test_runs_and_answers_are_of_the_same_cut() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"mapper": "near"}, "no mapper 'near'"),
+        ({"mapper": "rough"}, "no mapper 'rough'"),
         ({"objective": "bytes"}, "of the exact mapper"),
         ({"mapper": "exact", "objective": "energy"}, "no objective 'energy'"),
         ({"mapper": "exact", "chain": True}, "whose ofmaps leave"),

@@ -71,7 +71,7 @@ BAD = {
         "no 'sed'; did you mean seed",
     ),
     "a mapper of no name": (
-        toml(machine="mapper = 'neat'"), "there is no mapper 'neat'; did you mean near"
+        toml(machine="mapper = 'tough'"), "there is no mapper 'tough'; did you mean rough"
     ),
     "a mapper where there is none": (
         toml(design='"sparsetrain"', fields="{ pes = [4] }", machine="mapper = 'fast'"),

@@ -57,13 +57,13 @@ def test_each_machine_is_mapped_as_its_space_says(objectives: tuple[str, ...]) -
         kernel_width=3,
     )  # fmt: skip
     network = Network(name="one", source="a test", layers=(layer,))
-    names = ("", "near", "fast", "exact")
+    names = ("", "rough", "fast", "exact")
     machines = [MachineSpace(design=EDGE_16, name=f"by {one}", mapper=one) for one in names]
     space = Space(machines=tuple(machines), networks=(network,), objectives=objectives)
     found = Evaluator(space).outcome(np.arange(len(names)), 0).values["cycles"].tolist()
     alone = [simulate(EDGE_16, network, **one.options).cycles for one in machines]
     assert found == alone
-    assert found[0] == found[2] > found[1]
+    assert found[0] == found[2] < found[1]
 
 
 @pytest.fixture(scope="module")

@@ -5,26 +5,25 @@ import sys
 from pathlib import Path
 
 SCRIPT = """
-import sys, time
+import sys
 import numpy
 before = set(sys.modules)
-start = time.perf_counter()
 import workloads, workloads.builtin
-print(time.perf_counter() - start)
+print(len(set(sys.modules) - before))
 import workloads.packaged, workloads.integer_network, workloads.reference
 print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before}))
 """
 HEAVY = {"onnx", "onnxruntime", "PIL", "google", "torch", "numba", "pandas", "archsim", "rtl"}
 
 
-def test_import_is_fast_and_lazy():
+MOST_MODULES = 60
+"""That the import of built-in networks brings in, the standard library's included."""
+
+
+def test_import_is_small_and_lazy():
     root = Path(__file__).parents[2]
-    seconds = []
-    for _ in range(5):
-        run = subprocess.run(
-            [sys.executable, "-c", SCRIPT], cwd=root, capture_output=True, text=True, check=True
-        )
-        elapsed, names = run.stdout.splitlines()
-        seconds.append(float(elapsed))
-        assert not HEAVY & set(names.split())
-    assert min(seconds) < 0.050
+    command = [sys.executable, "-c", SCRIPT]
+    run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    modules, names = run.stdout.splitlines()
+    assert int(modules) <= MOST_MODULES
+    assert not HEAVY & set(names.split())

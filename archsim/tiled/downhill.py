@@ -1,4 +1,4 @@
-"""A good tiling of a layer, fast: from some that fit, downhill by their bounds; the lowest are
+"""A good tiling of a layer, soon: from some that fit, downhill by their bounds; the lowest are
 scheduled.
 
 The bounds are near what the schedule gives (`docs/mapping.md`), so that going downhill by them ends
