@@ -53,6 +53,17 @@ class Design(ABC):
         """What a memory keeps, and how it is read.  Raises `InputError` where none can be given."""
         raise InputError(f"{self.kind} machines have no memories of words")
 
+    def lane_bits(self, memory: str) -> int:
+        """Bits of a lane of a memory's words, of the narrowest; faults protect them by number.
+
+        Raises `InputError` where none can be given.
+        """
+        return min(self.use(memory).lane_bits)
+
+    def memory_parts(self, memory: str) -> tuple[str, ...]:
+        """The groups of components that stand behind a memory's field: one of its name."""
+        return (memory,)
+
     @property
     @abstractmethod
     def macs_per_cycle(self) -> int:

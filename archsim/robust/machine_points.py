@@ -31,7 +31,7 @@ from archsim.robust.on_machine import (
     matrix_network,
     require_held,
 )
-from archsim.robust.placed import At, placed
+from archsim.robust.placed import At, memory_of_part, placed
 from archsim.robust.where import bit_alone, wrong_in_layer
 from archsim.simulate import simulate
 from workloads.counts import counted
@@ -156,9 +156,10 @@ class MachinePoints:
             shown = self._test.spread(BATCH)
             pictures = len(shown)
             found = account(self._evaluator.simulated(design, shown), self.technology)
-        groups: dict[str, float] = {}
+        groups, own = dict[str, float](), memory_of_part(design)
         for name, value in found.by_component.items():
-            memory = name.split(".")[0]
+            part = name.split(".")[0]
+            memory = own.get(part, part)
             groups[memory] = groups.get(memory, 0.0) + value / pictures
         return {"total_pj": found.total / pictures, "by_memory_pj": groups}
 

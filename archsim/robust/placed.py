@@ -54,16 +54,24 @@ def memories_of(design: Design) -> tuple[str, ...]:
     return tuple(name.removesuffix(MEMORY) for name in _accesses(design))
 
 
+def memory_of_part(design: Design) -> dict[str, str]:
+    """The memory to which each group of components of memories belongs."""
+    return {part: name for name in memories_of(design) for part in design.memory_parts(name)}
+
+
 def of_operands(design: Design) -> tuple[str, ...]:
     """Those of them that are looked at where none is named: banks that may fail, as biases' and
     sums', are left out."""
     accesses = _accesses(design)
-    banks = {name for name, access in accesses.items() if access == "bank"}
+
+    def of_banks(name: str) -> bool:
+        access = accesses[f"{name}{MEMORY}"]
+        return access == "bank" or (access != "stream" and design.use(name).as_banks)
+
     return tuple(
         name
         for name in memories_of(design)
-        if refusal(design, name, "plain")
-        or not (f"{name}{MEMORY}" in banks or design.use(name).as_banks)
+        if refusal(design, name, "plain") or not of_banks(name)
     )
 
 
@@ -171,6 +179,7 @@ __all__ = [
     "able",
     "chips_of",
     "memories_of",
+    "memory_of_part",
     "of_operands",
     "placed",
     "refusal",

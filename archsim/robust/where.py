@@ -60,7 +60,7 @@ def bit_alone(design: Design, at: At, bit: int, chip: int = 0) -> Design:
 
 def lane_bits(design: Design, memory: str) -> int:
     """Of the narrowest lane of a memory's words.  Raises InputError for a machine without any."""
-    return min(design.use(memory).lane_bits)
+    return design.lane_bits(memory)
 
 
 def _percent(wrong: list[bool]) -> float:

@@ -14,11 +14,13 @@ from command_line import Call, good, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.machines.systolic.design import EDGE_16
 from archsim.machines.vsq.design import VSQ_16
 from archsim.robust.low_voltage import CHANCE_PERCENT, Point, Series, at_low_voltage
 from archsim.robust.machine_points import SHIPPED, Energy, MachinePoints
-from archsim.robust.placed import VOLTAGES, At, able, of_operands
+from archsim.robust.placed import VOLTAGES, At, able, memory_of_part, of_operands
+from archsim.robust.where import lane_bits
 from energy_models.voltage import bit_error_rate, sram_energy_factor
 
 NOMINAL_PJ = 1000.0
@@ -104,14 +106,30 @@ def test_the_lowest_voltage_is_the_last_of_those_that_are_borne() -> None:
     assert (one.points[1].error, one.points[1].deviation) == (6.0, 1.0)
 
 
-@pytest.mark.skipif(not SHIPPED.exists(), reason="no points")
-def test_the_weak_memory_of_the_shipped_points(
-    monkeypatch: pytest.MonkeyPatch, archsim: Call
-) -> None:
+@pytest.fixture
+def nothing_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     def measured(self: Any, *_: Any) -> Any:
         raise AssertionError("not measured already")
 
     monkeypatch.setattr(MachinePoints, "_sets", property(measured))
+
+
+@pytest.mark.usefixtures("nothing_measured")
+def test_lists_of_the_sparse_core_are_one_memory_in_two_places(archsim: Call) -> None:
+    assert of_operands(SCNN_ISCA17) == ("activation", "weight", "accumulator")
+    parts = memory_of_part(SCNN_ISCA17)
+    assert (parts["iaram"], parts["oaram"]) == ("activation", "activation")
+    index = SCNN_ISCA17.operand_bits, SCNN_ISCA17.index_bits
+    assert lane_bits(SCNN_ISCA17, "activation") == sum(index) == 20
+    table = good(archsim("voltage", "scnn"))
+    found = next(line for line in table.splitlines() if line.lstrip().startswith("activation "))
+    assert found.split() == ["activation", "plain", "1.5", "86.5", "0.969", "9"]
+    assert "weight_memory must be exact" in table
+
+
+@pytest.mark.usefixtures("nothing_measured")
+@pytest.mark.skipif(not SHIPPED.exists(), reason="no points")
+def test_the_weak_memory_of_the_shipped_points(archsim: Call) -> None:
     found = json.loads(good(archsim("voltage", "edge-16", "--json")))
     assert found["weak"] == "ifmap"
     by = {(one["memory"], one["form"]): one["points"] for one in found["series"]}

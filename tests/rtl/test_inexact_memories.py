@@ -88,13 +88,14 @@ def test_the_way_through_memories_changes_nothing(name: str) -> None:
 PRODUCT = MatMul(name="p", m=3, n=4, k=8, bias=True)
 """One tile of every design."""
 
+WHOLE = Tiling(pixel_rows=1, pixel_columns=3, filters=4, channels=8)
+
 
 def by_hand(design: Any, operand: str, memory: Any, operands: Any) -> Any:
     """The ofmap of operands that were read once, as a whole, through a memory."""
     numerics = design.numerics
     taken = numerics.take(PRODUCT, operands)
-    tiling = plan_tiling(design, PRODUCT, None)
-    words = answer(design, PRODUCT, tiling, operands).transfers[operand].payload
+    words = answer(design, PRODUCT, WHOLE, operands).transfers[operand].payload
     seen = memory.read_back(
         design.use(operand), memory.stored(design.use(operand), words), len(words)
     )
@@ -115,7 +116,7 @@ def by_hand(design: Any, operand: str, memory: Any, operands: Any) -> Any:
         if each > 1:
             changed["weight_scales"] = read[..., 4].reshape(1, -1, 4)
     kept = {name: array.astype(getattr(taken, name).dtype) for name, array in changed.items()}
-    return layer_output(design, PRODUCT, replace(taken, **kept), tiling)
+    return layer_output(design, PRODUCT, replace(taken, **kept), WHOLE)
 
 
 @pytest.mark.parametrize("operand", ["ifmap", "weight"])
@@ -127,10 +128,10 @@ def test_one_bit_changes_what_it_should(name: str, operand: str, bit: int) -> No
     operands = design.numerics.synthetic(PRODUCT, Drawing(seed=1))
     flip = Flip(row=1, bit=bit % design.word_bits(operand))
     through = with_memory(design, **{operand: flip})
-    found = layer_output(through, PRODUCT, operands)
+    found = layer_output(through, PRODUCT, operands, WHOLE)
     memory = getattr(through, f"{operand}_memory")
     np.testing.assert_array_equal(found, by_hand(design, operand, memory, operands))
-    seen = (found != layer_output(design, PRODUCT, operands)).any()
+    seen = (found != layer_output(design, PRODUCT, operands, WHOLE)).any()
     assert seen or (bit == 19 and name != "vectors"), "a low bit, lost to rounding"
 
 
@@ -144,7 +145,7 @@ def test_containers_and_widths_of_a_compressed_memory(operand: str, sram: str) -
     bit = 2 if sram == "rows" else inner.entry_bits(32, 8) - 12
     flip = Flip(sram=sram, bit=bit)
     through = with_memory(design, **{operand: flip})
-    found = layer_output(through, PRODUCT, operands)
+    found = layer_output(through, PRODUCT, operands, WHOLE)
     memory = getattr(through, f"{operand}_memory")
     np.testing.assert_array_equal(found, by_hand(design, operand, memory, operands))
 

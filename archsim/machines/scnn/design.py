@@ -294,6 +294,7 @@ class Scnn(Design):
 
     def use(self, name: str) -> Use:
         """What the "weight" FIFO and the "accumulator" banks keep."""
+        require(name in ("weight", "accumulator"), f"{name} memories of {self.kind} keep no words")
         if name == "weight":
             lanes, bits = (self.weight_lanes, self.element_bits)
         else:
@@ -304,6 +305,16 @@ class Scnn(Design):
             lane_bits=(bits,) * lanes,
             lane_signed=(True,) * lanes,
         )
+
+    def lane_bits(self, memory: str) -> int:
+        """Of lists a value's bits, and behind them its index's."""
+        if memory == "activation":
+            return self.operand_bits + self.index_bits
+        return super().lane_bits(memory)
+
+    def memory_parts(self, memory: str) -> tuple[str, ...]:
+        """Lists stand in every PE's IARAM and OARAM."""
+        return ("iaram", "oaram") if memory == "activation" else super().memory_parts(memory)
 
     def bank(self, name: str) -> Bank:
         """The kind of the memory of "weight" or "accumulator"."""
