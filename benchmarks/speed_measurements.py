@@ -35,6 +35,7 @@ from energy_models.sources import forget_sources
 from workloads.builtin import builtin
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import synthetic
+from workloads.threads import processors
 
 NETWORK = "resnet50"
 RECORDED = Path(__file__).parents[1] / "tests" / "data" / "scalesim.toml"
@@ -336,6 +337,10 @@ def energy(repeats: int) -> Row:
     )
 
 
+ONE_BY_ONE = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
+"""What `speed.py` sets, which would leave `ARCHSIM_THREADS` nothing to say."""
+
+
 def _typed(command: str, spent: list[float], **settings: str) -> None:
     """Run a command as a user types it, whose Python keeps compiled modules.
 
@@ -343,7 +348,8 @@ def _typed(command: str, spent: list[float], **settings: str) -> None:
     """
     before = os.times()
     program, *words = command.split()
-    known = {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    ours = ("PYTHONDONTWRITEBYTECODE", *(ONE_BY_ONE if "ARCHSIM_THREADS" in settings else ()))
+    known = {key: text for key, text in os.environ.items() if key not in ours}
     place = Path(sysconfig.get_path("scripts")) / program
     subprocess.run([place, *words], env={**known, **settings}, check=True, capture_output=True)
     after = os.times()
@@ -370,14 +376,15 @@ def typed(name: str, repeats: int) -> Row:
 
 
 def cold(repeats: int) -> Row:
-    """The first run on a machine: an empty cache of kernels each time."""
+    """The first run on a machine: an empty cache of kernels each time, all processors its own."""
 
     spent: list[float] = []
+    threads = str(processors())
     command = "archsim run edge-16 resnet50 --timing-only"
 
     def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            _typed(command, spent, ARCHSIM_CACHE_DIR=folder)
+            _typed(command, spent, ARCHSIM_CACHE_DIR=folder, ARCHSIM_THREADS=threads)
 
     (times,) = in_turns(min(repeats, COLD_REPEATS), run)
     return Row(
@@ -388,5 +395,5 @@ def cold(repeats: int) -> Row:
         target=COLD_SECONDS,
         better="lower",
         details={"process": seconds_of(times), "processor": seconds_of(spent[1:])},
-        note="from an empty cache to the last line",
+        note=f"from an empty cache to the last line; {threads} threads",
     )

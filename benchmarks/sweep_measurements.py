@@ -36,7 +36,7 @@ def grid_space(designs: int) -> Space:
         "ifmap_memory.capacity_bytes": {"powers_of_two": [1 << 14, 1 << 18]},
         "off_chip.bytes_per_cycle": [float(one) for one in range(4, 4 + max(1, designs // 2000))],
     }
-    arrays = MachineSpace(design=EDGE_16, fields=fields)
+    arrays = MachineSpace(design=EDGE_16, fields=fields, mapper="rough")
     return Space(machines=(arrays,), networks=(NETWORK,))
 
 
@@ -63,15 +63,15 @@ def stored(designs: int, repeats: int) -> Row:
     numbers = np.arange(space.design_count, dtype=np.int64)
     made = grid.designs(numbers)
     network = grid.networks[0]
-    simulate_many(made[:2], network)
+    simulate_many(made[:2], network, mapper="rough")
     bare: list[float] = []
     whole: list[float] = []
     for _ in range(repeats):
-        bare.append(least(lambda: simulate_many(made, network), 1))
+        bare.append(least(lambda: simulate_many(made, network, mapper="rough"), 1))
         whole.append(least(lambda: run(space), 1))
     return Row(
         name="stored",
-        what=f"a study of {len(made):,} designs × ResNet-50, cycles, over `simulate_many`",
+        what=f"a study of {len(made):,} designs × ResNet-50, mapped roughly, over `simulate_many`",
         measured=min(whole) / min(bare),
         unit="×",
         target=1.3,
@@ -95,7 +95,7 @@ def priced_space(network: str) -> Space:
         **{f"{name}.capacity_bytes": capacities for name in memories},
     }
     return Space(
-        machines=(MachineSpace(design=EDGE_16, fields=fields),),
+        machines=(MachineSpace(design=EDGE_16, fields=fields, mapper="rough"),),
         networks=(network,),
         objectives=("cycles", "energy", "area"),
     )
@@ -112,7 +112,7 @@ def priced(repeats: int) -> Row:
     seconds = least(lambda: run(space, search), repeats)
     return Row(
         name="priced",
-        what="cycles, energy, area of random designs × ResNet-50, stored, one core",
+        what="cycles, energy, area of random designs × ResNet-50, mapped roughly, stored, one core",
         measured=PRICED / seconds,
         unit="designs/s",
         target=800,
@@ -170,7 +170,7 @@ def made_up_space(points: int) -> Space:
         "off_chip.bytes_per_cycle": {"from": 1, "to": max(1, points // 1_000_000)},
     }
     return Space(
-        machines=(MachineSpace(design=EDGE_16, fields=fields),),
+        machines=(MachineSpace(design=EDGE_16, fields=fields, mapper="rough"),),
         networks=("alexnet",),
         objectives=("cycles", "footprint"),
     )

@@ -14,7 +14,9 @@ rows     points a second that are made rows and written, a thousand and more a t
 scale    memory of the driver at 10^7 points over that at a tenth; opening, and a front
 shares   CPU in sampler, simulator and writer of a study of a grid
 
-Times are of the processor, one thread, the least of several, but where wall time is said.
+Arrays are mapped roughly (`mapper = "rough"`), as one screens millions of designs; the default
+mapper takes 15 to 40 times as long (`sweep.py`).  Times are of the processor, one thread, the
+least of several, but where wall time is said.
 """
 
 from __future__ import annotations

@@ -69,9 +69,7 @@ def of_operands(design: Design) -> tuple[str, ...]:
         return access == "bank" or (access != "stream" and design.use(name).as_banks)
 
     return tuple(
-        name
-        for name in memories_of(design)
-        if refusal(design, name, "plain") or not of_banks(name)
+        name for name in memories_of(design) if refusal(design, name, "plain") or not of_banks(name)
     )
 
 
