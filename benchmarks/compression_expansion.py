@@ -29,6 +29,7 @@ from archsim.machines.scnn.design import SCNN_ISCA17, Scnn
 from archsim.machines.systolic.design import EDGE_16
 from archsim.papers.boveda_machines import MACHINES, with_memories, workload
 from archsim.result import NetworkResult
+from archsim.robust.on_machine import mapped
 from archsim.simulate import simulate
 from workloads.layers import Network
 
@@ -66,8 +67,7 @@ class Figures:
 
 def figures(design: Design, work: Work, operands: tuple[str, ...] = ()) -> Figures:
     """operands: those whose memories are compressed."""
-    options: dict[str, Any] = {} if isinstance(design, Scnn) else {"mapper": "rough"}
-    result = simulate(design, work[0], operands=work[1], **options).without_values()
+    result = simulate(design, work[0], operands=work[1], **mapped(design)).without_values()
     costs = account(result)
     assert costs.area_um2, "the technology has areas"
     return Figures(

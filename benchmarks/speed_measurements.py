@@ -337,10 +337,6 @@ def energy(repeats: int) -> Row:
     )
 
 
-ONE_BY_ONE = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
-"""What `speed.py` sets, which would leave `ARCHSIM_THREADS` nothing to say."""
-
-
 def _typed(command: str, spent: list[float], **settings: str) -> None:
     """Run a command as a user types it, whose Python keeps compiled modules.
 
@@ -348,8 +344,7 @@ def _typed(command: str, spent: list[float], **settings: str) -> None:
     """
     before = os.times()
     program, *words = command.split()
-    ours = ("PYTHONDONTWRITEBYTECODE", *(ONE_BY_ONE if "ARCHSIM_THREADS" in settings else ()))
-    known = {key: text for key, text in os.environ.items() if key not in ours}
+    known = {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     place = Path(sysconfig.get_path("scripts")) / program
     subprocess.run([place, *words], env={**known, **settings}, check=True, capture_output=True)
     after = os.times()
@@ -379,12 +374,13 @@ def cold(repeats: int) -> Row:
     """The first run on a machine: an empty cache of kernels each time, all processors its own."""
 
     spent: list[float] = []
-    threads = str(processors())
+    names = ("ARCHSIM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
+    threads = dict.fromkeys(names, str(processors()))
     command = "archsim run edge-16 resnet50 --timing-only"
 
     def run() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            _typed(command, spent, ARCHSIM_CACHE_DIR=folder, ARCHSIM_THREADS=threads)
+            _typed(command, spent, ARCHSIM_CACHE_DIR=folder, **threads)
 
     (times,) = in_turns(min(repeats, COLD_REPEATS), run)
     return Row(
@@ -395,5 +391,5 @@ def cold(repeats: int) -> Row:
         target=COLD_SECONDS,
         better="lower",
         details={"process": seconds_of(times), "processor": seconds_of(spent[1:])},
-        note=f"from an empty cache to the last line; {threads} threads",
+        note=f"from an empty cache to the last line; {processors()} threads",
     )

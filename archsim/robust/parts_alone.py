@@ -11,7 +11,7 @@ from archsim.machine.design import Design
 from archsim.robust.low_voltage import CHANCE_PERCENT, MachineAtLowVoltage, Series
 from archsim.robust.machine_points import MachinePoints
 from archsim.robust.placed import At
-from archsim.robust.where import lane_bits, layers_of
+from archsim.robust.where import layers_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ def _of(design: Design, points: MachinePoints, series: Series) -> PartsAlone:
 def _bits(design: Design, at: At) -> int:
     """Of its values; none where a machine's words have no lanes of bits."""
     try:
-        return lane_bits(design, at.memory)
+        return design.lane_bits(at.memory)
     except InputError:
         return 0
 

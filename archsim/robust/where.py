@@ -42,7 +42,7 @@ def errors_by_bit(
     """
     return [
         _percent(evaluator.wrong(bit_alone(design, at, bit, chip), data))
-        for bit in range(lane_bits(design, at.memory))
+        for bit in range(design.lane_bits(at.memory))
     ]
 
 
@@ -53,14 +53,9 @@ def bit_alone(design: Design, at: At, bit: int, chip: int = 0) -> Design:
     """
     if at.form != "plain":
         raise InputError(f"bits of values are those of plain memories, not of {at.form} ones")
-    others = ",".join(str(one) for one in range(lane_bits(design, at.memory)) if one != bit)
+    others = ",".join(str(one) for one in range(design.lane_bits(at.memory)) if one != bit)
     failing = placed(design, [at], chip)
     return with_settings(failing, [f"{at.memory}_memory.protected_bits=[{others}]"])
-
-
-def lane_bits(design: Design, memory: str) -> int:
-    """Of the narrowest lane of a memory's words.  Raises InputError for a machine without any."""
-    return design.lane_bits(memory)
 
 
 def _percent(wrong: list[bool]) -> float:
@@ -71,7 +66,6 @@ __all__ = [
     "bit_alone",
     "errors_by_bit",
     "errors_by_layer",
-    "lane_bits",
     "layers_of",
     "wrong_in_layer",
 ]

@@ -3,8 +3,8 @@
 The sizes that are tried hang on layer and array alone (`archsim.tiled.near_sizes`).  Of all their
 tilings that fit, nothing is left out but what is no more than CLOSE better than the one found.
 So more memory, which only lets more of them fit, and more bandwidth, which slows none, never make a
-layer slower by more than that (docs/adr/0028-near-mapper.md).  Which one is found hangs on those
-that fit alone, not on how they were met (docs/adr/0038-lowest-bound-first.md).
+layer slower by more than TOLERANCE (docs/adr/0028-near-mapper.md).  Which one is found hangs on
+those that fit alone, not on how they were met (docs/adr/0038-lowest-bound-first.md).
 
 Of tilings that are slower by no more than SLACK, or within TOLERANCE of what any memories allow,
 the one of the fewest bytes is taken (docs/adr/0048-fewest-bytes-of-what-is-as-fast.md, 0053).

@@ -211,15 +211,12 @@ def test_a_small_operand_does_not_crawl_beside_an_idle_channel() -> None:
 
 @pytest.mark.parametrize("latency", [0, 100])
 def test_latency_passes_once(latency: int) -> None:
-    """Words are asked for ahead: twice the tiles do not wait twice as long.
-
-    A few cycles of the first wait are those of the first commands.
-    """
+    """Words are asked for ahead: twice the tiles do not wait twice as long."""
     memory = OffChip(bytes_per_cycle=16.0, latency_cycles=latency)
     design = replace(EDGE_16, off_chip=memory)
     free = replace(design, off_chip=replace(memory, latency_cycles=0))
     for k in (2048, 8192):
         layer = MatMul(name="fc", m=1, n=1000, k=k)
-        tiling = plan_tiling(design, layer, None)
+        tiling = find_tiling(design.numerics.problem(layer), design.machine)
         late = time_layer(design, layer, tiling).cycles - time_layer(free, layer, tiling).cycles
-        assert 0.9 * latency <= late <= 2 * latency
+        assert latency <= late <= 2 * latency

@@ -20,7 +20,6 @@ from archsim.machines.vsq.design import VSQ_16
 from archsim.robust.low_voltage import CHANCE_PERCENT, Point, Series, at_low_voltage
 from archsim.robust.machine_points import SHIPPED, Energy, MachinePoints
 from archsim.robust.placed import VOLTAGES, At, able, memory_of_part, of_operands
-from archsim.robust.where import lane_bits
 from energy_models.voltage import bit_error_rate, sram_energy_factor
 
 NOMINAL_PJ = 1000.0
@@ -120,7 +119,7 @@ def test_lists_of_the_sparse_core_are_one_memory_in_two_places(archsim: Call) ->
     parts = memory_of_part(SCNN_ISCA17)
     assert (parts["iaram"], parts["oaram"]) == ("activation", "activation")
     index = SCNN_ISCA17.operand_bits, SCNN_ISCA17.index_bits
-    assert lane_bits(SCNN_ISCA17, "activation") == sum(index) == 20
+    assert SCNN_ISCA17.lane_bits("activation") == sum(index) == 20
     table = good(archsim("voltage", "scnn"))
     found = next(line for line in table.splitlines() if line.lstrip().startswith("activation "))
     assert found.split() == ["activation", "plain", "1.5", "86.5", "0.969", "9"]
