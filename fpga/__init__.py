@@ -5,7 +5,7 @@
 | a unit mapped, wrapped, placed and routed | `fpga/place.py` |
 | the chips | `fpga/devices.py` |
 | the registers around a unit with more ports than pins | `fpga/wrapper.py` |
-| multipliers with registers of their own | `fpga/multipliers.py` |
+| multipliers with registers, adders that begin anew, as cells of a family | `fpga/own_cells.py` |
 | what a netlist takes | `fpga/cells.py`, and whether it fits `fpga/fit.py` |
 | the placer, and what it reports | `fpga/nextpnr.py` |
 | the boards, and a bitstream for one | `fpga/boards.py`, `fpga/board_top.py`, `fpga/build.py` |

@@ -19,7 +19,6 @@ from fpga.board_top import CORE, BoardTop
 from fpga.boards import Board
 from fpga.cells import Cells, cells_of
 from fpga.fit import check_cells, check_design
-from fpga.multipliers import PRODUCT_FILE, has_products, product_verilog, read_passes
 from fpga.nextpnr import (
     Placement,
     SlowestPath,
@@ -27,6 +26,7 @@ from fpga.nextpnr import (
     run_wheel,
     slowest_clock,
 )
+from fpga.own_cells import CELLS_FILE, has_own_cells, own_verilog, read_passes
 from fpga.places import PLACES, module_of, write_places
 from fpga.tools import code_digest, tool_versions
 from rtl.benches.build_cache import cache_key, is_built
@@ -214,7 +214,7 @@ class _Work:
             self.progress("mapping")
             with scratch_folder("archsim-board") as work:
                 self.plan.extract(str(work))
-                (work / PRODUCT_FILE).write_text(product_verilog(self.board.chip.family))
+                (work / CELLS_FILE).write_text(own_verilog(self.board.chip.family))
                 with (work / "yosys.log").open("w", encoding="utf-8") as log:
                     run_yosys(self._passes(work), work, lambda line: log.write(line + "\n"))
                 for file in ("top.json", "yosys.log", "build_top.json", *_constraints(work)):
@@ -223,10 +223,10 @@ class _Work:
         return kept(self._key("mapped"), write)
 
     def _passes(self, work: Path) -> list[str]:
-        """Of the plan's script, with the family's own multipliers."""
+        """Of the plan's script, with the family's own cells."""
         lines = (work / "top.ys").read_text(encoding="utf-8").splitlines()
         passes = [one.strip() for one in lines if one.strip() and one[0] != "#"]
-        if not has_products(self.top.verilog):
+        if not has_own_cells(self.top.verilog):
             return passes
         at = next(n for n, one in enumerate(passes) if one.startswith("synth_"))
         return [*passes[:at], *read_passes([], "top", self.board.chip.family), *passes[at:]]

@@ -16,8 +16,8 @@ from archsim.files import new_folder, require_new, scratch_folder
 from fpga.cells import Cells, cells_of
 from fpga.devices import Target
 from fpga.fit import check_cells
-from fpga.multipliers import PRODUCT_FILE, has_products, product_verilog, read_passes
 from fpga.nextpnr import nextpnr_version, place_and_route
+from fpga.own_cells import CELLS_FILE, has_own_cells, own_verilog, read_passes
 from fpga.report import FpgaReport
 from fpga.tools import code_digest, tool_versions
 from fpga.units import TOP, unit_verilog
@@ -158,9 +158,9 @@ class _Work:
             words.append("-nodsp")
         if family == "ice40" and dsps:
             words.append("-dsp")
-        own = name == "unit" and dsps and has_products(self.verilog)
+        own = name == "unit" and dsps and has_own_cells(self.verilog)
         reading = read_passes([f"{name}.v"], top, family if own else "")
-        (folder / PRODUCT_FILE).write_text(product_verilog(family), encoding="utf-8")
+        (folder / CELLS_FILE).write_text(own_verilog(family), encoding="utf-8")
         passes = [*reading, " ".join(words), f"write_json {name}.json"]
         self._yosys(passes, folder, name)
         modules = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["modules"]

@@ -4,7 +4,9 @@ from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.core.accumulator import Accumulator
 from rtl.core.product import product_of
+from rtl.hierarchy import place
 
 CAPTURE = data.StructLayout({"valid": 1, "bank": 1})
 """The token behind which stationary operands are captured; it passes a PE in two cycles."""
@@ -152,15 +154,9 @@ class AccumulatingPE(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        total = Signal(signed(self.accumulator_bits))
-        kept, following = Signal.like(total), Signal.like(total)
-        waiting = Signal()
-        first, last = self.flags_i[0], self.flags_i[1]
-        sizes = {"bits": self.operand_bits, "registers": self.product_registers}
-        product = product_of(m, self.ifmap_i, self.weight_i, **sizes)
-        m.d.comb += following.eq(Mux(first, 0, total) + product)
+        kept, waiting = Signal(signed(self.accumulator_bits)), Signal()
+        done, total = self._summed(m)
         m.d.sync += [
-            total.eq(following),
             self.ifmap_o.eq(self.ifmap_i),
             self.flags_o.eq(self.flags_i),
             self.weight_o.eq(self.weight_i),
@@ -168,6 +164,21 @@ class AccumulatingPE(wiring.Component):
             self.drain_o.eq(waiting),
             self.pipe_o.eq(Mux(self.drain_i, kept, self.pipe_i)),
         ]
-        with m.If(self.flags_o[1] if self.product_registers else last):
-            m.d.sync += kept.eq(total if self.product_registers else following)
+        with m.If(done):
+            m.d.sync += kept.eq(total)
         return m
+
+    def _summed(self, m: Module) -> tuple[Value, Value]:
+        """Whether a sum is done, and which: of the adder, or of its register."""
+        first, last = self.flags_i[0], self.flags_i[1]
+        sizes = {"bits": self.operand_bits, "registers": self.product_registers}
+        product = product_of(m, self.ifmap_i, self.weight_i, **sizes)
+        if self.product_registers:
+            sums = place(m, "accumulator", Accumulator, bits=self.accumulator_bits)
+            m.d.comb += [sums.first.eq(first), sums.i.eq(product)]
+            return self.flags_o[1], sums.o
+        total = Signal(signed(self.accumulator_bits))
+        following = Signal.like(total)
+        m.d.comb += following.eq(Mux(first, 0, total) + product)
+        m.d.sync += total.eq(following)
+        return last, following

@@ -44,7 +44,7 @@ class Product(wiring.Component):
 
     Latency: `registers`.  Throughput: one product a cycle.  Never stalls.
     In emitted Verilog an instance of the module `product`, for which a flow may put a multiplier
-    that has the registers inside (`fpga.multipliers`).
+    that has the registers inside (`fpga.own_cells`).
     """
 
     a: Signal

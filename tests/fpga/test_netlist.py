@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from archsim.machines.systolic.design import Systolic
+from archsim.machines.systolic.design import DATAFLOWS, Systolic
 from archsim.memory import Plain
-from fpga.multipliers import PRODUCT_FILE, product_verilog, read_passes
+from fpga.own_cells import CELLS_FILE, own_verilog, read_passes
 from rtl.benches.verilated import Verilated
 from rtl.cases import random_case
 from rtl.conformance import check
@@ -23,7 +23,10 @@ SIZES: dict[str, Any] = {
     "bias_words": 4,
     "pipelined_control": True,
 }
-DESIGN = Systolic(rows=2, columns=1, product_registers=2, **SIZES)
+DESIGNS = [
+    Systolic(rows=2, columns=1, product_registers=2, dataflow=dataflow, **SIZES)
+    for dataflow in DATAFLOWS[:2]
+]
 SYNTHESIS = "synth_ecp5 -top top -nowidelut -nobram"
 MODELS = "+/lattice/cells_sim_ecp5.v"
 PORTS = ", ".join(f"A{n}, B{n}" for n in range(18)), ", ".join(f"P{n}" for n in range(36))
@@ -54,7 +57,7 @@ endmodule
 def simulated(verilog: str, folder: Path) -> str:
     """Verilog of the mapped netlist, every cell written out as yosys' models of it say."""
     (folder / "unit.v").write_text(verilog)
-    (folder / PRODUCT_FILE).write_text(product_verilog("ecp5"))
+    (folder / CELLS_FILE).write_text(own_verilog("ecp5"))
     (folder / "multiplier.v").write_text(MULTIPLIER)
     passes = [*read_passes(["unit.v"], "top", "ecp5"), SYNTHESIS]
     passes += ["select top", "write_rtlil -selected mapped.il", "design -reset"]
@@ -66,8 +69,9 @@ def simulated(verilog: str, folder: Path) -> str:
 
 
 @pytest.mark.slow
-def test_a_mapped_netlist_is_the_model(tmp_path: Path) -> None:
-    """Registers inside of multipliers and operands in look-up tables among its cells."""
-    netlist = Verilated(simulated(emit(DESIGN).verilog, tmp_path))
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda one: one.dataflow)
+def test_a_mapped_netlist_is_the_model(design: Systolic, tmp_path: Path) -> None:
+    """Registers inside of multipliers, operands in look-up tables, sums in carry chains."""
+    netlist = Verilated(simulated(emit(design).verilog, tmp_path))
     for number in range(6):
-        assert_equal(check(random_case(5, number, DESIGN, longest_words=300), netlist.run))
+        assert_equal(check(random_case(5, number, design, longest_words=300), netlist.run))

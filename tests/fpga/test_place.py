@@ -84,7 +84,7 @@ def test_registers_of_products_lie_in_the_multiplier() -> None:
     found = resources(StationaryPE(**sizes, product_registers=2))
     assert found == Cells(carry=32, lut_rams=2, flip_flops=53, dsps=1)
     found = resources(AccumulatingPE(**sizes, product_registers=1))
-    assert found == Cells(lut4=64, carry=32, flip_flops=116, dsps=1)
+    assert found == Cells(lut4=32, carry=32, flip_flops=116, dsps=1)
 
 
 @pytest.fixture(scope="module")
