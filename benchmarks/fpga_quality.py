@@ -2,18 +2,24 @@
 
     python benchmarks/fpga_quality.py             every row of fpga_quality.md
     python benchmarks/fpga_quality.py arrays      only arrays, or pes, or units
-    python benchmarks/fpga_quality.py --seeds 3   placements a row
+    python benchmarks/fpga_quality.py --seeds 3   placements of rows without a number of their own
+    python benchmarks/fpga_quality.py --write     puts the rows into fpga_quality.md too
 
 Each unit is mapped, wrapped, placed and routed (`fpga.place`); the clock is the median of the
-placements of seeds 1, 2, …, with the least and the most behind it, the path that of the median.
-PEs are mapped alone: they have no clock.  Answers are kept: a second run takes only what is new.
+placements of seeds 1, 2, …, with the least and the most behind it, the path that of the placement
+at the median, or next below it.  PEs are mapped alone: they have no clock.  What is not placed is
+mapped, and says why.  Answers are kept: a second run takes only what is new.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
+import statistics
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from amaranth.lib import wiring
@@ -30,46 +36,66 @@ from rtl.core.stationary_array import StationaryArray
 from rtl.core.train_pe import TrainPe
 from rtl.core.vector_lane import VectorLane
 
+PAGE = Path(__file__).with_suffix(".md")
 WIDTHS: Mapping[str, int] = {"operand_bits": 8, "accumulator_bits": 32, "product_registers": 2}
-Unit = Callable[[], wiring.Component]
 
 
-def arrays() -> dict[str, tuple[Unit, str]]:
-    """int8 operands, sums of 32 bits, with what is wanted."""
-    found: dict[str, tuple[Unit, str]] = {}
-    for size, wanted in ((4, "180 MHz"), (8, "140 MHz")):
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A line of the page.
+
+    make: the unit, or Verilog. wanted: what is wanted of it. seeds: placements, where it is not as
+    many as are asked for; 0 of what is not placed, for the reason `why`.
+    """
+
+    make: Callable[[], wiring.Component | str]
+    wanted: str
+    clock_hz: float = 100e6
+    seeds: int | None = None
+    why: str = ""
+
+
+def arrays() -> dict[str, Row]:
+    """int8 operands, sums of 32 bits."""
+    found: dict[str, Row] = {}
+    for size, wanted, clock_hz in ((4, "180 MHz", 200e6), (8, "140 MHz", 150e6)):
         sizes: dict[str, Any] = {"rows": size, "columns": size, **WIDTHS}
-        held = f"weight-stationary array {size} × {size}"
-        kept = f"output-stationary array {size} × {size}"
-        found[held] = (lambda sizes=sizes: StationaryArray(**sizes, across=False)), wanted
-        found[kept] = (lambda sizes=sizes: AccumulatingArray(**sizes)), wanted
+        makes: dict[str, Callable[[], wiring.Component]] = {
+            "weight": lambda sizes=sizes: StationaryArray(**sizes, across=False),
+            "output": lambda sizes=sizes: AccumulatingArray(**sizes),
+        }
+        for kept, make in makes.items():
+            name = f"{kept}-stationary array {size} × {size}"
+            found[name] = Row(make=make, wanted=wanted, clock_hz=clock_hz)
     return found
 
 
-def pes() -> dict[str, tuple[Unit, str]]:
+def pes() -> dict[str, Row]:
     """PEs alone."""
     return {
-        "weight-stationary PE": (
-            lambda: StationaryPE(**WIDTHS),
-            "16 LUT4, 32 carry, 60 flip-flops, 1 DSP",
+        "weight-stationary PE": Row(
+            make=lambda: StationaryPE(**WIDTHS),
+            wanted="16 LUT4, 32 carry, 60 flip-flops, 1 DSP",
+            seeds=0,
         ),
-        "output-stationary PE": (
-            lambda: AccumulatingPE(**WIDTHS),
-            "60 LUT4, 76 flip-flops, 1 DSP",
+        "output-stationary PE": Row(
+            make=lambda: AccumulatingPE(**WIDTHS),
+            wanted="60 LUT4, 76 flip-flops, 1 DSP",
+            seeds=0,
         ),
     }
 
 
-def units() -> dict[str, tuple[Unit, str]]:
+def units() -> dict[str, Row]:
     """Units of other machines."""
     train: Any = with_settings(load_design("sparsetrain"), ["rows=16", "columns=16", "pes=1"])
     return {
-        "lane of vsq-16": (lambda: VectorLane(design=Vsq().lane), "75 MHz"),
-        "PE of sparsetrain": (lambda: TrainPe(design=train), "75 MHz"),
+        "lane of vsq-16": Row(make=lambda: VectorLane(design=Vsq().lane), wanted="75 MHz", seeds=1),
+        "PE of sparsetrain": Row(make=lambda: TrainPe(design=train), wanted="75 MHz", seeds=1),
     }
 
 
-KINDS: Mapping[str, Callable[[], dict[str, tuple[Unit, str]]]] = {
+KINDS: Mapping[str, Callable[[], dict[str, Row]]] = {
     "arrays": arrays,
     "pes": pes,
     "units": units,
@@ -80,19 +106,49 @@ HEAD = """\
 |---|---|---|---|---|---|---|---|---|---|"""
 
 
-def line(name: str, wanted: str, cells: Cells, placed: Sequence[FpgaReport]) -> str:
+def line(name: str, row: Row, cells: Cells, placed: Sequence[FpgaReport]) -> str:
     """A line under `HEAD`."""
     counts = (cells.lut4, cells.lut_rams, cells.carry, cells.flip_flops)
     shown = " | ".join(f"{one:,}" for one in (*counts, cells.block_rams, cells.dsps))
     ordered = sorted(placed, key=lambda one: one.fmax_hz)
     if not ordered:
-        return f"| {name} | {shown} | – | {wanted} | – |"
+        return f"| {name} | {shown} | {row.why or '–'} | {row.wanted} | – |"
     clocks = [one.fmax_hz / 1e6 for one in ordered]
-    middle = ordered[(len(ordered) - 1) // 2]
     spread = f" ({clocks[0]:.1f} to {clocks[-1]:.1f})" if len(clocks) > 1 else " (1 seed)"
-    path = middle.path
-    way = f"{path.start} to {path.end}: {path.logic_ns:.2f} + {path.routing_ns:.2f} ns"
-    return f"| {name} | {shown} | {middle.fmax_hz / 1e6:.1f}{spread} | {wanted} | {way} |"
+    path = ordered[(len(ordered) - 1) // 2].path
+    ends = f"{_end(path.start)} to {_end(path.end)}"
+    way = f"{ends}: {path.logic_ns:.2f} + {path.routing_ns:.2f} ns"
+    return f"| {name} | {shown} | {statistics.median(clocks):.1f}{spread} | {row.wanted} | {way} |"
+
+
+def _end(cell: str) -> str:
+    """A cell's name in the design, without the unit's and without what yosys put behind it."""
+    plain = re.sub(r"_(TRELLIS|LUT4|CCU2C|PFUMX|L6MUX21|DP16KD|PDPW16KD)(_\w+)*$", "", cell)
+    return plain.removeprefix("unit.")
+
+
+def measured(name: str, row: Row, seeds: int) -> str:
+    """The line of a row."""
+    unit = row.make()
+    found = [
+        place(unit, target=Target(clock_hz=row.clock_hz, seed=seed))
+        for seed in range(1, (seeds if row.seeds is None else row.seeds) + 1)
+    ]
+    return line(name, row, found[0].cells if found else resources(unit), found)
+
+
+def write(lines: Mapping[str, str], page: Path = PAGE) -> None:
+    """Put lines in the places of those of the same name; new ones behind the last.
+
+    The table is made again in the script's order: what it does not know goes.
+    """
+    text = page.read_text(encoding="utf-8")
+    head, _, rest = text.partition(HEAD.partition("\n")[0])
+    old = rest[: rest.index("\n\n")].splitlines()[2:]
+    kept = {one.split(" | ")[0].removeprefix("| "): one for one in old} | dict(lines)
+    names = [name for kind in KINDS.values() for name in kind() if name in kept]
+    table = "\n".join([HEAD, *(kept[name] for name in names)])
+    page.write_text(f"{head}{table}{rest[rest.index(chr(10) * 2) :]}", encoding="utf-8")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -101,20 +157,17 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], default=[])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", default="", help="rows whose name has this")
+    parser.add_argument("--write", action="store_true", help=f"into {PAGE.name} too")
     options = parser.parse_args(arguments)
     print(HEAD)
     for kind in options.kinds or KINDS:
-        for name, (make, wanted) in KINDS[kind]().items():
+        for name, row in KINDS[kind]().items():
             if options.only not in name:
                 continue
-            unit = make()
-            if kind == "pes":
-                print(line(name, wanted, resources(unit), []), flush=True)
-                continue
-            clock_hz = 200e6 if "4 × 4" in name else 150e6 if kind == "arrays" else 100e6
-            seeds = range(1, options.seeds + 1)
-            placed = [place(unit, target=Target(clock_hz=clock_hz, seed=seed)) for seed in seeds]
-            print(line(name, wanted, placed[0].cells, placed), flush=True)
+            found = measured(name, row, options.seeds)
+            print(found, flush=True)
+            if options.write:
+                write({name: found})
     return 0
 
 
