@@ -13,7 +13,7 @@ from archsim.machines.scnn.command import AXIS_FIELDS, LAYER_FIELDS, scnn_ports
 from archsim.machines.scnn.design import Scnn
 from archsim.ports import Port
 from rtl.core.delay import Delay
-from rtl.core.memory import stream_settings
+from rtl.core.memory import Settings, stream_settings, weight_settings, weights_may_fail
 from rtl.core.scnn_bias import BiasQueue
 from rtl.core.scnn_control import GroupControl
 from rtl.core.scnn_drain import SIDES, DrainSequencer
@@ -51,6 +51,12 @@ COUNTS = (
 NEIGHBOURS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 
 
+def settings_of_memories(design: Scnn) -> dict[str, Settings]:
+    """What memories take from registers, by memory, in the order of their chain."""
+    found = {"activation": stream_settings(design), "weight": weight_settings(design)}
+    return {name: one for name, one in found.items() if one is not None}
+
+
 def counts_of(design: Scnn) -> tuple[str, ...]:
     """Events that the core counts."""
     return (*COUNTS, *row_fields(design))
@@ -77,7 +83,7 @@ def core_members(design: Scnn) -> dict[str, Any]:
         "bias": In(stream.Signature(design.accumulator_bits)),
         "ofmap": Out(stream.Signature(activations)),
         **{f"count_{name}": Out(COUNTER_BITS) for name in counts_of(design)},
-        **({} if stream_settings(design) is None else SETTINGS_PORTS),
+        **(SETTINGS_PORTS if settings_of_memories(design) else {}),
     }
 
 
@@ -149,19 +155,21 @@ class ScnnCore(wiring.Component):
         self._counters(m)
         return m
 
-    def _settings(self, m: Module) -> Any:
-        """Registers of all PEs' memories, between the core's ports; None where nothing is set."""
-        found = stream_settings(self.design)
-        if found is None:
-            return None
+    def _settings(self, m: Module) -> dict[str, Any]:
+        """Registers of all PEs' memories, between the core's ports."""
         own: Any = self
-        chain = place(m, "activation_settings", SettingsChain, bits=found.bits, init=found.init)
-        m.d.comb += [
-            chain.shift.eq(own.settings_shift),
-            chain.i.eq(own.settings_in),
-            own.settings_out.eq(chain.last),
-        ]
-        return chain
+        chains: dict[str, Any] = {}
+        last = None
+        for name, found in settings_of_memories(self.design).items():
+            chain = place(m, f"{name}_settings", SettingsChain, bits=found.bits, init=found.init)
+            m.d.comb += [
+                chain.shift.eq(own.settings_shift),
+                chain.i.eq(own.settings_in if last is None else last),
+            ]
+            chains[name], last = chain, chain.last
+        if last is not None:
+            m.d.comb += own.settings_out.eq(last)
+        return chains
 
     def _commands(self, m: Module) -> None:
         """Take a command when the layer before has left, or stays; clear the banks after reset."""
@@ -251,7 +259,7 @@ class ScnnCore(wiring.Component):
             pe.ifmap_write.eq(load.cross & (load.row == row) & (load.column == column)),
             pe.ifmap.eq(self.ifmap.payload),
             pe.weight_write.eq(self.decoder.cross),
-            pe.weight.eq(self.decoder.o),
+            pe.weight.eq(self.weight.payload if weights_may_fail(self.design) else self.decoder.o),
             pe.go.eq(self.control.go),
             pe.half.eq(self.control.half),
             pe.step.eq(self.sequencer.step),
@@ -260,9 +268,11 @@ class ScnnCore(wiring.Component):
             pe.clear.entry.eq(Mux(self.clearing, self.entry, self.sequencer.entry)),
             pe.unload.eq(unload.cross & (unload.row == row) & (unload.column == column)),
         ]
-        if self.settings is not None:
-            number = row * self.design.grid_columns + column
-            m.d.comb += [pe.number.eq(number), pe.settings.eq(self.settings.o)]
+        if self.settings:
+            m.d.comb += pe.number.eq(row * self.design.grid_columns + column)
+        for name, port in (("activation", "settings"), ("weight", "weight_settings")):
+            if name in self.settings:
+                m.d.comb += getattr(pe, port).eq(self.settings[name].o)
         for side in SIDES:
             down, right = NEIGHBOURS[side]
             neighbour = self.pes.get((row + down, column + right))

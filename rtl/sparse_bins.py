@@ -329,7 +329,7 @@ _INSIDE: tuple[tuple[str, str, str, tuple[int, ...]], ...] = (
 def sparse_bins(design: Scnn) -> Iterator[Bin]:
     """Everything but the ports'."""
     yield channel_bin(lambda seen: case_of(seen).idle is None)
-    yield from _in_sequence(stays=design.activation_memory.exact)
+    yield from _in_sequence(stays=design.lists_as_meant)
     yield from _of_passes(design)
     yield from _of_lists(design)
     yield from _of_failing(design)

@@ -66,6 +66,8 @@ def of_operands(design: Design) -> tuple[str, ...]:
 
     def of_banks(name: str) -> bool:
         access = accesses[f"{name}{MEMORY}"]
+        if name == "weight":  # a FIFO's
+            return False
         return access == "bank" or (access != "stream" and design.use(name).as_banks)
 
     return tuple(

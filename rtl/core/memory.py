@@ -44,7 +44,8 @@ class Words:
     """What a scratchpad holds: `lanes` of `bits`, signed or not, `depth` in each half.
 
     use: of the memory, as the design says it.  Of a memory of some lanes of a word, first_bit: the
-    first one of these in the word, and word_bits: of the whole word.
+    first one of these in the word, and word_bits: of the whole word.  number_bits: of the number of
+    a bank among those alike, which stands above its addresses where cells are told apart.
     """
 
     lanes: int
@@ -54,6 +55,7 @@ class Words:
     use: Use | None = field(default=None, repr=False)
     first_bit: int = field(default=0, repr=False)
     word_bits: int = field(default=0, repr=False)
+    number_bits: int = field(default=0, repr=False)
 
     def lane(self, number: int) -> Words:
         """Of one lane alone."""
@@ -124,7 +126,8 @@ class BankRtl(Protocol):
         """The component, with the ports of `rtl.core.sram.Sram`.
 
         Where the kind has a method `bank_for`, that is asked in its place, with `Words` for the
-        bits; its component has a port `settings` where the kind answers some for these words.
+        bits; its component has a port `settings` where the kind answers some for these words, and
+        then a port `number` of their number_bits.
         """
         ...
 
@@ -210,7 +213,45 @@ def stream_settings(design: Any) -> Settings | None:
 
 def stream_overflows(design: Any) -> bool:
     """Whether lists may be longer than the memory that they are written to."""
-    return bool(getattr(rtl_of(design.activation_memory), "overflows", False))
+    return weights_may_fail(design) or bool(
+        getattr(rtl_of(design.activation_memory), "overflows", False)
+    )
+
+
+def number_bits(design: Any) -> int:
+    """Of a PE's number."""
+    return max((design.pes - 1).bit_length(), 1)
+
+
+def weight_words(design: Any) -> Words:
+    """What the FIFO of every PE of a sparse machine holds of vectors as they cross its port."""
+    return Words(
+        lanes=design.weight_lanes,
+        bits=design.element_bits,
+        signed=False,
+        depth=design.weight_fifo_vectors,
+        use=design.use("weight"),
+        number_bits=number_bits(design),
+    )
+
+
+def weight_settings(design: Any) -> Settings | None:
+    """What they take from registers; None where the FIFOs' cells cannot fail."""
+    return settings_of(design.weight_memory, weight_words(design))
+
+
+def weights_may_fail(design: Any) -> bool:
+    """Whether FIFOs hold vectors as they cross, to be decoded as they are read."""
+    return weight_settings(design) is not None
+
+
+def pe_inputs(design: Any) -> dict[str, int]:
+    """Inputs, by name so many bits, that a PE has for cells that fail."""
+    found = stream_inputs(design)
+    settings = weight_settings(design)
+    if settings is not None:
+        found = found | {"number": number_bits(design), "weight_settings": settings.bits}
+    return found
 
 
 def built(memory: Memory) -> Memory:
@@ -319,6 +360,8 @@ __all__ = [
     "bank_for",
     "built",
     "made_of",
+    "number_bits",
+    "pe_inputs",
     "proofs_of",
     "rtl_of",
     "scratchpad",
@@ -328,4 +371,7 @@ __all__ = [
     "stream_overflows",
     "stream_settings",
     "unit_through",
+    "weight_settings",
+    "weight_words",
+    "weights_may_fail",
 ]

@@ -1,12 +1,30 @@
 """The weight FIFO of a PE: blocks of vectors, read again for every activation vector."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
-from rtl.core.memory import Banks
-from rtl.core.scnn_layouts import weight_layout
+from rtl.core.memory import (
+    Banks,
+    bank_for,
+    number_bits,
+    weight_settings,
+    weight_words,
+    weights_may_fail,
+)
+from rtl.core.scnn_layouts import vector_layout, weight_layout
+from rtl.core.sram import Sram
+from rtl.hierarchy import place
+
+
+def stored_layout(design: Scnn) -> data.StructLayout:
+    """A vector of weights as a FIFO holds it: decoded, or, where cells may fail, as it crosses."""
+    if weights_may_fail(design):
+        return vector_layout(design, design.weight_lanes)
+    return weight_layout(design)
 
 
 class WeightFifo(wiring.Component):
@@ -23,7 +41,9 @@ class WeightFifo(wiring.Component):
     write, i: from the broadcast; room: there is a place; arrived, word: the vector is here;
     complete: the whole block is; step: the vector is done with; again, with step: the block is
     walked once more; release, with step: its place is given back; skip: the rest of the block is
-    given back unread; block_end: the block is over.
+    given back unread; block_end: the block is over.  Where its cells may fail (vectors then lie
+    there as they cross, their flags beside): start, a layer begins, with the first place; number,
+    of the PE; settings, of the cells.
     """
 
     write: Signal
@@ -41,7 +61,12 @@ class WeightFifo(wiring.Component):
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
         self.depth = design.weight_fifo_vectors
-        layout = weight_layout(design)
+        self.may_fail = weights_may_fail(design)
+        layout = stored_layout(design)
+        settings = weight_settings(design)
+        more = {} if settings is None else {
+            "start": In(1), "number": In(number_bits(design)), "settings": In(settings.bits)
+        }  # fmt: skip
         orders = ("write", "step", "again", "release", "skip", "block_end")
         super().__init__(
             {
@@ -51,6 +76,7 @@ class WeightFifo(wiring.Component):
                 "arrived": Out(1),
                 "complete": Out(1),
                 "word": Out(layout),
+                **more,
             }
         )
 
@@ -80,17 +106,39 @@ class WeightFifo(wiring.Component):
         with m.If(self.write & self.i.last):
             m.d.comb += self.end_written.eq(1)
         m.d.comb += self.end_pointer.eq(self._after(written))
-        sizes = {"bits": len(self.i.as_value()), "depth": self.depth}
-        banks = Banks(memory=self.design.weight_memory)
-        store = banks.place(m, self, "store", 0, transparent=True, **sizes)
+        if self.may_fail:
+            own: Any = self
+            with m.If(own.start):
+                m.d.comb += next_reading.eq(0)
+                m.d.sync += [written.eq(0), released.eq(0)]
+        places = self._place(written), self._place(next_reading)
+        bits, read = self.i.as_value(), self.word.as_value()
+        if not self.may_fail:
+            sizes = {"bits": len(bits), "depth": self.depth}
+            banks = Banks(memory=self.design.weight_memory)
+            store = banks.place(m, self, "store", 0, transparent=True, **sizes)
+            self._connect(m, store, places, bits, read)
+            return m
+        own = self
+        words = weight_words(self.design)
+        kind, parameters = bank_for(self.design.weight_memory, words, transparent=True)
+        store = place(m, "store", kind, **parameters)
+        m.d.comb += [store.number.eq(own.number), store.settings.eq(own.settings)]
+        self._connect(m, store, places, bits[:-1], read[:-1])
+        flags = place(m, "flags", Sram, bits=1, depth=self.depth, transparent=True)
+        self._connect(m, flags, places, bits[-1], read[-1])
+        return m
+
+    def _connect(
+        self, m: Module, store: Any, places: tuple[Value, Value], written: Value, read: Value
+    ) -> None:
         m.d.comb += [
             store.write.eq(self.write),
-            store.write_address.eq(self._place(written)),
-            store.write_data.eq(self.i.as_value()),
-            store.read_address.eq(self._place(next_reading)),
-            self.word.as_value().eq(store.read_data),
+            store.write_address.eq(places[0]),
+            store.write_data.eq(written),
+            store.read_address.eq(places[1]),
+            read.eq(store.read_data),
         ]
-        return m
 
     def _ends(self, m: Module) -> None:
         """Where the blocks in the FIFO end: a queue of pointers, as long as there are places."""

@@ -8,17 +8,18 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
 from rtl.core.delay import Delay
-from rtl.core.memory import rtl_of, stream_inputs
+from rtl.core.memory import pe_inputs, rtl_of, stream_inputs, weights_may_fail
 from rtl.core.output_stage import Requantize
 from rtl.core.scnn_activations import Activations
 from rtl.core.scnn_arbiter import Arbiter
 from rtl.core.scnn_banks import AccumulatorBanks
 from rtl.core.scnn_compress import Compressor
 from rtl.core.scnn_drain import SIDES, step_layout
-from rtl.core.scnn_fifo import WeightFifo
+from rtl.core.scnn_fifo import WeightFifo, stored_layout
 from rtl.core.scnn_halo import HaloPort, link_layout
-from rtl.core.scnn_layouts import axis_layout, layer_layout, vector_layout, weight_layout
+from rtl.core.scnn_layouts import axis_layout, layer_layout, vector_layout
 from rtl.core.scnn_pool import WindowMaximum
+from rtl.core.scnn_weights import PeWeightDecoder
 from rtl.hierarchy import place
 
 REQUANTIZE_CYCLES = 2
@@ -118,10 +119,10 @@ class ScnnPe(wiring.Component):
                 "row": In(axis_layout()),
                 "column": In(axis_layout()),
                 **{name: In(1) for name in (*strobes, "unload")},
-                **{name: In(bits) for name, bits in stream_inputs(design).items()},
+                **{name: In(bits) for name, bits in pe_inputs(design).items()},
                 **({"flush": In(1)} if design.activation_memory.stepped else {}),
                 "ifmap": In(vector),
-                "weight": In(weight_layout(design)),
+                "weight": In(stored_layout(design)),
                 "room": Out(1),
                 "done": Out(1),
                 "step": In(step_layout()),
@@ -144,6 +145,7 @@ class ScnnPe(wiring.Component):
         self.arbiter = place(m, "arbiter", Arbiter, **design)
         self.banks = place(m, "banks", AccumulatorBanks, **design)
         self._operands(m)
+        self.word = self._weights(m)
         self._walk(m)
         self._multiply(m)
         self._drain(m)
@@ -177,6 +179,25 @@ class ScnnPe(wiring.Component):
                 self.memories.flush.eq(self.flush),
                 *(self.events[name].eq(count) for name, count in self._rows(self.memories)),
             ]
+
+    def _weights(self, m: Module) -> data.View:
+        """The vector of weights that the PE stands at, decoded."""
+        fifo: Any = self.fifo
+        if not weights_may_fail(self.design):
+            return fifo.word
+        own: Any = self
+        decoder = place(m, "weight_decoder", PeWeightDecoder, design=self.design)
+        m.d.comb += [
+            fifo.start.eq(self.start),
+            fifo.number.eq(own.number),
+            fifo.settings.eq(own.weight_settings),
+            decoder.layer.eq(self.layer),
+            decoder.start.eq(self.start),
+            decoder.i.eq(fifo.word),
+            decoder.cross.eq(fifo.step),
+            decoder.ends.eq(fifo.block_end),
+        ]
+        return decoder.o
 
     def _rows(self, memories: Any) -> Any:
         """What the memories count."""
@@ -218,12 +239,12 @@ class ScnnPe(wiring.Component):
             m.d.sync += [running.eq(1), left.eq(self.layer.lists)]
 
     def _multiply(self, m: Module) -> None:
-        fifo, activations, arbiter, banks = self.fifo, self.activations, self.arbiter, self.banks
+        activations, arbiter, banks = self.activations, self.arbiter, self.banks
         half = Signal()
         with m.If(self.go):
             m.d.sync += half.eq(self.half)
         m.d.comb += [
-            arbiter.weight.eq(fifo.word),
+            arbiter.weight.eq(self.word),
             arbiter.activation.eq(activations.o),
             arbiter.rows.eq(self.row.reach),
             arbiter.columns.eq(self.column.reach),
@@ -238,7 +259,7 @@ class ScnnPe(wiring.Component):
         for lane in range(self.design.ifmap_lanes):
             m.d.comb += banks.i.activations[lane].eq(activations.o.lanes[lane].value)
         for lane in range(self.design.weight_lanes):
-            m.d.comb += banks.i.weights[lane].eq(fifo.word.lanes[lane].value)
+            m.d.comb += banks.i.weights[lane].eq(self.word.lanes[lane].value)
 
     def _drain(self, m: Module) -> None:
         design, banks = self.design, self.banks

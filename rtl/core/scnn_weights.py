@@ -1,5 +1,7 @@
 """Decode compressed weights once, before they are broadcast to the PEs."""
 
+from typing import Any, ClassVar
+
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -29,10 +31,13 @@ class WeightDecoder(wiring.Component):
     o: data.View
     open: Signal
 
+    more_members: ClassVar[dict[str, Any]] = {}
+
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
         super().__init__(
             {
+                **self.more_members,
                 "layer": In(layer_layout()),
                 "start": In(1),
                 "i": In(vector_layout(design, design.weight_lanes)),
@@ -44,6 +49,7 @@ class WeightDecoder(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        self.filters = Signal(len(self.layer.filters))
         column_bits = self._walk(m)
         base = Signal(POSITION_BITS)
         found, after = positions(base, self.i, self.design.weight_lanes)
@@ -61,7 +67,7 @@ class WeightDecoder(wiring.Component):
         layer = self.layer
         phase = Signal(PHASE_BITS)
         lists, groups = Signal(len(layer.lists)), Signal(len(layer.groups))
-        ends = self.cross & self.i.last
+        ends = self._list_ends()
         m.d.comb += self.open.eq(groups != layer.groups)
         with m.If(ends):
             m.d.sync += [
@@ -72,7 +78,18 @@ class WeightDecoder(wiring.Component):
                 m.d.sync += [lists.eq(0), groups.eq(groups + 1)]
         with m.If(self.start):
             m.d.sync += [phase.eq(0), lists.eq(0), groups.eq(0)]
+        m.d.comb += self.filters.eq(
+            Mux(groups + 1 == layer.groups, layer.filters_last, layer.filters)
+        )
         return Mux(phase < layer.wide_phases, layer.wide_bits, layer.narrow_bits)
+
+    def _list_ends(self) -> Value:
+        """Whether the list is over with this cycle."""
+        return self.cross & self.i.last
+
+    def _value(self, lane: int, filter_: Value) -> Value:
+        """A lane's value."""
+        return self.i.lanes[lane].value
 
     def _decode(self, m: Module, lane: int, position: Value, column_bits: Value) -> None:
         layer = self.layer
@@ -85,8 +102,30 @@ class WeightDecoder(wiring.Component):
             filter_.eq(position & ((1 << layer.filter_bits) - 1)),
             row.eq(tap >> column_bits),
             column.eq(tap & ((1 << column_bits) - 1)),
-            word.value.eq(self.i.lanes[lane].value),
+            word.value.eq(self._value(lane, filter_)),
             word.row.eq(row),
             word.column.eq(column),
             word.address.eq(filter_ - ((row * layer.region_columns + column) << layer.filter_bits)),
         ]
+
+
+class PeWeightDecoder(WeightDecoder):
+    """The same in a PE whose FIFO holds vectors as they cross, as its cells may fail.
+
+    A list is walked once for every vector of activations: `ends` says when it is over.  A lane of a
+    filter that the group has not has no value, for its sum would never be read.
+
+    Members
+    -------
+    as there; cross: the PE is done with the vector at i.
+    """
+
+    ends: Signal
+
+    more_members: ClassVar[dict[str, Any]] = {"ends": In(1)}
+
+    def _list_ends(self) -> Value:
+        return self.ends
+
+    def _value(self, lane: int, filter_: Value) -> Value:
+        return Mux(filter_ < self.filters, self.i.lanes[lane].value, 0)

@@ -9,7 +9,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 
 from archsim.memory import Memory
-from rtl.core.memory import Placed, Words
+from rtl.core.memory import Placed, Words, weights_may_fail
 from rtl.core.scnn_memories import ActivationMemories, address_port
 from rtl.core.sram import Sram, halves_ports
 from rtl.hierarchy import place
@@ -104,7 +104,11 @@ class PlainStreamRtl(PlainBankRtl):
     """An SRAM for each of the two memories, read by addresses."""
 
     def unit(self, design: Any) -> Placed:
-        """Both memories of a PE."""
+        """Both memories of a PE; where weights may fail, with an end behind their last vectors."""
+        if weights_may_fail(design):
+            from rtl.memories.faulty.stream import BoundedActivations
+
+            return BoundedActivations, {"design": design}
         return ActivationMemories, {"design": design}
 
     def port(self, design: Any) -> wiring.Signature:

@@ -21,6 +21,7 @@ from archsim.machine.registry import (
     with_settings,
 )
 from archsim.machines.scnn.design import DECODED
+from archsim.machines.scnn.design import SUMS as NO_ORDER
 from archsim.machines.sparsetrain.design import AGAIN, SUMS, WINDOW
 from archsim.memory.kinds import access_of, kinds
 from archsim.memory.seam import PROTOCOLS
@@ -47,7 +48,6 @@ OF_TILES = {
     "accumulator_memory": {"boveda": GROWS},
     "bias_memory": {"boveda": READ_ANY},
 }
-LISTS = "a value that is read otherwise would change lists, and with them cycles"
 VECTORS = "its words are vectors with scales, not values of one width"
 
 REFUSED: dict[str, dict[str, dict[str, str]]] = {
@@ -62,11 +62,10 @@ REFUSED: dict[str, dict[str, dict[str, str]]] = {
         "activation_memory": dict.fromkeys(("parity", "secded"), READ_ANY),
         "weight_memory": {
             "boveda": READ_ANY,
-            "faulty": LISTS,
             "parity": DECODED,
             "secded": DECODED,
         },
-        "accumulator_memory": {"boveda": READ_ANY, "faulty": LISTS},
+        "accumulator_memory": {"boveda": READ_ANY, "faulty": NO_ORDER},
     },
     "sparsetrain": {
         "row_memory": {"boveda": READ_ANY, "faulty": WINDOW},

@@ -7,16 +7,15 @@ ofmap may grow longer than the memory that they were cut for.  Flags do not fail
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from amaranth.hdl import Const
 from faults import Patch, late_input, seen_input
 from scnn_bench import caught
 from scnn_faults import rewritten
+from scnn_growing import growing
 
 from archsim.machine.registry import design_from_record, design_record
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.words import LayerRun
 from archsim.memories.faulty.stream import FaultyStream
 from archsim.memory import PlainStream
 from rtl.cases import Draw, random_case
@@ -29,8 +28,6 @@ from rtl.memories.faulty.stream import FaultyActivations
 from rtl.simulators import runner
 from rtl.sparse_conformance import SparseCase
 from rtl.suite import DesignConformance
-from workloads.layers import Conv2d
-from workloads.operands import synthetic
 
 SLOW = pytest.mark.slow
 ONE = Scnn(
@@ -53,20 +50,6 @@ FOUR = replace(
     ONE, grid_rows=2, grid_columns=2, weight_lanes=2, banks=4, iaram_bytes=100,
     activation_memory=FaultyStream(rate=0.05, chip=4),
 )  # fmt: skip
-
-
-def growing(design: Scnn, plane: tuple[int, int] = (5, 4), filters: int = 3) -> SparseCase:
-    """An ofmap of zeros as it is meant, twice: what is read wrong makes it longer than an OARAM."""
-    layer = Conv2d(
-        name="growing", channels=1, filters=filters, ifmap_height=plane[0], ifmap_width=plane[1],
-        kernel_height=1, kernel_width=1, relu=True,
-    )  # fmt: skip
-    drawn = synthetic(layer, bits=6, density=0.9, seed=1)
-    operands = replace(
-        drawn, ifmap=np.abs(drawn.ifmap), weight=-np.abs(drawn.weight) - 1, shift=0, multiplier=1
-    )
-    run = LayerRun(layer=layer, operands=operands)
-    return SparseCase(design=design, runs=(run, run))
 
 
 def memories(*fault: str) -> Patch:

@@ -132,7 +132,7 @@ def _near(mapping: Mapping, order: IntArray, lengths: IntArray, positions: IntAr
                           for i in range(axis.pes)])  # fmt: skip
         behind = np.array([len(axis.addressed(i)) for i in range(axis.pes)])
         here = np.repeat(first[at, phase], lengths)[:, None] + place
-        found &= (here >= axis.taps(0) - 1) & (here < np.repeat(behind[at], lengths)[:, None])
+        found &= (here >= axis.last_tap) & (here < np.repeat(behind[at], lengths)[:, None])
     return found
 
 

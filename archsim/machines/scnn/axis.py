@@ -24,6 +24,8 @@ COORDINATE_BITS = 12
 """Of a coordinate within a tile or an accumulator region."""
 POSITION_BITS = 20
 """Of a position in a compressed list."""
+TAP_BITS = 5
+"""Of a kernel row or column within a phase."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +35,7 @@ class Axis(Ownership):
     size, outputs: of the plane.  pad: before the first input; negative where a strip of an image
     begins behind it.  pes: PEs that are used.  tile, own: inputs and outputs of each but the last.
     anywhere: an element may be at any place, as lists have it that are read from failing cells.
+    tap_limit: the last tap that may lead to an output, where weights may be at any too.
     """
 
     size: int
@@ -41,6 +44,7 @@ class Axis(Ownership):
     pad: int
     tile: int
     anywhere: bool = False
+    tap_limit: int = 0
 
     def inputs(self, pe: int) -> range:
         """The inputs that a PE has, maybe none."""
@@ -64,7 +68,7 @@ class Axis(Ownership):
         elements may be anywhere, all around its region that a tap leads to or from."""
         if not self.anywhere:
             return self.span(pe)
-        region, beside = self.region(pe), self.taps(0) - 1
+        region, beside = self.region(pe), self.last_tap
         return range(region.start - beside, region.stop + beside)
 
     @cached_property
@@ -133,6 +137,11 @@ class Axis(Ownership):
         """Taps of the kernel in a phase."""
         return ceil_div(self.kernel - phase, self.stride)
 
+    @property
+    def last_tap(self) -> int:
+        """The last one of a phase that may lead to an output."""
+        return max(self.taps(0) - 1, self.tap_limit)
+
     def phase_inputs(self, pe: int, phase: int) -> range:
         """The inputs of a PE that are in a phase."""
         inputs = self.inputs(pe)
@@ -183,4 +192,4 @@ def axis_of(
     raise AssertionError("a single PE owns all outputs")
 
 
-__all__ = ["COORDINATE_BITS", "POSITION_BITS", "Axis", "axis_of"]
+__all__ = ["COORDINATE_BITS", "POSITION_BITS", "TAP_BITS", "Axis", "axis_of"]

@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from archsim.errors import require
-from archsim.machines.scnn.axis import COORDINATE_BITS, POSITION_BITS, Axis
+from archsim.machines.scnn.axis import COORDINATE_BITS, POSITION_BITS, TAP_BITS, Axis
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
 from archsim.ports import CommandField, Port
 
-TAP_BITS = 5
-"""Of a kernel row or column within a phase."""
 PHASE_BITS = 5
 """Of a phase along an axis, and of their number."""
 WINDOW_BITS = 5

@@ -31,6 +31,7 @@ from archsim.blocks import (
 )
 from archsim.machine import components as every
 from archsim.machines.scnn.one_hot_components import gates, one_hot, spread, strobes
+from archsim.memory import PlainBank
 
 if TYPE_CHECKING:
     from archsim.machines.scnn.design import Scnn
@@ -169,10 +170,9 @@ def _weights(design: Scnn) -> Components:
             {"weight_read": 1.0},
             {"fifo_write": 1.0},
         ),
-        *_words(
-            design,
-            ("weight", "weight_fifo.ends"),
-            (1, _pointer_bits(design), depth),
+        *(design.weight_memory if design.weight_memory.exact else PlainBank()).macros(
+            "weight_fifo.ends" + blocks.WORDS,
+            (design.pes, 1, _pointer_bits(design), depth),
             {"fifo_write": 1.0},
             {"fifo_write": 1.0},
         ),

@@ -27,6 +27,7 @@ from archsim.layer.intake import IntegerIntake
 from archsim.machine.design import Design
 from archsim.machine.option import Option
 from archsim.machines.scnn.mapper_options import MAPPER, OBJECTIVE
+from archsim.machines.scnn.memory_check import check_memories
 from archsim.memory import Bank, OffChip, PlainBank, PlainStream, StreamMemory, StreamUse, Use
 
 if TYPE_CHECKING:
@@ -53,12 +54,13 @@ CHAIN = Option(
 
 UNLIMITED = OffChip()
 PLAIN = PlainStream()
-LISTS = "a value that is read otherwise would change lists, and with them cycles"
-"""Why memories must give back what was written."""
+SUMS = "a sum that is read otherwise does not commute with the additions behind it"
+"""Why banks must give back what was written."""
 
 DECODED = "its FIFO holds vectors that are decoded, and no check bits beside"
 """Why a FIFO's words lie there as they are."""
 
+PARTS = {"activation": ("iaram", "oaram"), "weight": ("weight_fifo",)}
 PLAIN_BANK = PlainBank()
 
 MOST_BANKS = 1 << 15
@@ -168,13 +170,14 @@ class Scnn(Design):
                 f"not {getattr(self, name)} bytes",
             )
         self.activation_memory.check(self.stream_use("iaram"))
-        require(
-            self.activation_memory.exact or self.sparsity == "both",
-            f"sparsity must be both where cells of lists fail, not {self.sparsity}",
-        )
-        for name in ("weight", "accumulator"):
-            kind = getattr(self, f"{name}_memory")
-            require(kind.exact, f"{name}_memory must be exact, not {kind.kind}: {LISTS}")
+        sums = self.accumulator_memory
+        require(sums.exact, f"accumulator_memory must be exact, not {sums.kind}: {SUMS}")
+        for memory in ("weight", "accumulator"):
+            use = self.use(memory)
+            try:
+                self.bank(memory).check(use)
+            except InputError as error:
+                raise InputError(f"{use.field}: {error}") from error
         nothing = np.zeros((1, self.weight_lanes), np.int64)
         cells = self.weight_memory.stored(self.use("weight"), nothing)
         widths = [bits.shape[-1] for bits in cells.values()]
@@ -182,18 +185,22 @@ class Scnn(Design):
             widths == [self.use("weight").word_bits],
             f"weight_memory must keep words as they are, not {self.weight_memory.kind}: {DECODED}",
         )
-        for memory in ("weight", "accumulator"):
-            use = self.use(memory)
-            try:
-                self.bank(memory).check(use)
-            except InputError as error:
-                raise InputError(f"{use.field}: {error}") from error
-        if self.counts_as_dnnsim:
-            where = "where cycles are counted as DNNsim does"
-            both = self.sparsity == "both"
-            require(both, f"sparsity must be both {where}, not {self.sparsity}")
-            plain = self.activation_memory == PLAIN
-            require(plain, f"activation_memory must be plain {where}")
+        check_memories(self)
+
+    @property
+    def lists_as_meant(self) -> bool:
+        """Whether PEs read the lists that were written, as no cell of them fails."""
+        return self.activation_memory.exact and self.weight_memory.exact
+
+    @property
+    def weight_place_bits(self) -> int:
+        """Of a place in a PE's FIFO, above which the PE's number stands in failing cells."""
+        return max((self.weight_fifo_vectors - 1).bit_length(), 1)
+
+    @property
+    def weight_fifo_rows(self) -> int:
+        """Places of the FIFOs of all PEs, as the cells that fail are counted."""
+        return self.pes << self.weight_place_bits
 
     def machine_model(self) -> MachineModel:
         """The model of a machine whose cycles depend on its values."""
@@ -313,8 +320,8 @@ class Scnn(Design):
         return super().lane_bits(memory)
 
     def memory_parts(self, memory: str) -> tuple[str, ...]:
-        """Lists stand in every PE's IARAM and OARAM."""
-        return ("iaram", "oaram") if memory == "activation" else super().memory_parts(memory)
+        """Lists of activations stand in two memories, those of weights in a FIFO."""
+        return PARTS.get(memory) or super().memory_parts(memory)
 
     def bank(self, name: str) -> Bank:
         """The kind of the memory of "weight" or "accumulator"."""

@@ -59,7 +59,7 @@ def best_choice(
         f"{layer.name}: nothing is chosen where cycles are counted as DNNsim does",
     )
     require(
-        design.activation_memory.exact,
+        design.lists_as_meant,
         f"{layer.name}: nothing is searched where cells of lists fail: bounds are of lists as they "
         "were meant",
     )

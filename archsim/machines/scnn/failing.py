@@ -6,6 +6,8 @@ beside the PE's tile is a place like any other: the value is multiplied, and wha
 the PE's region is added there.  The flags that end lists do not fail, so there are as many lists of
 as many vectors, and nothing waits for what does not come.
 
+Weights are read as wrongly where cells of FIFOs fail (`archsim.machines.scnn.seen_weights`).
+
 The ofmap is computed of that, compressed, and read as wrongly when it leaves.  Its lists may be
 longer than those that the strips were cut for: vectors behind an OARAM's last are lost, and lists
 that end there end with a vector of nothing (docs/contracts/scnn.md).
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +25,11 @@ import numpy.typing as npt
 from archsim.codecs.zero_run import BoolArray, Lists
 from archsim.layer.values import requantize
 from archsim.machines.scnn.addresses import decoded
-from archsim.machines.scnn.axis import POSITION_BITS
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.lists import given_places, ofmap_lists, vectors_by_pe
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.pooling import Window
+from archsim.machines.scnn.seen_weights import Met, SeenTaps, SeenWeights, positions_read
 from archsim.machines.scnn.strips import Strip
 from archsim.numbers import AnyIntArray, IntArray, wrap
 from workloads.operands import Operands
@@ -47,17 +50,46 @@ class SeenLists(Lists):
         return (self.lengths == 1) & ~self.values[self.starts[:-1]].any(axis=1)
 
 
+class SeenByLayer:
+    """The weights that PEs read in a layer's passes: images of one cut read the same."""
+
+    def __init__(self, design: Scnn) -> None:
+        self._design = design
+        self._known: dict[tuple[Any, ...], SeenWeights] = {}
+
+    def of(self, strip: Strip) -> SeenWeights | None:
+        """Of a strip; None where no cell of a FIFO fails."""
+        if self._design.weight_memory.exact:
+            return None
+        weight, mapping = strip.operands.weight, strip.mapping
+        key = int(weight.__array_interface__["data"][0]), weight.shape, mapping
+        made = SeenWeights(design=self._design, mapping=mapping, weight=weight)
+        return self._known.setdefault(key, made)
+
+
 def seen_strip(
-    design: Scnn, strip: Strip, operands: Operands, bias: IntArray | None, *, relu: bool
+    design: Scnn,
+    strip: Strip,
+    operands: Operands,
+    bias: IntArray | None,
+    seen: SeenWeights | None,
+    *,
+    relu: bool,
 ) -> Strip:
     """A strip with its lists as they are read, and what its PEs then give out (`Strip.values`).
 
-    bias [K] of its filters.
+    bias [K] of its filters; seen: its weights where cells of FIFOs fail.
     """
     mapping, meant = strip.mapping, strip.operands
-    used = [mapping.place(pe) for pe in range(mapping.used_pes)]
-    read = seen_lists(design, "iaram", meant.ifmap, used)
-    sums = wrap(sums_of(mapping, read, meant.weight), design.accumulator_bits)
+    read, met = None, None
+    if not design.activation_memory.exact:
+        used = [mapping.place(pe) for pe in range(mapping.used_pes)]
+        read = seen_lists(design, "iaram", meant.ifmap, used)
+    if seen is None:
+        found = sums_of(mapping, read or meant.ifmap, meant.weight)
+    else:
+        found, met = sums_of_seen(mapping, read or meant.ifmap, seen)
+    sums = wrap(found, design.accumulator_bits)
     scaling = operands.multiplier, operands.shift
     plane = requantize(sums, 0 if bias is None else bias, scaling, relu, design.operand_bits)
     windows = mapping.rows.window, mapping.columns.window
@@ -67,8 +99,11 @@ def seen_strip(
         for row in range(mapping.rows.givers)
         for column in range(mapping.columns.givers)
     ]
-    left = _held(seen_lists(design, "oaram", written, givers), len(givers), design.oaram_vectors)
-    own = replace(meant, read=read, written=written, ofmap=left)
+    leaves: Lists = written
+    if not design.activation_memory.exact:
+        leaves = seen_lists(design, "oaram", written, givers)
+    left = _held(leaves, len(givers), design.oaram_vectors)
+    own = replace(meant, read=read, written=written, ofmap=left, seen=seen, met=met)
     return replace(strip, operands=own, values=given_out(mapping, left))
 
 
@@ -89,54 +124,94 @@ def _seen(of: Lists, values: IntArray, indices: IntArray, starts: IntArray) -> S
     return SeenLists(
         values=values,
         indices=indices,
-        positions=_positions(indices, starts),
+        positions=positions_read(indices, starts),
         starts=starts,
         index_bits=of.index_bits,
     )
 
 
-def _positions(indices: IntArray, starts: IntArray) -> IntArray:
-    """[vectors, lanes]: each lane takes a place behind its zeros; from a vector to the next
-    POSITION_BITS are kept."""
-    steps = np.cumsum(indices + 1, axis=1)
-    before = np.concatenate([[0], np.cumsum(steps[:, -1])])
-    lists = np.repeat(before[starts[:-1]], np.diff(starts))
-    base = (before[:-1] - lists) & (1 << POSITION_BITS) - 1
-    return base[:, None] + steps - 1
-
-
-def sums_of(mapping: Mapping, lists: SeenLists, weight: AnyIntArray) -> IntArray:
+def sums_of(mapping: Mapping, lists: Lists, weight: AnyIntArray) -> IntArray:
     """The sums [P, Q, K] that all PEs together have of what they see; weight [K, R, S, C]."""
+    found = _nothing(mapping)
+    taps = weight.astype(np.float64)
+    for tile in _tiles(mapping, lists):
+        row_phase, column_phase = tile.phase
+        cut = taps[:, row_phase :: mapping.rows.stride, column_phase :: mapping.columns.stride]
+        region = found[tile.region]
+        for part in _products(tile.values, cut, region.shape[:2]):
+            region += part.astype(np.int64)
+    return found
+
+
+def sums_of_seen(mapping: Mapping, lists: Lists, seen: SeenWeights) -> tuple[IntArray, Met]:
+    """The same of weights that every PE sees otherwise, and what its products were."""
+    found = _nothing(mapping)
+    met = Met(
+        products=np.zeros(mapping.used_pes, np.int64),
+        values=np.zeros((mapping.used_pes, mapping.lists), np.int64),
+    )
+    weights: tuple[SeenTaps, ...] = ()
+    for tile in _tiles(mapping, lists):
+        if tile.number == 0:
+            weights, met.values[tile.pe] = seen.taps(tile.pe)
+        taps, region = weights[tile.number], found[tile.region]
+        height, width = region.shape[:2]
+        for row, column in taps.used:
+            at = slice(row, row + height), slice(column, column + width)
+            region += (tile.values[at] @ taps.values[row, column]).astype(np.int64)
+            counts = tile.counts[at].sum(axis=(0, 1))
+            met.products[tile.pe] += int(counts @ taps.counts[row, column])
+    return found, met
+
+
+class _Tile(NamedTuple):
+    """What a PE sees of a phase around its region, from the region's first output on: sums of
+    values at each place [rows, columns, channels], and how many are not zero.
+
+    number: of the phase; region: of the PE, in a plane of outputs."""
+
+    pe: int
+    number: int
+    phase: tuple[int, int]
+    region: tuple[slice, slice]
+    values: Floats
+    counts: Floats
+
+
+def _nothing(mapping: Mapping) -> IntArray:
+    return np.zeros((mapping.rows.outputs, mapping.columns.outputs, mapping.filters), np.int64)
+
+
+def _tiles(mapping: Mapping, lists: Lists) -> Iterator[_Tile]:
+    """PE by PE, phase by phase."""
     rows, columns = mapping.rows, mapping.columns
-    found = np.zeros((rows.outputs, columns.outputs, mapping.filters), np.int64)
-    lengths = lists.lengths
-    number = np.repeat(np.arange(len(lists)), lengths)
+    number = np.repeat(np.arange(len(lists)), lists.lengths)
     pe, block = np.divmod(number, mapping.lists)
     channel, phase = np.divmod(block, len(mapping.phases))
     y, x = decoded(mapping, lists.positions)
     ends = np.searchsorted(pe, np.arange(mapping.used_pes + 1))
-    taps = weight.astype(np.float64)
     for at in range(mapping.used_pes):
         own = slice(ends[at], ends[at + 1])
         row, column = mapping.place(at)
+        region = rows.region(row), columns.region(column)
+        shape = (len(region[0]) + rows.last_tap, len(region[1]) + columns.last_tap)
         for which, (row_phase, column_phase) in enumerate(mapping.phases):
             vectors = np.flatnonzero(phase[own] == which) + ends[at]
             y0 = rows.base(row) - (row_phase >= rows.threshold(row))
             x0 = columns.base(column) - (column_phase >= columns.threshold(column))
-            tile = np.zeros(
-                (
-                    len(rows.region(row)) + rows.taps(row_phase) - 1,
-                    len(columns.region(column)) + columns.taps(column_phase) - 1,
-                    mapping.channels,
-                )
+            values, counts = np.zeros((2, *shape, mapping.channels))
+            own_values = lists.values[vectors]
+            places = y[vectors] + y0, x[vectors] + x0
+            _place(values, own_values, places, channel[vectors])
+            _place(counts, (own_values != 0).astype(np.int64), places, channel[vectors])
+            yield _Tile(
+                pe=at,
+                number=which,
+                phase=(row_phase, column_phase),
+                region=(_slice(region[0]), _slice(region[1])),
+                values=values,
+                counts=counts,
             )
-            _place(tile, lists.values[vectors], (y[vectors] + y0, x[vectors] + x0),
-                   channel[vectors])  # fmt: skip
-            cut = taps[:, row_phase :: rows.stride, column_phase :: columns.stride]
-            region = found[_slice(rows.region(row)), _slice(columns.region(column))]
-            for part in _products(tile, cut, region.shape[:2]):
-                region += part.astype(np.int64)
-    return found
 
 
 def _slice(places: range) -> slice:
@@ -176,7 +251,7 @@ def _pooled(plane: IntArray, windows: tuple[Window, Window]) -> IntArray:
     return plane
 
 
-def _held(lists: SeenLists, pes: int, depth: int) -> SeenLists:
+def _held(lists: Lists, pes: int, depth: int) -> Lists:
     """What is read of lists in memories of so many vectors: those behind are lost, and a list of
     which the last is ends with one of nothing."""
     each = vectors_by_pe(lists, pes)
@@ -194,7 +269,7 @@ def _held(lists: SeenLists, pes: int, depth: int) -> SeenLists:
     return _seen(lists, values, indices, starts)
 
 
-def given_out(mapping: Mapping, lists: SeenLists) -> IntArray:
+def given_out(mapping: Mapping, lists: Lists) -> IntArray:
     """The ofmap [U, V, K] that lists of outputs say; values beyond the last place are none."""
     rows, columns = mapping.rows, mapping.columns
     found = np.zeros((rows.window.outputs, columns.window.outputs, mapping.filters), np.int64)
@@ -210,4 +285,12 @@ def given_out(mapping: Mapping, lists: SeenLists) -> IntArray:
     return found
 
 
-__all__ = ["SeenLists", "given_out", "seen_lists", "seen_strip", "sums_of"]
+__all__ = [
+    "SeenByLayer",
+    "SeenLists",
+    "given_out",
+    "seen_lists",
+    "seen_strip",
+    "sums_of",
+    "sums_of_seen",
+]

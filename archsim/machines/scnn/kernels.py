@@ -126,7 +126,7 @@ def _send(
 @inlined
 def _multiply(
     now: int,
-    own: tuple[int, int],
+    own: tuple[int, int, int],
     vectors: tuple[int, int, int],
     lanes: tuple[Lanes, Lanes],
     plane: Plane,
@@ -134,7 +134,8 @@ def _multiply(
 ) -> tuple[int, int]:
     """A block of a PE, after `now`: its end, cycles of waiting.
 
-    own: activation vectors, the first and the one after the last; vectors: of weights, alike.
+    own: activation vectors, the first and the one after the last, and how far the lanes of the PE's
+    weights lie behind those of the first PE; vectors: of weights, alike.
     memories: crossings; as answer, the latest end of each vector of weights; `idle` of the PE's
     banks.
     """
@@ -146,7 +147,7 @@ def _multiply(
         for w in range(begin, end):
             start = max(now, crossings[w] + 1)
             waited += start - now
-            cycles = _send(start, (a, w), lanes, plane, idle)
+            cycles = _send(start, (a, w + own[2]), lanes, plane, idle)
             now = start + cycles
             if last:
                 ends[w - begin] = max(ends[w - begin], now)
@@ -156,7 +157,7 @@ def _multiply(
 @inlined
 def _multiply_packed(
     now: int,
-    own: tuple[int, int],
+    own: tuple[int, int, int],
     vectors: tuple[int, int, int],
     lanes: tuple[Lanes, Lanes],
     plane: Plane,
@@ -173,7 +174,7 @@ def _multiply_packed(
         for w in range(begin, end):
             start = max(now, crossings[np.uint64(w)] + 1)
             waited += start - now
-            cycles, words = send_pair(start - before, (a, w), lanes, plane, words)
+            cycles, words = send_pair(start - before, (a, w + own[2]), lanes, plane, words)
             now, before = start + cycles, start
             if last:
                 ends[np.uint64(w - begin)] = max(ends[np.uint64(w - begin)], now)
@@ -211,8 +212,9 @@ def run_group(
 ) -> None:
     """Broadcast and PEs over the blocks of a group, in order (docs/contracts/scnn.md).
 
-    weights: lists; of each vector its service interval, and, as answer where there is a channel,
-    the cycle in which it is offered; as answer, the cycle in which it crosses.
+    weights: lists, with lanes of all vectors, or, where PEs read them otherwise, those of every PE
+    one behind the other; of each vector its service interval, and, as answer where there is a
+    channel, the cycle in which it is offered; as answer, the cycle in which it crosses.
     activations: lists, and emptiness of each [blocks, PEs].  rules: the plane;
     blocks between barriers, 0 for none.
     state: end of the last block of each PE; what its banks have still to add [PEs, words] as its
@@ -247,7 +249,8 @@ def run_group(
                 figures[pe, SKIPS] += 1
             else:
                 first = block * pes + pe
-                own = int(a_starts[first]), int(a_starts[first + 1])
+                seen = pe * len(crossings) if len(w_lanes[0]) > len(crossings) else 0
+                own = int(a_starts[first]), int(a_starts[first + 1]), seen
                 lanes = a_lanes, w_lanes
                 if packed:
                     memories = (crossings, released, backlog[pe], entered[pe])

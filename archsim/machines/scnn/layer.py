@@ -19,7 +19,7 @@ from archsim.layer.values import compute
 from archsim.machines.scnn.choice import Choice
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.dnnsim import dnnsim_passes
-from archsim.machines.scnn.failing import seen_strip
+from archsim.machines.scnn.failing import SeenByLayer, seen_strip
 from archsim.machines.scnn.fold import Part, folded, may_move_less, moved_bits
 from archsim.machines.scnn.passes import behind_the_channel
 from archsim.machines.scnn.pooling import check_pool, join_pooled, pooled_values
@@ -57,7 +57,7 @@ def layer_values(
     Raises InputError for operands of other shapes or widths than the layer's and the design's, and
     for a pooling that the layer cannot have; where cells fail as `plan_layer`.
     """
-    if not design.activation_memory.exact:
+    if not design.lists_as_meant:
         return plan_layer(design, layer, operands, pool).ofmap
     problem = problem_of(layer)
     ofmap = layer_tensors(design, layer, operands, pool)[2]
@@ -98,17 +98,18 @@ def _passes(
         ]
     except InputError as error:
         raise InputError(f"{layer.name}: {error}") from None
-    if design.activation_memory.exact:
+    if design.lists_as_meant:
         return found
     biases = None
     if operands.bias is not None:
         biases = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
-    relu = bool(problem.relu)
+    relu, weights = bool(problem.relu), SeenByLayer(design)
 
     def seen(number: int) -> tuple[Strip, ...]:
         bias = None if biases is None else biases[number % problem.groups]
         return tuple(
-            seen_strip(design, strip, operands, bias, relu=relu) for strip in found[number]
+            seen_strip(design, strip, operands, bias, weights.of(strip), relu=relu)
+            for strip in found[number]
         )
 
     return in_threads(seen, range(len(found)))

@@ -12,7 +12,7 @@ import numpy as np
 
 from archsim.errors import InputError, require
 from archsim.layer.problem import Problem
-from archsim.machines.scnn.axis import Axis, axis_of
+from archsim.machines.scnn.axis import TAP_BITS, Axis, axis_of
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.pooling import Window, windows_of
 from archsim.numbers import IntArray, bit_ceil, ceil_div
@@ -184,7 +184,7 @@ def map_plane(
         f"{problem.dilation_height}x{problem.dilation_width}",
     )
     rows, columns = windows or windows_of(None, (problem.out_height, problem.out_width))
-    anywhere = not design.activation_memory.exact
+    anywhere = not design.lists_as_meant
     sizes = (
         (
             (problem.height, problem.out_height),
@@ -197,6 +197,8 @@ def map_plane(
         ),
     )  # fmt: skip
     axes = [replace(axis_of(*size), anywhere=anywhere) for size in sizes]
+    if not design.weight_memory.exact:
+        axes = _with_taps_anywhere(design, axes)
     return Mapping(
         rows=axes[0],
         columns=axes[1],
@@ -205,6 +207,18 @@ def map_plane(
         group_size=group_size,
         clear_cycles=design.bank_entries if windows else 0,
     )
+
+
+def _with_taps_anywhere(design: Scnn, axes: list[Axis]) -> list[Axis]:
+    """Axes of rows and columns with the taps that a weight may be read at, as far as they lead to
+    outputs: of elements that are where they were meant no farther than from the last."""
+    most = [(1 << TAP_BITS) - 1, bit_ceil(axes[1].taps(0)) - 1]
+    found: list[Axis] = []
+    for axis, tap in zip(axes, most, strict=True):
+        reach = [axis.span(pe).stop - 1 - axis.region(pe).start for pe in range(axis.pes)]
+        limit = min(tap, max(reach)) if design.activation_memory.exact else tap
+        found.append(replace(axis, tap_limit=max(limit, 0)))
+    return found
 
 
 def largest_group(design: Scnn, plane: Mapping) -> int:

@@ -14,16 +14,14 @@ import numpy as np
 
 from archsim.codecs.zero_run import Lists
 from archsim.machines.scnn import kernels
-from archsim.machines.scnn.addresses import (
-    activation_operand,
-    bank_table,
-)
+from archsim.machines.scnn.addresses import activation_operand, bank_table
 from archsim.machines.scnn.backlog import WORDS, banks_at, one_at, packs, rules
 from archsim.machines.scnn.biases import BiasPort
 from archsim.machines.scnn.channel import MEMORY_COLUMNS
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.lists import ofmap_writes
 from archsim.machines.scnn.mapping import Mapping
+from archsim.machines.scnn.seen_weights import Met, SeenWeightLists, SeenWeights
 from archsim.machines.scnn.sent import products_sent
 from archsim.machines.scnn.served import LayerChannel
 from archsim.machines.scnn.weights import WeightLists
@@ -62,6 +60,7 @@ class PassOperands:
     leave, weight [K, R, S, C]; a bias for each filter, or none.
 
     read, written: what PEs read of the ifmap, and write of the ofmap, where cells fail.
+    seen, met: weights as PEs read them, and what products were, where cells of FIFOs fail.
     """
 
     ifmap: Lists
@@ -70,6 +69,8 @@ class PassOperands:
     has_bias: bool = False
     read: Lists | None = None
     written: Lists | None = None
+    seen: SeenWeights | None = None
+    met: Met | None = None
 
     @property
     def computed(self) -> Lists:
@@ -175,7 +176,12 @@ class _Pass:
         self._bank_at = bank_table(design, mapping)
         packed = packs(design, len(self._bank_at))
         scale = WORDS if packed else 1
-        self._weights = WeightLists(design, mapping, operands.weight, len(self._bank_at), scale)
+        addresses = len(self._bank_at)
+        self._weights = (
+            WeightLists(design, mapping, operands.weight, addresses, scale)
+            if operands.seen is None
+            else SeenWeightLists(operands.seen, addresses, scale)
+        )
         self._lists = (
             self._activations.starts,
             self._activations.lanes(len(self._bank_at), scale),
@@ -212,7 +218,7 @@ class _Pass:
         """Ends of the PEs of a group which begins at `start`."""
         weights = self._weights.group(group)
         self._ends[:] = start
-        vectors = len(weights[1][0])
+        vectors = int(weights[0][-1])
         cycles = np.zeros(vectors, np.int64)
         broadcast = kernels.ScanScalars(*self._scalars.tolist()).broadcast
         intervals = self._intervals.words(broadcast, vectors)
@@ -243,9 +249,7 @@ class _Pass:
             for sums in (mapping.halo_sums, mapping.copy_sums, mapping.window_reads)
         )
         pairs = (self._vectors * ~self._empty) @ self._lengths
-        values = self._activations.values_by_list().reshape(self._shape[::-1]).T
-        inside = self._bank_at < self._design.banks
-        products = products_sent(mapping, self._activations, self._weights.taps, inside)
+        products, valued = self._products()
         return PeFigures(
             busy=counts.busy.copy(),
             wait=counts.wait.copy(),
@@ -255,12 +259,24 @@ class _Pass:
             conflict=counts.busy - pairs,
             pairs=pairs,
             products=products,
-            outside=values @ self._weights.taps.sum(axis=1) - products,
+            outside=valued - products,
             ifmap_reads=self._vectors.sum(axis=1) * mapping.groups,
             halo_sums=halo,
             copy_sums=copies,
             window_reads=reads,
         )
+
+    def _products(self) -> tuple[IntArray, IntArray]:
+        """[PEs] products that are sent, and those of two values that are not zero."""
+        values = self._activations.values_by_list().reshape(self._shape[::-1]).T
+        if isinstance(self._weights, SeenWeightLists):
+            met = self._operands.met
+            assert met is not None
+            return met.products, (values * met.values).sum(axis=1)
+        inside = self._bank_at < self._design.banks
+        taps = self._weights.taps
+        sent = products_sent(self._mapping, self._activations, taps, inside)
+        return sent, values @ taps.sum(axis=1)
 
 
 def pass_timing(

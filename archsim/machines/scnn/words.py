@@ -79,11 +79,13 @@ def _linked(design: Scnn, runs: Sequence[LayerRun]) -> list[LayerPlan | None]:
     for run in runs:
         here = exchanged(here) if before else design
         linked = before or run.keep_ofmap
-        require(
-            not run.keep_ofmap or design.activation_memory.exact,
-            f"{run.layer.name}: activation_memory must be exact for an ofmap that stays, not "
-            f"{design.activation_memory.kind}",
-        )
+        for name in ("activation_memory", "weight_memory"):
+            memory = getattr(design, name)
+            require(
+                not run.keep_ofmap or memory.exact,
+                f"{run.layer.name}: {name} must be exact for an ofmap that stays, not "
+                f"{memory.kind}",
+            )
         given = here, run.layer, run.operands, run.pool
         plan = plan_layer(*given, whole=True) if linked else None
         if before and plan:

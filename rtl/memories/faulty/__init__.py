@@ -28,13 +28,14 @@ from rtl.core.memory import (
     Settings,
     Words,
     bank_for,
+    number_bits,
     rtl_of,
     unit_through,
 )
 from rtl.memories.faulty.fault_layer import FaultLayer, Layout
 from rtl.memories.faulty.measured_layer import MeasuredLayer
 from rtl.memories.faulty.scratchpad import FaultyMemory
-from rtl.memories.faulty.stream import FaultyActivations, number_bits
+from rtl.memories.faulty.stream import FaultyActivations
 
 if TYPE_CHECKING:
     from rtl.formal import Proof
@@ -93,6 +94,7 @@ class FaultyBankRtl:
             "faults": self.maps(words)[SRAM],
             "place": (words.first_bit, 1),
             "half": words.use.half,
+            **({"number_bits": words.number_bits} if words.number_bits else {}),
         }
 
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -25,11 +25,12 @@ class FaultyMemory(wiring.Component):
 
     def __init__(
         self, *, unit: Any, parameters: tuple[tuple[str, Any], ...], faults: FaultMap,
-        place: tuple[int, int], half: int | None = None,
+        place: tuple[int, int], half: int | None = None, number_bits: int = 0,
     ) -> None:  # fmt: skip
         """place: the first bit of the word in the map's, and the inner one's read latency.
 
-        half: of which the words are, of a bank; None: of a scratchpad, which is told.
+        half: of which the words are, of a bank; None: of a scratchpad, which is told.  number_bits:
+        of a port `number`, above the address, which tells banks alike apart.
         """
         self.unit, self.parameters = unit, dict(parameters)
         self.faults, self.place, self.half = faults, place, half
@@ -38,7 +39,9 @@ class FaultyMemory(wiring.Component):
         members = dict(inner.signature.members.items())
         self.inner_names = list(members)
         more = {} if faults.measured else {"settings": In(Layout(faults=faults).settings().bits)}
-        super().__init__({**members, **more})
+        self.number_bits = number_bits
+        number = {"number": In(number_bits)} if number_bits else {}
+        super().__init__({**members, **more, **number})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -48,7 +51,8 @@ class FaultyMemory(wiring.Component):
         kind = MeasuredLayer if self.faults.measured else FaultLayer
         layer = place(
             m, "faults", kind, faults=self.faults, bits=len(own.read_data),
-            address_bits=len(own.read_address), first_bit=first_bit, latency=latency,
+            address_bits=len(own.read_address) + self.number_bits, first_bit=first_bit,
+            latency=latency,
         )  # fmt: skip
         for name in self.inner_names:
             mine, other = getattr(own, name), getattr(inner, name)
@@ -59,7 +63,9 @@ class FaultyMemory(wiring.Component):
                 m.d.comb += mine.eq(other) if is_out else other.eq(mine)
         m.d.comb += [
             layer.half.eq(own.read_half if self.half is None else self.half),
-            layer.address.eq(own.read_address),
+            layer.address.eq(
+                Cat(own.read_address, own.number) if self.number_bits else own.read_address
+            ),
         ]
         if not self.faults.measured:
             m.d.comb += layer.settings.eq(own.settings)

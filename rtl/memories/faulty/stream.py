@@ -10,14 +10,46 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
 from archsim.memories.faulty.fault_map import FaultMap
+from rtl.core.memory import number_bits
 from rtl.core.scnn_memories import ActivationMemories, address_port
 from rtl.hierarchy import place
 from rtl.memories.faulty.fault_layer import FaultLayer, Layout
 
 
-def number_bits(design: Scnn) -> int:
-    """Of a PE's number."""
-    return max((design.pes - 1).bit_length(), 1)
+class BoundedActivations(wiring.Component):
+    """`ActivationMemories` whose cells are sound, where lists may be longer than a memory for what
+    other cells do: what is read behind the last vector is a vector of nothing that ends its list.
+
+    Latency and throughput: those of `ActivationMemories`.  Never stalls.  Members: as there.
+    """
+
+    exchanged: Signal
+    ifmap: Any
+    ofmap: Any
+
+    def __init__(self, *, design: Scnn) -> None:
+        self.design = design
+        port = address_port(design)
+        super().__init__({"exchanged": In(1), "ifmap": Out(port), "ofmap": Out(port)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        inner = place(m, "inner", ActivationMemories, design=self.design)
+        m.d.comb += inner.exchanged.eq(self.exchanged)
+        depths = self.design.iaram_vectors, self.design.oaram_vectors
+        for name, half in (("ifmap", self.exchanged), ("ofmap", ~self.exchanged)):
+            own, other = getattr(self, name), getattr(inner, name)
+            bits = len(own.read_data) - 1
+            beyond = Signal(name=f"{name}_beyond")
+            m.d.sync += beyond.eq(own.read_address >= Mux(half, depths[1], depths[0]))
+            m.d.comb += [
+                *(
+                    getattr(other, member).eq(getattr(own, member))
+                    for member in ("write", "write_address", "write_data", "read_address")
+                ),
+                own.read_data.eq(Mux(beyond, 1 << bits, other.read_data)),
+            ]
+        return m
 
 
 class FaultyActivations(wiring.Component):
@@ -82,4 +114,4 @@ class FaultyActivations(wiring.Component):
         return m
 
 
-__all__ = ["FaultyActivations", "number_bits"]
+__all__ = ["BoundedActivations", "FaultyActivations"]

@@ -1,0 +1,202 @@
+"""FIFOs of weights of the sparse core in cells that fail: what every PE reads, and computes of it.
+
+A plain walk over the vectors of every PE's FIFO is laid beside it; RTL:
+`tests/rtl/test_scnn_failing_weights.py`.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from archsim.errors import InputError
+from archsim.layer.values import requantize
+from archsim.machines.scnn.chain import chain_timing
+from archsim.machines.scnn.design import SCNN_DNNSIM, SCNN_ISCA17, Scnn
+from archsim.machines.scnn.exact import best_choice
+from archsim.machines.scnn.layer import Layer, layer_passes, layer_timing
+from archsim.machines.scnn.lists import ofmap_lists, weight_lists
+from archsim.machines.scnn.words import LayerRun, pass_words
+from archsim.memories.boveda_stream.stream import BovedaStream
+from archsim.memories.faulty.bank import FaultyBank
+from archsim.memories.faulty.stream import FaultyStream
+from archsim.memory.plain import WORDS
+from archsim.numbers import wrap
+from workloads.layers import Conv2d, MatMul
+from workloads.operands import Operands, synthetic
+from workloads.pooling import MaxPool
+
+SMALL = Scnn(
+    grid_rows=2, grid_columns=2, weight_lanes=2, ifmap_lanes=2, banks=8, operand_bits=8,
+    index_bits=2, weight_fifo_vectors=13, filter_group=3, iaram_bytes=400, oaram_bytes=300,
+)  # fmt: skip
+CONV = Conv2d(
+    name="conv", channels=3, filters=5, ifmap_height=9, ifmap_width=7, kernel_height=3,
+    kernel_width=2, pad_top=1, pad_left=1, pad_bottom=1, stride_height=2, bias=True,
+)  # fmt: skip
+POOL = MaxPool(window=(2, 2), stride=(2, 2))
+PRODUCT = MatMul(name="product", m=2, n=9, k=40)
+SEEN = 1.5 * 2**-24
+"""A rate at which cells may fail, and none of these does."""
+
+
+def failing(design: Scnn = SMALL, rate: float = 0.05, **more: Any) -> Scnn:
+    return replace(design, weight_memory=FaultyBank(rate=rate, chip=3, **more))
+
+
+def operands_of(layer: Layer) -> Operands:
+    return synthetic(layer, bits=8, density=0.5, seed=2)
+
+
+@pytest.mark.parametrize(
+    ("layer", "pool"),
+    [
+        (CONV, None),
+        (replace(CONV, ifmap_height=100, relu=True), None),
+        (replace(CONV, stride_height=1, groups=1, batch=2), POOL),
+        (PRODUCT, None),
+    ],
+    ids=["strided", "strips", "pooled", "product"],
+)
+def test_where_no_cell_fails_nothing_is_another(layer: Layer, pool: MaxPool | None) -> None:
+    """By lists of every PE's own, with IARAMs that are sound and such as may fail."""
+    operands = operands_of(layer)
+    right = layer_timing(SMALL, layer, operands, pool=pool)
+    for design in (SMALL, replace(SMALL, activation_memory=FaultyStream(rate=SEEN))):
+        assert not failing(rate=SEEN).weight_memory.exact
+        found = layer_timing(failing(design, rate=SEEN), layer, operands, pool=pool)
+        assert (found.ofmap == right.ofmap).all() and found.ofmap.shape == right.ofmap.shape
+        assert (found.cycles, found.actions) == (right.cycles, right.actions)
+        for own, other in zip(found.passes, right.passes, strict=True):
+            for name in ("ends", "pe_ends", "weight_cycles", "ofmap_cycles"):
+                assert np.array_equal(getattr(own, name), getattr(other, name)), name
+            for name in ("products", "outside", "conflict", "skip", "pairs"):
+                assert np.array_equal(getattr(own.pes, name), getattr(other.pes, name)), name
+
+
+def walked(design: Scnn, strip: Any) -> tuple[Any, Any]:
+    """The sums [P, Q, K] of a strip and the products of each PE, weight by weight."""
+    mapping, lists = strip.mapping, strip.operands.ifmap
+    rows, columns = mapping.rows, mapping.columns
+    memory, use = design.weight_memory, design.use("weight")
+    assert isinstance(memory, FaultyBank)
+    faults = memory.fault_map(use, WORDS, use.word_bits)
+    sums = np.zeros((rows.outputs, columns.outputs, mapping.filters), np.int64)
+    products = np.zeros(mapping.used_pes, np.int64)
+    for pe in range(mapping.used_pes):
+        row, column = mapping.place(pe)
+        regions = rows.region(row), columns.region(column)
+        crossed = 0
+        for group in range(mapping.groups):
+            weights = weight_lists(design, mapping, strip.operands.weight, group)
+            for number in range(len(weights)):
+                phase = mapping.phases[number % len(mapping.phases)]
+                own = pe * mapping.lists + number
+                vectors = slice(lists.starts[own], lists.starts[own + 1])
+                held = [
+                    (int(value), *divmod(int(at), mapping.input_pitch))
+                    for value, at in zip(
+                        lists.values[vectors].flat, lists.positions[vectors].flat, strict=True
+                    )
+                    if value
+                ]
+                position = -1
+                for n in range(weights.starts[number], weights.starts[number + 1]):
+                    place = crossed % design.weight_fifo_vectors
+                    crossed += 1
+                    word = 0
+                    for lane in range(weights.lanes):
+                        value, index = weights.values[n, lane], weights.indices[n, lane]
+                        word |= (int(value) & 255 | int(index) << 8) << 10 * lane
+                    address = row * design.grid_columns + column << 4 | place
+                    zero, one = (
+                        int.from_bytes(mask.tobytes(), "little")
+                        for mask in faults.masks(address, 1)
+                    )
+                    word ^= word & one | ~word & zero
+                    for lane in range(weights.lanes):
+                        element = word >> 10 * lane & 1023
+                        position += 1 + (element >> 8)
+                        value = (element & 255 ^ 128) - 128
+                        tap, k = divmod(position, mapping.filter_pitch)
+                        r, s = divmod(tap, mapping.tap_pitch(phase[1]))
+                        if not value or k >= mapping.group_filters(group):
+                            continue
+                        for activation, y, x in held:
+                            p = y + rows.base(row) - (phase[0] >= rows.threshold(row))
+                            q = x + columns.base(column) - (phase[1] >= columns.threshold(column))
+                            p, q = p + regions[0].start - r % 32, q + regions[1].start - s
+                            if p in regions[0] and q in regions[1]:
+                                k_all = group * mapping.group_size + k
+                                sums[p, q, k_all] += activation * value
+                                products[pe] += 1
+    return sums, products
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.2])
+def test_sums_are_those_of_a_plain_walk(rate: float) -> None:
+    design, operands = failing(rate=rate), operands_of(CONV)
+    ((strip,),) = layer_passes(design, CONV, operands)
+    sums, products = walked(design, strip)
+    assert operands.bias is not None
+    scaling, bias = (operands.multiplier, operands.shift), operands.bias.astype(np.int64)
+    right = requantize(
+        wrap(sums, design.accumulator_bits), bias, scaling, CONV.relu, design.operand_bits
+    )
+    assert strip.operands.written is not None
+    written = ofmap_lists(design, strip.mapping, right)
+    assert np.array_equal(strip.operands.written.values, written.values)
+    (timed,) = layer_timing(design, CONV, operands).passes
+    assert np.array_equal(timed.pes.products, products)
+    (sound,) = layer_timing(SMALL, CONV, operands).passes
+    assert not np.array_equal(timed.pes.products, sound.pes.products)
+
+
+def test_the_supply_prices_the_vectors_of_the_fifo() -> None:
+    priced = replace(SCNN_ISCA17, weight_memory=FaultyBank(voltage=0.85)).components
+    low = {one.name for one in priced if one.kind == "sram" and one.relative_voltage == 0.85}
+    assert low == {"weight_fifo.words"}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"sparsity": "weights"}, "sparsity must be both where cells of lists fail, not weights"),
+        (
+            {"activation_memory": BovedaStream(group=1)},
+            "activation_memory must not compress values where cells of weights fail, not be boveda",
+        ),
+        (
+            {"grid_rows": 64, "grid_columns": 64, "weight_fifo_vectors": 50},
+            "weight_memory must be such that each bit of the FIFOs of all PEs fares by itself",
+        ),
+        (
+            {"weight_memory": FaultyBank(rate=0.1, protected_bits=(10,))},
+            "weight_memory: protected_bits must be below the 10 bits of a lane, not 10",
+        ),
+        (
+            {"accumulator_memory": FaultyBank(rate=0.1)},
+            "accumulator_memory must be exact, not faulty: a sum that is read otherwise",
+        ),
+    ],
+)
+def test_what_cannot_fail_is_refused(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=f"^{says}"):
+        replace(failing(), **change)
+
+
+def test_dnnsims_count_has_no_cells() -> None:
+    with pytest.raises(InputError, match=r"^weight_memory must be exact where cycles are counted"):
+        failing(SCNN_DNNSIM)
+
+
+def test_ofmaps_do_not_stay_and_nothing_is_searched() -> None:
+    design, operands = failing(), operands_of(CONV)
+    run = LayerRun(layer=CONV, operands=operands, keep_ofmap=True)
+    with pytest.raises(InputError, match=r"^conv: weight_memory must be exact for an ofmap that"):
+        pass_words(design, [run, run])
+    with pytest.raises(InputError, match=r"^conv: nothing is searched where cells of lists fail"):
+        best_choice(design, CONV, operands)
+    (chained,) = chain_timing(design, [CONV], [operands])
+    assert not any(one.mapping.keep_ofmap for one in chained.passes)
