@@ -78,9 +78,13 @@ class MachineAtLowVoltage:
         error there or below; "" where none may fail."""
         plain = [one for one in self.series if one.form == "plain" and one.points]
         bound = self.nominal.error + self.loss
-        ranked = sorted(
-            plain, key=lambda one: (one.lowest(bound) or 1.0, sum(p.error for p in one.points))
-        )
+
+        def errors(one: Series) -> float:
+            """Of all voltages, where those behind the last one tried have nothing right."""
+            missing = len(VOLTAGES) - len(one.points)
+            return sum(point.error for point in one.points) + 100 * missing
+
+        ranked = sorted(plain, key=lambda one: (one.lowest(bound) or 1.0, errors(one)))
         return ranked[-1].memory if ranked else ""
 
 

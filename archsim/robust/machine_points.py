@@ -100,7 +100,11 @@ class MachinePoints:
         if key not in self._known:
             self.progress(f"{design_name(design)}: energy, {_said(at)}")
             self._keep(key, self._measured_energy(placed(design, at)))
-        return Energy(**self._known[key])
+        found: dict[str, Any] = self._known[key]
+        own = memory_of_part(design)
+        parts: dict[str, float] = found["by_memory_pj"]
+        groups = {own.get(name, name): pj for name, pj in parts.items()}
+        return Energy(total_pj=found["total_pj"], by_memory_pj=groups)  # kept ones may be by part
 
     def errors_in_layer(self, design: Design, at: At, layer: str) -> list[float]:
         """As `errors`, where a memory fails in one layer alone."""

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 from archsim.codecs.zero_run import BoolArray, Lists
 from archsim.layer.values import requantize
@@ -133,14 +134,30 @@ def _seen(of: Lists, values: IntArray, indices: IntArray, starts: IntArray) -> S
 def sums_of(mapping: Mapping, lists: Lists, weight: AnyIntArray) -> IntArray:
     """The sums [P, Q, K] that all PEs together have of what they see; weight [K, R, S, C]."""
     found = _nothing(mapping)
-    taps = weight.astype(np.float64)
+    cuts = [_cut(mapping, weight, phase) for phase in mapping.phases]
     for tile in _tiles(mapping, lists):
-        row_phase, column_phase = tile.phase
-        cut = taps[:, row_phase :: mapping.rows.stride, column_phase :: mapping.columns.stride]
+        taps, shape = cuts[tile.number]
         region = found[tile.region]
-        for part in _products(tile.values, cut, region.shape[:2]):
-            region += part.astype(np.int64)
+        if not region.size or not tile.values.any():
+            continue
+        products = _windows(tile.values, region, shape).reshape(-1, len(taps)) @ taps
+        region += products.reshape(region.shape).astype(np.int64)
     return found
+
+
+def _windows(tile: Floats, region: IntArray, shape: tuple[int, int]) -> Floats:
+    """[P, Q, channels, rows, columns]: what taps of a shape see from each output of a region."""
+    height, width = shape[0] + region.shape[0] - 1, shape[1] + region.shape[1] - 1
+    return sliding_window_view(tile[:height, :width], shape, axis=(0, 1))
+
+
+def _cut(
+    mapping: Mapping, weight: AnyIntArray, phase: tuple[int, int]
+) -> tuple[Floats, tuple[int, int]]:
+    """A phase's weights [channels, rows, columns of taps; K], and its taps along both axes."""
+    cut = weight[:, phase[0] :: mapping.rows.stride, phase[1] :: mapping.columns.stride]
+    taps = cut.transpose(3, 1, 2, 0).astype(np.float64).reshape(-1, len(cut))
+    return taps, (cut.shape[1], cut.shape[2])
 
 
 def sums_of_seen(mapping: Mapping, lists: Lists, seen: SeenWeights) -> tuple[IntArray, Met]:
@@ -151,12 +168,19 @@ def sums_of_seen(mapping: Mapping, lists: Lists, seen: SeenWeights) -> tuple[Int
         values=np.zeros((mapping.used_pes, mapping.lists), np.int64),
     )
     weights: tuple[SeenTaps, ...] = ()
-    for tile in _tiles(mapping, lists):
+    for tile in _tiles(mapping, lists, counted=True):
         if tile.number == 0:
             weights, met.values[tile.pe] = seen.taps(tile.pe)
         taps, region = weights[tile.number], found[tile.region]
         height, width = region.shape[:2]
-        for row, column in taps.used:
+        if not region.size or not tile.counts.any():
+            continue
+        products = _windows(tile.values, region, taps.shape).reshape(-1, len(taps.kernel))
+        region += (products @ taps.kernel).reshape(region.shape).astype(np.int64)
+        meeting = _windows(tile.counts, region, taps.shape).sum(axis=(0, 1))
+        inside = taps.counts[: taps.shape[0], : taps.shape[1]]
+        met.products[tile.pe] += int((meeting * np.moveaxis(inside, -1, 0)).sum())
+        for row, column in taps.beside:
             at = slice(row, row + height), slice(column, column + width)
             region += (tile.values[at] @ taps.values[row, column]).astype(np.int64)
             counts = tile.counts[at].sum(axis=(0, 1))
@@ -182,8 +206,8 @@ def _nothing(mapping: Mapping) -> IntArray:
     return np.zeros((mapping.rows.outputs, mapping.columns.outputs, mapping.filters), np.int64)
 
 
-def _tiles(mapping: Mapping, lists: Lists) -> Iterator[_Tile]:
-    """PE by PE, phase by phase."""
+def _tiles(mapping: Mapping, lists: Lists, *, counted: bool = False) -> Iterator[_Tile]:
+    """PE by PE, phase by phase; all counts are 0 but where they are asked for."""
     rows, columns = mapping.rows, mapping.columns
     number = np.repeat(np.arange(len(lists)), lists.lengths)
     pe, block = np.divmod(number, mapping.lists)
@@ -199,11 +223,13 @@ def _tiles(mapping: Mapping, lists: Lists) -> Iterator[_Tile]:
             vectors = np.flatnonzero(phase[own] == which) + ends[at]
             y0 = rows.base(row) - (row_phase >= rows.threshold(row))
             x0 = columns.base(column) - (column_phase >= columns.threshold(column))
-            values, counts = np.zeros((2, *shape, mapping.channels))
+            values = np.zeros((*shape, mapping.channels))
+            counts = np.zeros_like(values) if counted else values[:0]
             own_values = lists.values[vectors]
             places = y[vectors] + y0, x[vectors] + x0
             _place(values, own_values, places, channel[vectors])
-            _place(counts, (own_values != 0).astype(np.int64), places, channel[vectors])
+            if counted:
+                _place(counts, (own_values != 0).astype(np.int64), places, channel[vectors])
             yield _Tile(
                 pe=at,
                 number=which,
@@ -226,16 +252,6 @@ def _place(
     inside = (values != 0) & (y >= 0) & (y < tile.shape[0]) & (x >= 0) & (x < tile.shape[1])
     channels = np.broadcast_to(channel[:, None], values.shape)
     np.add.at(tile, (y[inside], x[inside], channels[inside]), values[inside])
-
-
-def _products(tile: Floats, taps: Floats, shape: tuple[int, ...]) -> Iterator[Floats]:
-    """A tap's part of the sums each: that of output p, tap r' is of row p + r'."""
-    if not tile.any():
-        return
-    for row in range(taps.shape[1]):
-        for column in range(taps.shape[2]):
-            seen = tile[row : row + shape[0], column : column + shape[1]]
-            yield seen @ taps[:, row, column].T
 
 
 def _pooled(plane: IntArray, windows: tuple[Window, Window]) -> IntArray:

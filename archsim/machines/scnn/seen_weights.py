@@ -9,6 +9,7 @@ other.  Flags that end lists do not fail (docs/contracts/scnn.md).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -63,11 +64,14 @@ def positions_read(indices: IntArray, starts: IntArray) -> IntArray:
 
 class SeenTaps(NamedTuple):
     """Of a phase [rows, columns, channels, filters]; how many are not zero [rows, columns,
-    channels]; the taps [row, column] with any."""
+    channels]; those of the kernel's own taps, of that shape [channels, rows, columns; filters]; the
+    other taps (row, column) with any."""
 
     values: Floats
     counts: Floats
-    used: list[tuple[int, int]]
+    shape: tuple[int, int]
+    kernel: Floats
+    beside: list[tuple[int, int]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -141,8 +145,9 @@ class SeenWeights:
     def _taps(self, pe: int, size: tuple[int, int]) -> tuple[tuple[SeenTaps, ...], IntArray]:
         mapping = self.mapping
         phases, found = len(mapping.phases), np.zeros(mapping.lists, np.int64)
-        taps = np.zeros((phases, *size, mapping.channels, mapping.filters))
-        counts = np.zeros((phases, *size, mapping.channels))
+        places = phases, *size, mapping.channels
+        lanes: list[IntArray] = []
+        numbers: list[IntArray] = []
         for group, lists in enumerate(self.meant):
             read = self.read(group, slice(pe, pe + 1))
             number = np.repeat(np.arange(len(lists)), lists.lengths)
@@ -153,16 +158,26 @@ class SeenWeights:
             channel, phase = np.divmod(own, phases)
             at = phase, read.rows[0][leads], read.columns[0][leads], channel
             filters = read.filters[0][leads] + group * mapping.group_size
-            np.add.at(taps, (*at, filters), read.values[0][leads])
-            np.add.at(counts, at, 1)
-        return tuple(
-            SeenTaps(
-                values=of_phase,
-                counts=how_many,
-                used=[(int(row), int(column)) for row, column in np.argwhere(how_many.any(axis=2))],
-            )
-            for of_phase, how_many in zip(taps, counts, strict=True)
-        ), found
+            lanes.append(np.ravel_multi_index(at, places) * mapping.filters + filters)
+            numbers.append(read.values[0][leads])
+        where, every = np.concatenate(lanes), math.prod(places)
+        taps = np.bincount(where, np.concatenate(numbers), every * mapping.filters)
+        counts = np.bincount(where // mapping.filters, minlength=every).astype(np.float64)
+        taps, counts = taps.reshape(*places, -1), counts.reshape(places)
+        each = zip(taps, counts, mapping.phases, strict=True)
+        return tuple(self._of_phase(*one) for one in each), found
+
+    def _of_phase(self, values: Floats, counts: Floats, phase: tuple[int, int]) -> SeenTaps:
+        shape = self.mapping.rows.taps(phase[0]), self.mapping.columns.taps(phase[1])
+        own = values[: shape[0], : shape[1]].transpose(2, 0, 1, 3)
+        used = [(int(row), int(column)) for row, column in np.argwhere(counts.any(axis=2))]
+        return SeenTaps(
+            values=values,
+            counts=counts,
+            shape=shape,
+            kernel=own.reshape(-1, self.mapping.filters),
+            beside=[at for at in used if at[0] >= shape[0] or at[1] >= shape[1]],
+        )
 
     def for_scan(self, group: int, addresses: int, scale: int) -> ScanLists:
         """A group's lists, with the lanes of every PE's vectors one behind the other; lanes without
