@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.hdl import Module
-from faults import Patch
+from faults import Patch, some_faults
 from scnn_bench import caught
 from scnn_faults import in_packer, in_unpacker, placed, rewritten
 from scnn_passes import OracleCase, Shape, chained, oracle_answer, random_run, with_gaps
@@ -357,7 +357,7 @@ MUTATIONS: dict[str, tuple[Layers, Patch]] = {
 }
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
+@pytest.mark.parametrize("name", some_faults(MUTATIONS))
 def test_a_fault_in_the_rtl_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     layers, patch = MUTATIONS[name]
     made = layers.made

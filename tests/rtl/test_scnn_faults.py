@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.hdl import Module
-from faults import Patch, after, seen_input
+from faults import Patch, after, seen_input, some_faults
 from scnn_bench import caught
 from scnn_faults import field as _field
 from scnn_faults import placed as _placed
@@ -362,7 +362,7 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
 }
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
+@pytest.mark.parametrize("name", some_faults(MUTATIONS))
 def test_a_fault_in_the_rtl_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case, patch = MUTATIONS[name]
     made = case.made

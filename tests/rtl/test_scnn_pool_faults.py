@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from faults import Patch, seen_input
+from faults import Patch, seen_input, some_faults
 from faulty_module import faulty_module
 from scnn_bench import caught
 from scnn_faults import field, placed, rewritten
@@ -224,7 +224,7 @@ MUTATIONS: dict[str, tuple[Chain, Patch]] = {
 }
 
 
-@pytest.mark.parametrize("name", MUTATIONS)
+@pytest.mark.parametrize("name", some_faults(MUTATIONS))
 def test_a_fault_in_the_rtl_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     chain, patch = MUTATIONS[name]
     made = chain.made

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Module
-from faults import Patch, after, caught, delay, ignored_credit
+from faults import Patch, after, caught, delay, few_or_all_cases, ignored_credit
 from tensorcore_designs import random_design
 from unusual_layers import UNUSUAL_LAYERS
 
@@ -171,9 +171,10 @@ def test_a_fault_in_a_core_of_floats_is_caught(name: str, monkeypatch: pytest.Mo
     assert caught(FLOATS)
 
 
+@few_or_all_cases
 @pytest.mark.parametrize("design", [INTEGERS, FLOATS], ids=["integers", "floats"])
-def test_the_untouched_design_passes(design: TensorCore) -> None:
-    assert not caught(design)
+def test_the_untouched_design_passes(design: TensorCore, cases: int) -> None:
+    assert not caught(design, cases)
 
 
 @pytest.mark.parametrize("change", [-1, 1])

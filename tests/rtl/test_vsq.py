@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.hdl import Module, Signal, Value
-from faults import Patch, after, caught, delay, ignored_credit
+from faults import Patch, after, caught, delay, few_or_all_cases, ignored_credit
 from unusual_layers import UNUSUAL_LAYERS
 from vsq_designs import random_design
 
@@ -175,8 +175,9 @@ def _design() -> Vsq:
     )  # fmt: skip
 
 
-def test_the_untouched_design_passes() -> None:
-    assert not caught(_design())
+@few_or_all_cases
+def test_the_untouched_design_passes(cases: int) -> None:
+    assert not caught(_design(), cases)
 
 
 @pytest.mark.parametrize("change", [-1, 1])

@@ -4,7 +4,7 @@ A fault may override only what its component drives itself: a signal driven twic
 Amaranth's simulator oscillate.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any
@@ -25,6 +25,24 @@ from rtl.simulators import runner
 CASES = 12
 
 Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+few_or_all_cases = pytest.mark.parametrize(
+    "cases", [3, pytest.param(CASES, marks=pytest.mark.slow)], ids=["few", "all"]
+)
+"""How many of the cases that show faults the untouched design must pass: none ends early there."""
+
+
+def some_faults(faults: Iterable[str], each: int = 3) -> list[Any]:
+    """The names of faults as parameters: one in so many in the fast suite, the others marked slow.
+
+    Each costs a core built anew and simulated, some two seconds; together they were a seventh of
+    the suite.
+    """
+    return [
+        pytest.param(name, marks=() if place % each == 0 else pytest.mark.slow)
+        for place, name in enumerate(faults)
+    ]
 
 
 def caught(design: CoreDesign, cases: int = CASES) -> bool:
