@@ -1,7 +1,7 @@
-"""Arrays, PEs and units on an ECP5-85k of speed 6: what they take, how fast they are placed.
+"""Arrays, PEs, units and cores on an ECP5-85k of speed 6: what they take, how fast they are placed.
 
     python benchmarks/fpga_quality.py             every row of fpga_quality.md
-    python benchmarks/fpga_quality.py arrays      only arrays, or pes, or units
+    python benchmarks/fpga_quality.py arrays      only arrays, or pes, or units, or cores
     python benchmarks/fpga_quality.py --seeds 3   placements of rows without a number of their own
     python benchmarks/fpga_quality.py --write     puts the rows into fpga_quality.md too
 
@@ -30,11 +30,13 @@ from fpga.cells import Cells
 from fpga.devices import Target
 from fpga.place import place, resources
 from fpga.report import FpgaReport
+from fpga.units import TOP
 from rtl.core.accumulating_array import AccumulatingArray
 from rtl.core.pe import AccumulatingPE, StationaryPE
 from rtl.core.stationary_array import StationaryArray
 from rtl.core.train_pe import TrainPe
 from rtl.core.vector_lane import VectorLane
+from rtl.emit import emit
 
 PAGE = Path(__file__).with_suffix(".md")
 WIDTHS: Mapping[str, int] = {"operand_bits": 8, "accumulator_bits": 32, "product_registers": 2}
@@ -95,10 +97,74 @@ def units() -> dict[str, Row]:
     }
 
 
+def core(design: str, settings: str, interface: str = "streams") -> Callable[[], str]:
+    """Verilog of a core with the registers that an FPGA wants."""
+
+    def make() -> str:
+        chosen = with_settings(load_design(design).for_fpga(), settings.split())
+        return emit(chosen, top=TOP, interface=interface).verilog
+
+    return make
+
+
+def memories(kibibytes: int, *names: str) -> str:
+    """Settings of scratchpads of so many bytes each."""
+    return " ".join(f"{name}_memory.capacity_bytes={kibibytes << 10}" for name in names)
+
+
+def cores() -> dict[str, Row]:
+    """Whole cores, bare but for those behind AXI."""
+    small = f"rows=2 columns=2 {memories(1, 'ifmap', 'weight', 'accumulator')}"
+    large = f"rows=8 columns=8 {memories(4, 'ifmap', 'weight', 'accumulator')}"
+    boveda = "ifmap_memory.kind=boveda ifmap_memory.group"
+    tensor = f"octets=1 group_columns=2 rows=4 {memories(1, 'ifmap', 'weight', 'accumulator')}"
+    scnn = "grid_rows=2 grid_columns=2 iaram_bytes=1024 oaram_bytes=1024"
+    tensor_int8 = f"{tensor} operand=int8 accumulator=int32"
+    return {
+        "edge-16, 2 × 2": Row(
+            make=core("edge-16", small),
+            wanted="–",
+            seeds=0,
+            why="not tried",
+        ),
+        "edge-16, 2 × 2, Boveda ifmap": Row(
+            make=core("edge-16", f"{boveda}=2 {small}"), wanted="75 MHz", seeds=1
+        ),
+        "edge-16, 8 × 8, AXI": Row(
+            make=core("edge-16", large, "axi"),
+            wanted="90 MHz",
+            seeds=0,
+            why="not tried",
+        ),
+        "edge-16, 8 × 8, AXI, Boveda ifmap": Row(
+            make=core("edge-16", f"{boveda}=8 {large}", "axi"),
+            wanted="75 MHz",
+            seeds=0,
+            why="not tried",
+        ),
+        "tensor core, 8 products, int8": Row(
+            make=core("volta", tensor_int8), wanted="75 MHz", seeds=1
+        ),
+        "tensor core, 8 products, fp16 in fp32": Row(
+            make=core("volta", tensor),
+            wanted="75 MHz",
+            seeds=0,
+            why="not tried",
+        ),
+        "SCNN 2 × 2, PEs of 2 × 2": Row(
+            make=core("scnn", f"{scnn} weight_lanes=2 ifmap_lanes=2 banks=8"),
+            wanted="75 MHz",
+            seeds=0,
+            why="not in 37 min of processor time",
+        ),
+    }
+
+
 KINDS: Mapping[str, Callable[[], dict[str, Row]]] = {
     "arrays": arrays,
     "pes": pes,
     "units": units,
+    "cores": cores,
 }
 
 HEAD = """\
