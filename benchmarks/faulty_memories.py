@@ -11,8 +11,9 @@ the best of five.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,21 +132,17 @@ def layers() -> None:
     )  # fmt: skip
     network = Network(name="one", layers=(layer,), source="here")
     operands = {layer.name: EDGE_16.intake.synthetic(layer, Drawing(seed=1))}
-    designs = {"plain": EDGE_16}
+    designs: dict[str, Any] = {"plain": EDGE_16}
     for name in ("weight", "ifmap", "accumulator"):
         settings = [f"{name}_memory.kind=faulty", f"{name}_memory.rate=0.001"]
         designs[name] = with_settings(EDGE_16, settings)
     compressed = ["ifmap_memory.kind=boveda", "ifmap_memory.kind=faulty", "ifmap_memory.rate=0.001"]
     designs["ifmap in Boveda's form"] = with_settings(EDGE_16, compressed)
-    times: dict[str, list[float]] = {name: [] for name in designs}
-    for _ in range(4):  # the first one finds masks
-        for name, design in designs.items():
-            begun = time.process_time()
-            simulate(design, network, operands=operands)
-            times[name].append(time.process_time() - begun)
-    plain = min(times["plain"][1:])
-    for name, own in times.items():
-        print(f"{layer.macs:.2g} MACs, {name}: {min(own[1:]):.3f} s, {min(own[1:]) / plain:.1f} x")
+    runs = {
+        name: partial(simulate, design, network, operands=operands)
+        for name, design in designs.items()
+    }
+    _compare(f"{layer.macs:.2g} MACs", runs, rounds=4)
 
 
 def sparse_layers() -> None:
@@ -159,16 +156,24 @@ def sparse_layers() -> None:
     for name in ("activation", "weight"):
         settings = [f"{name}_memory.kind=faulty", f"{name}_memory.rate=0.001"]
         designs[name] = with_settings(SCNN_ISCA17, settings)
-    times: dict[str, list[float]] = {name: [] for name in designs}
-    for _ in range(6):  # the first one compiles, and finds masks
-        for name, design in designs.items():
+    runs = {
+        name: partial(layer_timing, design, layer, operands) for name, design in designs.items()
+    }
+    _compare(f"scnn, {layer.macs:.2g} MACs", runs, rounds=6)
+
+
+def _compare(what: str, runs: Mapping[str, Callable[[], object]], *, rounds: int) -> None:
+    """The least processor time of each, in turns, and as a multiple of the first one's."""
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):  # the first one compiles, and finds masks
+        for name, run in runs.items():
             begun = time.process_time()
-            layer_timing(design, layer, operands)
+            run()
             times[name].append(time.process_time() - begun)
-    sound = min(times["sound cells"][1:])
-    for name, own in times.items():
-        least = min(own[1:])
-        print(f"scnn, {layer.macs:.2g} MACs, {name}: {least:.3f} s, {least / sound:.1f} x")
+    least = {name: min(own[1:]) for name, own in times.items()}
+    sound = least[next(iter(runs))]
+    for name, own in least.items():
+        print(f"{what}, {name}: {own:.3f} s, {own / sound:.1f} x")
 
 
 SPARSE = replace(SCNN_ISCA17, operand_bits=8)

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Member, Out
 
 from archsim.machines.scnn.design import Scnn
 from rtl.core.scnn_layouts import vector_layout
@@ -60,4 +60,50 @@ class ActivationMemories(wiring.Component):
                 m.d.comb += other.read_data.eq(store.read_data)
             with m.Else():
                 m.d.comb += own.read_data.eq(store.read_data)
+        return m
+
+
+class BoundedActivations(wiring.Component):
+    """`ActivationMemories` for lists that may be longer than a memory, for what cells that fail
+    make of them: what is read behind the last vector is a vector of nothing that ends its list.
+
+    Latency and throughput: those of `ActivationMemories`.  Never stalls.  Members: as there, and
+    `more`.
+    """
+
+    exchanged: Signal
+    ifmap: Any
+    ofmap: Any
+
+    def __init__(self, *, design: Scnn, **more: Member) -> None:
+        self.design = design
+        port = address_port(design)
+        ports = {"ifmap": Out(port), "ofmap": Out(port)}
+        super().__init__({"exchanged": In(1), **more, **ports})
+
+    def read(self, m: Module, name: str, half: Value, inner: Any) -> Value:
+        """What is read of the memory at a port, where there are vectors.
+
+        name: of the port; half: whether that is the OARAM's memory; inner: its port inside.
+        """
+        return inner.read_data
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        inner = place(m, "inner", ActivationMemories, design=self.design)
+        m.d.comb += inner.exchanged.eq(self.exchanged)
+        depths = self.design.iaram_vectors, self.design.oaram_vectors
+        for name, half in (("ifmap", self.exchanged), ("ofmap", ~self.exchanged)):
+            own, other = getattr(self, name), getattr(inner, name)
+            nothing = 1 << len(own.read_data) - 1
+            found = self.read(m, name, half, other)
+            beyond = Signal(name=f"{name}_beyond")
+            m.d.sync += beyond.eq(own.read_address >= Mux(half, depths[1], depths[0]))
+            m.d.comb += [
+                *(
+                    getattr(other, member).eq(getattr(own, member))
+                    for member in ("write", "write_address", "write_data", "read_address")
+                ),
+                own.read_data.eq(Mux(beyond, nothing, found)),
+            ]
         return m

@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 
 from archsim.memory import Memory
 from rtl.core.memory import Placed, Words, weights_may_fail
-from rtl.core.scnn_memories import ActivationMemories, address_port
+from rtl.core.scnn_memories import ActivationMemories, BoundedActivations, address_port
 from rtl.core.sram import Sram, halves_ports
 from rtl.hierarchy import place
 
@@ -106,8 +106,6 @@ class PlainStreamRtl(PlainBankRtl):
     def unit(self, design: Any) -> Placed:
         """Both memories of a PE; where weights may fail, with an end behind their last vectors."""
         if weights_may_fail(design):
-            from rtl.memories.faulty.stream import BoundedActivations
-
             return BoundedActivations, {"design": design}
         return ActivationMemories, {"design": design}
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scnn_failing_layers import CONV, POOL, PRODUCT, SEEN, assert_alike
 
 from archsim.errors import InputError
 from archsim.layer.values import requantize
@@ -23,7 +24,6 @@ from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.faulty.stream import FaultyStream
 from archsim.memory.plain import WORDS
 from archsim.numbers import wrap
-from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
 from workloads.pooling import MaxPool
 
@@ -31,14 +31,6 @@ SMALL = Scnn(
     grid_rows=2, grid_columns=2, weight_lanes=2, ifmap_lanes=2, banks=8, operand_bits=8,
     index_bits=2, weight_fifo_vectors=13, filter_group=3, iaram_bytes=400, oaram_bytes=300,
 )  # fmt: skip
-CONV = Conv2d(
-    name="conv", channels=3, filters=5, ifmap_height=9, ifmap_width=7, kernel_height=3,
-    kernel_width=2, pad_top=1, pad_left=1, pad_bottom=1, stride_height=2, bias=True,
-)  # fmt: skip
-POOL = MaxPool(window=(2, 2), stride=(2, 2))
-PRODUCT = MatMul(name="product", m=2, n=9, k=40)
-SEEN = 1.5 * 2**-24
-"""A rate at which cells may fail, and none of these does."""
 
 
 def failing(design: Scnn = SMALL, rate: float = 0.05, **more: Any) -> Scnn:
@@ -66,13 +58,7 @@ def test_where_no_cell_fails_nothing_is_another(layer: Layer, pool: MaxPool | No
     for design in (SMALL, replace(SMALL, activation_memory=FaultyStream(rate=SEEN))):
         assert not failing(rate=SEEN).weight_memory.exact
         found = layer_timing(failing(design, rate=SEEN), layer, operands, pool=pool)
-        assert (found.ofmap == right.ofmap).all() and found.ofmap.shape == right.ofmap.shape
-        assert (found.cycles, found.actions) == (right.cycles, right.actions)
-        for own, other in zip(found.passes, right.passes, strict=True):
-            for name in ("ends", "pe_ends", "weight_cycles", "ofmap_cycles"):
-                assert np.array_equal(getattr(own, name), getattr(other, name)), name
-            for name in ("products", "outside", "conflict", "skip", "pairs"):
-                assert np.array_equal(getattr(own.pes, name), getattr(other.pes, name)), name
+        assert_alike(found, right)
 
 
 def walked(design: Scnn, strip: Any) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ import pytest
 from amaranth.hdl import Const
 from faults import Patch, late_input, seen_input
 from scnn_bench import caught
-from scnn_faults import rewritten
+from scnn_faults import in_bounds, rewritten
 from scnn_growing import growing
 
 from archsim.machine.registry import design_from_record, design_record
@@ -76,11 +76,13 @@ FAULTS: dict[str, Patch] = {
         "Cat(own.read_address[:row_bits], self.number)",
         "Cat(self.number, own.read_address[:row_bits])",
     ),
-    "no end behind the last vector": memories("Mux(beyond, 1 << bits, Cat", "Mux(0, 1, Cat"),
-    "an end one vector early": memories("own.read_address >=", "own.read_address + 1 >="),
-    "the last vector of the other memory": memories("depths[1], depths[0]", "depths[0], depths[1]"),
-    "a vector behind the last one that has values": memories(
-        "1 << bits, Cat", "(1 << bits) + 1, Cat"
+    "no end behind the last vector": in_bounds("Mux(beyond, nothing, found)", "Mux(0, 1, found)"),
+    "an end one vector early": in_bounds("own.read_address >=", "own.read_address + 1 >="),
+    "the last vector of the other memory": in_bounds(
+        "depths[1], depths[0]", "depths[0], depths[1]"
+    ),
+    "a vector behind the last one that has values": in_bounds(
+        "beyond, nothing,", "beyond, nothing + 1,"
     ),
     "addresses of what is read go round": compressor(
         "Mux(self.step, self._behind(reading), reading)", "reading + self.step"
@@ -89,8 +91,8 @@ FAULTS: dict[str, Patch] = {
         "after = self._behind(kept_at)", "after = kept_at + 1"
     ),
     "indices do not fail": memories(
-        "Cat(layer.o, other.read_data[bits:])",
-        "Cat(layer.o[:8], other.read_data[8:10], layer.o[10:18], other.read_data[18:])",
+        "Cat(layer.o, inner.read_data[bits:])",
+        "Cat(layer.o[:8], inner.read_data[8:10], layer.o[10:18], inner.read_data[18:])",
     ),
 }
 

@@ -11,7 +11,7 @@ import pytest
 from amaranth.hdl import Const
 from faults import Patch, late_input, seen_input
 from scnn_bench import caught
-from scnn_faults import rewritten
+from scnn_faults import in_bounds, rewritten
 from scnn_growing import growing
 
 from archsim.machine.registry import design_from_record, design_record
@@ -23,7 +23,6 @@ from rtl.conformance import check
 from rtl.core import scnn_pe, scnn_weights
 from rtl.core.scnn_fifo import WeightFifo
 from rtl.core.scnn_weights import PeWeightDecoder
-from rtl.memories.faulty import stream
 from rtl.memories.faulty.fault_layer import FaultLayer
 from rtl.simulators import runner
 from rtl.sparse_conformance import SparseCase
@@ -60,10 +59,7 @@ FAULTS: dict[str, Patch] = {
         scnn_pe, scnn_weights, "PeWeightDecoder",
         "filter_ < self.filters", "filter_ < self.layer.filters_last",
     ),
-    "no end behind the last vector": rewritten(
-        stream, stream, "BoundedActivations",
-        "Mux(beyond, 1 << bits, other.read_data)", "other.read_data",
-    ),
+    "no end behind the last vector": in_bounds("Mux(beyond, nothing, found)", "found"),
 }  # fmt: skip
 
 

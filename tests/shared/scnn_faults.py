@@ -12,7 +12,8 @@ from amaranth.hdl import Cat, Module
 from faults import Patch, seen_input
 from faulty_module import faulty_module
 
-from rtl.core import stream_packer, stream_unpacker
+from rtl.core import scnn_memories, stream_packer, stream_unpacker
+from rtl.core.scnn_memories import BoundedActivations
 from rtl.hierarchy import place
 from rtl.memories.boveda_stream import memories as scnn_stream_memories
 
@@ -53,6 +54,17 @@ def rewritten(user: Any, module: Any, kind: str, *fault: str) -> Patch:
     return patch
 
 
+def in_bounds(*fault: str) -> Patch:
+    """What ends lists behind the last vectors of memories, also of those whose cells fail."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        with TemporaryDirectory() as folder:
+            copy = faulty_module(scnn_memories, Path(folder), (fault[0], fault[1]))
+        monkeypatch.setattr(BoundedActivations, "elaborate", copy.BoundedActivations.elaborate)
+
+    return patch
+
+
 def in_packer(*fault: str) -> Patch:
     """What packs values into rows."""
     return rewritten(scnn_stream_memories, stream_packer, "StreamPacker", *fault)
@@ -63,4 +75,4 @@ def in_unpacker(*fault: str) -> Patch:
     return rewritten(scnn_stream_memories, stream_unpacker, "StreamUnpacker", *fault)
 
 
-__all__ = ["field", "in_packer", "in_unpacker", "placed", "rewritten"]
+__all__ = ["field", "in_bounds", "in_packer", "in_unpacker", "placed", "rewritten"]
