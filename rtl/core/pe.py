@@ -154,7 +154,8 @@ class AccumulatingPE(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        kept, waiting = Signal(signed(self.accumulator_bits)), Signal()
+        kept = Signal(signed(self.accumulator_bits))
+        waiting = Signal()
         done, total = self._summed(m)
         m.d.sync += [
             self.ifmap_o.eq(self.ifmap_i),
