@@ -53,8 +53,9 @@ def require_whole(least: int, word: str, **values: object) -> None:
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise InputError(f"{name} must be a whole number, not {value!r}")
-        require(value >= least, f"{name} must {word}, not {shorten(value)}")
-        require(value <= LARGEST, f"{name} must be at most {LARGEST}, not {shorten(value)}")
+        if not least <= value <= LARGEST:
+            asked = word if value < least else f"be at most {LARGEST}"
+            raise InputError(f"{name} must {asked}, not {shorten(value)}")
 
 
 def require_positive(**values: int) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from archsim.errors import InputError
-from archsim.plugins import needed, no_call, others, package_of
+from archsim.plugins import needed, no_call, others, package_of, used
 from workloads.errors import WorkloadError
 from workloads.layers import Network
 from workloads.named import FORMATS, is_network, network_named
@@ -58,12 +58,8 @@ def read_file(path: Path) -> Network | onnx.ModelProto | Path:
 
 def _imported(entry: EntryPoint, path: Path) -> Any:
     where = f"{path}: {entry.name} ({entry.group}) of package {package_of(entry)}"
-    try:
+    with used(where, InputError, InputError, WorkloadError, OSError):
         found = needed(entry, no_call)(path)
-    except (InputError, WorkloadError, OSError):
-        raise
-    except Exception as error:
-        raise InputError(f"{where} failed: {type(error).__name__}: {error}") from error
     if not (isinstance(found, Network) or hasattr(found, "graph")):
         what = type(found).__name__
         raise InputError(f"{where} must give a Network or an ONNX model, not {what}")

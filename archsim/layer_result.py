@@ -46,6 +46,12 @@ class Actions(Mapping[str, int]):
         return f"Actions({self._counts})"
 
 
+_NO_CYCLES: Mapping[str, int] = frozen(dict.fromkeys(CAUSES, 0))
+_NO_BYTES: Mapping[str, int] = frozen(dict.fromkeys(TRAFFIC, 0))
+_NO_ACTIONS, _NOTHING, _NO_MAPS = Actions(), frozen(dict[str, int]()), frozen(dict[str, IntArray]())
+"""What a result holds that was not told of it: one of each, as none can change."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class AsFile:
     """A layer's ofmap as a quantised file makes it (`workloads.file_scaling`).
@@ -102,9 +108,9 @@ class LayerResult:
     macs_per_cycle: int
     cycles: int = 0
     serial_cycles: int = 0
-    where: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(CAUSES, 0))
-    bytes_moved: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(TRAFFIC, 0))
-    actions: Actions = field(default_factory=Actions)
+    where: Mapping[str, int] = field(default_factory=lambda: _NO_CYCLES)
+    bytes_moved: Mapping[str, int] = field(default_factory=lambda: _NO_BYTES)
+    actions: Actions = field(default_factory=lambda: _NO_ACTIONS)
     tiles: int = 0
     folds: int = 0
     tiling: Tiling | None = None
@@ -114,9 +120,9 @@ class LayerResult:
     ifmap_origin: str = "none"
     as_file: AsFile | None = None
     products: int | None = None
-    stored: Mapping[str, int] = field(default_factory=dict[str, int])
+    stored: Mapping[str, int] = field(default_factory=lambda: _NOTHING)
     per_pe: Mapping[str, IntArray] = field(
-        default_factory=dict[str, IntArray], repr=False, compare=False
+        default_factory=lambda: _NO_MAPS, repr=False, compare=False
     )
     ofmap: npt.NDArray[Any] | None = field(default=None, repr=False, compare=False)
     work: Conv2d | MatMul | VectorWork | None = field(default=None, repr=False, compare=False)
@@ -124,8 +130,9 @@ class LayerResult:
     def __post_init__(self) -> None:
         for name in ("where", "bytes_moved", "stored"):
             object.__setattr__(self, name, frozen(getattr(self, name)))
-        maps = {name: _unwritable(one) for name, one in self.per_pe.items()}
-        object.__setattr__(self, "per_pe", frozen(maps))
+        if self.per_pe is not _NO_MAPS:
+            maps = {name: _unwritable(one) for name, one in self.per_pe.items()}
+            object.__setattr__(self, "per_pe", frozen(maps))
         if self.ofmap is not None:
             object.__setattr__(self, "ofmap", _unwritable(self.ofmap))
 

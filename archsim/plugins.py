@@ -21,13 +21,15 @@ the entry.  It never stops what does not need it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from traceback import walk_tb
 from typing import Any
 
 from archsim.errors import InputError
+from archsim.interrupts import Ended
 from archsim.version import VERSION
 
 OURS = "archsim"
@@ -100,19 +102,38 @@ def needed(entry: EntryPoint, check: Check = lambda _: "") -> Any:
     """What an entry names.  Raises `InputError` where that is broken, with package and entry.
 
     What an entry of our own raises is raised as it is: then archsim is broken, not a plug-in.
+    Of others' anything is taken for a fault (a panic of a compiled module and what skips a test
+    are no `Exception`), but that somebody asked the command to end.
     """
     if unfit := _made_for_others(entry.dist):
         raise InputError(_line(entry, unfit))
     try:
         found = entry.load()
         why = check(found)
-    except (Exception, SystemExit) as error:
+    except (KeyboardInterrupt, Ended):
+        raise
+    except BaseException as error:
         if package_of(entry) == OURS:
             raise
         raise InputError(_line(entry, _said(error))) from error
     if why:
         raise InputError(_line(entry, why))
     return found
+
+
+@contextmanager
+def used(where: str, kind: type[Exception], *told: type[Exception]) -> Generator[None]:
+    """What a part of a package raises meanwhile becomes an error of that kind, which names it.
+
+    told: kinds that are raised as they are.  One that ends the process (`sys.exit`) is a fault too;
+    that somebody asked the command to end is none.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, Ended, *told):
+        raise
+    except BaseException as error:
+        raise kind(f"{where} failed: {type(error).__name__}: {error}") from error
 
 
 def blame(error: BaseException) -> str:
@@ -201,4 +222,5 @@ __all__ = [
     "package_names",
     "package_of",
     "plugins",
+    "used",
 ]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from archsim.errors import InputError
-from archsim.plugins import lacking, needed, no_call, others, package_of
+from archsim.plugins import lacking, needed, no_call, others, package_of, used
 from energy_models.component import Component
 from energy_models.errors import EnergyError
 from energy_models.estimator import Estimator, Quantity
@@ -44,13 +44,10 @@ class _Installed:
         entry = price_sources()[prefix]
         where = f"source '{prefix}:{name}' of package {package_of(entry)}"
         try:
-            found = needed(entry, no_call)(name, folder)
-        except EnergyError:
-            raise
+            with used(where, EnergyError, EnergyError, InputError):
+                found = needed(entry, no_call)(name, folder)
         except InputError as error:
             raise EnergyError(str(error)) from error
-        except Exception as error:
-            raise EnergyError(f"{where} failed: {type(error).__name__}: {error}") from error
         if why := lacking(found, ANSWERS):
             raise EnergyError(f"{where} gives no estimator: {why}")
         return _Checked(found, where)
@@ -83,12 +80,8 @@ class _Checked:
     def _asked(self, what: str, component: Component, *action: str) -> Quantity:
         """Raises `EnergyError` for what it raises, and for what is no figure."""
         of = f"{self._where}: {what} of {' '.join([component.kind, *action])}"
-        try:
+        with used(of, EnergyError, EnergyError):
             found = getattr(self._estimator, what)(component, *action)
-        except EnergyError:
-            raise
-        except Exception as error:
-            raise EnergyError(f"{of} failed: {type(error).__name__}: {error}") from error
         if not isinstance(found, Quantity):
             raise EnergyError(f"{of} must be a Quantity, not {type(found).__name__}")
         if not (_above(found.value, 0) or found.value == 0):

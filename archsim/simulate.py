@@ -12,7 +12,7 @@ from archsim.errors import InputError, enough_memory, require, require_within
 from archsim.importers import any_network
 from archsim.kv_traffic import kv_traffic
 from archsim.layer.operand_check import check_needed
-from archsim.machine.answered import checked
+from archsim.machine.answered import Checks
 from archsim.machine.design import Design
 from archsim.machine.model import MachineModel
 from archsim.machine.option import option_record
@@ -62,27 +62,16 @@ def simulate(
     results: list[LayerResult] = []
     if operands is not None:
         require_within("macs", **{f"{network.name}: MACs with values": network.macs})
-    model = design.machine_model()
-
-    masks: dict[str, BoolArray] = {}
-
-    def values(layer: Conv2d | MatMul) -> Any:
-        found = None if operands is None else operands_of(operands, layer)
-        needed = getattr(found, "needed", None)
-        if needed is not None:
-            check_needed(layer, needed)
-            masks[layer.name] = needed
-        return found
-
+    model, checks, given = design.machine_model(), Checks(design.kind), _Given(operands)
     chosen = model.taken(options)
-    run = model.run(network, values, chosen)
+    run = model.run(network, given.to, chosen)
     for layer in network.layers:
         if isinstance(layer, VectorWork):
             results.append(_vector(design, layer, inside=layer.name in run.inside))
         else:
             with enough_memory(layer.name):
-                found = checked(run.result(layer), design.kind).told(work=layer)
-                results.append(_masked(found, masks.pop(layer.name, None)))
+                found = checks.checked(run.result(layer)).told(work=layer)
+                results.append(given.masked(layer, found))
         if progress is not None:
             progress(len(results), len(network.layers), layer.name)
     return NetworkResult(
@@ -102,12 +91,31 @@ def simulate(
     )
 
 
-def _masked(result: LayerResult, needed: BoolArray | None) -> LayerResult:
-    """With 0 for the outputs that are not needed, which not every machine leaves out."""
-    if needed is None or result.ofmap is None:
-        return result
-    nothing = result.ofmap.dtype.type(0)
-    return replace(result, ofmap=np.where(needed, result.ofmap, nothing))
+class _Given:
+    """The operands of a run, and which of their outputs somebody reads."""
+
+    def __init__(self, operands: Source | Mapping[str, Any] | None) -> None:
+        self._operands = operands
+        self._needed: dict[str, BoolArray] = {}
+
+    def to(self, layer: Conv2d | MatMul) -> Any:
+        """Those of a layer, for the machine; None without any."""
+        if self._operands is None:
+            return None
+        found = operands_of(self._operands, layer)
+        needed = getattr(found, "needed", None)
+        if needed is not None:
+            check_needed(layer, needed)
+            self._needed[layer.name] = needed
+        return found
+
+    def masked(self, layer: Conv2d | MatMul, result: LayerResult) -> LayerResult:
+        """With 0 for the outputs that are not needed, which not every machine leaves out."""
+        needed = self._needed.pop(layer.name, None)
+        if needed is None or result.ofmap is None:
+            return result
+        nothing = result.ofmap.dtype.type(0)
+        return replace(result, ofmap=np.where(needed, result.ofmap, nothing))
 
 
 def designed(design: Design | str) -> Design:

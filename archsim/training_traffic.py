@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from workloads.training.record import PHASES
+from workloads.training_record import PHASES
 
 if TYPE_CHECKING:
     from archsim.layer.intake import Intake
     from archsim.result import LayerResult
-    from workloads.training.record import Training
+    from workloads.training_record import Training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ class PassTraffic:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingTraffic:
-    """passes: by name (`workloads.training.record.PHASES`).
+    """passes: by name (`workloads.training_record.PHASES`).
 
     Bytes off the chip, in the machine's own width: weights (all that is trained), their gradients,
     what the optimiser keeps of them, and what the forward pass keeps for the others, flags of ReLUs

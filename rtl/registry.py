@@ -1,9 +1,11 @@
 """The RTL of every kind of design, found through the entry-point group `archsim.rtl`.
 
 An entry is the component, made from a design.  Its `verification()` is what draws its cases
-(`rtl.verification`).
+(`rtl.verification`); `settings`, which may be there, are those of its memories
+(`rtl.core.settings`).
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth.lib import wiring
@@ -11,6 +13,7 @@ from amaranth.lib import wiring
 from archsim.errors import InputError, require_within
 from archsim.machine.design import Design
 from archsim.plugins import needed, no_call, package_of, plugins
+from rtl.core.memory import Settings
 from rtl.verification import Verification
 
 
@@ -34,6 +37,14 @@ def core_of(design: Design) -> wiring.Component:
         what = type(core).__name__
         raise InputError(f"{_entry_of(design)} must make a component of a design, not {what}")
     return core
+
+
+def settings_in(design: Design) -> Mapping[str, Settings]:
+    """What a core's memories take from registers, by memory: `settings` of its component, if it
+    has any."""
+    core: Any = core_of(design)
+    core._MustUse__silence = True  # only its settings are looked at
+    return getattr(core, "settings", {})
 
 
 def verification_of(design: Design) -> Verification:

@@ -92,8 +92,8 @@ class SystolicCore(Core):
         m.d.comb += [
             array.moving.eq(weights if self.moving_weights else pixels),
             array.stationary.eq(pixels if self.moving_weights else weights),
-            array.bank.eq(self._delayed(m, "bank_delay", stream_bank, latency)),
-            array.capture.eq(self._delayed(m, "capture_delay", capture, latency)),
+            array.bank.eq(self.delayed(m, "bank_delay", stream_bank, latency)),
+            array.capture.eq(self.delayed(m, "capture_delay", capture, latency)),
         ]
         return array.sums
 
@@ -104,10 +104,10 @@ class SystolicCore(Core):
         begin = walk.issue & walk.first_slot
         flags = Cat(begin & group_first, walk.issue & walk.last_slot & walk.group_last)
         m.d.comb += [
-            array.begin.eq(self._delayed(m, "begin_delay", begin, latency - 1)),
-            Cat(array.first, array.last).eq(self._delayed(m, "flag_delay", flags, latency)),
+            array.begin.eq(self.delayed(m, "begin_delay", begin, latency - 1)),
+            Cat(array.first, array.last).eq(self.delayed(m, "flag_delay", flags, latency)),
             array.ifmap.eq(self.banks.o),
-            array.weight.eq(self._delayed(m, "weight_delay", self.weights.o, 1)),
+            array.weight.eq(self.delayed(m, "weight_delay", self.weights.o, 1)),
         ]
         return array.sums
 

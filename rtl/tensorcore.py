@@ -52,7 +52,7 @@ class TensorCoreRtl(Core):
         array = place(m, "array", TensorArray, design=design.array)
         begin = walk.issue & walk.first_slot
         flags = Cat(begin, begin & self.group_first(m, walk), begin & walk.group_last)
-        late = self._delayed(m, "flag_delay", flags, design.operand_latency_cycles)
+        late = self.delayed(m, "flag_delay", flags, design.operand_latency_cycles)
         elements = design.length * design.operand_bits
         m.d.comb += [
             Cat(array.begin, array.first, array.last).eq(late),

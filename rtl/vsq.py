@@ -58,7 +58,7 @@ class VsqCore(Core):
             walk.group_last,
             walk.slot[: len(array.slot)],
         )
-        late = self._delayed(m, "step_delay", step, design.operand_latency_cycles)
+        late = self.delayed(m, "step_delay", step, design.operand_latency_cycles)
         m.d.comb += [
             Cat(array.valid, array.begin, array.first, array.last, array.slot).eq(late),
             array.ifmap.eq(self.banks.o),

@@ -23,7 +23,7 @@ from workloads.limits import check_limit
 from workloads.pooling import Feed
 from workloads.sparsity import DENSE, Densities
 from workloads.tensor_bytes import TensorBytes
-from workloads.training.record import Training
+from workloads.training_record import Training
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from workloads.operands import Operands
 from workloads.packaged import packaged, packaged_names
 from workloads.requests import requested
 from workloads.sparse import prune_convolutions
-from workloads.training.record import Training
+from workloads.training_record import Training
 
 if TYPE_CHECKING:
     import onnx

@@ -14,7 +14,7 @@ from typing import Any
 
 from archsim.codecs.reference_codecs import CODECS, Bits, Codec
 from archsim.errors import InputError, require
-from archsim.plugins import loaded, others, package_of
+from archsim.plugins import loaded, others, package_of, used
 
 GROUP = "archsim.codecs"
 
@@ -44,12 +44,8 @@ def _guarded(entry: EntryPoint, bits: Bits) -> Bits:
     where = f"codec {entry.name} of package {package_of(entry)}"
 
     def counted(*given: Any) -> int:
-        try:
+        with used(where, InputError, InputError):
             found: Any = bits(*given)
-        except InputError:
-            raise
-        except Exception as error:
-            raise InputError(f"{where} failed: {type(error).__name__}: {error}") from error
         good = isinstance(found, int) and not isinstance(found, bool) and found >= 0
         require(good, f"{where} must count bits, a whole number, not {found!r}")
         return found

@@ -160,6 +160,7 @@ def _part(where: str, entry: Field[Any], value: Any) -> Any:
     return build(f"{where}: {entry.name}", kind, given)
 
 
+@cache
 def _is_part(entry: Field[Any]) -> bool:
     """Whether a field is a record of its own."""
     return is_dataclass(_default(entry))

@@ -86,6 +86,7 @@ def package_of_kind(access: Access, name: str) -> str:
     return package_of(_entries()[access][name])
 
 
+@cache
 def access_of(entry: Field[Any]) -> Access | None:
     """The way of access of the memory in a dataclass's field; None if no memory stands there."""
     default = entry.default

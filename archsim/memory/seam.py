@@ -64,9 +64,13 @@ class Use:
         return sum(self.lane_bits)
 
     @property
-    def must_be_plain(self) -> str:
+    def must_be_as_is(self) -> str:
         """The refusal of a kind that would store words in another form; "" where it may."""
-        return f"{self.field}{self.machine} must be plain: {self.as_is}" if self.as_is else ""
+        return (
+            f"{self.field}{self.machine} must store words as they are: {self.as_is}"
+            if self.as_is
+            else ""
+        )
 
     def in_half(self, half: int) -> Use:
         """The same words in that half."""

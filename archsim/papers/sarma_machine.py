@@ -12,7 +12,7 @@ from typing import Any
 from archsim.machine.registry import load_design, with_settings
 from archsim.machines.sparsetrain.estimate import Estimate
 from archsim.papers.figures import Progress, Row, unpublished
-from archsim.papers.sarma_passes import DENSE, LOSSES, MACHINE, Step, Taken, step_on
+from archsim.papers.sarma_passes import DENSE, LOSSES, MACHINE, Step, Taken, sparse_step, step_on
 from archsim.papers.sarma_steps import COLUMNS, MEAN, ideal, step_at
 from workloads.training.measured import measured_epochs
 from workloads.training.pass_layer import PASSES
@@ -60,7 +60,7 @@ def _row(group: str, key: str, name: str, ours: float, remark: str) -> Row:
 
 def _speed_row(network: str, when: str, column: str) -> Row:
     ours, best = speedup(network, when, column), ideal(network, when, column)
-    taken = step_on(network, when, MACHINE).of(COLUMNS[column][0])
+    taken = sparse_step(network, when).of(COLUMNS[column][0])
     return _row(
         f"{MACHINE} over its dense self: {network}, {_said(when)}",
         f"{MACHINE}.{network}.{when}.{column}",
@@ -79,8 +79,8 @@ def shares(taken: Taken) -> str:
 def speedup(network: str, when: str, column: str) -> float:
     """Cycles of the dense machine over ours, of the passes of a column."""
     passes, _ = COLUMNS[column]
-    dense = step_on(network, MEAN, MACHINE, DENSE).of(passes)
-    return dense.cycles / step_on(network, when, MACHINE).of(passes).cycles
+    dense = sparse_step(network, MEAN, DENSE).of(passes)
+    return dense.cycles / sparse_step(network, when).of(passes).cycles
 
 
 def epoch_rows(network: str) -> list[Row]:
@@ -124,7 +124,7 @@ def epoch_rows(network: str) -> list[Row]:
 
 def _against(network: str) -> list[Row]:
     """Time, energy and area of a step beside others', at the mean of the training."""
-    ours, dense = step_on(network, MEAN, MACHINE), step_on(network, MEAN, MACHINE, DENSE)
+    ours, dense = sparse_step(network, MEAN), sparse_step(network, MEAN, DENSE)
     group = f"others over {MACHINE}: a step of {network}, mean of the training, one image"
     rows = _beside(group, network, "its dense self, as many multipliers", ours, dense)
     area = dense.area_um2 / ours.area_um2
@@ -141,7 +141,7 @@ def _against(network: str) -> list[Row]:
     )
     systolic = step_on(network, MEAN, *SYSTOLIC)
     rows += _beside(group, network, "8 × 16 systolic array", ours, systolic)
-    kept = step_on(network, MEAN, MACHINE, KEPT)
+    kept = sparse_step(network, MEAN, KEPT)
     beside = group.replace(MACHINE, f"{MACHINE} with scratchpads of 2 × 128 KiB", 1)
     rows += _beside(beside, network, "itself without them", kept, ours)
     rows += _beside(beside, network, "8 × 16 array", kept, systolic)

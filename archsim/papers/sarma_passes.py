@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,11 +14,14 @@ from archsim.errors import InputError
 from archsim.machine.design import Design
 from archsim.machine.registry import load_design, with_settings
 from archsim.machines.sparsetrain.kernels import LEAST, PRODUCTS
-from archsim.machines.sparsetrain.model import SparseTrainAnswer, SparseTrainModel
 from archsim.papers.sarma_steps import step_at
 from archsim.result import LayerResult
-from workloads.layers import Network
+from workloads.layers import Conv2d, MatMul, Network
 from workloads.training.drawn import DrawnStep
+
+if TYPE_CHECKING:
+    from archsim.machines.sparsetrain.design import SparseTrain
+    from archsim.machines.sparsetrain.model import SparseTrainAnswer
 
 MACHINE = "sparsetrain"
 
@@ -85,31 +89,55 @@ def drawn_of(step: Network, bits: int) -> DrawnStep:
 
 
 @cache
+def sparse_step(network: str, when: str, settings: tuple[str, ...] = ()) -> Step:
+    """A network's step with the densities measured then, one image, masks drawn with them, on the
+    sparse machine; and where its cycles go."""
+    machine = cast("SparseTrain", with_settings(load_design(MACHINE), list(settings)))
+    model, price = machine.machine_model(), _Price(machine)
+
+    def taken(layer: Conv2d | MatMul, operands: Any) -> Taken:
+        answer = model.answer(layer, operands, {})
+        return price.taken(answer.result, _where(answer))
+
+    return _step(step_at(network, when), machine, price.area_um2, taken)
+
+
+@cache
 def step_on(network: str, when: str, design: str, settings: tuple[str, ...] = ()) -> Step:
-    """A network's step with the densities measured then, one image, masks drawn with them."""
-    machine = with_settings(load_design(design), list(settings))
-    return step_taken(step_at(network, when), machine)
+    """The same on any machine, without where its cycles go."""
+    return step_taken(step_at(network, when), with_settings(load_design(design), list(settings)))
 
 
 def step_taken(step: Network, machine: Design) -> Step:
-    """A training step with drawn operands on a machine."""
+    """A training step with drawn operands on any machine."""
+    model, price = machine.machine_model(), _Price(machine)
+
+    def taken(layer: Conv2d | MatMul, operands: Any) -> Taken:
+        run = model.run(step, lambda _: operands, {})
+        return price.taken(run.result(layer), {})
+
+    return _step(step, machine, price.area_um2, taken)
+
+
+def _step(
+    step: Network,
+    machine: Design,
+    area_um2: float,
+    taken: Callable[[Conv2d | MatMul, Any], Taken],
+) -> Step:
+    """What a machine takes of each layer, and why it refuses the others."""
     training, source = step.training, drawn_of(step, machine.intake.source_bits)
     assert training is not None
-    model, price = machine.machine_model(), _Price(machine)
+    needs_values = machine.machine_model().timed_by_values
     layers: dict[str, Taken] = {}
     refused: dict[str, str] = {}
     for layer in step.matrix_layers:
-        operands = source(layer) if model.timed_by_values else None
+        operands = source(layer) if needs_values else None
         try:
-            if isinstance(model, SparseTrainModel):
-                answer = model.answer(layer, operands, {})
-                layers[layer.name] = price.taken(answer.result, _where(answer))
-            else:
-                run = model.run(step, lambda _, one=operands: one, {})
-                layers[layer.name] = price.taken(run.result(layer), {})
+            layers[layer.name] = taken(layer, operands)
         except InputError as error:
             refused[layer.name] = str(error)
-    return Step(training.passes, layers, refused, price.area_um2)
+    return Step(training.passes, layers, refused, area_um2)
 
 
 class _Price:
@@ -160,4 +188,4 @@ def _where(answer: SparseTrainAnswer) -> dict[str, float]:
     }
 
 
-__all__ = ["DENSE", "LOSSES", "MACHINE", "Step", "Taken", "drawn_of", "step_on"]
+__all__ = ["DENSE", "LOSSES", "MACHINE", "Step", "Taken", "drawn_of", "sparse_step", "step_on"]

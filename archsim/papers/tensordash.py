@@ -16,7 +16,7 @@ from archsim.papers.figures import (
     unpublished,
 )
 from archsim.papers.sarma_machine import shares
-from archsim.papers.sarma_passes import DENSE, MACHINE, Step, step_on
+from archsim.papers.sarma_passes import DENSE, MACHINE, Step, sparse_step
 from archsim.papers.sarma_steps import MEAN
 
 NAME = "tensordash"
@@ -48,8 +48,8 @@ def compare(progress: Progress = silent) -> Comparison:
     for network in NETWORKS:
         progress(network)
         pairs[network] = (
-            step_on(network, MEAN, MACHINE, WINDOW),
-            step_on(network, MEAN, MACHINE, DENSE),
+            sparse_step(network, MEAN, WINDOW),
+            sparse_step(network, MEAN, DENSE),
         )
     listed = ", ".join(NETWORKS)
     rows = [*_means(pairs, listed), *_networks(pairs), _area(pairs)]

@@ -135,7 +135,7 @@ class CoreDesign(Design):
         try:
             memory.check(use)
         except InputError as error:
-            if use.must_be_plain and str(error) == use.must_be_plain:
+            if use.must_be_as_is and str(error) == use.must_be_as_is:
                 raise
             raise InputError(f"{use.field}: {error}") from error
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from archsim.causes import CAUSES
 from archsim.errors import InputError, nearest
 from archsim.layer.problem import Problem, Tiling
+from archsim.layer_result import Own
 from archsim.machine.model import OperandsOf
 from archsim.machine.stepped import check_steps, joined, repeated
 from archsim.result import TRAFFIC, Actions, AsFile, LayerResult
@@ -93,7 +94,6 @@ def _on_core(
         )
     problem = design.numerics.problem(one_step(layer))
     taken = None if operands is None else design.numerics.take(layer, operands)
-    kind = "matmul" if isinstance(layer, MatMul) else "conv2d"
     stored = None
     if taken is not None and design.stores:
         stored = design.numerics.stored(layer, taken)
@@ -105,21 +105,35 @@ def _on_core(
         if key not in known.timed:
             known.timed[key] = time_layer(design, one_step(layer), tiling, known.mapper)
         timed = repeated(known.timed[key], steps)
-    own: dict[str, Any] = {"name": layer.name, "kind": kind, "macs": layer.macs}
+    own: Own = {"name": layer.name, "kind": _kind(layer), "macs": layer.macs}
     if taken is None:
         return timed.told(**own)
+    return _with_values(design, layer, timed.told(**own), taken, stored)
+
+
+def _kind(layer: Conv2d | MatMul) -> str:
+    return "matmul" if isinstance(layer, MatMul) else "conv2d"
+
+
+def _with_values(
+    design: CoreDesign, layer: Conv2d | MatMul, timed: LayerResult, taken: Any, stored: Any
+) -> LayerResult:
+    """A layer's result with its ofmap, of a quantised file's operands as the file makes it.
+
+    taken, stored: what the design's numerics made of the operands.
+    """
     assert timed.tiling is not None
     of_file = file_ofmap_of(design, layer, taken)
-    if of_file is not None:
-        as_file = AsFile(
-            values=of_file.ofmap.size,
-            differing=of_file.differing,
-            unlike_runtime=of_file.unlike,
-            lacks=of_file.lacks,
-        )
-        return timed.with_operands(taken, **own, ofmap=of_file.ofmap, as_file=as_file)
-    ofmap = layer_ofmap(design, layer, timed.tiling, taken, stored)
-    return timed.with_operands(taken, **own, ofmap=ofmap)
+    if of_file is None:
+        ofmap = layer_ofmap(design, layer, timed.tiling, taken, stored)
+        return timed.with_operands(taken, ofmap=ofmap)
+    as_file = AsFile(
+        values=of_file.ofmap.size,
+        differing=of_file.differing,
+        unlike_runtime=of_file.unlike,
+        lacks=of_file.lacks,
+    )
+    return timed.with_operands(taken, ofmap=of_file.ofmap, as_file=as_file)
 
 
 def _on_compressed(
@@ -219,7 +233,7 @@ def _time_tiles(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) -> L
     figures = LayerSummary(*time_tiles(tiles, design.machine).tolist())
     return LayerResult(
         name=layer.name,
-        kind="matmul" if isinstance(layer, MatMul) else "conv2d",
+        kind=_kind(layer),
         macs=layer.macs,
         macs_per_cycle=design.macs_per_cycle,
         cycles=figures.cycles,

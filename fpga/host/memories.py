@@ -9,7 +9,7 @@ from archsim.machine.design import Design
 from archsim.memory.kinds import access_of
 from rtl.core.memory import built
 from rtl.core.settings import chain_bits
-from rtl.registry import core_of
+from rtl.registry import settings_in
 
 __all__ = ["design_as_built", "exact", "setting_bits"]
 
@@ -27,9 +27,7 @@ def exact(design: Design) -> bool:
 
 def setting_bits(design: Design) -> list[int]:
     """What is shifted into the registers of its memories, the first bit first."""
-    core: Any = core_of(design)
-    core._MustUse__silence = True  # only its settings are looked at
-    return chain_bits(getattr(core, "settings", {}))
+    return chain_bits(settings_in(design))
 
 
 def _memories(design: Any) -> list[str]:

@@ -11,12 +11,14 @@ from archsim.ports import Port
 from rtl.core.accumulators import Accumulators
 from rtl.core.align import AlignedBanks
 from rtl.core.commands import layer_layout
-from rtl.core.credits import Credits
+from rtl.core.counters import counters
 from rtl.core.delay import Delay
 from rtl.core.dispatcher import Dispatcher
+from rtl.core.gates import gates
 from rtl.core.gathering_loader import GatheringLoader
 from rtl.core.loader import Loader
-from rtl.core.memory import PLAIN_BANKS, Settings, Words, made_of, rtl_of, settings_of
+from rtl.core.memory import made_of, rtl_of
+from rtl.core.operand_words import memory_settings, operand_words
 from rtl.core.output_stage import OutputStage
 from rtl.core.pipelined_sequencer import PipelinedSequencer
 from rtl.core.pipelined_walker import PipelinedTileWalker
@@ -78,7 +80,7 @@ class Core(wiring.Component):
             for port in design.ports
         }
         counts = {f"count_{name}": Out(COUNTER_BITS) for name in design.actions}
-        self.settings = self._memory_settings()
+        self.settings = memory_settings(design)
         super().__init__({**ports, **counts, **(SETTINGS_PORTS if self.settings else {})})
 
     def _layer_layout(self) -> data.StructLayout:
@@ -125,8 +127,8 @@ class Core(wiring.Component):
         self._operands(m)
         self.sums = self.array(m)
         self._results(m)
-        self._gates(m)
-        self._counters(m)
+        gates(m, self)
+        counters(m, self)
         units = {"ifmap": self.banks, "weight": self.weights}
         units |= {"accumulator": self.accumulated, "bias": self.output}
         settings_chains(m, self, self.settings, units)
@@ -170,6 +172,7 @@ class Core(wiring.Component):
     def _operands(self, m: Module) -> None:
         """Addresses, scratchpads: operand words `operand_latency_cycles` behind their issue."""
         design, pixel_walk = self.design, self.pixel_walk
+        words = operand_words(design)
         lanes = {"rows": self.chunk, "lanes": design.ifmap_lanes}
         window = place(m, "window", Window, trailing=self.trailing, **lanes)
         names = "issue last_slot chunk_last run_last tap_last block_last tile_last current elements"
@@ -186,14 +189,14 @@ class Core(wiring.Component):
             "ifmap_banks",
             AlignedBanks,
             memory=design.ifmap_memory,
-            words=self._operand_words()["ifmap"],
+            words=words["ifmap"],
         )
         half = Signal(name="ifmap_read_half")
         m.d.sync += half.eq(self._half(m, "ifmap", pixel_walk))
         asked = Cat(half, window.address, window.low, window.high)
         m.d.comb += [
             Cat(banks.read_half, banks.address, banks.low, banks.high).eq(
-                self._waiting(m, "ifmap", "address", asked)
+                self.waiting(m, "ifmap", "address", asked)
             )
         ]
         self.weights = place(
@@ -201,7 +204,7 @@ class Core(wiring.Component):
             "weight_reader",
             WeightReader,
             memory=design.weight_memory,
-            words=self._operand_words()["weight"],
+            words=words["weight"],
         )
         self._connect_writes(m)
         self._walk_weights(m)
@@ -244,48 +247,14 @@ class Core(wiring.Component):
         )
         m.d.comb += Cat(
             weights.read_half, weights.tile_end, weights.read, weights.restart, weights.keep
-        ).eq(self._waiting(m, "weight", "walk", asked))
+        ).eq(self.waiting(m, "weight", "walk", asked))
 
-    def _port(self, name: str) -> Port:
-        return next(port for port in self.design.ports if port.name == name)
-
-    def _words(self, name: str, lanes: int) -> Words:
-        """What the scratchpad of "ifmap" or "weight" holds, as so many lanes."""
-        design, port = self.design, self._port(name)
-        return Words(
-            lanes=lanes,
-            bits=port.bits // lanes,
-            signed=port.lane_signed[0],
-            depth=design.depth(name),
-            use=design.use(name),
-        )
-
-    def _operand_words(self) -> dict[str, Words]:
-        """Of both scratchpads of operands."""
-        values = not self.design.use("weight").as_is
-        return {
-            "ifmap": self._words("ifmap", self.design.ifmap_lanes),
-            "weight": self._words("weight", self._port("weight").lanes if values else 1),
-        }
-
-    def _memory_settings(self) -> dict[str, Settings]:
-        """What memories take from registers, by memory."""
-        design = self.design
-        asked = {
-            name: settings_of(design.memory(name), words)
-            for name, words in self._operand_words().items()
-        }
-        for name in ("accumulator", "bias"):
-            banks = made_of(design.bank(name), design.use(name)).get("banks", PLAIN_BANKS)
-            asked[name] = banks.settings(design.depth(name))
-        return {name: one for name, one in asked.items() if one is not None}
-
-    def _waiting(self, m: Module, name: str, what: str, value: Value) -> Value:
+    def waiting(self, m: Module, name: str, what: str, value: Value) -> Value:
         """What asks the scratchpad of an operand, so late that both operands arrive together."""
         cycles = self.design.read_wait_cycles(name)
-        return self._delayed(m, f"{name}_{what}_delay", value, cycles) if cycles else value
+        return self.delayed(m, f"{name}_{what}_delay", value, cycles) if cycles else value
 
-    def _delayed(self, m: Module, name: str, value: Value, cycles: int) -> Value:
+    def delayed(self, m: Module, name: str, value: Value, cycles: int) -> Value:
         line = place(m, name, Delay, bits=len(value), cycles=cycles)
         m.d.comb += line.i.eq(value)
         return line.o
@@ -336,7 +305,7 @@ class Core(wiring.Component):
         wait = design.result_latency_cycles - design.accumulate_latency_cycles - latency
         m.d.comb += [
             accumulated.sums.eq(self.sums),
-            accumulated.token.eq(self._delayed(m, "token_delay", tokens, wait)),
+            accumulated.token.eq(self.delayed(m, "token_delay", tokens, wait)),
         ]
         self.output = output = self.output_stage(m)
         wiring.connect(m, self.dispatcher.output, output.command)
@@ -375,70 +344,3 @@ class Core(wiring.Component):
             tokens.last_k.eq(walk.current.last_k),
         ]
         return Value.cast(tokens.token), latency
-
-    def _stored(self, m: Module, name: str) -> Value:
-        """A tile can be read from the next cycle on."""
-        cycles = self.design.memory(name).write_latency_cycles
-        loaded = self.loaders[name].loaded
-        return self._delayed(m, f"{name}_loaded_delay", loaded, cycles) if cycles else loaded
-
-    def _gates(self, m: Module) -> None:
-        """Who may start: credits for operand tiles, banks and halves of the accumulators."""
-        stream_walk, load_walk = self.stream_walk, self.load_walk
-        walks = {"ifmap": self.pixel_walk, "weight": self.weight_walk}
-        ahead = {"ahead": True} if self.design.pipelined_control else {}
-        allowed = {"stream": Value.cast(1), "load": Value.cast(1)}
-        for name, walk in walks.items():
-            tiles = place(m, f"{name}_tiles", Credits, initial=0, limit=2, **ahead)
-            needs = walk.first_fold & walk.current[f"load_{name}"]  # asked when a fold starts
-            ends = walk.issue & walk.last_slot & walk.tile_last & walk.current[f"free_{name}"]
-            m.d.comb += [
-                tiles.give.eq(self._stored(m, name)),
-                tiles.take.eq(walk.starting & needs & walk.issue),
-                self.loaders[name].free.eq(self._waiting(m, name, "free", ends)),
-            ]
-            role = "stream" if walk is stream_walk else "load"
-            allowed[role] = allowed[role] & (~needs | tiles.available)
-        free = place(m, "free_accumulators", Credits, initial=2, limit=2, **ahead)
-        fresh = stream_walk.first_fold & stream_walk.current.first_k
-        m.d.comb += [
-            free.give.eq(self.output.released),
-            free.take.eq(stream_walk.starting & fresh & stream_walk.issue),
-        ]
-        allowed["stream"] = allowed["stream"] & (~fresh | free.available)
-        if self.decoupled:
-            free_banks = place(m, "free_banks", Credits, initial=2, limit=2, **ahead)
-            filled_banks = place(m, "filled_banks", Credits, initial=0, limit=2, **ahead)
-            m.d.comb += [
-                free_banks.take.eq(load_walk.issue & load_walk.first_slot),
-                free_banks.give.eq(stream_walk.issue & stream_walk.last_slot),
-                filled_banks.give.eq(load_walk.issue & load_walk.last_slot),
-                filled_banks.take.eq(stream_walk.issue & stream_walk.first_slot),
-                load_walk.go.eq(allowed["load"] & free_banks.available),
-            ]
-            allowed["stream"] = allowed["stream"] & filled_banks.available
-        m.d.comb += stream_walk.go.eq(allowed["stream"])
-
-    def _counters(self, m: Module) -> None:
-        events = {
-            "ifmap_write": self.loaders["ifmap"].write,
-            "weight_write": self.loaders["weight"].write,
-            "bias_write": self.loaders["bias"].write,
-            "ifmap_read": self.pixel_walk.issue & self.pixel_walk.slot_counts,
-            "weight_read": self.weights.read,
-            "accumulator_read": self.accumulated.count_read + self.output.count_read,
-            "accumulator_write": self.accumulated.count_write,
-            "array_step": self.stream_walk.issue,
-            "stationary_step": self.load_walk.issue if self.decoupled else 0,
-            "output_read": self.output.count_read,
-            "ofmap_write": self.ofmap.valid & self.ofmap.ready,
-        }
-        if self.design.gather:
-            loader = self.loaders["ifmap"]
-            events |= {"gather_flags": loader.takes_flags, "gather_word": loader.takes_word}
-        for name, store in self.design.stores.items():
-            unit = {"ifmap": self.banks, "weight": self.weights}[name]
-            events |= {f"{name}_{what}": getattr(unit, f"{what}s") for what in store.counted}
-        for name, event in events.items():
-            counter = getattr(self, f"count_{name}")
-            m.d.sync += counter.eq(counter + event)

@@ -6,7 +6,8 @@ from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
 from rtl.core.delay import Delay
-from rtl.core.output_stage import MULTIPLIER_BITS, OutputStage, Requantize
+from rtl.core.output_stage import OutputStage
+from rtl.core.requantize import MULTIPLIER_BITS, Requantize
 from rtl.hierarchy import place
 
 

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from archsim.machines.scnn.design import Scnn
 from rtl.core.delay import Delay
 from rtl.core.memory import pe_inputs, rtl_of, stream_inputs, weights_may_fail
-from rtl.core.output_stage import Requantize
+from rtl.core.requantize import Requantize
 from rtl.core.scnn_activations import Activations
 from rtl.core.scnn_arbiter import Arbiter
 from rtl.core.scnn_banks import AccumulatorBanks

@@ -114,6 +114,8 @@ def says(*given): return "many"
 
 def fails(*given): raise KeyError("a column")
 
+def quits(*given): raise SystemExit("no such table")
+
 class Prices:
     name, node_nm, voltage_v = "prices", 45, 0.9
 
@@ -189,6 +191,7 @@ ALWAYS = {
     "empty": ("faulty:NOTHING", "AttributeError: module 'faulty' has no attribute 'NOTHING'"),
     "raises": ("raises:X", "ZeroDivisionError: division by zero"),
     "leaves": ("leaves:X", "SystemExit: 3"),
+    "panics": ("panics:X", "Panic: lost"),
     "nonsense": ("not an entry", ""),
 }
 """Of every group."""
@@ -206,6 +209,7 @@ def faulty(
     (site / "faulty.py").write_text(FAULTY)
     (site / "raises.py").write_text("X = 1 / 0")
     (site / "leaves.py").write_text("raise SystemExit(3)")
+    (site / "panics.py").write_text("class Panic(BaseException): ...\nraise Panic('lost')")
     return site
 
 
@@ -280,7 +284,11 @@ USED: Groups = {
         "fails": "faulty:fails",
         "prices": "faulty:Prices",
     },
-    "archsim.importers": {"five": "faulty:five", "fails": "faulty:fails"},
+    "archsim.importers": {
+        "five": "faulty:five",
+        "fails": "faulty:fails",
+        "quits": "faulty:quits",
+    },
 }
 
 
@@ -306,6 +314,7 @@ def test_what_fails_in_use_is_told_in_a_line(tmp_path: Path) -> None:
     for suffix, why in (
         ("five", "of package bad must give a Network or an ONNX model, not int"),
         ("fails", "of package bad failed: KeyError: 'a column'"),
+        ("quits", "of package bad failed: SystemExit: no such table"),
     ):
         said = refused(archsim("run", "edge-16", f"net.{suffix}"))
         assert said == f"net.{suffix}: {suffix} (archsim.importers) {why}"

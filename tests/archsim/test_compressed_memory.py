@@ -92,9 +92,13 @@ def test_what_a_design_may_not_compress() -> None:
     memory = Boveda(capacity_bytes=65536, group=16)
     with pytest.raises(InputError, match="ifmap_memory: group must divide the 8 lanes of a word"):
         Systolic(rows=8, ifmap_memory=memory)
-    with pytest.raises(InputError, match="accumulator_memory must be plain: its rows of sums"):
+    with pytest.raises(
+        InputError, match="accumulator_memory must store words as they are: its rows of sums"
+    ):
         Systolic(accumulator_memory=memory)
-    with pytest.raises(InputError, match="weight_memory of a vsq core must be plain: its words"):
+    with pytest.raises(
+        InputError, match="weight_memory of a vsq core must store words as they are: its words"
+    ):
         replace(VSQ_16, weight_memory=memory)
     with pytest.raises(InputError, match=r"must all be of 4, 8 or 16 bits, not of 4, 6"):
         bits, signed = (4,) * 16 + (6,), (True,) * 17

@@ -9,7 +9,7 @@ from archsim.machine.registry import load_design, with_settings
 from archsim.papers import compare
 from archsim.papers.sarma_cnn import RANGES, ideal_rows
 from archsim.papers.sarma_machine import EPOCHS, KEPT, NETWORKS, SHOWN, shares, speedup
-from archsim.papers.sarma_passes import DENSE, LOSSES, MACHINE, Step, step_on
+from archsim.papers.sarma_passes import DENSE, LOSSES, MACHINE, Step, sparse_step, step_on
 from archsim.papers.sarma_steps import ideal
 from archsim.papers.tensordash import WINDOW, gains
 from workloads.builtin import builtin
@@ -21,14 +21,14 @@ ALL = ("FP", "BP", "WG")
 
 @pytest.fixture(name="small")
 def _small(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """`step_on`, of LeNet-5 with the same density everywhere."""
+    """`sparse_step`, of LeNet-5 with the same density everywhere."""
 
     def step(_network: str, density: str) -> Any:
         network = builtin("lenet5")
         return training_network(network, activity=Activity.even(network, float(density)))
 
     monkeypatch.setattr("archsim.papers.sarma_passes.step_at", step)
-    return step_on.__wrapped__
+    return sparse_step.__wrapped__
 
 
 def test_ideal_columns_are_reproduced_and_ranges_are_not_claimed():
@@ -46,8 +46,8 @@ def test_the_dense_machine_has_as_many_multipliers():
 
 
 def test_cycles_are_told_apart_and_sum_up(small: Any) -> None:
-    ours: Step = small("lenet5", "0.4", MACHINE)
-    dense: Step = small("lenet5", "0.4", MACHINE, DENSE)
+    ours: Step = small("lenet5", "0.4")
+    dense: Step = small("lenet5", "0.4", DENSE)
     for step in (ours, dense):
         for one in step.layers.values():
             assert sum(one.where.values()) == pytest.approx(one.cycles, abs=1)
@@ -59,24 +59,25 @@ def test_cycles_are_told_apart_and_sum_up(small: Any) -> None:
     assert ours.area_um2 > dense.area_um2 > 1e5
     said = shares(ours.of(ALL))
     assert [part.split()[0] for part in said.split(", ")] == list(LOSSES)
-    window: Step = small("lenet5", "0.4", MACHINE, WINDOW)
+    window: Step = small("lenet5", "0.4", WINDOW)
     found = gains(window, dense)
     assert 1 < found["speedup"] < dense.of(ALL).cycles / ours.of(ALL).cycles
     assert found["whole"] > 1
 
 
 def test_scratchpads_save_energy_of_the_off_chip_memory(small: Any) -> None:
-    ours: Step = small("lenet5", "0.4", MACHINE)
-    kept: Step = small("lenet5", "0.4", MACHINE, KEPT)
+    ours: Step = small("lenet5", "0.4")
+    kept: Step = small("lenet5", "0.4", KEPT)
     assert kept.area_um2 > 1.5 * ours.area_um2
     off_chip, before = (one.energy_pj - one.on_chip_pj for one in (kept.of(ALL), ours.of(ALL)))
     assert off_chip < 0.97 * before
     assert kept.of(ALL).cycles == pytest.approx(ours.of(ALL).cycles, rel=0.02)
 
 
-def test_layers_that_a_machine_refuses_are_told(small: Any) -> None:
+@pytest.mark.usefixtures("small")
+def test_layers_that_a_machine_refuses_are_told() -> None:
     sizes = ("grid_rows=1", "grid_columns=1", "iaram_bytes=512")
-    found: Step = small("lenet5", "0.4", "scnn", sizes)
+    found: Step = step_on.__wrapped__("lenet5", "0.4", "scnn", sizes)
     assert "must be at least" in found.refused["conv2"] and "conv1" in found.layers
     assert not found.refused.keys() & found.layers.keys()
     assert not any(one.where["products"] for one in found.layers.values())

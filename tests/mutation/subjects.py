@@ -93,7 +93,8 @@ UNITS: dict[str, tuple[str, ...]] = {
         "rtl.core.gather*", "rtl.core.loader", "archsim.gather", "archsim.tiled.gathered*",
     ),
     "output registers": (
-        "rtl.core.*output*", "rtl.core.pe", "rtl.core.*array", "archsim.machines.systolic.*",
+        "rtl.core.*output*", "rtl.core.requantize", "rtl.core.pe", "rtl.core.*array",
+        "archsim.machines.systolic.*",
     ),
     "faulty cells": ("rtl.memories.*", "archsim.memories.*"),
 }  # fmt: skip

@@ -108,7 +108,11 @@ def test_streams_come_back_from_their_cells() -> None:
     ("design", "setting", "reason"),
     [
         (EDGE_16, "bias_memory.kind=boveda", "or secded, not boveda: a word at any address"),
-        (EDGE_16, "accumulator_memory.kind=boveda", "must be plain: its rows of sums are added to"),
+        (
+            EDGE_16,
+            "accumulator_memory.kind=boveda",
+            "must store words as they are: its rows of sums are added to",
+        ),
         (EDGE_16, "accumulator_memory.kind=late", "must be read in 1 cycle and written in 0"),
         (SCNN_ISCA17, "weight_memory.kind=boveda", "or secded, not boveda: a word at any address"),
         (SCNN_ISCA17, "accumulator_memory.kind=late", "or secded, not late: a word at any address"),

@@ -23,7 +23,7 @@ from rtl.core.accumulators import Accumulators
 from rtl.core.loader import Loader
 from rtl.core.machine import Core
 from rtl.core.output_packer import OutputPacker, PackingPlace
-from rtl.core.output_stage import Requantize
+from rtl.core.requantize import Requantize
 from rtl.core.sequencer import Sequencer
 from rtl.core.tile_walker import TileWalker
 from rtl.core.window import Window

@@ -66,12 +66,12 @@ def delay(name: str, change: int) -> Patch:
     """The named delay line of the core takes some cycles more."""
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        plain = Core._delayed
+        plain = Core.delayed
 
         def mutated(self: Any, m: Module, line: str, value: Value, cycles: int) -> Value:
             return plain(self, m, line, value, cycles + change * (line == name))
 
-        monkeypatch.setattr(Core, "_delayed", mutated)
+        monkeypatch.setattr(Core, "delayed", mutated)
 
     return patch
 

@@ -9,8 +9,8 @@ from written_networks import written
 from workloads.builtin import builtin
 from workloads.errors import WorkloadError
 from workloads.layers import MatMul, Network
-from workloads.training.record import PHASES
 from workloads.training.step import training_network, training_passes, training_step
+from workloads.training_record import PHASES
 
 PARAMETERS = {  # trained values, torchvision's documentation; AlexNet with two towers: Caffe's
     "alexnet": 60965224,

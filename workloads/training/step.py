@@ -24,9 +24,9 @@ from workloads.training.dropout import Dropout, Site, sites
 from workloads.training.kept import kept_values
 from workloads.training.parts import pass_layers
 from workloads.training.pass_layer import Pass, PassLayer
-from workloads.training.record import Training
 from workloads.training.rules import NORMALISATION_FORWARD, PER_ELEMENT, operations, vector
 from workloads.training.weight_gradient import Form
+from workloads.training_record import Training
 
 UPDATE_OPERATIONS = 6
 """For each trained value, with momentum μ, rate η and decay λ: v ← μ v + (g + λ w); w ← w − η v."""

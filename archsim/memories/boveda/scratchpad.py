@@ -96,7 +96,7 @@ class Boveda:
 
     def check(self, use: Use) -> None:
         """Raise `InputError` unless lanes are alike, of 4, 8 or 16 bits, and groups fill them."""
-        require(not use.must_be_plain, use.must_be_plain)
+        require(not use.must_be_as_is, use.must_be_as_is)
         widths = sorted(set(use.lane_bits))
         require(
             len(widths) == 1 and widths[0] in CONTAINERS,
