@@ -7,14 +7,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
-from rtl.core.memory import (
-    Banks,
-    bank_for,
-    number_bits,
-    weight_settings,
-    weight_words,
-    weights_may_fail,
-)
+from rtl.core.memory import Banks, bank_for
+from rtl.core.scnn_cells import number_bits, weight_settings, weight_words, weights_may_fail
 from rtl.core.scnn_layouts import vector_layout, weight_layout
 from rtl.core.sram import Sram
 from rtl.hierarchy import place
