@@ -13,8 +13,9 @@ from archsim.machines.scnn.command import AXIS_FIELDS, LAYER_FIELDS, scnn_ports
 from archsim.machines.scnn.design import Scnn
 from archsim.ports import Port
 from rtl.core.delay import Delay
-from rtl.core.memory import Settings, stream_settings, weight_settings, weights_may_fail
+from rtl.core.memory import Settings, stream_settings
 from rtl.core.scnn_bias import BiasQueue
+from rtl.core.scnn_cells import weight_settings, weights_may_fail
 from rtl.core.scnn_control import GroupControl
 from rtl.core.scnn_drain import SIDES, DrainSequencer
 from rtl.core.scnn_layouts import command_layout, vector_layout

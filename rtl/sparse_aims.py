@@ -14,9 +14,9 @@ from rtl.coverage.aims import Aim, general_aims
 from rtl.coverage.edge_values import RECIPES, edge_operands
 from rtl.coverage.integer_bins import EDGES
 from rtl.coverage.port_bins import CHANNEL
+from rtl.coverage.row_bins import TEN
 from rtl.draw import Draw
 from rtl.slow_memory import slow_off_chip
-from rtl.sparse_bins import CORNERS, FULL, MOST_FULL_VECTORS, SPARSE, SUMS, TEN
 from rtl.sparse_cases import (
     ATTEMPTS,
     random_chain,
@@ -27,6 +27,7 @@ from rtl.sparse_cases import (
     random_sparse_case,
 )
 from rtl.sparse_conformance import SparseCase
+from rtl.sparse_seen import CORNERS, FULL, MOST_FULL_VECTORS, SPARSE, SUMS
 from workloads.errors import WorkloadError
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic

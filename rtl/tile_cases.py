@@ -51,6 +51,11 @@ def random_layer(draw: Draw, design: CoreDesign) -> Conv2d | MatMul:
             bias=bias,
             relu=relu,
         )
+    return _random_convolution(draw, design, bias=bias, relu=relu)
+
+
+def _random_convolution(draw: Draw, design: CoreDesign, *, bias: bool, relu: bool) -> Conv2d:
+    _, filters, channels = design.mnk
     kernel = (draw.whole(1, 3), draw.whole(1, 3))
     dilation = (draw.one_of(1, 1, 2), draw.one_of(1, 1, 2))
     pads = [draw.whole(0, kernel[axis] - 1) for axis in (0, 1, 0, 1)]

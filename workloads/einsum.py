@@ -134,27 +134,8 @@ def parsed(equation: str, shapes: Sequence[tuple[int, ...]], *, swapped: bool = 
     labels = [
         _labels(one, len(shape), equation) for one, shape in zip(written, shapes, strict=True)
     ]
-    sizes: dict[str, int] = {}
-    for own, shape in zip(labels, shapes, strict=True):
-        for label, size in zip(own, shape, strict=True):
-            known = sizes.get(label, 1)
-            if known != size and 1 not in (known, size):
-                raise WorkloadError(
-                    f"equation {equation!r}: {label!r} must be one size, not {known} and {size}"
-                )
-            sizes[label] = max(known, size)
-    dots = sorted((one for one in sizes if one.startswith(".")), key=lambda one: -int(one[1:]))
-    if arrow:
-        before, spread, after = right.partition("...")
-        result = (*before, *(dots if spread else ()), *after)
-        if dots and not spread:
-            raise WorkloadError(f"equation {equation!r}: the result must have '...' too")
-    else:
-        counts = Counter(label for own in labels for label in own)
-        result = (
-            *dots,
-            *sorted(one for one, many in counts.items() if many == 1 and one not in dots),
-        )
+    sizes = _sizes(labels, shapes, equation)
+    result = _result(labels, sizes, right if arrow else None, equation)
     if len(set(result)) < len(result) or any(one not in sizes for one in result):
         raise WorkloadError(
             f"equation {equation!r}: the result must have labels of its tensors, once"
@@ -165,6 +146,37 @@ def parsed(equation: str, shapes: Sequence[tuple[int, ...]], *, swapped: bool = 
         for own, shape in zip(labels, shapes, strict=True)
     )  # fmt: skip
     return Einsum(terms=terms, result=result, sizes=sizes, swapped=swapped)
+
+
+def _sizes(
+    labels: Sequence[Labels], shapes: Sequence[tuple[int, ...]], equation: str
+) -> dict[str, int]:
+    """By label; a size of 1 goes with any."""
+    sizes: dict[str, int] = {}
+    for own, shape in zip(labels, shapes, strict=True):
+        for label, size in zip(own, shape, strict=True):
+            known = sizes.get(label, 1)
+            if known != size and 1 not in (known, size):
+                raise WorkloadError(
+                    f"equation {equation!r}: {label!r} must be one size, not {known} and {size}"
+                )
+            sizes[label] = max(known, size)
+    return sizes
+
+
+def _result(
+    labels: Sequence[Labels], sizes: dict[str, int], written: str | None, equation: str
+) -> Labels:
+    """Labels of the result; where none are written, of those that stand once, in order."""
+    dots = sorted((one for one in sizes if one.startswith(".")), key=lambda one: -int(one[1:]))
+    if written is None:
+        counts = Counter(label for own in labels for label in own)
+        once = sorted(one for one, many in counts.items() if many == 1 and one not in dots)
+        return (*dots, *once)
+    before, spread, after = written.partition("...")
+    if dots and not spread:
+        raise WorkloadError(f"equation {equation!r}: the result must have '...' too")
+    return (*before, *(dots if spread else ()), *after)
 
 
 def _labels(written: str, rank: int, equation: str) -> Labels:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -101,7 +101,32 @@ def _of_model(work: Workload, bits: int, kept: Sequence[Conv2d | MatMul]) -> Sou
             f"{name} has shapes only: real tensors need an ONNX file with --input FILE.npz, "
             "or a packaged network (`archsim list workloads`)"
         )
-    positive = has_relu(work.network)
+    feeds = None if work.feeds is None else work.feeds()
+    request = Request(
+        bits=bits,
+        draw=_drawing(work, bits),
+        dims=options.dim_values,
+        skip_unsupported=options.skip_unsupported,
+    )
+    operands = ModelOperands(work.model, feeds, request)
+    says = "all real: weights, and activations of one input"
+    if feeds is None:
+        says = (
+            f"weights of the model; activations drawn ({options.distribution}, density "
+            f"{options.density:g}, seed {options.seed}), as no --input is given"
+        )
+    tensors = (one for layer in kept for one in _tensors(layer, operands(layer)))
+    return Source(
+        name=name,
+        tensors=tensors,
+        layers=len(kept),
+        says=f"{says}; {SCHEME}, {bits} bits; a quantised file's integers as they are",
+    )
+
+
+def _drawing(work: Workload, bits: int) -> Callable[[Conv2d | MatMul], Operands]:
+    """What draws the operands of a layer: activations behind a ReLU are not negative."""
+    positive, options = has_relu(work.network), work.options
     first = work.network.matrix_layers[0].name
 
     def draw(layer: Conv2d | MatMul) -> Operands:
@@ -116,30 +141,7 @@ def _of_model(work: Workload, bits: int, kept: Sequence[Conv2d | MatMul]) -> Sou
             replace(drawn, ifmap=np.abs(drawn.ifmap)) if positive and layer.name != first else drawn
         )
 
-    feeds = None if work.feeds is None else work.feeds()
-    operands = ModelOperands(
-        work.model,
-        feeds,
-        Request(
-            bits=bits,
-            draw=draw,
-            dims=options.dim_values,
-            skip_unsupported=options.skip_unsupported,
-        ),
-    )
-    says = "all real: weights, and activations of one input"
-    if feeds is None:
-        says = (
-            f"weights of the model; activations drawn ({options.distribution}, density "
-            f"{options.density:g}, seed {options.seed}), as no --input is given"
-        )
-    tensors = (one for layer in kept for one in _tensors(layer, operands(layer)))
-    return Source(
-        name=name,
-        tensors=tensors,
-        layers=len(kept),
-        says=f"{says}; {SCHEME}, {bits} bits; a quantised file's integers as they are",
-    )
+    return draw
 
 
 def _tensors(layer: Conv2d | MatMul, operands: Operands) -> list[StoredTensor]:

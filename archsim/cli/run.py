@@ -131,11 +131,7 @@ def run(  # noqa: PLR0913
       archsim run cloud-128 model.onnx --dim batch=1 --set rows=64 -o results/
       archsim run edge-16 resnet50 --timing-only --batch 8 --report resnet50.html
     """
-    if report is not None:
-        require(report.suffix in (".html", ".htm"), f"{report} must end in .html")
-    for path in (output, report):
-        if path is not None:
-            require_new(path, folder=path is output)
+    _check_outputs(output, report)
     costs = Costs(technology=technology, voltage_v=voltage, sram_relative_voltage=sram_voltage)
     costs.check()
     chosen = with_settings(load_design(design), settings or [])
@@ -176,22 +172,43 @@ def run(  # noqa: PLR0913
             phase(bar, f"writing {output.name}")
             save(result, energy, output)
         if report is not None:
-            from archsim.report import write_report
-
             phase(bar, "drawing the report")
-            write_report(
-                result,
-                report,
-                account=energy,
-                activity=_over_time(model, work.network, chosen_options, result),
-                why_no_energy=why_not,
-                command_line=shlex.join(["archsim", *sys.argv[1:]]),
-            )
+            over_time = _over_time(model, work.network, chosen_options, result)
+            _draw(result, report, over_time, (energy, why_not))
     if as_json:
         costed = energy.record() if energy else {"energy": None, "why_no_energy": why_not}
         print(json.dumps({**result.record(), **costed}, indent=2))
     else:
         print_result(result, output_console(wide=wide), energy, why_not)
+
+
+def _check_outputs(output: Path | None, report: Path | None) -> None:
+    """Raise `InputError` for a page that is none, and for what is there already."""
+    if report is not None:
+        require(report.suffix in (".html", ".htm"), f"{report} must end in .html")
+    for path in (output, report):
+        if path is not None:
+            require_new(path, folder=path is output)
+
+
+def _draw(
+    result: NetworkResult,
+    report: Path,
+    over_time: OverTime | None,
+    costs: tuple[EnergyAccount | None, str],
+) -> None:
+    """Write the page; costs: what it takes, or why that is not known."""
+    from archsim.report import write_report
+
+    energy, why_not = costs
+    write_report(
+        result,
+        report,
+        account=energy,
+        activity=over_time,
+        why_no_energy=why_not,
+        command_line=shlex.join(["archsim", *sys.argv[1:]]),
+    )
 
 
 def _over_time(

@@ -211,29 +211,28 @@ def voltage(  # noqa: PLR0913
         found = at_low_voltage(chosen, points, loss, memories or ())
         parts = list(parts_alone(found, points)) if as_json or report is not None else []
         if report is not None:
-            from archsim.voltage_report import write_voltage_report
-
             phase(bar, "drawing the report")
-            write_voltage_report(
-                found,
-                parts,
-                report,
-                evaluated=f"{model}, {counted(images, 'test picture')} of MNIST, "
-                f"{counted(chips, 'chip')}",
-                command_line=shlex.join(["archsim", *sys.argv[1:]]),
-            )
+            pictures = counted(images, "test picture")
+            _draw(found, parts, report, f"{model}, {pictures} of MNIST, {counted(chips, 'chip')}")
     if as_json:
         head = {"design": design, "model": model, "images": images, "chips": chips}
-        print(
-            json.dumps(
-                head | record(found) | {"parts": parts_record(parts)}, indent=2, ensure_ascii=False
-            )
-        )
+        whole = head | record(found) | {"parts": parts_record(parts)}
+        print(json.dumps(whole, indent=2, ensure_ascii=False))
         return
     console = output_console()
     console.print(series_table(found))
     for line in lines(found):
         console.print(line)
+
+
+def _draw(
+    found: MachineAtLowVoltage, parts: Sequence[PartsAlone], report: Path, evaluated: str
+) -> None:
+    """Write the page; evaluated: which model, on what."""
+    from archsim.voltage_report import write_voltage_report
+
+    command = shlex.join(["archsim", *sys.argv[1:]])
+    write_voltage_report(found, parts, report, evaluated=evaluated, command_line=command)
 
 
 def register(app: typer.Typer) -> None:

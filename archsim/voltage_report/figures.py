@@ -43,6 +43,12 @@ def figures(found: MachineAtLowVoltage, parts: Sequence[PartsAlone]) -> list[Fig
             "Of one picture, the memory's own components alone.",
         ),
     ]
+    return [*drawn, *_of_parts(found, parts)]
+
+
+def _of_parts(found: MachineAtLowVoltage, parts: Sequence[PartsAlone]) -> list[Figure]:
+    """Where errors hurt: in one layer alone, in one bit alone."""
+    drawn: list[Figure] = []
     by_layer = {one.at.memory: {k: mean(v) for k, v in one.by_layer.items()} for one in parts}
     by_bit = {
         one.at.memory: {
@@ -51,7 +57,7 @@ def figures(found: MachineAtLowVoltage, parts: Sequence[PartsAlone]) -> list[Fig
         for one in parts
         if one.by_bit
     }
-    line = f"The grey line is without errors: {clean:.1f} %."
+    line = f"The grey line is without errors: {found.nominal.error:.1f} %."
     if by_layer:
         drawn.append(
             figure_of(

@@ -112,17 +112,22 @@ def verify(  # noqa: PLR0913
     if as_json:
         print(json.dumps(summary, indent=2))
     else:
-        if waves is not None:
-            print(shown(f"waves: {', '.join(summary['waves'])}"))
-        for difference in summary["differences"]:
-            print(f"differs: {json.dumps(difference)}")
-        if "smallest" in summary:
-            print(f"smallest: {json.dumps(summary['smallest'])}")
-        if only is None:
-            output_console().print(reached.line())
-        output_console().print(_closing(summary))
+        _print(summary, "" if only is not None else reached.line())
     if summary["differences"]:
         raise typer.Exit(DIFFERENT)
+
+
+def _print(summary: dict[str, Any], coverage: str) -> None:
+    """The verdict in lines; coverage: the line about it, if there is one."""
+    if "waves" in summary:
+        print(shown(f"waves: {', '.join(summary['waves'])}"))
+    for difference in summary["differences"]:
+        print(f"differs: {json.dumps(difference)}")
+    if "smallest" in summary:
+        print(f"smallest: {json.dumps(summary['smallest'])}")
+    if coverage:
+        output_console().print(coverage)
+    output_console().print(_closing(summary))
 
 
 def _steps(text: str | None) -> tuple[int, ...]:

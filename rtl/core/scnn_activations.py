@@ -8,7 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.command import COORDINATE_BITS, PHASE_BITS, POSITION_BITS
 from archsim.machines.scnn.design import Scnn
-from rtl.core.memory import rtl_of, stream_overflows
+from rtl.core.memory import rtl_of
+from rtl.core.scnn_cells import lists_overflow
 from rtl.core.scnn_layouts import (
     activation_layout,
     axis_layout,
@@ -122,7 +123,7 @@ class Activations(wiring.Component):
 
     def _after(self, reading: Signal) -> Value:
         """The next address; the last one, where lists go on behind it."""
-        if not stream_overflows(self.design):
+        if not lists_overflow(self.design):
             return reading + 1
         return Mux(reading == self.depth, self.depth, reading + 1)
 

@@ -7,7 +7,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
-from rtl.core.memory import rtl_of, stream_overflows
+from rtl.core.memory import rtl_of
+from rtl.core.scnn_cells import lists_overflow
 from rtl.core.scnn_layouts import vector_layout
 from rtl.core.sram import address_bits
 
@@ -18,7 +19,7 @@ class Compressor(wiring.Component):
     A run of 2^index_bits zeros becomes a placeholder (0, 2^index_bits − 1) at once; the vector with
     the last non-zero value is kept as it then was, and ends the list, so that placeholders behind
     it are taken back, also those for which the memory has no place.  A list without values is one
-    vector of zeros.  Where lists may be longer than the memory (`stream_overflows`), all that is
+    vector of zeros.  Where lists may be longer than the memory (`lists_overflow`), all that is
     written behind its last vector is dropped, and addresses stay behind it.
     Latency: a list can be read from the cycle after `ends` on.  Throughput: a value or an end a
     cycle.  Never stalls.
@@ -41,7 +42,7 @@ class Compressor(wiring.Component):
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
         self.lanes = design.ifmap_lanes
-        self.overflows = stream_overflows(design)
+        self.overflows = lists_overflow(design)
         self.word_layout = vector_layout(design, self.lanes)
         self.depth = max(design.iaram_entries, design.oaram_entries)
         self.address_bits = address_bits(self.depth + 1)

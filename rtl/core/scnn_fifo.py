@@ -7,14 +7,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
-from rtl.core.memory import (
-    Banks,
-    bank_for,
-    number_bits,
-    weight_settings,
-    weight_words,
-    weights_may_fail,
-)
+from rtl.core.memory import Banks, bank_for
+from rtl.core.scnn_cells import number_bits, weight_settings, weight_words, weights_may_fail
 from rtl.core.scnn_layouts import vector_layout, weight_layout
 from rtl.core.sram import Sram
 from rtl.hierarchy import place
@@ -111,15 +105,19 @@ class WeightFifo(wiring.Component):
             with m.If(own.start):
                 m.d.comb += next_reading.eq(0)
                 m.d.sync += [written.eq(0), released.eq(0)]
-        places = self._place(written), self._place(next_reading)
+        self._stores(m, (self._place(written), self._place(next_reading)))
+        return m
+
+    def _stores(self, m: Module, places: tuple[Value, Value]) -> None:
+        """What holds the vectors; the bit that ends a list lies beside cells that may fail."""
         bits, read = self.i.as_value(), self.word.as_value()
         if not self.may_fail:
             sizes = {"bits": len(bits), "depth": self.depth}
             banks = Banks(memory=self.design.weight_memory)
             store = banks.place(m, self, "store", 0, transparent=True, **sizes)
             self._connect(m, store, places, bits, read)
-            return m
-        own = self
+            return
+        own: Any = self
         words = weight_words(self.design)
         kind, parameters = bank_for(self.design.weight_memory, words, transparent=True)
         store = place(m, "store", kind, **parameters)
@@ -127,7 +125,6 @@ class WeightFifo(wiring.Component):
         self._connect(m, store, places, bits[:-1], read[:-1])
         flags = place(m, "flags", Sram, bits=1, depth=self.depth, transparent=True)
         self._connect(m, flags, places, bits[-1], read[-1])
-        return m
 
     def _connect(
         self, m: Module, store: Any, places: tuple[Value, Value], written: Value, read: Value

@@ -8,11 +8,12 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
 from rtl.core.delay import Delay
-from rtl.core.memory import pe_inputs, rtl_of, stream_inputs, weights_may_fail
+from rtl.core.memory import rtl_of, stream_inputs
 from rtl.core.requantize import Requantize
 from rtl.core.scnn_activations import Activations
 from rtl.core.scnn_arbiter import Arbiter
 from rtl.core.scnn_banks import AccumulatorBanks
+from rtl.core.scnn_cells import pe_inputs, weights_may_fail
 from rtl.core.scnn_compress import Compressor
 from rtl.core.scnn_drain import SIDES, step_layout
 from rtl.core.scnn_fifo import WeightFifo, stored_layout

@@ -96,6 +96,13 @@ class TileWalker(wiring.Component):
                 m.d.sync += left[loop].eq(Mux(last[loop], current[counts[loop]], left[loop] - 1))
         self.last, self.first_channel = last, left["channel"] == current.channel_tiles
         self._windows(m, taken, turns)
+        self._loads(m, starting, taken, turns)
+        return group & last["group"]
+
+    def _loads(self, m: Module, starting: Value, taken: Value, turns: dict[str, Value]) -> None:
+        """Whether the tile is loaded, and behind it freed: where its indices change."""
+        current = self.current
+        pixel, filters, group = turns["column"], turns["filter"], turns["group"]
         one_pixel_tile = (
             (current.image_tiles == 1) & (current.row_tiles == 1) & (current.column_tiles == 1)
         )
@@ -114,7 +121,6 @@ class TileWalker(wiring.Component):
                 m.d.sync += load.eq(1)
             with m.Elif(taken):
                 m.d.sync += load.eq(changes)
-        return group & last["group"]
 
     def _windows(self, m: Module, taken: Value, turns: dict[str, Value]) -> None:
         """The ifmap rows and columns under the tile's windows, cut at the ifmap's edges."""

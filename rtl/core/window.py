@@ -114,30 +114,7 @@ class Window(wiring.Component):
         current, fresh = self.current, self.fresh
         m.d.comb += [after[name].eq(now[name]) for name in names]
         with m.If(self.slot_in_block):
-            with m.If(now["columns_left"] != 1):
-                m.d.comb += [
-                    after["element"].eq(now["element"] + current.column_step),
-                    after["columns_left"].eq(now["columns_left"] - 1),
-                ]
-            with m.Else():
-                m.d.comb += [
-                    after["element"].eq(current.element_start),
-                    after["columns_left"].eq(current.pixel_columns),
-                ]
-                with m.If(now["rows_left"] != 1):
-                    m.d.comb += [
-                        after["row"].eq(now["row"] + current.row_stride),
-                        after["base"].eq(now["base"] + current.row_step),
-                        after["rows_left"].eq(now["rows_left"] - 1),
-                    ]
-                with m.Else():
-                    next_image = now["image"] + current.image_step
-                    m.d.comb += [
-                        after["row"].eq(current.row_start),
-                        after["base"].eq(next_image),
-                        after["rows_left"].eq(current.pixel_rows),
-                        after["image"].eq(next_image),
-                    ]
+            self._next_pixel(m, now, after)
         starts = {
             "element": "element_start",
             "row": "row_start",
@@ -160,6 +137,34 @@ class Window(wiring.Component):
                 with m.Else():
                     m.d.sync += now[name].eq(after[name])
         return now["element"], now["row"], now["base"]
+
+    def _next_pixel(self, m: Module, now: dict[str, Signal], after: dict[str, Signal]) -> None:
+        """The pixel behind this one: columns, rows, images turn."""
+        current = self.current
+        with m.If(now["columns_left"] != 1):
+            m.d.comb += [
+                after["element"].eq(now["element"] + current.column_step),
+                after["columns_left"].eq(now["columns_left"] - 1),
+            ]
+        with m.Else():
+            m.d.comb += [
+                after["element"].eq(current.element_start),
+                after["columns_left"].eq(current.pixel_columns),
+            ]
+            with m.If(now["rows_left"] != 1):
+                m.d.comb += [
+                    after["row"].eq(now["row"] + current.row_stride),
+                    after["base"].eq(now["base"] + current.row_step),
+                    after["rows_left"].eq(now["rows_left"] - 1),
+                ]
+            with m.Else():
+                next_image = now["image"] + current.image_step
+                m.d.comb += [
+                    after["row"].eq(current.row_start),
+                    after["base"].eq(next_image),
+                    after["rows_left"].eq(current.pixel_rows),
+                    after["image"].eq(next_image),
+                ]
 
     def _walk_kernel(self, m: Module) -> tuple[Signal, Signal, Signal]:
         """Row and address offset of the tap, element offset of the run and its chunk."""

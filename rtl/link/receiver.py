@@ -68,42 +68,59 @@ class Receiver(wiring.Component):
                 m.d.comb += [io.i.ready.eq(1), crc.valid.eq(0), crc.start.eq(1)]
                 with m.If(crosses & (io.i.payload == REQUEST)):
                     m.next = "NUMBER"
-            for state, field, then in (
-                ("NUMBER", io.number, "CODE"),
-                ("CODE", io.code, "LOW"),
-                ("LOW", io.length[:8], "HIGH"),
-            ):
-                with m.State(state):
-                    self._taken(m, crosses, field, then, idle)
-            with m.State("HIGH"):
-                self._taken(m, crosses, io.length[8:], "CHECK", idle)
-                m.d.sync += at.eq(0)
-            with m.State("CHECK"):
-                with m.If(io.length > PAYLOAD):
-                    m.next = "FIRST"
-                with m.Elif(io.length == 0):
-                    m.next = "CRC"
-                with m.Else():
-                    m.next = "PAYLOAD"
-            with m.State("PAYLOAD"):
-                m.d.comb += write.en.eq(crosses)
-                m.d.sync += at.eq(at + crosses)
-                last = at == io.length - 1
-                self._taken(m, crosses, None, "CRC", idle, last)
-                with m.If(crosses & last):
-                    m.d.sync += at.eq(0)
-            with m.State("CRC"):
-                m.d.sync += at.eq(at + crosses)
-                self._taken(m, crosses, None, "MATCH", idle, at == 3)
-            with m.State("MATCH"):
-                m.next = "FIRST"
-                with m.If(crc.match_detected):
-                    m.next = "WHOLE"
-            with m.State("WHOLE"):
-                m.d.comb += io.whole.eq(1)
-                with m.If(io.released):
-                    m.next = "FIRST"
+            self._head(m, crosses)
+            self._check(m)
+            self._body(m, crosses, write.en, crc.match_detected)
         return m
+
+    def _head(self, m: Module, crosses: Any) -> None:
+        """States of what stands before the payload."""
+        io: Any = self
+        at, idle = self.at, self.idle
+        for state, field, then in (
+            ("NUMBER", io.number, "CODE"),
+            ("CODE", io.code, "LOW"),
+            ("LOW", io.length[:8], "HIGH"),
+        ):
+            with m.State(state):
+                self._taken(m, crosses, field, then, idle)
+        with m.State("HIGH"):
+            self._taken(m, crosses, io.length[8:], "CHECK", idle)
+            m.d.sync += at.eq(0)
+
+    def _check(self, m: Module) -> None:
+        """The state in which a length is looked at."""
+        io: Any = self
+        with m.State("CHECK"):
+            with m.If(io.length > PAYLOAD):
+                m.next = "FIRST"
+            with m.Elif(io.length == 0):
+                m.next = "CRC"
+            with m.Else():
+                m.next = "PAYLOAD"
+
+    def _body(self, m: Module, crosses: Any, write: Any, matches: Any) -> None:
+        """States of the payload and of what stands behind it."""
+        io: Any = self
+        at, idle = self.at, self.idle
+        with m.State("PAYLOAD"):
+            m.d.comb += write.eq(crosses)
+            m.d.sync += at.eq(at + crosses)
+            last = at == io.length - 1
+            self._taken(m, crosses, None, "CRC", idle, last)
+            with m.If(crosses & last):
+                m.d.sync += at.eq(0)
+        with m.State("CRC"):
+            m.d.sync += at.eq(at + crosses)
+            self._taken(m, crosses, None, "MATCH", idle, at == 3)
+        with m.State("MATCH"):
+            m.next = "FIRST"
+            with m.If(matches):
+                m.next = "WHOLE"
+        with m.State("WHOLE"):
+            m.d.comb += io.whole.eq(1)
+            with m.If(io.released):
+                m.next = "FIRST"
 
     def _taken(
         self, m: Module, crosses: Any, field: Any, then: str, idle: Signal, last: Any = True

@@ -10,6 +10,9 @@ from amaranth.lib.wiring import In, Out
 from rtl.link.frames import ANSWER, PAYLOAD
 from rtl.link.receiver import LENGTH_BITS
 
+HEAD = 5
+"""Bytes before the payload."""
+
 
 class Sender(wiring.Component):
     """Gives a frame, of what lies in its payload, each time that it is `asked`.
@@ -47,14 +50,14 @@ class Sender(wiring.Component):
         m.submodules.payload = payload = memory.Memory(shape=unsigned(8), depth=PAYLOAD, init=[])
         write, read = payload.write_port(), payload.read_port(domain="sync")
         at = Signal(LENGTH_BITS + 1)
-        head, behind = 5, Signal(LENGTH_BITS + 1)
+        behind = Signal(LENGTH_BITS + 1)
         crosses = io.o.valid & io.o.ready
         m.d.comb += [
             write.en.eq(io.write),
             write.addr.eq(io.address),
             write.data.eq(io.data),
-            read.addr.eq(at - head),
-            behind.eq(at - head - io.length),
+            read.addr.eq(at - HEAD),
+            behind.eq(at - HEAD - io.length),
             crc.data.eq(io.o.payload),
         ]
         with m.Switch(at):
@@ -64,8 +67,14 @@ class Sender(wiring.Component):
                 with m.Case(place):
                     m.d.comb += io.o.payload.eq(byte)
             with m.Default():
-                value = Mux(at < head + io.length, read.data, crc.crc.word_select(behind[:2], 8))
+                value = Mux(at < HEAD + io.length, read.data, crc.crc.word_select(behind[:2], 8))
                 m.d.comb += io.o.payload.eq(value)
+        self._walk(m, at, crosses, crc)
+        return m
+
+    def _walk(self, m: Module, at: Signal, crosses: Any, crc: Any) -> None:
+        """The states: byte after byte, the first of them `at` 0."""
+        io: Any = self
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += crc.start.eq(1)
@@ -76,11 +85,10 @@ class Sender(wiring.Component):
                 m.d.comb += io.busy.eq(1)
                 m.next = "GIVE"
             with m.State("GIVE"):
-                covered = (at > 0) & (at < head + io.length)
+                covered = (at > 0) & (at < HEAD + io.length)
                 m.d.comb += [io.busy.eq(1), io.o.valid.eq(1), crc.valid.eq(crosses & covered)]
                 with m.If(crosses):
                     m.d.sync += at.eq(at + 1)
                     m.next = "FETCH"
-                    with m.If(at == head + io.length + 3):
+                    with m.If(at == HEAD + io.length + 3):
                         m.next = "IDLE"
-        return m

@@ -9,7 +9,8 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 
 from archsim.memory import Memory
-from rtl.core.memory import Placed, Words, weights_may_fail
+from rtl.core.memory import Placed, Words
+from rtl.core.scnn_cells import weights_may_fail
 from rtl.core.scnn_memories import ActivationMemories, BoundedActivations, address_port
 from rtl.core.sram import Sram, halves_ports
 from rtl.hierarchy import place

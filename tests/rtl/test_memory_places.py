@@ -20,8 +20,8 @@ from archsim.machine.registry import (
     registered,
     with_settings,
 )
-from archsim.machines.scnn.design import DECODED
-from archsim.machines.scnn.design import SUMS as NO_ORDER
+from archsim.machines.scnn.memory_check import DECODED
+from archsim.machines.scnn.memory_check import SUMS as NO_ORDER
 from archsim.machines.sparsetrain.design import AGAIN, SUMS, WINDOW
 from archsim.memory.kinds import access_of, kinds
 from archsim.memory.seam import PROTOCOLS

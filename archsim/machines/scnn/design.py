@@ -13,10 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-
 from archsim.errors import (
-    InputError,
     require,
     require_clock,
     require_positive,
@@ -54,12 +51,6 @@ CHAIN = Option(
 
 UNLIMITED = OffChip()
 PLAIN = PlainStream()
-SUMS = "a sum that is read otherwise does not commute with the additions behind it"
-"""Why banks must give back what was written."""
-
-DECODED = "its FIFO holds vectors that are decoded, and no check bits beside"
-"""Why a FIFO's words lie there as they are."""
-
 PARTS = {"activation": ("iaram", "oaram"), "weight": ("weight_fifo",)}
 PLAIN_BANK = PlainBank()
 
@@ -148,6 +139,11 @@ class Scnn(Design):
         require_within("multipliers", multipliers=self.multipliers)
         require_within("multipliers", **{"grid_rows × grid_columns × banks": self.pes * self.banks})
         require_clock(self.clock_hz)
+        self._check_ranges()
+        check_memories(self)
+
+    def _check_ranges(self) -> None:
+        """Of single fields."""
         for name, known in CHOICES.items():
             value = getattr(self, name)
             require(value in known, f"{name} must be one of {', '.join(known)}, not {value!r}")
@@ -169,23 +165,6 @@ class Scnn(Design):
                 f"{name} must hold a vector of {self.ifmap_vector_bits} bits, "
                 f"not {getattr(self, name)} bytes",
             )
-        self.activation_memory.check(self.stream_use("iaram"))
-        sums = self.accumulator_memory
-        require(sums.exact, f"accumulator_memory must be exact, not {sums.kind}: {SUMS}")
-        for memory in ("weight", "accumulator"):
-            use = self.use(memory)
-            try:
-                self.bank(memory).check(use)
-            except InputError as error:
-                raise InputError(f"{use.field}: {error}") from error
-        nothing = np.zeros((1, self.weight_lanes), np.int64)
-        cells = self.weight_memory.stored(self.use("weight"), nothing)
-        widths = [bits.shape[-1] for bits in cells.values()]
-        require(
-            widths == [self.use("weight").word_bits],
-            f"weight_memory must keep words as they are, not {self.weight_memory.kind}: {DECODED}",
-        )
-        check_memories(self)
 
     @property
     def lists_as_meant(self) -> bool:

@@ -31,7 +31,8 @@ from archsim.machines.scnn import dnnsim_kernel as kernel
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.dnnsim_planes import Planes, planes_of
 from archsim.machines.scnn.mapping import Mapping
-from archsim.machines.scnn.timing import PassTiming, PeFigures
+from archsim.machines.scnn.pass_scan import PeFigures
+from archsim.machines.scnn.timing import PassTiming
 from archsim.numbers import IntArray, ceil_div
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands

@@ -4,18 +4,53 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archsim.errors import require
+import numpy as np
+
+from archsim.errors import InputError, require
 from archsim.memory import PlainStream
 
 if TYPE_CHECKING:
     from archsim.machines.scnn.design import Scnn
 
+SUMS = "a sum that is read otherwise does not commute with the additions behind it"
+"""Why banks must give back what was written."""
+
+DECODED = "its FIFO holds vectors that are decoded, and no check bits beside"
+"""Why a FIFO's words lie there as they are."""
+
 BY_LANE = "each bit of the FIFOs of all PEs fares by itself: no measured map, 2^20 bits at most"
 
 
 def check_memories(design: Scnn) -> None:
-    """Raise `InputError` for memories that DNNsim's count has not, for lists with zeros in cells
-    that fail, and for FIFOs whose cells fail as neither model nor hardware follows."""
+    """Raise `InputError` for kinds that do not hold what a memory is for, for memories that
+    DNNsim's count has not, for lists with zeros in cells that fail, and for FIFOs whose cells fail
+    as neither model nor hardware follows."""
+    _check_kinds(design)
+    _check_rules(design)
+
+
+def _check_kinds(design: Scnn) -> None:
+    """Each memory by itself."""
+    design.activation_memory.check(design.stream_use("iaram"))
+    sums = design.accumulator_memory
+    require(sums.exact, f"accumulator_memory must be exact, not {sums.kind}: {SUMS}")
+    for memory in ("weight", "accumulator"):
+        use = design.use(memory)
+        try:
+            design.bank(memory).check(use)
+        except InputError as error:
+            raise InputError(f"{use.field}: {error}") from error
+    nothing = np.zeros((1, design.weight_lanes), np.int64)
+    cells = design.weight_memory.stored(design.use("weight"), nothing)
+    widths = [bits.shape[-1] for bits in cells.values()]
+    require(
+        widths == [design.use("weight").word_bits],
+        f"weight_memory must keep words as they are, not {design.weight_memory.kind}: {DECODED}",
+    )
+
+
+def _check_rules(design: Scnn) -> None:
+    """Memories, and what the design does with them."""
     kind = design.weight_memory
     if design.counts_as_dnnsim:
         where = "where cycles are counted as DNNsim does"

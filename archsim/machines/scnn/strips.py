@@ -18,8 +18,8 @@ from archsim.layer.problem import Problem
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.lists import FifoFit, ifmap_lists, longest_list, ofmap_lists
 from archsim.machines.scnn.mapping import Mapping, largest_group, map_plane, refuse_accumulators
+from archsim.machines.scnn.pass_scan import PassOperands
 from archsim.machines.scnn.pooling import Window, windows_of
-from archsim.machines.scnn.timing import PassOperands
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
 from workloads.pooling import MaxPool
 

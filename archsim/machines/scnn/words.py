@@ -14,7 +14,7 @@ import numpy as np
 from archsim.codecs.zero_run import Lists, join
 from archsim.errors import require
 from archsim.layer import layout
-from archsim.layer.problem import problem_of
+from archsim.layer.problem import Problem, problem_of
 from archsim.machines.scnn.chain import exchanged, link, require_follows
 from archsim.machines.scnn.choice import Choice
 from archsim.machines.scnn.command import Output, command_values
@@ -116,15 +116,7 @@ def _layer_words(
     cut_by = choice.planned(design) if choice else design
     passes = plan.passes if plan else layer_passes(cut_by, layer, operands, run.pool)
     problem = problem_of(layer)
-    biases = np.zeros((problem.groups, 0), np.int64)
-    if operands.bias is not None:
-        biases = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
-    output = Output(
-        has_bias=operands.bias is not None,
-        relu=bool(problem.relu),
-        multiplier=operands.multiplier,
-        shift=operands.shift,
-    )
+    biases, output = _biases_and_output(run, problem)
     for number, strips in enumerate(passes):
         image, group = divmod(number, problem.groups)
         for strip in strips:
@@ -146,6 +138,21 @@ def _layer_words(
                 weight_vectors=tuple(one.vectors for one in weights),
                 words=words,
             )
+
+
+def _biases_and_output(run: LayerRun, problem: Problem) -> tuple[IntArray, Output]:
+    """Biases [groups, filters], and what a command says of the output."""
+    operands = run.operands
+    biases = np.zeros((problem.groups, 0), np.int64)
+    if operands.bias is not None:
+        biases = layout.split_bias(run.layer, problem, operands.bias.astype(np.int64))
+    output = Output(
+        has_bias=operands.bias is not None,
+        relu=bool(problem.relu),
+        multiplier=operands.multiplier,
+        shift=operands.shift,
+    )
+    return biases, output
 
 
 def _weights(design: Scnn, strip: Strip) -> list[Lists]:

@@ -22,16 +22,8 @@ from archsim.memories.faulty.fault_map import FaultMap
 from archsim.memories.faulty.scratchpad import Faulty
 from archsim.memories.faulty.stream import FaultyStream
 from archsim.memory import FLIP_FLOPS
-from rtl.core.memory import (
-    CellLayer,
-    Placed,
-    Settings,
-    Words,
-    bank_for,
-    number_bits,
-    rtl_of,
-    unit_through,
-)
+from rtl.core.memory import CellLayer, Placed, Settings, Words, bank_for, rtl_of, unit_through
+from rtl.core.scnn_cells import number_bits
 from rtl.memories.faulty.fault_layer import FaultLayer, Layout
 from rtl.memories.faulty.measured_layer import MeasuredLayer
 from rtl.memories.faulty.scratchpad import FaultyMemory

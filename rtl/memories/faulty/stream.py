@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In
 
 from archsim.machines.scnn.design import Scnn
 from archsim.memories.faulty.fault_map import FaultMap
-from rtl.core.memory import number_bits
+from rtl.core.scnn_cells import number_bits
 from rtl.core.scnn_memories import BoundedActivations
 from rtl.hierarchy import place
 from rtl.memories.faulty.fault_layer import FaultLayer, Layout
