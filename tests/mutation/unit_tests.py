@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.mutation.operators import Mutant
 from tests.mutation.sources import ROOT
+from tests.mutation.subjects import SUBJECTS
 from tests.mutation.trial import MUTANT_VARIABLE, Outcome
 
 FOLDERS = tuple(ROOT / "tests" / name for name in ("rtl", "archsim", "workloads"))
@@ -28,8 +29,14 @@ def files_of(module: str, kind: str) -> list[str]:
     files.sort(key=lambda path: path.stat().st_size)
     after = "" if of_rtl else f"test_{module.rpartition('.')[2]}.py"
     found = [path for path in files if path.name == after or _names(path, module)]
-    found += [path for path in files if path.name == f"test_{kind}.py"]
+    found += [path for path in files if path.name == f"test_{_family(kind)}.py"]
     return [str(path.relative_to(ROOT)) for path in dict.fromkeys(found)]
+
+
+def _family(kind: str) -> str:
+    """The kind whose designs are of the same machine."""
+    design = SUBJECTS[kind][0].design
+    return next(name for name, subjects in SUBJECTS.items() if subjects[0].design == design)
 
 
 def _names(path: Path, module: str) -> bool:
