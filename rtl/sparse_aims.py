@@ -16,7 +16,7 @@ from rtl.coverage.integer_bins import EDGES
 from rtl.coverage.port_bins import CHANNEL
 from rtl.draw import Draw
 from rtl.slow_memory import slow_off_chip
-from rtl.sparse_bins import CORNERS, FULL, MOST_FULL_VECTORS, SPARSE, SUMS, TEN
+from rtl.sparse_bins import CORNERS, FULL, HALOS, MOST_FULL_VECTORS, SPARSE, SUMS, TEN
 from rtl.sparse_cases import (
     ATTEMPTS,
     random_chain,
@@ -39,7 +39,8 @@ LAYERS = 10
 def sparse_aims() -> dict[str, Aim]:
     """All of the kind's aims."""
     own = {TEN: _ten, EDGES: _edges, SPARSE: _empty_and_dense, FULL: _full, SUMS: _all_sums}
-    return {**own, **general_aims(_plain), CORNERS: _corners, CHANNEL: _channel}
+    later = {CORNERS: _corners, CHANNEL: _channel, HALOS: _deep_halos}
+    return {**own, **general_aims(_plain), **later}
 
 
 def _plain(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
@@ -105,6 +106,27 @@ def _corners(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
         for run in runs
     ]
     return stalled(draw, design, tuple(dense), longest_words)
+
+
+def _deep_halos(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
+    """Three outputs a PE and axis, and two sums to the PEs before and behind."""
+    layer = Conv2d(
+        name="deep halos",
+        channels=draw.whole(1, 2),
+        filters=draw.whole(1, 2),
+        ifmap_height=3 * design.grid_rows,
+        ifmap_width=3 * design.grid_columns,
+        kernel_height=5,
+        kernel_width=5,
+        pad_top=2,
+        pad_bottom=2,
+        pad_left=2,
+        pad_right=2,
+        bias=draw.chance(0.5),
+        relu=draw.chance(0.5),
+    )
+    run = LayerRun(layer=layer, operands=_dense(draw, design, layer))
+    return stalled(draw, design, (run,), longest_words)
 
 
 def _pooled(draw: Draw, design: Scnn, filters: int = 0) -> LayerRun:

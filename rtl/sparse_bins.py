@@ -29,6 +29,7 @@ FULL = "full memories"
 SUMS = "full accumulators"
 SPARSE = "empty and dense"
 CORNERS = "windows across corners of PEs"
+HALOS = "deep halos"
 """Aims (`rtl.sparse_aims`)."""
 MOST_FULL_VECTORS = 4_096
 """Of an IARAM that a case may fill."""
@@ -150,6 +151,13 @@ def _of_axis(name: str, pes: int) -> Iterator[Bin]:
             f"{name}: halos to both sides",
             "sums to the PE before and behind",
             lambda one: of(one).most_below > 0 and of(one).most_above > 0,
+            aim=HALOS,
+        )
+        yield _mapped(
+            f"{name}: halos two deep to both sides",
+            "a step's second sums, from behind the own ones on",
+            lambda one: of(one).most_below > 1 and of(one).most_above > 1,
+            aim=HALOS,
         )
         yield _mapped(
             f"{name}: fewer PEs than the grid has",
@@ -360,6 +368,7 @@ def sparse_bins(design: Scnn) -> Iterator[Bin]:
 
 __all__ = [
     "FULL",
+    "HALOS",
     "MOST_FULL_VECTORS",
     "SPARSE",
     "SUMS",
