@@ -16,7 +16,7 @@ from rtl.coverage.integer_bins import EDGES
 from rtl.coverage.port_bins import CHANNEL
 from rtl.draw import Draw
 from rtl.slow_memory import slow_off_chip
-from rtl.sparse_bins import CORNERS, FULL, HALOS, MOST_FULL_VECTORS, SPARSE, SUMS, TEN
+from rtl.sparse_bins import CORNERS, FULL, HALOS, LONG, MOST_FULL_VECTORS, SPARSE, SUMS, TEN
 from rtl.sparse_cases import (
     ATTEMPTS,
     random_chain,
@@ -39,7 +39,7 @@ LAYERS = 10
 def sparse_aims() -> dict[str, Aim]:
     """All of the kind's aims."""
     own = {TEN: _ten, EDGES: _edges, SPARSE: _empty_and_dense, FULL: _full, SUMS: _all_sums}
-    later = {CORNERS: _corners, CHANNEL: _channel, HALOS: _deep_halos}
+    later = {CORNERS: _corners, CHANNEL: _channel, HALOS: _deep_halos, LONG: _long_kernels}
     return {**own, **general_aims(_plain), **later}
 
 
@@ -127,6 +127,25 @@ def _deep_halos(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
     )
     run = LayerRun(layer=layer, operands=_dense(draw, design, layer))
     return stalled(draw, design, (run,), longest_words)
+
+
+def _long_kernels(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
+    """Kernels of one row and of one column, on a plane that they just fit."""
+    long = draw.whole(17, 20)
+    runs: list[LayerRun] = []
+    for height, width in ((long, 1), (1, long)):
+        layer = Conv2d(
+            name="long kernel",
+            channels=1,
+            filters=draw.whole(1, 2),
+            ifmap_height=height + draw.whole(0, 2),
+            ifmap_width=width + draw.whole(0, 2),
+            kernel_height=height,
+            kernel_width=width,
+            bias=draw.chance(0.5),
+        )
+        runs.append(LayerRun(layer=layer, operands=_dense(draw, design, layer)))
+    return stalled(draw, design, tuple(runs), longest_words)
 
 
 def _pooled(draw: Draw, design: Scnn, filters: int = 0) -> LayerRun:

@@ -30,6 +30,7 @@ SUMS = "full accumulators"
 SPARSE = "empty and dense"
 CORNERS = "windows across corners of PEs"
 HALOS = "deep halos"
+LONG = "long kernels"
 """Aims (`rtl.sparse_aims`)."""
 MOST_FULL_VECTORS = 4_096
 """Of an IARAM that a case may fill."""
@@ -119,6 +120,15 @@ def _of_passes(design: Scnn) -> Iterator[Bin]:
         hit=_timings(lambda one: bool(one.pes.copy_sums.any())),
         aim=TEN,
     )
+    for axis in ("height", "width"):
+        yield Bin(
+            name=f"a kernel of {axis} 16 and more",
+            why="a tap of a bit less",
+            hit=lambda seen, axis=axis: any(
+                getattr(problem_of(run.layer), f"kernel_{axis}") > 15 for run in case_of(seen).runs
+            ),
+            aim=LONG,
+        )
     if design.filter_group > 1:
         yield _mapped(
             "as many filters in a group as the accumulators hold",
@@ -369,6 +379,7 @@ def sparse_bins(design: Scnn) -> Iterator[Bin]:
 __all__ = [
     "FULL",
     "HALOS",
+    "LONG",
     "MOST_FULL_VECTORS",
     "SPARSE",
     "SUMS",
