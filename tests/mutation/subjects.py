@@ -66,7 +66,7 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
         "sparsetrain",
         "pes=2 lanes=4 rows=6 columns=8 depth=3",
         "pes=4 lanes=2 rows=5 columns=8 depth=2 look_ahead=1 look_aside=2 move_work=false "
-        "operand_bits=4 accumulator_bits=16 row_memory.kind=parity",
+        "operand_bits=4 accumulator_bits=9 row_memory.kind=parity",
         "pes=2 lanes=4 segments=2 rows=4 columns=8 depth=7 look_ahead=1 look_aside=1",
     ),
     "gather unit": _designs(
