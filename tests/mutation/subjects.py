@@ -1,7 +1,7 @@
 """The small designs of every kind that mutants are tried on: each unit is in one of them.
 
 Arrays and memories are a few words large, so that cases reach their ends; memories of one word more
-than a power of two, so that an address that lacks a bit is seen.
+than a power of two, so that an address that lacks a bit is seen; sums so narrow that they wrap.
 """
 
 from pathlib import Path
@@ -36,8 +36,9 @@ def _designs(name: str, *settings: str) -> tuple[Subject, ...]:
 SUBJECTS: dict[str, tuple[Subject, ...]] = {
     "systolic": _designs(
         "edge-16",
-        f"rows=4 columns=3 {_memories(1032, 774, 1560)}",
-        f"rows=3 columns=4 dataflow=output_stationary {_memories(1032, 1032, 1056)}",
+        f"rows=4 columns=3 accumulator_bits=17 {_memories(1032, 774, 829)}",
+        f"rows=3 columns=4 dataflow=output_stationary accumulator_bits=18 "
+        f"{_memories(1032, 1032, 594)}",
         f"rows=4 columns=2 dataflow=input_stationary {_memories(1032, 1032, 1040)} {_BOVEDA}",
         f"rows=3 columns=2 pipelined_control=true {_memories(1024, 1024, 1024)} "
         "ifmap_memory.kind=faulty ifmap_memory.rate=0.01 weight_memory.kind=faulty "
