@@ -22,9 +22,9 @@ FOLDERS = tuple(ROOT / "tests" / name for name in ("rtl", "archsim", "workloads"
 def files_of(module: str, kind: str) -> list[str]:
     """Test files that name the unit's module, then the kind's own; each shortest first.
 
-    Of a unit of the hardware those of `rtl` alone, and those that compare the netlist with its
-    table of components; of one of the model also the file that is named after it, and those that
-    take something from a shared file that names it.
+    Of a unit of the hardware those of `rtl` alone, and those that read the emitted Verilog and
+    compare the netlist with its table of components; of one of the model also the file that is
+    named after it, and those that take something from a shared file that names it.
     """
     of_rtl = module.startswith("rtl.")
     files = [path for one in FOLDERS[: 1 if of_rtl else None] for path in one.glob("test_*.py")]
@@ -36,7 +36,7 @@ def files_of(module: str, kind: str) -> list[str]:
     family = _family(kind)
     own = [f"test_{family}_components.py", f"test_{family}.py"]
     if family not in ("scnn", "sparsetrain"):  # which have none of the tiled cores' table
-        own.insert(0, "test_components.py")
+        own[:0] = ["test_emit.py", "test_components.py"]
     found += [path for name in own for path in files if path.name == name]
     return [str(path.relative_to(ROOT)) for path in dict.fromkeys(found)]
 
