@@ -27,7 +27,7 @@ from rtl.sparse_cases import (
     random_sparse_case,
 )
 from rtl.sparse_conformance import SparseCase
-from rtl.sparse_seen import CORNERS, FULL, MOST_FULL_VECTORS, SPARSE, SUMS
+from rtl.sparse_seen import CORNERS, FULL, HALOS, LONG, MOST_FULL_VECTORS, SPARSE, SUMS
 from workloads.errors import WorkloadError
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, synthetic
@@ -40,7 +40,8 @@ LAYERS = 10
 def sparse_aims() -> dict[str, Aim]:
     """All of the kind's aims."""
     own = {TEN: _ten, EDGES: _edges, SPARSE: _empty_and_dense, FULL: _full, SUMS: _all_sums}
-    return {**own, **general_aims(_plain), CORNERS: _corners, CHANNEL: _channel}
+    later = {CORNERS: _corners, CHANNEL: _channel, HALOS: _deep_halos, LONG: _long_kernels}
+    return {**own, **general_aims(_plain), **later}
 
 
 def _plain(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
@@ -106,6 +107,46 @@ def _corners(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
         for run in runs
     ]
     return stalled(draw, design, tuple(dense), longest_words)
+
+
+def _deep_halos(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
+    """Three outputs a PE and axis, and two sums to the PEs before and behind."""
+    layer = Conv2d(
+        name="deep halos",
+        channels=draw.whole(1, 2),
+        filters=draw.whole(1, 2),
+        ifmap_height=3 * design.grid_rows,
+        ifmap_width=3 * design.grid_columns,
+        kernel_height=5,
+        kernel_width=5,
+        pad_top=2,
+        pad_bottom=2,
+        pad_left=2,
+        pad_right=2,
+        bias=draw.chance(0.5),
+        relu=draw.chance(0.5),
+    )
+    run = LayerRun(layer=layer, operands=_dense(draw, design, layer))
+    return stalled(draw, design, (run,), longest_words)
+
+
+def _long_kernels(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
+    """Kernels of one row and of one column, on a plane that they just fit."""
+    long = draw.whole(17, 20)
+    runs: list[LayerRun] = []
+    for height, width in ((long, 1), (1, long)):
+        layer = Conv2d(
+            name="long kernel",
+            channels=1,
+            filters=draw.whole(1, 2),
+            ifmap_height=height + draw.whole(0, 2),
+            ifmap_width=width + draw.whole(0, 2),
+            kernel_height=height,
+            kernel_width=width,
+            bias=draw.chance(0.5),
+        )
+        runs.append(LayerRun(layer=layer, operands=_dense(draw, design, layer)))
+    return stalled(draw, design, tuple(runs), longest_words)
 
 
 def _pooled(draw: Draw, design: Scnn, filters: int = 0) -> LayerRun:

@@ -11,7 +11,7 @@ from archsim.machines.scnn.words import LayerRun
 from archsim.numbers import bit_ceil
 from rtl.coverage.bins import Bin
 from rtl.coverage.row_bins import TEN
-from rtl.sparse_seen import CORNERS, FULL, SUMS, case_of, passes, timings
+from rtl.sparse_seen import CORNERS, FULL, HALOS, LONG, SUMS, case_of, passes, timings
 
 
 def _mapped(name: str, why: str, says: Callable[[Mapping], bool], aim: str = "") -> Bin:
@@ -36,6 +36,15 @@ def pass_bins(design: Scnn) -> Iterator[Bin]:
         hit=timings(lambda one: bool(one.pes.copy_sums.any())),
         aim=TEN,
     )
+    for axis in ("height", "width"):
+        yield Bin(
+            name=f"a kernel of {axis} 16 and more",
+            why="a tap of a bit less",
+            hit=lambda seen, axis=axis: any(
+                getattr(problem_of(run.layer), f"kernel_{axis}") > 15 for run in case_of(seen).runs
+            ),
+            aim=LONG,
+        )
     if design.filter_group > 1:
         yield _mapped(
             "as many filters in a group as the accumulators hold",
@@ -84,6 +93,13 @@ def _of_axis(name: str, pes: int) -> Iterator[Bin]:
             f"{name}: halos to both sides",
             "sums to the PE before and behind",
             lambda one: of(one).most_below > 0 and of(one).most_above > 0,
+            aim=HALOS,
+        )
+        yield _mapped(
+            f"{name}: halos two deep to both sides",
+            "a step's second sums, from behind the own ones on",
+            lambda one: of(one).most_below > 1 and of(one).most_above > 1,
+            aim=HALOS,
         )
         yield _mapped(
             f"{name}: fewer PEs than the grid has",

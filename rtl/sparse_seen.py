@@ -14,6 +14,8 @@ FULL = "full memories"
 SUMS = "full accumulators"
 SPARSE = "empty and dense"
 CORNERS = "windows across corners of PEs"
+HALOS = "deep halos"
+LONG = "long kernels"
 """Aims (`rtl.sparse_aims`)."""
 MOST_FULL_VECTORS = 4_096
 """Of an IARAM that a case may fill."""

@@ -21,6 +21,7 @@ SHORT = "short dot products"
 HALF_FULL = "short dot products, half of them zeros"
 KEPT = "operands that are read again"
 BLOCKS = "tiles of some blocks, and an ofmap that waits"
+IN_A_MASK = "reset between words of a mask"
 """The aims (`rtl.sparsetrain_verification`)."""
 
 PARTS = 4
@@ -35,6 +36,13 @@ def sums_bins(design: SparseTrain) -> Iterator[Bin]:
         hit=_go_on_beside,
         aim=BLOCKS,
     )
+    if design.skip_outputs:
+        yield Bin(
+            name=IN_A_MASK,
+            why="words that were to come are taken from the mask of the run behind it",
+            hit=_reset_in_a_mask,
+            aim=IN_A_MASK,
+        )
     if design.floating:
         yield from float_sums_bins()
         return
@@ -131,6 +139,20 @@ def _work(seen: Seen) -> LayerWork:
     return cast(SparseTrainAnswer, seen.expected).work
 
 
+def _reset_in_a_mask(seen: Seen) -> bool:
+    """Whether the run before ended between two words of its one tile's mask, and this one has one
+    that is offered before its command."""
+    if seen.case.before is None or _work(seen).needed is None:
+        return False
+    if seen.gaps["needed"][0] >= seen.gaps["command"][0]:
+        return False
+    interrupted, cycles = seen.case.before
+    answer = cast(SparseTrainAnswer, interrupted.answer())
+    crossed = answer.crossed["needed"]
+    one = len(crossed) > 1 and answer.work.blocks[:, FIRST].sum() == 1
+    return bool(one and crossed[0] < cycles <= crossed[-1])
+
+
 def _largest_step(seen: Seen) -> bool:
     """Whether a row and a column of as many values as lanes, or more, are the lowest throughout."""
     work = _work(seen)
@@ -175,6 +197,7 @@ def _some_needed(work: LayerWork) -> bool:
 __all__ = [
     "BLOCKS",
     "HALF_FULL",
+    "IN_A_MASK",
     "KEPT",
     "PARTS",
     "SHORT",

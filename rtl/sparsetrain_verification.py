@@ -12,13 +12,14 @@ from archsim.layer.intake import Drawing
 from archsim.machine.model import MatrixLayer
 from archsim.machines.sparsetrain.design import SIDES, SparseTrain, counted_of
 from archsim.numbers import BoolArray
-from rtl.coverage.aims import Aim
+from rtl.coverage.aims import Aim, ResetCase
 from rtl.coverage.bins import Bin
 from rtl.draw import Draw
 from rtl.layer_verification import MOST_DRAWS, LayerCase, LayerVerification
 from rtl.sparsetrain_bins import (
     BLOCKS,
     HALF_FULL,
+    IN_A_MASK,
     KEPT,
     PARTS,
     SHORT,
@@ -77,7 +78,9 @@ class SparseTrainVerification(LayerVerification):
             RISES: self._rises,
         }
         floats = floats if design.floating else {}
-        return {**super().aims(design), BLOCKS: self._blocks, **short, **kept, **floats}
+        masked: dict[str, Aim] = {IN_A_MASK: self._in_a_mask} if design.skip_outputs else {}
+        own = {**short, **kept, **floats, **masked}
+        return {**super().aims(design), BLOCKS: self._blocks, **own}
 
     def _edges(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
         """Of floats a product of special patterns."""
@@ -146,6 +149,25 @@ class SparseTrainVerification(LayerVerification):
         longest = draw.one_of(8, 16) * most * design.depth // words + 8
         ofmap = draw.rng.integers(0, longest + 1, words).astype(np.int64)
         return case.waiting({**case.idle, "ofmap": ofmap})
+
+    def _in_a_mask(self, draw: Draw, design: SparseTrain, longest_words: int) -> ResetCase:
+        """A masked product cut short behind the first word of its mask, the next one of which comes
+        late; behind the reset another one, whose mask is offered before its command."""
+        layer = MatMul(name="masked", m=draw.whole(2, 4), n=draw.whole(2, 4), k=draw.whole(1, 8))
+        runs: list[LayerCase] = []
+        for _ in range(2):
+            operands = random_operands(draw, design, layer, densities=(0.5, 0.8))
+            needed = np.ones(ofmap_shape(layer), np.bool_)
+            runs.append(self.layer_case(design, layer, replace(operands, needed=needed)))
+        interrupted, case = runs
+        late = np.full(interrupted.answer().counts["needed"], draw.whole(10, 30), np.int64)
+        interrupted = interrupted.waiting({"needed": late})
+        first = int(interrupted.answer().crossed["needed"][0])
+        cut = first + draw.whole(2, 8)
+        counts = case.answer().counts
+        gaps = {port: np.zeros(count, np.int64) for port, count in counts.items()}
+        gaps["command"] += draw.whole(4, 8)
+        return ResetCase(case=case.waiting(gaps), interrupted=interrupted, cycles=cut)
 
     def _short(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
         """A product in some blocks of which each is short."""

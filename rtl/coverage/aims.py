@@ -13,12 +13,14 @@ from archsim.numbers import IntArray
 from archsim.ports import Port
 from rtl.conformance import Case
 from rtl.coverage.port_bins import (
+    BLOCKED,
     LONG_STALL,
     RESETS,
     STALLS,
     STEADY,
     last_cycle,
     reset_aim,
+    results_of,
     thirds,
 )
 from rtl.draw import Draw
@@ -131,6 +133,16 @@ def general_aims(plain: Callable[[Draw, Any, int], Case]) -> dict[str, Aim]:
         at = draw.whole(cycles[0], cycles[-1])
         return ResetCase(case=case, interrupted=interrupted, cycles=at, label="reset")
 
+    def blocked(draw: Draw, design: Any, longest_words: int) -> Case:
+        free = never_waiting(plain(draw, design, longest_words // 2))
+        cycles = last_cycle(free) + draw.whole(1, 40)
+        gaps = {name: own.copy() for name, own in free.waits(free.answer()).items()}
+        for name in results_of(free):
+            gaps[name][:1] += cycles + 1
+        case = plain(draw, design, longest_words // 2)
+        interrupted = free.waiting(gaps)
+        return ResetCase(case=case, interrupted=interrupted, cycles=cycles, label="reset")
+
     def stalls(draw: Draw, design: Any, longest_words: int) -> Case:
         case = plain(draw, design, longest_words // 2)
         gaps = {name: own.copy() for name, own in case.waits(case.answer()).items()}
@@ -143,7 +155,7 @@ def general_aims(plain: Callable[[Draw, Any, int], Case]) -> dict[str, Aim]:
         return never_waiting(plain(draw, design, longest_words))
 
     resets = {reset_aim(when): partial(reset, when=when) for when in RESETS}
-    return {**resets, STALLS: stalls, STEADY: steady}
+    return {**resets, BLOCKED: blocked, STALLS: stalls, STEADY: steady}
 
 
 def never_waiting(case: Case) -> Case:

@@ -14,6 +14,8 @@ STALLS = "long stalls"
 """The aim that has every port wait `LONG_STALL` cycles."""
 RESETS = ("early", "midway", "late")
 """Aims that reset a case in the first, second and last third of its run: `reset_aim`."""
+BLOCKED = "reset behind results that wait"
+"""The bin, and the aim, of a reset when all is done that can be before the first result leaves."""
 STEADY = "no port waits"
 CHANNEL = "a slow off-chip memory"
 """The aim that has the design's own off-chip memory serve the ports (`rtl.slow_memory`)."""
@@ -69,6 +71,12 @@ def port_bins(ports: tuple[Port, ...]) -> Iterator[Bin]:
             hit=lambda seen, when=when: _third(seen.case) == when,
             aim=reset_aim(when),
         )
+    yield Bin(
+        name=BLOCKED,
+        why="counts of what waits in queues, which a reset empties, must be set back with them",
+        hit=lambda seen: _is_blocked(seen.case),
+        aim=BLOCKED,
+    )
 
 
 def reset_aim(when: str) -> str:
@@ -96,12 +104,30 @@ def _third(case: Case) -> str | None:
     return next((when for when, own in thirds(interrupted).items() if cycles in own), None)
 
 
+def results_of(case: Case) -> list[str]:
+    """The ports at which words leave."""
+    return [port.name for port in case.ports if port.direction == "o"]
+
+
+def _is_blocked(case: Case) -> bool:
+    """Whether the run before was cut when its results had waited for as long as it may take."""
+    if case.before is None:
+        return False
+    interrupted, cycles = case.before
+    answer = interrupted.answer()
+    waits = interrupted.waits(answer)
+    firsts = [(answer.transfers[name].cycle, waits[name]) for name in results_of(interrupted)]
+    return all(len(cycle) > 1 and cycle[0] >= cycles > len(cycle) and gaps[0] > cycles // 2
+               for cycle, gaps in firsts)  # fmt: skip
+
+
 def _has(seen: Seen, port: str, least: int, most: int) -> bool:
     gaps = seen.gaps[port]
     return bool(np.any((gaps >= least) & (gaps <= most)))
 
 
 __all__ = [
+    "BLOCKED",
     "LONG_STALL",
     "RESETS",
     "STALLS",
@@ -110,5 +136,6 @@ __all__ = [
     "last_cycle",
     "port_bins",
     "reset_aim",
+    "results_of",
     "thirds",
 ]

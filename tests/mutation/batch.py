@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,28 +50,33 @@ class Batches:
         self.trials, self.processes, self.seconds = trials, processes, seconds
 
     def run(self, mutants: Sequence[Mutant]) -> Iterator[Result]:
-        """What becomes of each."""
+        """What becomes of each: of all designs a few cases first, which catch most of them."""
         remember_caches()
-        waiting = list(mutants)
-        changed: set[Mutant] = set()
+        waiting = dict.fromkeys(mutants)
+        made: list[dict[Mutant, Faulty]] = []
         spent = dict.fromkeys(mutants, 0.0)
-        for one in self.trials.prepared:
-            faulty: dict[Mutant, Faulty] = {}
-            making = Pool(Emitter(one), self.processes, min(self.seconds, MOST_SECONDS))
-            for mutant, answer, seconds in making.each(list(waiting)):
-                spent[mutant] += seconds
-                if isinstance(answer, Faulty):
-                    faulty[mutant] = answer
-                    changed.add(mutant)
-                elif answer is not None:
-                    waiting.remove(mutant)
-                    yield mutant, "stillborn", str(answer), spent[mutant]
-            for mutant, outcome, seen, seconds in self.judged(one, faulty):
-                spent[mutant] += seconds
-                waiting.remove(mutant)
-                yield mutant, outcome, seen, spent[mutant]
+        for fast in (False, True):
+            for number, one in enumerate(self.trials.prepared):
+                if not fast:
+                    made.append({})
+                    yield from _ended(self._made(one, list(waiting), made[number]), waiting, spent)
+                left = {mutant: each for mutant, each in made[number].items() if mutant in waiting}
+                yield from _ended(self.judged(one, left, fast=fast), waiting, spent)
         for mutant in waiting:
-            yield mutant, "survived" if mutant in changed else "same", "", spent[mutant]
+            changed = any(mutant in faulty for faulty in made)
+            yield mutant, "survived" if changed else "same", "", spent[mutant]
+
+    def _made(
+        self, one: Prepared, mutants: Sequence[Mutant], made: dict[Mutant, Faulty]
+    ) -> Iterator[Result]:
+        """Puts what each changes of a design into `made`; yields those of which none can be."""
+        touching = [mutant for mutant in mutants if one.emission.touched(mutant)]
+        making = Pool(Emitter(one), self.processes, min(self.seconds, MOST_SECONDS))
+        for mutant, answer, seconds in making.each(touching):
+            if isinstance(answer, Faulty):
+                made[mutant] = answer
+            elif answer is not None:
+                yield mutant, "stillborn", str(answer), seconds
 
     def ask_solver(self, mutants: Sequence[Mutant]) -> Iterator[Result]:
         """Of faults that survived, whether the solver shows that they change nothing."""
@@ -93,25 +98,25 @@ class Batches:
     def _pool(self, run: Any) -> Pool:
         return Pool(run, self.processes, self.seconds)
 
-    def judged(self, one: Prepared, faulty: dict[Mutant, Faulty]) -> Iterator[Result]:
-        """Those that a case tells from the sound design, or of which no design can be made."""
-        left = dict(faulty)
-        for fast in (False, True):
-            merging = [mutant for mutant, each in left.items() if each.same_sources]
-            passed: dict[Mutant, bool] = {}
-            for part in _parts(merging, LARGEST):
-                changed = {mutant: left[mutant].changed for mutant in part}
-                for core, numbers in self._cores(one, changed, fast=fast):
-                    judging = self._pool(_Chosen(self.trials, one, core, numbers, fast=fast))
-                    for mutant, answer, seconds in judging.each(numbers):
-                        passed[mutant] = answer is None
-                        if answer is not None:
-                            del left[mutant]
-                            yield _result(mutant, answer, seconds)
-            if fast:
-                left = {mutant: each for mutant, each in left.items() if mutant not in passed}
+    def judged(
+        self, one: Prepared, faulty: Mapping[Mutant, Faulty], *, fast: bool
+    ) -> Iterator[Result]:
+        """Those that a case tells from the sound design, or of which no design can be made.
+
+        fast: all cases are tried, and alone what shares no simulator; else a few.
+        """
+        alone = dict(faulty)
+        merging = [mutant for mutant, each in faulty.items() if each.same_sources]
+        for part in _parts(merging, LARGEST):
+            changed = {mutant: faulty[mutant].changed for mutant in part}
+            for core, numbers in self._cores(one, changed, fast=fast):
+                judging = self._pool(_Chosen(self.trials, one, core, numbers, fast=fast))
+                for mutant, answer, seconds in judging.each(numbers):
+                    del alone[mutant]
+                    if answer is not None:
+                        yield _result(mutant, answer, seconds)
         single = self._pool(lambda mutant: self.trials.judged(one, faulty[mutant]))
-        for mutant, answer, seconds in single.each(list(left)):
+        for mutant, answer, seconds in single.each(list(alone) if fast else ()):
             if answer is not None:
                 yield _result(mutant, answer, seconds)
 
@@ -192,6 +197,16 @@ class _Chosen:
 
 def _parts(mutants: list[Mutant], size: int) -> list[list[Mutant]]:
     return [mutants[first : first + size] for first in range(0, len(mutants), size)]
+
+
+def _ended(
+    results: Iterator[Result], waiting: dict[Mutant, None], spent: dict[Mutant, float]
+) -> Iterator[Result]:
+    """The results, with all the seconds that a fault took; what has one waits no more."""
+    for mutant, outcome, seen, seconds in results:
+        spent[mutant] += seconds
+        del waiting[mutant]
+        yield mutant, outcome, seen, spent[mutant]
 
 
 def _result(mutant: Mutant, answer: Any, seconds: float) -> Result:

@@ -127,6 +127,15 @@ def counts(outcome: str) -> bool:
     return outcome in ("caught", *AGAIN)
 
 
+def is_of_sample(found: Found) -> bool:
+    """Whether it counts, as far as is known: survivors without effect do not."""
+    mutant = found.mutant
+    if found.outcome not in AGAIN:
+        return counts(found.outcome)
+    reason = reason_of(mutant, found.text, found.column)
+    return reason is None or reason.reach
+
+
 def unexplained(found: Found) -> bool:
     """Whether `verify` does not catch it, and no reason is known."""
     mutant = found.mutant
@@ -161,7 +170,7 @@ class _Sample:
             if self.seed not in one.samples:
                 one = replace(one, samples=(*one.samples, self.seed))
                 self.found[one.mutant] = self.add(one)
-            self.counted += counts(one.outcome)
+            self.counted += is_of_sample(one)
             self.at += 1
 
 
@@ -187,7 +196,7 @@ def campaign(  # noqa: PLR0913
             pool.start(mutant)
             for ended in pool.ended(all_of_them=False):
                 found = add(_found(*ended, before))
-                counted += counts(found.outcome)
+                counted += is_of_sample(found)
                 drawn.knows(found)
                 yield found
         for ended in pool.ended(all_of_them=True):

@@ -122,10 +122,14 @@ class Emission:
         return {"top" if key == TOP else one.shared.name: one.text
                 for key, one in self.made.items()}  # fmt: skip
 
+    def touched(self, mutant: Mutant) -> set[Key]:
+        """The modules for which the function that the fault is in runs."""
+        first, last = function_of(mutant)
+        return {key for key, one in self.made.items() if one.runs(mutant.module, first, last)}
+
     def with_fault(self, mutant: Mutant) -> Faulty | None:
         """The design with the fault, which is put in already; None where no letter changes."""
-        first, last = function_of(mutant)
-        touched = {key for key, one in self.made.items() if one.runs(mutant.module, first, last)}
+        touched = self.touched(mutant)
         if not touched:
             return None
         before, (texts, sources) = self.texts, self._remade(touched)

@@ -1,6 +1,7 @@
 """The small designs of every kind that mutants are tried on: each unit is in one of them.
 
-Arrays and memories are a few words large, so that cases reach their ends.
+Arrays and memories are a few words large, so that cases reach their ends; memories of one word more
+than a power of two, so that an address that lacks a bit is seen; sums so narrow that they wrap.
 """
 
 from pathlib import Path
@@ -35,24 +36,25 @@ def _designs(name: str, *settings: str) -> tuple[Subject, ...]:
 SUBJECTS: dict[str, tuple[Subject, ...]] = {
     "systolic": _designs(
         "edge-16",
-        f"rows=4 columns=3 {_memories(1024, 1024, 1536)}",
-        f"rows=3 columns=4 dataflow=output_stationary {_memories(1024, 1024, 1024)}",
-        f"rows=4 columns=2 dataflow=input_stationary {_memories(1024, 1024, 1024)} {_BOVEDA}",
+        f"rows=4 columns=3 accumulator_bits=17 {_memories(1032, 774, 829)}",
+        f"rows=3 columns=4 dataflow=output_stationary accumulator_bits=18 "
+        f"{_memories(1032, 1032, 594)}",
+        f"rows=4 columns=2 dataflow=input_stationary {_memories(1032, 1032, 1040)} {_BOVEDA}",
         f"rows=3 columns=2 pipelined_control=true {_memories(1024, 1024, 1024)} "
         "ifmap_memory.kind=faulty ifmap_memory.rate=0.01 weight_memory.kind=faulty "
         "weight_memory.rate=0.003 weight_memory.kind=secded",
     ),
     "tensorcore": _designs(
         "volta",
-        f"octets=1 rows=4 {_memories(2048, 2048, 4096)}",
+        f"octets=1 rows=4 {_memories(2064, 2080, 4160)}",
         f"octets=1 rows=4 group_columns=2 operand=int8 accumulator=int32 "
-        f"{_memories(1024, 1024, 2048)} {_BOVEDA}",
+        f"{_memories(1032, 1032, 2080)} {_BOVEDA}",
     ),
     "vsq": _designs(
         "vsq-16",
-        f"lanes=2 vector=4 hold_cycles=3 {_memories(1024, 1024, 1024)}",
+        f"lanes=2 vector=4 hold_cycles=3 {_memories(710, 1290, 1040)}",
         f"lanes=3 vector=3 hold_cycles=4 gated=true scale_product_bits=4 collector_bits=16 "
-        f"activation_signed=false {_memories(1024, 1024, 1024)}",
+        f"activation_signed=false {_memories(581, 780, 792)}",
     ),
     "scnn": _designs(
         "scnn",
@@ -65,7 +67,7 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
         "sparsetrain",
         "pes=2 lanes=4 rows=6 columns=8 depth=3",
         "pes=4 lanes=2 rows=5 columns=8 depth=2 look_ahead=1 look_aside=2 move_work=false "
-        "operand_bits=4 accumulator_bits=16 row_memory.kind=parity",
+        "operand_bits=4 accumulator_bits=9 row_memory.kind=parity",
         "pes=2 lanes=4 segments=2 rows=4 columns=8 depth=7 look_ahead=1 look_aside=1",
     ),
     "gather unit": _designs(

@@ -192,7 +192,11 @@ def test_in_one_simulator_faults_do_what_they_do_alone() -> None:
     batches = Batches(trials, processes=1, seconds=600)
     emitted = Pool(Emitter(one), 1, 600).each(sample(trials.mutants(), seed=5)[:30])
     faulty = {mutant: answer for mutant, answer, _ in emitted if isinstance(answer, Faulty)}
-    together = {mutant: found for mutant, *found, _ in batches.judged(one, faulty)}
+    together = {
+        mutant: found
+        for fast in (False, True)
+        for mutant, *found, _ in batches.judged(one, faulty, fast=fast)
+    }
     alone = Pool(lambda mutant: trials.judged(one, faulty[mutant]), 1, 600)
     apart = {mutant: list(found) for mutant, found, _ in alone.each(faulty) if found}
     assert together == apart

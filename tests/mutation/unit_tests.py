@@ -12,24 +12,39 @@ from pathlib import Path
 
 from tests.mutation.operators import Mutant
 from tests.mutation.sources import ROOT
+from tests.mutation.subjects import SUBJECTS
 from tests.mutation.trial import MUTANT_VARIABLE, Outcome
 
+SHARED = ROOT / "tests" / "shared"
 FOLDERS = tuple(ROOT / "tests" / name for name in ("rtl", "archsim", "workloads"))
 
 
 def files_of(module: str, kind: str) -> list[str]:
     """Test files that name the unit's module, then the kind's own; each shortest first.
 
-    Of a unit of the hardware those of `rtl` alone; of one of the model also the file that is named
-    after it.
+    Of a unit of the hardware those of `rtl` alone, and those that read the emitted Verilog and
+    compare the netlist with its table of components; of one of the model also the file that is
+    named after it, and those that take something from a shared file that names it.
     """
     of_rtl = module.startswith("rtl.")
     files = [path for one in FOLDERS[: 1 if of_rtl else None] for path in one.glob("test_*.py")]
     files.sort(key=lambda path: path.stat().st_size)
+    shared = [path.stem for path in SHARED.glob("*.py") if not of_rtl and _names(path, module)]
     after = "" if of_rtl else f"test_{module.rpartition('.')[2]}.py"
-    found = [path for path in files if path.name == after or _names(path, module)]
-    found += [path for path in files if path.name == f"test_{kind}.py"]
+    found = [path for path in files
+             if path.name == after or _names(path, module) or _takes(path, shared)]  # fmt: skip
+    family = _family(kind)
+    own = [f"test_{family}_components.py", f"test_{family}.py"]
+    if family not in ("scnn", "sparsetrain"):  # which have none of the tiled cores' table
+        own[:0] = ["test_emit.py", "test_components.py"]
+    found += [path for name in own for path in files if path.name == name]
     return [str(path.relative_to(ROOT)) for path in dict.fromkeys(found)]
+
+
+def _family(kind: str) -> str:
+    """The kind whose designs are of the same machine."""
+    design = SUBJECTS[kind][0].design
+    return next(name for name, subjects in SUBJECTS.items() if subjects[0].design == design)
 
 
 def _names(path: Path, module: str) -> bool:
@@ -37,6 +52,12 @@ def _names(path: Path, module: str) -> bool:
     room, _, name = module.rpartition(".")
     text = path.read_text(encoding="utf-8")
     return f"{module} import" in text or f"from {room} import {name}\n" in text
+
+
+def _takes(path: Path, shared: list[str]) -> bool:
+    """Whether a test file imports something from one of the shared files."""
+    text = path.read_text(encoding="utf-8")
+    return any(f"from {name} import" in text for name in shared)
 
 
 def try_tests(mutant: Mutant, kind: str, seconds: float) -> tuple[Outcome, str]:
