@@ -11,12 +11,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from archsim.layer.problem import Problem
-from archsim.memory.at_once import seen
+from archsim.memory.at_once import wrong_of
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.tiled.commands import TileCommand
 from archsim.tiled.design import CoreDesign
@@ -142,7 +143,7 @@ class OperandReads:
     def _several(self, places: IntArray) -> BoolArray:
         """Whether elements at places [axes, n] in blocks are read by several loads."""
         begins, readers = self._readers
-        own = np.searchsorted(np.array(begins), places[-1], "right").astype(np.int64) - 1
+        own = cast("IntArray", np.searchsorted(np.array(begins), places[-1], "right")) - 1
         return readers[(own, *places[: readers.ndim - 1])] > 1
 
     def _places(self, tiles: Sequence[TileCommand[int]], elements: IntArray) -> IntArray:
@@ -185,21 +186,21 @@ class OperandReads:
     def _of_words(self, half: int, tiles: Sequence[TileCommand[int]]) -> Wrong:
         """The same, of all words of each tile."""
         use, memory = self.design.use(self.name).in_half(half), self.design.bank(self.name)
-        whole, lanes = self.blocks().of(self.name), self.design.numerics.word_lanes
-        held = self._elements(tiles[0])
-        real = held >= 0
-        each = list[Wrong]()
-        for number, tile in enumerate(tiles):
-            words = tile_words(self.name, tile, PARTS[self.name](tile, whole), lanes)
-            change = (seen(memory, use, words) - words)[real]
-            wrong = np.flatnonzero(change)
-            elements = held[real][wrong]
-            places = self._places([tile], elements)[:, 0]
-            each.append((np.full(len(wrong), number), elements, places, change[wrong]))
-        which, elements, places, change = (
-            np.concatenate(one, axis=-1) for one in zip(*each, strict=True)
+        whole = self.split[..., None] if self.side == 1 else self.blocks().of(self.name)
+        part, lanes, held = (
+            PARTS[self.name],
+            self.design.numerics.word_lanes,
+            self._elements(tiles[0]),
         )
-        return which, elements, places, change
+        words = np.stack([tile_words(self.name, one, part(one, whole), lanes) for one in tiles])
+        at, change = wrong_of(memory, use, words)
+        which, number = np.divmod(at, held.size)
+        elements = held.reshape(-1)[number]
+        real = elements >= 0
+        which, elements, change = which[real], elements[real], change[real]
+        origins = np.array([self.origin(tile) for tile in tiles], np.int64)
+        within = np.stack(np.unravel_index(elements, self.shape(tiles[0])))
+        return which, elements, origins[which].T + within, change
 
     def _index(self, places: IntArray) -> tuple[tuple[IntArray, ...], BoolArray]:
         """Places [axes, n] in blocks of groups as an index of the split operand, and which of them
