@@ -168,3 +168,20 @@ def test_weights_that_tiles_read_in_several_ways_are_added(
     assert len(added) == 1 and added[0].any()
     monkeypatch.setattr(layer_values, "changed", lambda *_: None)
     assert np.array_equal(found, layer_values.layer_ofmap(design, layer, tiling, operands))
+
+
+def test_sums_of_groups_that_fill_a_block_up_fail_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three groups by two side by side: words have lanes of a fourth, which has no outputs."""
+    faults = ["accumulator_memory.kind=faulty", "accumulator_memory.rate=0.3"]
+    design: Any = with_settings(load_design("edge-16"), ["rows=3", "columns=2", *faults])
+    layer = MatMul(name="one", m=2, n=1, k=1, batch=3, shared_weight=False)
+    operands = design.intake.take(layer, design.intake.synthetic(layer, Drawing(seed=1)))
+    problem = design.numerics.problem(layer)
+    tiling = Tiling(pixel_rows=1, pixel_columns=1, filters=2, channels=2, images=1, groups=2)
+    tiles = walk_layer(problem, tiling, design.machine)
+    tiled = TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles)
+    found = layer_values.layer_words(design, tiled, operands)["ofmap"]
+    monkeypatch.setattr(layer_values, "changed", lambda *_: None)
+    right = layer_values.layer_words(design, tiled, operands)["ofmap"]
+    assert np.array_equal(found, right)
+    assert right.reshape(-1, 2)[-2:, 1].any()
