@@ -38,6 +38,8 @@ PATTERN_CHIP = 1000
 RECIPES: Mapping[str, Recipe] = {
     **_both(8),
     **_both(4),
+    "mnist-int2-clipping": _recipe("clipping", 2, clip=CLIP),
+    "mnist-int2-randbet-15": _recipe("randbet", 2, clip=CLIP, rate=0.15),
     "mnist-int8-pattern-5": _recipe("pattern", 8, clip=CLIP, rate=0.05, chip=PATTERN_CHIP),
 }
 """By name; the number at its end is the rate of errors in training, in per cent."""

@@ -32,7 +32,7 @@ class LaneMasks:
         return _read(words, (self.if_zero[:count], kept, self.above, self.unsigned))
 
     def read_at(self, at: tuple[IntArray, IntArray], values: IntArray) -> IntArray:
-        """What is read of values [n] in words and lanes `at`, [n] each."""
+        """What is read of values [..., n] in words and lanes `at`, [n] each."""
         kept = None if self.kept is None else self.kept[at]
         unsigned = None if self.unsigned is None else self.unsigned[at[1]]
         return _read(values, (self.if_zero[at], kept, self.above[at[1]], unsigned))

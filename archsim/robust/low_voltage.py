@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from archsim.errors import InputError, nearest
 from archsim.machine.design import Design
 from archsim.robust.machine_points import Energy, MachinePoints
-from archsim.robust.placed import FORMS, VOLTAGES, At, memories_of, of_operands, refusal
+from archsim.robust.placed import FORMS, VOLTAGES, At, memories_of, no_memory, of_operands, refusal
 
 CHANCE_PERCENT = 75.0
 """A series ends behind the first point that is worse: from there on it is at chance."""
@@ -97,7 +96,7 @@ def at_low_voltage(
     """
     for name in memories:
         if name not in memories_of(design):
-            raise InputError(f"no memory {name!r}; {nearest(name, memories_of(design))}")
+            raise no_memory(design, name)
     looked_at = tuple(memories) or of_operands(design)
     nominal = point(design, points, ())
     series = tuple(all_series(design, points, looked_at))

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,14 @@ from archsim.machine.design import Design
 from archsim.machine.option import Options
 from archsim.result import NetworkResult
 from archsim.robust.model import RobustModel
-from archsim.robust.vector_unit import Floats, behind, window_sums, within
+from archsim.robust.vector_unit import Floats, behind, by_pictures, window_sums, within
 from archsim.simulate import simulate
 from workloads.labelled import Labelled
 from workloads.layers import Conv2d, Network
 from workloads.operands import Operands
 from workloads.optional import load_optional
 from workloads.quantize import quantize_at, requantize_parameters, scale_of, storage
+from workloads.simplenet import NormalizedConvolution
 from workloads.simplenet_onnx import simplenet_onnx
 
 CALIBRATED_PICTURES = 256
@@ -214,11 +216,24 @@ class MachineEvaluator:
             ofmap = runs[layer.name if layer.name in runs else ""].result(layer).ofmap
             assert ofmap is not None
             taken = design.intake.take(layer, given[layer.name])
-            sums = within(design.intake.reals(taken, ofmap), self._reach(own, layer.name))
-            if own.offset:
-                sums += np.float32(own.offset) * window_sums(x, layer.kernel_height)
-            x = behind(after[layer.name], sums, values) if layer.name in after else sums
+            made = partial(self._made, layer, own, after.get(layer.name), values)
+
+            def between(at: slice, made: Any = made, given: Any = (taken, ofmap, x)) -> Floats:
+                taken, ofmap, x = given
+                return made(design.intake.reals(taken, ofmap[at]), x[at])
+
+            x = by_pictures(between, len(data), ofmap[0].size)
         return x.reshape(len(data), -1), given
+
+    def _made(
+        self, layer: Conv2d, own: MatrixWeights, behind_it: NormalizedConvolution | None,
+        values: Mapping[str, Floats], reals: Floats, x: Floats,
+    ) -> Floats:  # fmt: skip
+        """The next layer's ifmap of what a layer's array made of an ifmap."""
+        sums = within(reals, self._reach(own, layer.name))
+        if own.offset:
+            sums += np.float32(own.offset) * window_sums(x, layer.kernel_height)
+        return sums if behind_it is None else behind(behind_it, sums, values)
 
     def _reach(self, own: MatrixWeights, name: str) -> float:
         """Of what the array makes."""

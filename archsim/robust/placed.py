@@ -6,6 +6,7 @@ A *form* is how a memory's words lie in failing cells: as they are (`plain`), co
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -34,6 +35,20 @@ VOLTAGES = tuple(voltage for voltage, _, _ in SRAM_CURVE[1:-1])
 
 MEMORY = "_memory"
 
+ALSO_CALLED: Mapping[str, tuple[str, ...]] = {
+    "sum": ("accumulator",),
+    "output": ("accumulator",),
+    "input": ("activation", "ifmap", "row"),
+    "list": ("activation",),
+    "ifmap": ("activation", "row"),
+    "activation": ("ifmap", "row"),
+    "filter": ("weight", "column"),
+    "kernel": ("weight", "column"),
+    "fifo": ("weight",),
+    "weight": ("column",),
+}
+"""Parts of other words for memories, and the names that machines have for them."""
+
 
 @dataclass(frozen=True, order=True)
 class At:
@@ -52,6 +67,16 @@ class At:
 def memories_of(design: Design) -> tuple[str, ...]:
     """The names of a machine's memories, in the order of its fields."""
     return tuple(name.removesuffix(MEMORY) for name in _accesses(design))
+
+
+def no_memory(design: Design, name: str) -> InputError:
+    """For a name that no memory of a machine has: which one is meant, and which there are."""
+    known = memories_of(design)
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    words = [own for word, own in ALSO_CALLED.items() if word in name.lower()]
+    near += [one for own in words for one in own if one in known]
+    hint = f"did you mean {near[0]}? " if near else ""
+    return InputError(f"no memory {name!r} in {design.kind}; {hint}known: {', '.join(known)}")
 
 
 def memory_of_part(design: Design) -> dict[str, str]:
@@ -90,8 +115,7 @@ def placed(design: Design, at: Iterable[At], chip: int = 0) -> Design:
     """
     for one in at:
         if one.memory not in memories_of(design):
-            known = memories_of(design)
-            raise InputError(f"no memory {one.memory!r}; {nearest(one.memory, known)}")
+            raise no_memory(design, one.memory)
         if one.form not in FORMS:
             raise InputError(f"no form {one.form!r}; {nearest(one.form, list(FORMS))}")
         design = _one_placed(design, one, chip)
@@ -117,11 +141,13 @@ def able(design: Design) -> dict[str, tuple[str, ...]]:
 
 
 def _one_placed(design: Any, at: At, chip: int) -> Any:
-    """With the widest code words that the machine takes."""
+    """With the widest code words that the machine takes; those of one lane are tried last, which
+    fit everywhere, so that what is said against these is said of any."""
     field = f"{at.memory}{MEMORY}"
     access = _accesses(design)[field]
+    lane = () if access == "stream" else (min(design.use(at.memory).lane_bits),)
     refused: InputError | None = None
-    for data_bits in CODED_BITS:
+    for data_bits in (*CODED_BITS, *lane):
         record = memory_record(getattr(design, field))
         for kind in FORMS[at.form]:
             change_kind(record, access, kind)
@@ -131,7 +157,7 @@ def _one_placed(design: Any, at: At, chip: int) -> Any:
             changed = {field: memory_from_record(design.kind, field, access, record)}
             return replace(design, **changed)
         except InputError as error:
-            refused = refused or error
+            refused = error
     assert refused is not None
     raise refused
 
@@ -180,6 +206,7 @@ __all__ = [
     "chips_of",
     "memories_of",
     "memory_of_part",
+    "no_memory",
     "of_operands",
     "placed",
     "refusal",

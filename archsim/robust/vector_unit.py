@@ -6,44 +6,62 @@ of this model and no faults.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from workloads.simplenet import NormalizedConvolution
 from workloads.simplenet_onnx import EPSILON
+from workloads.threads import in_threads
 
 Floats = npt.NDArray[np.float32]
+
+AT_ONCE = 1 << 17
+"""Values."""
 
 
 def within(values: Floats, largest: float) -> Floats:
     """Cut to ± largest, as an output stage that saturates does; what is no number is 0."""
     found = np.nan_to_num(values, nan=0.0, posinf=largest, neginf=-largest)
-    return np.clip(found, -largest, largest).astype(np.float32, copy=False)
+    return np.clip(found, -largest, largest, out=found).astype(np.float32, copy=False)
+
+
+def by_pictures(
+    work: Callable[[slice], npt.NDArray[Any]], pictures: int, values: int
+) -> npt.NDArray[Any]:
+    """What work makes of slices of pictures of so many values each, one behind the other: few at
+    once, so that they stay in a core's cache, by all threads."""
+    each = max(1, AT_ONCE // values)
+    parts = [slice(at, min(at + each, pictures)) for at in range(0, pictures, each)]
+    return np.concatenate(in_threads(work, parts))
 
 
 def behind(layer: NormalizedConvolution, sums: Floats, weights: Mapping[str, Floats]) -> Floats:
-    """Group normalisation, ReLU and maximum pooling of a layer's sums."""
+    """Group normalisation, ReLU and maximum pooling of a layer's sums, which are written over."""
     pictures, channels, height, width = sums.shape
     grouped = sums.reshape(pictures, layer.groups, -1)
-    mean = grouped.mean(axis=2, keepdims=True)
-    centred = grouped - mean
-    spread = np.sqrt(np.square(centred).mean(axis=2, keepdims=True) + np.float32(EPSILON))
-    normal = (centred / spread).reshape(pictures, channels, height, width)
-    scale = (1 + weights[f"{layer.name}.scale"]).reshape(1, -1, 1, 1)
-    found = np.maximum(normal * scale + weights[f"{layer.name}.shift"].reshape(1, -1, 1, 1), 0)
-    return pooled(found.astype(np.float32, copy=False), layer.pool)
+    grouped -= grouped.mean(axis=2, keepdims=True)
+    spread = np.sqrt(np.square(grouped).mean(axis=2, keepdims=True) + np.float32(EPSILON))
+    grouped /= spread
+    found = grouped.reshape(pictures, channels, height, width)
+    found *= (1 + weights[f"{layer.name}.scale"]).reshape(1, -1, 1, 1)
+    found += weights[f"{layer.name}.shift"].reshape(1, -1, 1, 1)
+    return pooled(np.maximum(found, 0, out=found), layer.pool)
 
 
 def pooled(values: Floats, side: int) -> Floats:
     """Maxima of windows side by side; what is left at the edges is dropped."""
     if side == 1:
         return values
-    pictures, channels, height, width = values.shape
-    rows, columns = height // side, width // side
+    rows, columns = values.shape[2] // side, values.shape[3] // side
     cut = values[:, :, : rows * side, : columns * side]
-    return cut.reshape(pictures, channels, rows, side, columns, side).max(axis=(3, 5))
+    found = np.array(cut[:, :, ::side, ::side])
+    for place in range(1, side * side):
+        row, column = divmod(place, side)
+        np.maximum(found, cut[:, :, row::side, column::side], out=found)
+    return found
 
 
 def window_sums(values: Floats, side: int) -> Floats:
@@ -59,4 +77,4 @@ def window_sums(values: Floats, side: int) -> Floats:
     return found
 
 
-__all__ = ["behind", "pooled", "window_sums", "within"]
+__all__ = ["behind", "by_pictures", "pooled", "window_sums", "within"]

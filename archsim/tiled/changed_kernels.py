@@ -8,17 +8,17 @@ import numpy.typing as npt
 from archsim.codecs.boveda_kernels import wide
 from archsim.kernels import inlined, kernel
 from archsim.layer import problem as pb
-from archsim.numbers import IntArray
+from archsim.numbers import AnyIntArray, IntArray
 from archsim.tiled import commands as cmd
 
 Integers = npt.NDArray[np.int32]
 
-Values = tuple[Integers, Integers]
+Values = tuple[AnyIntArray, AnyIntArray]
 """An ifmap and weights, split as `archsim.layer.layout` says, channels last, flat."""
 
 Changes = tuple[IntArray, IntArray, Integers]
-"""Of each load of an ifmap tile, the first of its changes, and one more; of each change the element
-of the tile, and by how much it is read wrong."""
+"""Of each load of a tile, the first of its changes, and one more; of each change the element (in
+the tile, or by its place in the operand), and by how much it is read wrong."""
 
 Failing = tuple[IntArray, IntArray]
 """Of each half the first of its failing lanes, and one more; of each of them row, lane, the bits
@@ -73,13 +73,73 @@ def add_changes(
                         found[k] += wrong[at] * own[k]
 
 
+@kernel("i8.2, i8.1, i8.1, i4.5, (i8.1, i8.2, i4.1), i4.5")
+def add_weights(
+    tiles: IntArray,
+    problem: IntArray,
+    load_of: IntArray,
+    ifmap: Integers,
+    changes: Changes,
+    sums: Integers,
+) -> None:
+    """Add to sums [images, groups, K, P, Q] what wrong elements of weight tiles add to them.
+
+    load_of [tiles]: the load whose weights each of the tiles is computed with.  ifmap
+    [images, groups, C, H, W].  Of each change group, filter, kernel row and column, and channel.
+    """
+    starts, places, wrong = changes
+    down, across = problem[pb.STRIDE_HEIGHT], problem[pb.STRIDE_WIDTH]
+    height, width = problem[pb.HEIGHT], problem[pb.WIDTH]
+    for tile in range(len(tiles)):
+        row = tiles[tile]
+        top, left = row[cmd.TILE_ROW], row[cmd.TILE_COLUMN]
+        right = left + row[cmd.PIXEL_COLUMNS]
+        for at in range(starts[load_of[tile]], starts[load_of[tile] + 1]):
+            group, k, channel, more = places[at, 0], places[at, 1], places[at, 4], wrong[at]
+            y0 = places[at, 2] * problem[pb.DILATION_HEIGHT] - problem[pb.PAD_TOP]
+            x0 = places[at, 3] * problem[pb.DILATION_WIDTH] - problem[pb.PAD_LEFT]
+            first = max(left, -(x0 // across))
+            last = min(right, (width - 1 - x0) // across + 1)
+            for image in range(row[cmd.TILE_IMAGE], row[cmd.TILE_IMAGE] + row[cmd.TILE_IMAGES]):
+                for p in range(top, top + row[cmd.PIXEL_ROWS]):
+                    y = p * down + y0
+                    if y < 0 or y >= height:
+                        continue
+                    own = sums[image, group, k, p]
+                    seen = ifmap[image, group, channel, y]
+                    for q in range(first, last):
+                        own[q] += more * seen[q * across + x0]
+
+
 @inlined
 def _wrapped(value: int, above: int) -> int:
     shift = np.int64(above)
     return wide((value << shift) >> shift)
 
 
-@kernel("(i8.2, i8.1), (i4.1, i4.1), (i8.1, i8.2), (i8.1, i8.2), (int, int, int, bool), i4.5")
+@inlined
+def _product(
+    words: AnyIntArray, factors: AnyIntArray, place: tuple[int, int, int], total: np.int32
+) -> np.int32:
+    """A sum and products of words and factors, from two places on, so many: by sixteen at a time,
+    whose number is known to the compiler."""
+    here, there, count = place
+    at = 0
+    for _ in range(count >> 4):
+        first, other = np.uint64(here + at), np.uint64(there + at)
+        for c in range(16):
+            own = words[first + np.uint64(c)] * factors[other + np.uint64(c)]
+            total = np.int32(total + np.int32(own))
+        at += 16
+    for c in range(at, count):
+        total = np.int32(total + np.int32(words[here + c] * factors[there + c]))
+    return total
+
+
+@kernel(
+    "(i8.2, i8.1), (i?.1, i?.1), (i8.1, i8.2), (i8.1, i8.2), (int, int, int, bool), i4.5",
+    short_loops=True,
+)
 def add_failing(
     layer: tuple[IntArray, IntArray],
     values: Values,
@@ -122,26 +182,22 @@ def add_failing(
             y, x = p * problem[pb.STRIDE_HEIGHT], q * problem[pb.STRIDE_WIDTH]
             seen = (((image * groups + group) * height + y) * width + x) * channels
             own = (group * problem[pb.FILTERS] + number) * filter_size
-            if_zero, if_one = cells[at, 2], cells[at, 3]
-            held, meant, total, first = 0, np.int32(0), np.int32(0), True
+            if_zero = np.int32(cells[at, 2])
+            kept = np.int32(if_zero ^ cells[at, 3])  # a read is if_zero ^ (what is held & kept)
+            held = meant = total = np.int32(0)
+            before = if_zero  # what the first sum is written over; read as 0
             for tile in range(begin, end + 1):
-                channel = tiles[tile, cmd.TILE_CHANNEL]
-                for run in range(firsts[tile], firsts[tile + 1]):
-                    here, there = seen + channel + each[run, 0], own + channel + each[run, 1]
-                    words = ifmap[here : here + each[run, 2]]
-                    factors = weight[there : there + each[run, 2]]
-                    for c in range(len(words)):
-                        total += words[c] * factors[c]
-                    if not each[run, 3]:
-                        continue
-                    meant += total
-                    if first:
-                        held, first = wide(total), False
-                    else:
-                        read = _wrapped((held & if_one) | (~held & if_zero), above)
-                        held = _wrapped(read + wide(total), above)
-                    total = np.int32(0)
-            read = _wrapped((held & if_one) | (~held & if_zero), above)
+                here = seen + tiles[tile, cmd.TILE_CHANNEL]
+                there = own + tiles[tile, cmd.TILE_CHANNEL]
+                for step in range(firsts[tile], firsts[tile + 1]):
+                    run = each[np.uint64(step)]
+                    span = here + run[0], there + run[1], run[2]
+                    total = _product(ifmap, weight, span, total)
+                    if run[3]:
+                        meant = np.int32(meant + total)
+                        held = np.int32((if_zero ^ (held & kept) ^ before) + total)
+                        total = before = np.int32(0)
+            read = _wrapped(wide(np.int32(if_zero ^ (held & kept))), above)
             change = np.int32(read) - meant
             sums[image, group, p, q, number] += change
         begin, half = end + 1, 1 - half

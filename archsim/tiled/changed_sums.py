@@ -1,117 +1,165 @@
-"""What failing cells add to the sums of a layer, where one memory alone fails.
+"""What failing cells make of a layer that is computed at once.
 
-Sums that are whole numbers and wrap are those of the values that were meant, and of what is wrong:
-few elements of an ifmap tile are read wrong, and few lanes of accumulators fail.  So a layer is
-computed at once, and what is wrong is added to its sums.
+Sums that are whole numbers and wrap are those of the values that were meant, and of what is wrong.
+Nearly every element of an operand is read by all in one way, and is computed with as it is read;
+what the few others add, and the few lanes of accumulators that fail, is added to the sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from archsim.layer.problem import Problem, margins
-from archsim.memory.at_once import seen
-from archsim.numbers import IntArray
+from archsim.layer import layout
+from archsim.layer.problem import Problem, Tiling, margins
+from archsim.numbers import AnyIntArray, IntArray
 from archsim.tiled.accumulated import spans_of
-from archsim.tiled.changed_kernels import add_changes, add_failing
-from archsim.tiled.commands import TileCommand
-from archsim.tiled.design import CoreDesign
+from archsim.tiled.changed_kernels import add_changes, add_failing, add_weights
+from archsim.tiled.changed_operands import Exceptions, reads_of
+from archsim.tiled.commands import TileCommand, commands_of
+from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.numerics import Blocks
-from archsim.tiled.output_tiles import slice_of
-from archsim.tiled.tile_words import PARTS, tile_words
 
 Integers = npt.NDArray[np.int32]
+
+Split = tuple[AnyIntArray, AnyIntArray, IntArray | None]
+"""Ifmap, weights and biases by groups (`archsim.layer.layout`)."""
+
+Changed = tuple[Split, Integers | None]
+"""Operands as they are read; what is added to sums [images, blocks, P, Q, K], modulo 2^32."""
+
+Shape = tuple[int, int, int, int]
+"""Images, blocks, and the ofmap's rows and columns."""
 
 MOST_BITS = 32
 """Of sums."""
 
+MOST_CHANGED = 16
+"""Weights that are read in several ways are added one by one below this part of a layer's products:
+those of more take longer than whole planes."""
 
-def changed_sums(
+
+def changed(
     design: CoreDesign,
-    block: Problem,
-    tiles: Sequence[TileCommand[int]],
-    blocks: Blocks,
-    first: Mapping[str, int],
-) -> Integers | None:
-    """What is wrong of sums [images, blocks, P, Q, K], modulo 2^32; None where that is not to be
-    had: of memories that fail together, of others than ifmaps and sums, of sums that are no whole
-    numbers.
+    tiled: tuple[Problem, Tiling],
+    walked: IntArray,
+    split: Split,
+    halves: Mapping[str, int],
+) -> Changed | None:
+    """Operands as a layer reads them, and what is to be added to their sums beside; None where that
+    is not to be had: of sums that are no whole numbers, or that fail together with operands, and
+    of weights and biases that tiles read in several ways.
 
-    block: the problem, groups side by side.  first: into which half each operand is loaded first.
+    walked: the command matrix [tiles, …].  halves: into which half each operand is loaded first.
     """
-    exact = {name: design.bank(name).exact for name in ("ifmap", "weight", "bias", "accumulator")}
-    failing = [name for name, one in exact.items() if not one]
+    failing = [name for name in (*OPERANDS, "accumulator") if not design.bank(name).exact]
     use = design.use("accumulator")
     if design.numerics.outputs_with is None or max(use.lane_bits) > MOST_BITS:
         return None
-    shape = block.images, block.groups, block.out_height, block.out_width, block.filters
-    if failing == ["ifmap"]:
-        sums = np.zeros(shape, np.int32)
-        _add_ifmaps(design, block, tiles, blocks, (first.get("ifmap", 0), sums))
-        return sums
+    block = tiled[0].side_by_side(tiled[1].groups)
+
+    def blocks() -> Blocks:
+        return design.numerics.blocks(split, tiled[1].groups)
+
     if failing == ["accumulator"]:
-        cells = _failing_lanes(design, tiles)
-        if cells is None:
+        if tiled[0].groups % tiled[1].groups:  # sums of empty groups fail too, and leave in words
             return None
-        sums = np.zeros(shape, np.int32)
-        array = use.lanes, 64 - use.lane_bits[0], first.get("accumulator", 0) % 2
-        moving = design.numerics.word_lanes.moving
-        padded, values = _padded(block, blocks)
-        layer = np.array(tiles, np.int64), padded.vector()
-        runs = _runs(design, padded, tiles)
-        add_failing(layer, values, runs, cells, (*array, moving), sums)
-        return sums
-    return None
+        half = halves.get("accumulator", 0) % 2
+        sums = _of_failing_sums(design, (block, tiled[1].groups), walked, split, half)
+        return None if sums is None else (split, sums)
+    if "accumulator" in failing:
+        return None
+    some = failing, halves
+    return _of_operands(design, (block, tiled[1].groups), walked, (split, blocks), some)
 
 
-def _add_ifmaps(
+def _of_operands(
     design: CoreDesign,
-    block: Problem,
-    tiles: Sequence[TileCommand[int]],
-    blocks: Blocks,
-    into: tuple[int, Integers],
-) -> None:
-    """Add what wrong elements of ifmap tiles add; into: the half of the first load, and sums."""
-    half, sums = into
-    known: dict[tuple[int, ...], tuple[IntArray, Integers]] = {}
-    found: list[tuple[IntArray, Integers]] = []
-    load_of = np.empty(len(tiles), np.int64)
-    for number, tile in enumerate(tiles):
-        if tile.load_ifmap:
-            key = half, *slice_of("ifmap", tile)
-            if key not in known:
-                known[key] = _wrong_elements(design, tile, PARTS["ifmap"](tile, blocks.ifmap), half)
-            found.append(known[key])
-            half ^= 1
-        load_of[number] = len(found) - 1
-    starts, places = _behind_one_another([one for one, _ in found])
-    changes = starts, places, np.concatenate([wrong for _, wrong in found])
-    weight = np.ascontiguousarray(blocks.weight[..., 0].transpose(0, 2, 3, 4, 1), np.int32)
-    add_changes(np.array(tiles, np.int64), block.vector(), load_of, weight, changes, sums)
+    block: tuple[Problem, int],
+    walked: IntArray,
+    given: tuple[Split, Callable[[], Blocks]],
+    failing: tuple[Sequence[str], Mapping[str, int]],
+) -> Changed | None:
+    """Of operands that fail; block: of so many groups."""
+    (split, blocks), (names, halves), found = given, failing, dict[str, Exceptions]()
+    seen: list[AnyIntArray | None] = list(split)
+    tiles = commands_of(walked)
+    for name in names:
+        at = OPERANDS.index(name)
+        whole = seen[at]
+        if whole is None:  # biases of a layer that has none are not loaded
+            continue
+        if name != "ifmap" and block[1] > 1:  # zeros off a filter's own group fail too
+            return None
+        read = reads_of(design, name, tiles, (*block, whole, blocks), halves.get(name, 0))
+        seen[at], found[name] = read.changes()
+    some = [name for name, one in found.items() if len(one.wrong)]
+    split = cast("Split", tuple(seen))
+    if not some:
+        return split, None
+    if "bias" in some or len(some) > 1 or (some == ["weight"] and "ifmap" in names):
+        return None
+    if some == ["weight"] and MOST_CHANGED * _products(tiles, found["weight"]) > block[0].macs:
+        return None
+    shape = block[0].images, block[0].groups, block[0].out_height, block[0].out_width
+    add = _add_ifmap if some == ["ifmap"] else _add_weight
+    return split, add(block[0], walked, (split, block[1]), found[some[0]], shape)
 
 
-def _wrong_elements(
-    design: CoreDesign, tile: TileCommand[int], part: IntArray, half: int
-) -> tuple[IntArray, Integers]:
-    """The elements of an ifmap tile that are read wrong from a half, and by how much."""
-    use, memory = design.use("ifmap").in_half(half), design.bank("ifmap")
-    lanes, flat = design.numerics.word_lanes, part.reshape(-1)
-    masks = memory.masks(use, tile.ifmap_words)
-    if masks is None:
-        read = seen(memory, use, tile_words("ifmap", tile, part, lanes)).reshape(-1)[: flat.size]
-        wrong = read - flat
-        places = np.flatnonzero(wrong)
-        return places, wrong[places].astype(np.int32)
-    rows, columns = masks.failing
-    places = rows * use.lanes + columns
-    count = int(np.searchsorted(places, flat.size))
-    at, places = (rows[:count], columns[:count]), places[:count]
-    meant = flat[places]
-    return places, (masks.read_at(at, meant) - meant).astype(np.int32)
+def _products(tiles: Sequence[TileCommand[int]], some: Exceptions) -> int:
+    """Of weights that tiles read in several ways, on all pixels of these."""
+    counts = np.diff(some.starts)[some.load_of]
+    return int(counts @ np.array([tile.pixels for tile in tiles]))
+
+
+def _add_ifmap(
+    block: Problem, tiles: IntArray, given: tuple[Split, int], some: Exceptions, shape: Shape
+) -> Integers:
+    """What elements of the ifmap add that tiles read in several ways."""
+    sums = np.zeros((*shape, block.filters), np.int32)
+    whole = layout.block_diagonal(given[0][1], given[1])
+    weight = np.ascontiguousarray(whole.transpose(0, 2, 3, 4, 1), np.int32)
+    changes = some.starts, some.elements, some.wrong.astype(np.int32)
+    add_changes(tiles, block.vector(), some.load_of, weight, changes, sums)
+    return sums
+
+
+def _add_weight(
+    block: Problem, tiles: IntArray, given: tuple[Split, int], some: Exceptions, shape: Shape
+) -> Integers:
+    """What weights add that tiles read in several ways."""
+    sums = np.zeros((*shape[:2], block.filters, *shape[2:]), np.int32)
+    ifmap = np.ascontiguousarray(given[0][0].transpose(0, 1, 4, 2, 3), np.int32)
+    changes = some.starts, np.ascontiguousarray(some.places), some.wrong.astype(np.int32)
+    add_weights(tiles, block.vector(), some.load_of, ifmap, changes, sums)
+    return sums.transpose(0, 1, 3, 4, 2)
+
+
+def _of_failing_sums(
+    design: CoreDesign,
+    blocks: tuple[Problem, int],
+    walked: IntArray,
+    split: Split,
+    half: int,
+) -> Integers | None:
+    """What failing lanes of accumulators add; blocks: their problem, of so many groups; half: of
+    the first output tile."""
+    tiles = commands_of(walked)
+    cells = _failing_lanes(design, tiles)
+    if cells is None:
+        return None
+    use, block = design.use("accumulator"), blocks[0]
+    shape = block.images, block.groups, block.out_height, block.out_width, block.filters
+    sums = np.zeros(shape, np.int32)
+    array = use.lanes, 64 - use.lane_bits[0], half, design.numerics.word_lanes.moving
+    padded, values = _padded(block, split, blocks[1])
+    layer = walked, padded.vector()
+    add_failing(layer, values, _runs(design, padded, tiles), cells, array, sums)
+    return sums
 
 
 def _failing_lanes(
@@ -131,13 +179,20 @@ def _failing_lanes(
     return _behind_one_another(each)
 
 
-def _padded(block: Problem, blocks: Blocks) -> tuple[Problem, tuple[Integers, Integers]]:
+def _padded(block: Problem, split: Split, side: int) -> tuple[Problem, tuple[Any, Any]]:
     """The ifmap [images, blocks, H', W', C] with what windows reach into, and weights, both flat;
     the problem of that ifmap."""
-    ifmap = np.pad(blocks.ifmap[..., 0], ((0, 0), (0, 0), *margins(block), (0, 0)))
-    padded = replace(block, height=ifmap.shape[2], width=ifmap.shape[3], pad_top=0, pad_left=0)
-    weight = np.ascontiguousarray(blocks.weight[..., 0], np.int32)
-    return padded, (ifmap.astype(np.int32).reshape(-1), weight.reshape(-1))
+    ifmap, weight = (
+        layout.side_by_side(split[0], side, (1, 4)),
+        layout.block_diagonal(split[1], side),
+    )
+    (top, bottom), (left, right) = margins(block)
+    height, width = top + block.height + bottom, left + block.width + right
+    kind = np.int16 if ifmap.itemsize <= 2 and weight.itemsize <= 2 else np.int32
+    whole = np.zeros((*ifmap.shape[:2], height, width, ifmap.shape[4]), kind)
+    whole[:, :, top : top + block.height, left : left + block.width] = ifmap
+    padded = replace(block, height=height, width=width, pad_top=0, pad_left=0)
+    return padded, (whole.reshape(-1), np.ascontiguousarray(weight, kind).reshape(-1))
 
 
 def _runs(
@@ -175,4 +230,4 @@ def _runs_of(design: CoreDesign, padded: Problem, tile: TileCommand[int]) -> Int
     return np.array(found, np.int64)
 
 
-__all__ = ["changed_sums"]
+__all__ = ["changed"]

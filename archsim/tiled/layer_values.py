@@ -18,7 +18,7 @@ from archsim.layer import layout
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.tiled.accumulated import accumulated
-from archsim.tiled.changed_sums import changed_sums
+from archsim.tiled.changed_sums import changed
 from archsim.tiled.commands import TileCommand, commands_of
 from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.file_numerics import FileOfmap
@@ -48,12 +48,13 @@ def layer_ofmap(
     split = numerics.split(layer, operands, stored)
     more = None
     if not design.exact:
-        tiles = commands_of(walk_layer(problem, tiling, design.machine))
-        blocks = numerics.blocks(split, tiling.groups)
-        more = _changed(design, (problem, tiling), tiles, blocks, {})
-        if more is None:
+        walked = walk_layer(problem, tiling, design.machine)
+        seen = _changed(design, (problem, tiling), walked, split, {})
+        if seen is None:
+            tiles, blocks = commands_of(walked), numerics.blocks(split, tiling.groups)
             found = _through_memories(design, (problem, tiling), tiles, blocks, operands)
             return numerics.joined(layer, _by_group(found, problem, tiling.groups))
+        split, more = seen
     found = _of_whole(design, layer, (problem, tiling), split, operands, more)
     return numerics.joined(layer, found)
 
@@ -88,11 +89,11 @@ def layer_words(
     operands = numerics.in_words(tiled.layer, operands)
     split, tiles = numerics.split(tiled.layer, operands), commands_of(tiled.tiles)
     blocks = numerics.blocks(split, groups)
-    shape, more = (tiled.problem, tiled.tiling), None
+    shape, seen = (tiled.problem, tiled.tiling), (split, None)
     if not design.exact:
-        more = _changed(design, shape, tiles, blocks, halves or {})
-    if design.exact or more is not None:
-        whole = _of_whole(design, tiled.layer, shape, split, operands, more)
+        seen = _changed(design, shape, tiled.tiles, split, halves or {})
+    if seen is not None:
+        whole = _of_whole(design, tiled.layer, shape, seen[0], operands, seen[1])
         wide = (one.astype(np.int64, copy=False) for one in whole)
         found = tuple(layout.side_by_side(one, groups, (1, 4)) for one in wide)
     else:
@@ -124,15 +125,16 @@ def _of_whole(
 def _changed(
     design: CoreDesign,
     tiled: tuple[Problem, Tiling],
-    tiles: Sequence[TileCommand[int]],
-    blocks: Blocks,
+    walked: IntArray,
+    split: Any,
     halves: Mapping[str, int],
-) -> AnyIntArray | None:
-    """What failing cells add to the sums [images, groups, P, Q, K]; None where output tiles are to
-    be computed one by one."""
-    problem, tiling = tiled
-    found = changed_sums(design, problem.side_by_side(tiling.groups), tiles, blocks, halves)
-    return None if found is None else _by_group((found,), problem, tiling.groups)[0]
+) -> tuple[Any, AnyIntArray | None] | None:
+    """Split operands as they are read, and what failing cells add to the sums beside
+    [images, groups, P, Q, K]; None where output tiles are to be computed one by one."""
+    found = changed(design, tiled, walked, split, halves)
+    if found is None or found[1] is None:
+        return found
+    return found[0], _by_group((found[1],), tiled[0], tiled[1].groups)[0]
 
 
 def _operand_words(

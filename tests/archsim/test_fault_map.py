@@ -130,6 +130,7 @@ GOOD: dict[str, Any] = {"words": 8, "word_bits": 16, "rate": 0.1}
     ("change", "said"),
     [
         ({"rate": 1.5}, "rate must be from 0 to 1, not 1.5"),
+        ({"rate": 1.0000001}, "rate must be from 0 to 1, not 1.0000001"),
         ({"rate": float("nan")}, "rate must be from 0 to 1, not nan"),
         ({"rate": None}, "a faulty memory needs a rate or a voltage (of its cells, over the lowest "
          "without errors), not neither"),

@@ -1,5 +1,6 @@
 """Layers in faulty memories: the fast ways compute what output tiles one by one do."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,12 +8,15 @@ import pytest
 
 from archsim.layer import integer_values
 from archsim.layer.intake import Drawing
+from archsim.layer.problem import Tiling
 from archsim.machine.registry import load_design, with_settings
 from archsim.simulate import simulate
-from archsim.tiled import layer_values
+from archsim.tiled import changed_sums, layer_values
 from archsim.tiled.numerics import TiledLayer
 from archsim.tiled.walk import walk_layer
 from workloads.layers import Conv2d, MatMul, Network
+
+_add_weight = changed_sums._add_weight  # pyright: ignore[reportPrivateUsage]
 
 LAYERS: dict[str, Any] = {
     "plane": Conv2d(
@@ -111,7 +115,7 @@ def _of_bytes(macs: int, depth: int) -> Any:
 
 
 @pytest.mark.parametrize("core", CORES)
-@pytest.mark.parametrize("memory", ["ifmap", "accumulator"])
+@pytest.mark.parametrize("memory", ["ifmap", "weight", "bias", "ifmap weight", "accumulator"])
 def test_what_is_wrong_of_sums_is_what_output_tiles_compute(
     core: str, memory: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,7 +123,9 @@ def test_what_is_wrong_of_sums_is_what_output_tiles_compute(
     changed = 0
     for number, layer in enumerate(WINDOWS.values()):
         kind = tuple(KINDS.values())[number % len(KINDS)]
-        faults = [f"{memory}_memory.kind=faulty", *(f"{memory}_memory.{one}" for one in kind)]
+        faults = [
+            f"{name}_memory.{one}" for name in memory.split() for one in ("kind=faulty", *kind)
+        ]
         design = with_settings(load_design("edge-16"), [*CORES[core], *faults])
         exact = with_settings(load_design("edge-16"), [*CORES[core]])
         network = Network(name="one", layers=(layer,), source="here")
@@ -129,10 +135,53 @@ def test_what_is_wrong_of_sums_is_what_output_tiles_compute(
             patch.setattr(integer_values, "product_for", _of_bytes)
             found.append(simulate(design, network, operands=operands).layers[0].ofmap)
             found.append(_words(design, layer, design.intake.take(layer, operands["one"])))
-            patch.setattr(layer_values, "changed_sums", lambda *_: None)
+            patch.setattr(layer_values, "changed", lambda *_: None)
             right: Any = simulate(design, network, operands=operands).layers[0].ofmap
             words = _words(design, layer, design.intake.take(layer, operands["one"]))
         assert all(np.array_equal(*pair) for pair in zip(found, (right, right, words), strict=True))
         plain: Any = simulate(exact, network, operands=operands).layers[0].ofmap
         changed += not np.array_equal(right, plain)
-    assert changed > len(WINDOWS) // 2
+    assert changed > (0 if memory == "bias" else len(WINDOWS) // 2)
+
+
+@pytest.mark.parametrize("core", ["small", "outputs stay", "inputs stay"])
+@pytest.mark.parametrize("name", ["padded", "strided", "dilated"])
+def test_weights_that_tiles_read_in_several_ways_are_added(
+    core: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three tiles of filters in two halves: each is read in both."""
+    layer = replace(WINDOWS[name], filters=48, relu=False)
+    small = [*CORES[core], "weight_memory.capacity_bytes=8192"]
+    faults = ["weight_memory.kind=faulty", "weight_memory.rate=0.001", "weight_memory.chip=3"]
+    design: Any = with_settings(load_design("edge-16"), [*small, *faults])
+    operands = design.intake.take(layer, design.intake.synthetic(layer, Drawing(seed=1)))
+    given = {"pixel_rows": 2, "pixel_columns": 3, "filters": 16, "channels": 20}
+    tiling = Tiling(**given, order="pixels_outer", images=1, groups=1)
+    added: list[Any] = []
+
+    def add(*given: Any) -> Any:
+        added.append(_add_weight(*given))
+        return added[-1]
+
+    monkeypatch.setattr(changed_sums, "_add_weight", add)
+    found = layer_values.layer_ofmap(design, layer, tiling, operands)
+    assert len(added) == 1 and added[0].any()
+    monkeypatch.setattr(layer_values, "changed", lambda *_: None)
+    assert np.array_equal(found, layer_values.layer_ofmap(design, layer, tiling, operands))
+
+
+def test_sums_of_groups_that_fill_a_block_up_fail_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three groups by two side by side: words have lanes of a fourth, which has no outputs."""
+    faults = ["accumulator_memory.kind=faulty", "accumulator_memory.rate=0.3"]
+    design: Any = with_settings(load_design("edge-16"), ["rows=3", "columns=2", *faults])
+    layer = MatMul(name="one", m=2, n=1, k=1, batch=3, shared_weight=False)
+    operands = design.intake.take(layer, design.intake.synthetic(layer, Drawing(seed=1)))
+    problem = design.numerics.problem(layer)
+    tiling = Tiling(pixel_rows=1, pixel_columns=1, filters=2, channels=2, images=1, groups=2)
+    tiles = walk_layer(problem, tiling, design.machine)
+    tiled = TiledLayer(layer=layer, problem=problem, tiling=tiling, tiles=tiles)
+    found = layer_values.layer_words(design, tiled, operands)["ofmap"]
+    monkeypatch.setattr(layer_values, "changed", lambda *_: None)
+    right = layer_values.layer_words(design, tiled, operands)["ofmap"]
+    assert np.array_equal(found, right)
+    assert right.reshape(-1, 2)[-2:, 1].any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,30 @@ def test_what_may_stand_in_failing_cells() -> None:
 def test_what_cannot_stand_is_refused(at: At, said: str) -> None:
     with pytest.raises(InputError, match=said):
         placed(EDGE_16, [at])
+
+
+@pytest.mark.parametrize(
+    ("machine", "name", "said"),
+    [
+        ("scnn", "sums", "did you mean accumulator? known: activation, weight, accumulator"),
+        ("scnn", "ifmap", "did you mean activation? known: activation, weight, accumulator"),
+        ("edge-16", "psums", "did you mean accumulator? known: ifmap, weight, accumulator, bias"),
+        ("edge-16", "activations", "did you mean ifmap? known: ifmap, weight, accumulator, bias"),
+        ("volta", "wieght", "did you mean weight? known: ifmap, weight, accumulator, bias"),
+        ("sparsetrain", "weights", "mean column? known: row, column, accumulator, scratchpad"),
+        ("vsq-16", "", "vsq; known: ifmap, weight, accumulator, bias"),
+    ],
+)
+def test_another_name_of_a_memory_is_answered_with_its_own(
+    machine: str, name: str, said: str
+) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        placed(load_design(machine), [At(name, "plain", 0.9)])
+
+
+def test_check_bits_are_refused_for_what_any_width_of_them_meets() -> None:
+    said = refusal(load_design("scnn"), "weight", "secded")
+    assert "decoded, and no check bits beside" in said
 
 
 def _points(path: Path, **more: Any) -> MachinePoints:

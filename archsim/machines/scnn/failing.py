@@ -30,6 +30,7 @@ from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.lists import given_places, ofmap_lists, vectors_by_pe
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.pooling import Window
+from archsim.machines.scnn.seen_kernels import Elements, products_of, put
 from archsim.machines.scnn.seen_weights import Met, SeenTaps, SeenWeights, positions_read
 from archsim.machines.scnn.strips import Strip
 from archsim.numbers import AnyIntArray, IntArray, wrap
@@ -168,29 +169,25 @@ def sums_of_seen(mapping: Mapping, lists: Lists, seen: SeenWeights) -> tuple[Int
         values=np.zeros((mapping.used_pes, mapping.lists), np.int64),
     )
     weights: tuple[SeenTaps, ...] = ()
-    for tile in _tiles(mapping, lists, counted=True):
+    for tile in _tiles(mapping, lists):
         if tile.number == 0:
             weights, met.values[tile.pe] = seen.taps(tile.pe)
         taps, region = weights[tile.number], found[tile.region]
         height, width = region.shape[:2]
-        if not region.size or not tile.counts.any():
+        if not region.size or not tile.elements[0].any():
             continue
         products = _windows(tile.values, region, taps.shape).reshape(-1, len(taps.kernel))
         region += (products @ taps.kernel).reshape(region.shape).astype(np.int64)
-        meeting = _windows(tile.counts, region, taps.shape).sum(axis=(0, 1))
-        inside = taps.counts[: taps.shape[0], : taps.shape[1]]
-        met.products[tile.pe] += int((meeting * np.moveaxis(inside, -1, 0)).sum())
+        met.products[tile.pe] += products_of(tile.elements, taps.counts, (height, width))
         for row, column in taps.beside:
             at = slice(row, row + height), slice(column, column + width)
             region += (tile.values[at] @ taps.values[row, column]).astype(np.int64)
-            counts = tile.counts[at].sum(axis=(0, 1))
-            met.products[tile.pe] += int(counts @ taps.counts[row, column])
     return found, met
 
 
 class _Tile(NamedTuple):
     """What a PE sees of a phase around its region, from the region's first output on: sums of
-    values at each place [rows, columns, channels], and how many are not zero.
+    values at each place [rows, columns, channels], and the elements themselves.
 
     number: of the phase; region: of the PE, in a plane of outputs."""
 
@@ -199,15 +196,15 @@ class _Tile(NamedTuple):
     phase: tuple[int, int]
     region: tuple[slice, slice]
     values: Floats
-    counts: Floats
+    elements: Elements
 
 
 def _nothing(mapping: Mapping) -> IntArray:
     return np.zeros((mapping.rows.outputs, mapping.columns.outputs, mapping.filters), np.int64)
 
 
-def _tiles(mapping: Mapping, lists: Lists, *, counted: bool = False) -> Iterator[_Tile]:
-    """PE by PE, phase by phase; all counts are 0 but where they are asked for."""
+def _tiles(mapping: Mapping, lists: Lists) -> Iterator[_Tile]:
+    """PE by PE, phase by phase."""
     rows, columns = mapping.rows, mapping.columns
     number = np.repeat(np.arange(len(lists)), lists.lengths)
     pe, block = np.divmod(number, mapping.lists)
@@ -224,34 +221,23 @@ def _tiles(mapping: Mapping, lists: Lists, *, counted: bool = False) -> Iterator
             y0 = rows.base(row) - (row_phase >= rows.threshold(row))
             x0 = columns.base(column) - (column_phase >= columns.threshold(column))
             values = np.zeros((*shape, mapping.channels))
-            counts = np.zeros_like(values) if counted else values[:0]
-            own_values = lists.values[vectors]
-            places = y[vectors] + y0, x[vectors] + x0
-            _place(values, own_values, places, channel[vectors])
-            if counted:
-                _place(counts, (own_values != 0).astype(np.int64), places, channel[vectors])
+            elements = (
+                np.ascontiguousarray(lists.values[vectors], np.int64), y[vectors] + y0,
+                x[vectors] + x0, np.ascontiguousarray(channel[vectors]),
+            )  # fmt: skip
+            put(*elements, values)
             yield _Tile(
                 pe=at,
                 number=which,
                 phase=(row_phase, column_phase),
                 region=(_slice(region[0]), _slice(region[1])),
                 values=values,
-                counts=counts,
+                elements=elements,
             )
 
 
 def _slice(places: range) -> slice:
     return slice(places.start, places.stop)
-
-
-def _place(
-    tile: Floats, values: IntArray, places: tuple[IntArray, IntArray], channel: IntArray
-) -> None:
-    """Put elements into a tile [rows, columns, channels], those that lie in it."""
-    y, x = places
-    inside = (values != 0) & (y >= 0) & (y < tile.shape[0]) & (x >= 0) & (x < tile.shape[1])
-    channels = np.broadcast_to(channel[:, None], values.shape)
-    np.add.at(tile, (y[inside], x[inside], channels[inside]), values[inside])
 
 
 def _pooled(plane: IntArray, windows: tuple[Window, Window]) -> IntArray:

@@ -9,7 +9,6 @@ other.  Flags that end lists do not fail (docs/contracts/scnn.md).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,14 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from archsim.codecs.zero_run import BoolArray, Lists
-from archsim.machines.scnn.axis import POSITION_BITS, TAP_BITS
+from archsim.codecs.zero_run import Lists
+from archsim.machines.scnn.axis import POSITION_BITS
 from archsim.machines.scnn.backlog import padded
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.kernels import Lists as ScanLists
 from archsim.machines.scnn.lists import weight_lists
 from archsim.machines.scnn.mapping import Mapping
-from archsim.memory.lane_masks import LaneMasks
+from archsim.machines.scnn.seen_kernels import Cells, Given, Reading, add_taps, for_scan, read_lists
 from archsim.numbers import AnyIntArray, IntArray
 
 Floats = npt.NDArray[np.float64]
@@ -101,37 +100,48 @@ class SeenWeights:
         return np.array([row * self.design.grid_columns + column for row, column in places])
 
     @cached_property
-    def _masks(self) -> LaneMasks:
-        design = self.design
+    def _cells(self) -> Cells:
+        design, mapping = self.design, self.mapping
         found = design.weight_memory.masks(design.use("weight"), design.weight_fifo_rows)
         assert found is not None, "the design has refused others"
-        return found
+        kept = ~found.if_zero if found.kept is None else found.kept
+        pitches = (mapping.tap_pitch(column) for _, column in mapping.phases)
+        bits = np.array([(pitch - 1).bit_length() for pitch in pitches], np.int64)
+        masks = np.ascontiguousarray(found.if_zero), np.ascontiguousarray(kept)
+        return (np.tile(bits, mapping.channels), *masks)
+
+    @cached_property
+    def _reading(self) -> Reading:
+        design, pitch = self.design, self.mapping.filter_pitch
+        bits = design.operand_bits, design.index_bits, (pitch - 1).bit_length()
+        return (design.weight_fifo_vectors, *bits)
+
+    @cached_property
+    def _given(self) -> tuple[Given, ...]:
+        """Of each group, and of all one behind the other."""
+        low, bits = (1 << self.design.operand_bits) - 1, self.design.operand_bits
+        each = [one.values & low | one.indices << bits for one in self.meant]
+        words = [np.ascontiguousarray(one, np.int64) for one in each]
+        starts = [np.ascontiguousarray(one.starts, np.int64) for one in self.meant]
+        behind = [one[:-1] + first for one, first in zip(starts, self._firsts, strict=False)]
+        whole = np.concatenate([*behind, self._firsts[-1:]]).astype(np.int64)
+        return (*zip(words, starts, strict=True), (np.concatenate(words), whole))
+
+    @cached_property
+    def _fifos(self) -> IntArray:
+        """[PEs]: where each one's begins."""
+        return self._numbers << self.design.weight_place_bits
 
     def read(self, group: int, pes: slice = slice(None)) -> Weights:
         """What some PEs read of a group's lists."""
-        design, mapping, lists = self.design, self.mapping, self.meant[group]
-        number = np.arange(lists.vectors) + self._firsts[group]
-        place = number % design.weight_fifo_vectors
-        rows = (self._numbers[pes, None] << design.weight_place_bits) + place
-        low = (1 << design.operand_bits) - 1
-        words = lists.values & low | lists.indices << design.operand_bits
-        at = rows[..., None], np.arange(lists.lanes)
-        read = self._masks.read_at(at, np.broadcast_to(words, (*rows.shape, lists.lanes)))
-        sign = 1 << (design.operand_bits - 1)
-        values = ((read & low) ^ sign) - sign
-        indices = read >> design.operand_bits & (1 << design.index_bits) - 1
-        position = positions_read(indices, lists.starts)
-        filters = position & mapping.filter_pitch - 1
-        tap = position >> (mapping.filter_pitch - 1).bit_length() & (1 << POSITION_BITS) - 1
-        bits = [(mapping.tap_pitch(column) - 1).bit_length() for _, column in mapping.phases]
-        of_lists = np.tile(np.array(bits), mapping.channels)
-        bits_of = np.repeat(of_lists, lists.lengths)[:, None]
-        return Weights(
-            values=np.where(filters < mapping.group_filters(group), values, 0),
-            filters=filters,
-            rows=tap >> bits_of & (1 << TAP_BITS) - 1,
-            columns=tap & (1 << bits_of) - 1,
+        fifos, lists = np.ascontiguousarray(self._fifos[pes]), self.meant[group]
+        shape = len(fifos), lists.vectors, lists.lanes
+        one, two, three, four = (np.empty(shape, np.int64) for _ in Weights._fields)
+        first = int(self._firsts[group]), self.mapping.group_filters(group)
+        read_lists(
+            fifos, self._given[group], first, self._cells, self._reading, (one, two, three, four)
         )
+        return Weights(one, two, three, four)
 
     def taps(self, pe: int) -> tuple[tuple[SeenTaps, ...], IntArray]:
         """By phase, what a PE sees of all groups; values of each list that are not zero [lists]."""
@@ -144,26 +154,14 @@ class SeenWeights:
 
     def _taps(self, pe: int, size: tuple[int, int]) -> tuple[tuple[SeenTaps, ...], IntArray]:
         mapping = self.mapping
-        phases, found = len(mapping.phases), np.zeros(mapping.lists, np.int64)
-        places = phases, *size, mapping.channels
-        lanes: list[IntArray] = []
-        numbers: list[IntArray] = []
-        for group, lists in enumerate(self.meant):
-            read = self.read(group, slice(pe, pe + 1))
-            number = np.repeat(np.arange(len(lists)), lists.lengths)
-            values = (read.values[0] != 0).sum(axis=-1)
-            found += np.bincount(number, values, len(lists)).astype(np.int64)
-            leads = self.leads(read)[0]
-            own = np.broadcast_to(number[:, None], leads.shape)[leads]
-            channel, phase = np.divmod(own, phases)
-            at = phase, read.rows[0][leads], read.columns[0][leads], channel
-            filters = read.filters[0][leads] + group * mapping.group_size
-            lanes.append(np.ravel_multi_index(at, places) * mapping.filters + filters)
-            numbers.append(read.values[0][leads])
-        where, every = np.concatenate(lanes), math.prod(places)
-        taps = np.bincount(where, np.concatenate(numbers), every * mapping.filters)
-        counts = np.bincount(where // mapping.filters, minlength=every).astype(np.float64)
-        taps, counts = taps.reshape(*places, -1), counts.reshape(places)
+        places = len(mapping.phases), *size, mapping.channels
+        taps, counts = np.zeros((*places, mapping.filters)), np.zeros(places)
+        found = np.zeros(mapping.lists, np.int64)
+        add_taps(
+            int(self._fifos[pe]), self._given[-1], self._cells, self._reading,
+            (mapping.lists, mapping.group_size, mapping.filters, size[0] - 1, size[1] - 1),
+            (taps, counts, found),
+        )  # fmt: skip
         each = zip(taps, counts, mapping.phases, strict=True)
         return tuple(self._of_phase(*one) for one in each), found
 
@@ -195,23 +193,16 @@ class SeenWeights:
 
     def _for_scan(self, group: int, addresses: int, scale: int) -> ScanLists:
         mapping, lists, nowhere = self.mapping, self.meant[group], addresses * scale
-        read = self.read(group)
-        valued = self.leads(read)
-        span = mapping.columns.addressed_extent
-        to_address = read.filters - (read.rows * span + read.columns) * mapping.filter_pitch
-        address = np.where(valued, to_address * scale, nowhere)
-        first = np.argsort(~valued, axis=-1, kind="stable")
-        lanes = lists.lanes
-        found = np.full((valued.shape[0] * lists.vectors, padded(lanes)), nowhere, np.int32)
-        found[:, :lanes] = np.take_along_axis(address, first, -1).reshape(-1, lanes)
-        counts = valued.sum(axis=-1, dtype=np.int64).reshape(-1)
-        return np.ascontiguousarray(lists.starts, np.int64), (counts, found)
-
-    def leads(self, weights: Weights) -> BoolArray:
-        """Which lanes have a value, and a tap that may lead to an output."""
-        rows, columns = self.mapping.rows, self.mapping.columns
-        near = (weights.rows <= rows.last_tap) & (weights.columns <= columns.last_tap)
-        return near & (weights.values != 0)
+        read, rows, columns = self.read(group), mapping.rows, mapping.columns
+        found = np.empty((len(read.values) * lists.vectors, padded(lists.lanes)), np.int32)
+        counts = np.empty(len(found), np.int64)
+        place = (
+            rows.last_tap, columns.last_tap, columns.addressed_extent, mapping.filter_pitch, scale,
+            nowhere,
+        )  # fmt: skip
+        each = read.values, read.filters, read.rows, read.columns
+        for_scan(each, place, counts, found)
+        return self._given[group][1], (counts, found)
 
 
 class SeenWeightLists:

@@ -18,9 +18,10 @@ from archsim.codecs.boveda_format import CONTAINERS, BovedaFormat
 from archsim.errors import require, require_positive, require_whole
 from archsim.memories.boveda.store import Store
 from archsim.memory import Cells, Use
+from archsim.memory.at_once import CellReads, Wrong
 from archsim.memory.lane_masks import LaneMasks
 from archsim.memory.seam import Access
-from archsim.numbers import IntArray
+from archsim.numbers import AnyIntArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,3 +159,9 @@ class Boveda:
     def masks(self, use: Use, words: int) -> LaneMasks | None:
         """By its rows."""
         return None
+
+    def wrong_through(self, use: Use, tiles: AnyIntArray, reads: CellReads) -> Wrong:
+        """As `stored` and `read_back`, of what fails."""
+        from archsim.memories.boveda.failing import wrong_through
+
+        return wrong_through(self, use, tiles, reads)

@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from archsim.blocks import Components, Events
-from archsim.memories.faulty.cell_faults import CellFaults
+from archsim.memories.faulty.cell_faults import Bits, CellFaults
 from archsim.memories.faulty.components import at_voltage
 from archsim.memories.faulty.word_masks import lane_masks
 from archsim.memory import Cells, Use
 from archsim.memory.around import AroundBank
+from archsim.memory.at_once import Through, Wrong
 from archsim.memory.lane_masks import LaneMasks
 from archsim.memory.plain import WORDS, keeps_words
-from archsim.numbers import IntArray
+from archsim.numbers import AnyIntArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +56,19 @@ class FaultyBank(CellFaults, AroundBank):
         if not (plainly and keeps_words(self.inner)):
             return None
         return lane_masks(self, use, words)
+
+    def wrong(self, use: Use, tiles: AnyIntArray) -> Wrong | None:
+        """By the inner one, where it reads words through other cells; not of a map, a file."""
+        own = type(self)
+        plainly = own.stored is FaultyBank.stored and own.read_back is AroundBank.read_back
+        if not (plainly and self.map is None and isinstance(self.inner, Through)):
+            return None
+        return self.inner.wrong_through(use, tiles, self)
+
+    def everywhere(self, use: Use, sram: str, size: tuple[int, int]) -> tuple[Bits, Bits]:
+        """What [rows, bits] is read of an SRAM where 0 is stored everywhere, and where 1 is."""
+        zero, one = (np.full(size, value, np.uint8) for value in (0, 1))
+        return self.failing_bits(use, sram, zero), self.failing_bits(use, sram, one)
 
     def macros(
         self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events

@@ -75,7 +75,7 @@ class CellFaults:
     def __post_init__(self) -> None:
         side: Any = self.interleave
         require(
-            isinstance(side, int) and 1 <= side <= MOST_SIDE and side & (side - 1) == 0,
+            type(side) is int and 1 <= side <= MOST_SIDE and side & (side - 1) == 0,
             f"interleave must be a power of two up to {MOST_SIDE}, not {side!r}",
         )
         self._check_map()

@@ -245,8 +245,13 @@ def rate_of(rate: float | None, voltage: float | None) -> float:
         except EnergyError as error:
             require(False, f"voltage: {error}")
     found = rate if rate is not None else 0.0
-    require(0 <= found <= 1, f"rate must be from 0 to 1, not {found:g}")
+    require(0 <= found <= 1, f"rate must be from 0 to 1, not {shown(found)}")
     return float(found)
+
+
+def shown(number: float) -> str:
+    """As short as it can be without being another number."""
+    return f"{number:g}" if float(f"{number:g}") == number else f"{number}"
 
 
 def require_numbers(chip: int, draw: int) -> None:
@@ -260,9 +265,9 @@ def require_shares(zero_to_one: float, one_to_zero: float, stuck: float, persist
     """Refuse shares that are none, or more than all."""
     shares = {"zero_to_one": zero_to_one, "one_to_zero": one_to_zero, "stuck": stuck}
     for name, share in (shares | {"persistent": persistent}).items():
-        require(0 <= share <= 1, f"{name} must be from 0 to 1, not {share:g}")
+        require(0 <= share <= 1, f"{name} must be from 0 to 1, not {shown(share)}")
     total = sum(shares.values())
-    require(total <= 1, f"{' + '.join(shares)} must be at most 1, not {total:g}")
+    require(total <= 1, f"{' + '.join(shares)} must be at most 1, not {shown(total)}")
 
 
 def require_protected(bits: tuple[int, ...], most: int, what: str) -> None:

@@ -70,7 +70,7 @@ class Columns:
     def __post_init__(self) -> None:
         require(
             0.01 <= self.shape <= 100,
-            f"column_shape must be from 0.01 to 100, not {self.shape:g}",
+            f"column_shape must be from 0.01 to 100, not {self.shape:.12g}",
         )
 
     def factors(self, chip: int, memory: str, columns: int) -> Floats:

@@ -1,0 +1,234 @@
+"""Words of compressed tiles that are read otherwise than they were written, by numba.
+
+What `cells.stored` and `cells.read_back` do of all bits is done here of few: of units whose entry
+in the directory fails, which are looked for elsewhere, and of single containers that fail.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from archsim.codecs.boveda_kernels import Form, group_width, wide
+from archsim.kernels import inlined, kernel
+from archsim.numbers import AnyIntArray, IntArray
+
+BoolArray = npt.NDArray[np.bool_]
+
+Masks = tuple[IntArray, IntArray]
+"""What numbers of cells read as where all hold 0, and where all hold 1."""
+
+Column = tuple[int, int, int, int, int]
+"""Which group column, words of a unit, rows that there are, bits of a row's number, and rows that
+the tile has written."""
+
+Room = tuple[IntArray, IntArray, IntArray, IntArray, IntArray]
+"""Of a tile's group column: where each word begins, in bits of a container, and its width; of each
+row the first word that has bits in it, whether it has been made, and its containers, flat."""
+
+Tile = tuple[AnyIntArray, Form, Column, Room, Masks]
+"""Words [words, lanes], and the masks of rows [columns, rows · G]."""
+
+Out = tuple[IntArray, IntArray, int, int]
+"""Places of elements that are read wrong, by how much, the place of the tile's first, how many."""
+
+
+@inlined
+def _read(held: Any, zero: Any, one: Any) -> Any:
+    return (held & one) | (~held & zero)
+
+
+@inlined
+def _code(value: Any, width: Any, form: Form) -> Any:
+    """The bits of a value."""
+    size = abs(wide(value))
+    if not form[2]:
+        return size
+    top = np.int64(1) << np.int64(width - 1)
+    return (size & (top - 1)) | (top if value < 0 else 0)
+
+
+@inlined
+def _value(code: Any, width: Any, form: Form) -> Any:
+    """The value of bits, whatever they are."""
+    if not form[2]:
+        return code
+    half, top = np.int64(1) << np.int64(form[1] - 1), np.int64(1) << np.int64(width - 1)
+    size = code & (top - 1)
+    return (-size & (half - 1)) - half if code & top else size
+
+
+@inlined
+def _placed(words: AnyIntArray, form: Form, column: Column, room: Room) -> int:
+    """Fill in where words begin; how many rows they take, -1 where there are fewer."""
+    (lanes, container, _, _), (first, unit_words, most, _, _) = form, column
+    starts, widths, firsts, made, _ = room
+    firsts[:], made[:], at = -1, 0, 0
+    for word in range(len(words)):
+        if word % unit_words == 0:
+            at = (at + container - 1) // container * container
+        union = np.int64(0)
+        own = words[word, first * lanes : (first + 1) * lanes]
+        for lane in range(lanes):
+            union |= abs(wide(own[lane]))
+        width = group_width(union, form)
+        if at + width > most * container:
+            return -1
+        starts[word], widths[word] = at, width
+        for row in range(at // container, (at + width - 1) // container + 1):
+            if firsts[row] < 0:
+                firsts[row] = word
+        at += width
+    return (at + container - 1) // container
+
+
+@inlined
+def _make(tile: Tile, row: int) -> None:
+    """A row's containers, as they are read."""
+    words, form, column, room, masks = tile
+    (lanes, container, _, _), first = form, column[0]
+    starts, widths, firsts, made, rows = room
+    if made[row]:
+        return
+    made[row] = 1
+    for lane in range(lanes):
+        held, word, at = np.int64(0), firsts[row], first * lanes + lane
+        while 0 <= word < len(words) and starts[word] < (row + 1) * container:
+            bit = starts[word] - row * container
+            code = _code(words[word, at], widths[word], form)
+            held |= code << bit if bit >= 0 else code >> -bit
+            word += 1
+        held &= (np.int64(1) << container) - 1
+        cell = row * lanes + lane
+        rows[cell] = _read(held, masks[0][first, cell], masks[1][first, cell])
+
+
+@inlined
+def _looked_for(tile: Tile, at: Any, width: Any, lane: int) -> Any:
+    """What a lane is read as that is looked for at a bit."""
+    _, form, column, room, _ = tile
+    (lanes, container, _, _), written, rows = form, column[4], room[4]
+    row, bit = divmod(at, container)
+    code = np.int64(0)
+    if row < written:
+        _make(tile, row)
+        code = rows[row * lanes + lane] >> bit
+        if row + 1 < written:
+            _make(tile, row + 1)
+            code |= rows[(row + 1) * lanes + lane] << (container - bit)
+    return _value(code & ((np.int64(1) << width) - 1), width, form)
+
+
+@inlined
+def _moved(tile: Tile, entry_masks: Masks, unit: int, out: Out) -> tuple[bool, int]:
+    """Whether a unit's entry is read wrong, its words then looked for; how many are wrong."""
+    words, (lanes, container, _, _), (first, size, _, row_bits, _), room, _ = tile
+    (places, changes, base, count), (starts, widths, _, _, _) = out, room
+    begin, end = unit * size, min((unit + 1) * size, len(words))
+    no, yes = entry_masks[0][unit, first], entry_masks[1][unit, first]
+    row = starts[begin] // container
+    wrong = _read(row, no[0], yes[0]) != row
+    for word in range(begin, end):
+        number = 1 + word - begin
+        wrong |= _read(widths[word] - 1, no[number], yes[number]) != widths[word] - 1
+    if not wrong:
+        return False, count
+    at, wrap = container * _read(row, no[0], yes[0]), container << row_bits
+    for word in range(begin, end):
+        number = 1 + word - begin
+        width = 1 + _read(widths[word] - 1, no[number], yes[number])
+        for lane in range(lanes):
+            change = _looked_for(tile, at % wrap, width, lane) - words[word, first * lanes + lane]
+            if change:
+                places[count] = base + word * words.shape[1] + first * lanes + lane
+                changes[count] = change
+                count += 1
+        at += width
+    return True, count
+
+
+@inlined
+def _part(code: Any, bit: Any, cells: tuple[Any, Any, Any], container: int) -> Any:
+    """A code of so many bits below a container's bit or above it (bit < 0), where that container
+    fails; cells: what it reads as where all hold 0, and 1; the code's width."""
+    zero, one, width = cells
+    full, own = (np.int64(1) << container) - 1, (np.int64(1) << width) - 1
+    held = (code << bit if bit >= 0 else code >> -bit) & full
+    under = (own << bit if bit >= 0 else own >> -bit) & full
+    read = _read(held, zero, one) & under
+    return code ^ ((read ^ held) >> bit if bit >= 0 else (read ^ held) << -bit)
+
+
+@inlined
+def _single(tile: Tile, cell: tuple[int, int], moved: BoolArray, out: Out) -> int:
+    """Words that have bits in a container that fails; how many are wrong then.
+
+    One that begins in the row before is left out where its container fails there, too."""
+    words, form, (first, size, _, _, _), room, (zero, one) = tile
+    (lanes, container, _, _), (row, lane), (starts, widths, firsts, _, _) = form, cell, room
+    (places, changes, base, count), word = out, firsts[row]
+    full = (np.int64(1) << container) - 1
+    while 0 <= word < len(words) and starts[word] < (row + 1) * container:
+        top, above = starts[word] // container, (row - 1) * lanes + lane
+        known = top < row and (zero[first, above] != 0 or one[first, above] != full)
+        if not moved[word // size] and not known:
+            width, bit, at = widths[word], starts[word] - top * container, top * lanes + lane
+            meant = words[word, first * lanes + lane]
+            code = _code(meant, width, form)
+            code = _part(code, bit, (zero[first, at], one[first, at], width), container)
+            if bit + width > container:
+                below = zero[first, at + lanes], one[first, at + lanes], width
+                code = _part(code, bit - container, below, container)
+            change = _value(code, width, form) - meant
+            if change:
+                places[count] = base + word * words.shape[1] + first * lanes + lane
+                changes[count] = change
+                count += 1
+        word += 1
+    return count
+
+
+@kernel(
+    "i?.3, (int, int, int, int), (int, int, int), ((i8.2, i8.2), (i8.3, i8.3), i8.1, i8.2), "
+    "(i8.1, i8.1)"
+)
+def wrong_words(
+    tiles: AnyIntArray,
+    form: Form,
+    sizes: tuple[int, int, int],
+    failing: tuple[Masks, Masks, IntArray, IntArray],
+    out: tuple[IntArray, IntArray],
+) -> int:
+    """Elements of tiles [tiles, words, lanes] that are read wrong, and by how much, in `out`: how
+    many; -1 where a tile takes more rows than there are.
+
+    sizes: words of a unit, rows, bits of a row's number.  failing: masks of rows
+    [columns, rows · G] and of entries [units, columns, 1 + U]; of each column the first of its
+    containers that fail, and one more; row and lane of each.
+    """
+    row_masks, entry_masks, begins, cells = failing
+    number, most = tiles.shape[1], sizes[1]
+    room = (np.empty(number, np.int64), np.empty(number, np.int64), np.empty(most, np.int64),
+            np.empty(most, np.int64), np.empty(most * form[0], np.int64))  # fmt: skip
+    moved = np.empty(number // sizes[0] + 1, np.bool_)
+    count = 0
+    for tile in range(len(tiles)):
+        words, base = tiles[tile], tile * number * tiles.shape[2]
+        for first in range(len(begins) - 1):
+            written = _placed(words, form, (first, sizes[0], most, sizes[2], 0), room)
+            if written < 0:
+                return -1
+            held = words, form, (first, sizes[0], most, sizes[2], written), room, row_masks
+            for unit in range((number + sizes[0] - 1) // sizes[0]):
+                own = out[0], out[1], base, count
+                moved[unit], count = _moved(held, entry_masks, unit, own)
+            for at in range(begins[first], begins[first + 1]):
+                if cells[at, 0] < written:
+                    own = out[0], out[1], base, count
+                    count = _single(held, (cells[at, 0], cells[at, 1]), moved, own)
+    return count
+
+
+__all__ = ["Masks", "wrong_words"]
