@@ -101,6 +101,9 @@ TENSOR = {
     "bf16, five products": TensorCore(
         octets=1, group_columns=1, length=5, rows=2, operand="bf16", bias_words=100, **MEMORIES
     ),
+    "int8, for an FPGA": TensorCore(
+        octets=1, group_columns=2, rows=4, operand="int8", accumulator="int32", **MEMORIES
+    ).for_fpga(),
     "int4, one product": TensorCore(
         octets=3,
         group_columns=1,
