@@ -3,6 +3,7 @@
 from typing import Any
 
 from amaranth.hdl import ClockDomain, ClockSignal, Elaboratable, Instance, Module, Signal
+from amaranth.vendor import GowinPlatform
 
 from rtl.link.uart import Uart
 
@@ -23,7 +24,9 @@ class BoardTop(Elaboratable):
 
     def elaborate(self, platform: Any) -> Module:
         m = Module()
-        if self.divisor > 1:
+        if platform.default_clk == "OSC":  # of the chip, which divides it itself
+            platform.osc_frequency = round(self.clock_hz)
+        elif self.divisor > 1:
             self._divided(m, platform)
         platform.add_file(f"{CORE}.v", self.verilog)
         uart: Any = Uart(divisor=self.bit_cycles)
@@ -51,7 +54,12 @@ class BoardTop(Elaboratable):
         m.domains.board = ClockDomain(reset_less=True, local=True)
         m.domains.sync = ClockDomain(reset_less=True)
         count = Signal(range(self.divisor))
+        divided = Signal()
         m.d.comb += ClockSignal("board").eq(fast)
         m.d["board"] += count.eq(count + 1)
-        m.d.comb += ClockSignal("sync").eq(count[-1])
-        platform.add_clock_constraint(count[-1], self.clock_hz)
+        m.d.comb += divided.eq(count[-1])
+        if isinstance(platform, GowinPlatform):  # or the clock is a wire like others, in the fabric
+            m.submodules.divided = Instance("BUFG", i_I=divided, o_O=ClockSignal("sync"))
+        else:
+            m.d.comb += ClockSignal("sync").eq(divided)
+        platform.add_clock_constraint(divided, self.clock_hz)

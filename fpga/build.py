@@ -15,15 +15,18 @@ from typing import Any
 from archsim.errors import require
 from archsim.files import scratch_folder
 from archsim.machine.design import Design
+from fpga import gowin
 from fpga.board_top import CORE, BoardTop
 from fpga.boards import Board
-from fpga.cells import Cells, cells_of
+from fpga.cells import Cells, cells_of, without_pins
 from fpga.fit import check_cells, check_design
 from fpga.nextpnr import (
     Placement,
     SlowestPath,
     nextpnr_version,
-    run_wheel,
+    pack_bitstream,
+    require_packer,
+    run_nextpnr,
     slowest_clock,
 )
 from fpga.own_cells import CELLS_FILE, has_own_cells, own_verilog, read_passes
@@ -37,7 +40,7 @@ from rtl.toolchain import run_yosys
 
 __all__ = ["BITSTREAM", "BoardBuild", "build", "map_for_board", "was_built"]
 
-BITSTREAM = {"ecp5": "core.bit", "ice40": "core.bin"}
+BITSTREAM = {"ecp5": "core.bit", "ice40": "core.bin", "gowin": "core.fs"}
 LEAST_BIT_CYCLES = 4
 
 
@@ -102,7 +105,7 @@ def build(  # noqa: PLR0913
     work = _work(design, board, divisor, baud, progress)
     mapped = work.mapped()
     netlist = _netlist(mapped)
-    cells = cells_of(_known(netlist))
+    cells = cells_of(without_pins(netlist))
     check_cells(cells, board.chip)
     routed = {seed: work.routed(mapped, seed) for seed in seeds}
     reports = {seed: _placement(place, board) for seed, place in routed.items()}
@@ -151,7 +154,7 @@ def map_for_board(
     Of a design that does not fit too.  Raises as `build`.
     """
     work = _work(design, board, None, 115_200, progress)
-    return _known(_netlist(work.mapped()))
+    return without_pins(_netlist(work.mapped()))
 
 
 def _work(
@@ -175,6 +178,7 @@ def _work(
     )
     require_tools("pyosys")
     nextpnr_version(board.chip.family)
+    require_packer(board.chip.family)
     check_design(design, board.chip)
     progress("emitting")
     emitted = emit(design, top=CORE, interface="link")
@@ -217,6 +221,8 @@ class _Work:
                 (work / CELLS_FILE).write_text(own_verilog(self.board.chip.family))
                 with (work / "yosys.log").open("w", encoding="utf-8") as log:
                     run_yosys(self._passes(work), work, lambda line: log.write(line + "\n"))
+                if (work / gowin.NETLIST).exists():
+                    (work / gowin.NETLIST).rename(work / "top.json")
                 for file in ("top.json", "yosys.log", "build_top.json", *_constraints(work)):
                     shutil.copy(work / file, folder / file)
 
@@ -234,31 +240,33 @@ class _Work:
     def routed(self, mapped: Path, seed: int) -> Path:
         """The folder with bitstream, nextpnr's log and report, for one seed of the placer."""
 
+        name = BITSTREAM[self.board.chip.family]
+
         def write(folder: Path) -> None:
             with scratch_folder("archsim-board") as work:
                 for file in mapped.iterdir():
                     shutil.copy(file, work / file.name)
                 commands = json.loads((work / "build_top.json").read_text())["commands"]
-                (place, pack) = commands[1:]
-                family = self.board.chip.family
-                words = [word for word in place[1:] if word not in ("--quiet", "--log", "top.tim")]
-                words += ["--seed", str(seed), "--report", "nextpnr.json", "--timing-allow-fail"]
-                words += ["--write", "placed.json"]
-                if family == "ecp5":
-                    words += ["--lpf-allow-unconstrained"]
-                run_wheel(
-                    family, f"run_nextpnr_{family}", words, work, "nextpnr.log", self._said(seed)
-                )
+                place, pack = self._commands(commands[1], commands[2])
+                words = [*place, "--seed", str(seed), "--report", "nextpnr.json"]
+                words += ["--timing-allow-fail", "--write", "placed.json"]
+                run_nextpnr(self.board.chip.family, words, work, self._said(seed))
                 self.progress("packing the bitstream")
-                tool = {"ecp5": "run_ecppack", "ice40": "run_icepack"}[family]
-                run_wheel(family, tool, pack[1:], work, "pack.log", lambda phase: None)
-                made = work / pack[-1].replace(".svf", ".bit")
-                shutil.copy(made, folder / BITSTREAM[family])
+                pack_bitstream(self.board.chip.family, pack, work)
+                shutil.copy((work / "top").with_suffix(Path(name).suffix), folder / name)
                 write_places(work / "placed.json", folder / PLACES)
                 for file in ("nextpnr.log", "nextpnr.json"):
                     shutil.copy(work / file, folder / file)
 
         return kept(self._key("routed", str(seed)), write)
+
+    def _commands(self, place: list[str], pack: list[str]) -> tuple[list[str], list[str]]:
+        """Words of nextpnr and of the packer, of the plan's commands."""
+        family = self.board.chip.family
+        if family == "gowin":
+            return gowin.place_words(place, self.top.clock_hz), gowin.pack_words(pack)
+        words = [word for word in place[1:] if word not in ("--quiet", "--log", "top.tim")]
+        return words + (["--lpf-allow-unconstrained"] if family == "ecp5" else []), pack[1:]
 
     def _said(self, seed: int) -> Callable[[str], object]:
         return lambda phase: self.progress(f"{phase}, seed {seed}")
@@ -266,26 +274,19 @@ class _Work:
 
 def _options(board: Board) -> dict[str, str]:
     """Of Amaranth's templates: options of yosys as `fpga.place` has them."""
-    options = [one for one in board.chip.synthesis if one not in ("-device", "u", "hx")]
-    if board.chip.family == "ice40" and board.chip.dsps:
-        options.append("-dsp")
-    return {"synth_opts": " ".join(options)}
+    chip = board.chip
+    options = [one for one in chip.synthesis if one not in ("-device", "u", "hx")]
+    return {"synth_opts": " ".join([*options, *chip.multiplying(chip.dsps > 0)])}
 
 
 def _constraints(folder: Path) -> list[str]:
-    return [file.name for file in folder.iterdir() if file.suffix in (".lpf", ".pcf")]
-
-
-def _known(netlist: dict[str, Any]) -> dict[str, Any]:
-    """Without the cells of pins, which are on every board."""
-    pins = ("TRELLIS_IO", "SB_IO", "SB_GB", "SB_GB_IO", "GSR", "SGSR", "DCCA", "IB", "OB", "BB")
-    return {"cells": {n: one for n, one in netlist["cells"].items() if one["type"] not in pins}}
+    return [file.name for file in folder.iterdir() if file.suffix in (".lpf", ".pcf", ".cst")]
 
 
 def _by_module(netlist: dict[str, Any]) -> dict[str, dict[str, int]]:
     """Cells by the module of the hierarchy that they come from, two levels deep."""
     groups: dict[str, dict[str, Any]] = {}
-    for name, cell in _known(netlist)["cells"].items():
+    for name, cell in without_pins(netlist)["cells"].items():
         groups.setdefault(module_of(name, cell), {})[name] = cell
     counted = {name: cells_of({"cells": cells}).record() for name, cells in groups.items()}
     total = Counter({name: sum(cells.values()) for name, cells in counted.items()})

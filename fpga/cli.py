@@ -38,10 +38,13 @@ def place_design(  # noqa: PLR0913
             help="A registered design, a TOML file, or boveda: its compressor and decompressor.",
         ),
     ],
-    family: Annotated[str, typer.Option(help="ecp5 or ice40.")] = "ecp5",
+    family: Annotated[str, typer.Option(help="ecp5, ice40 or gowin.")] = "ecp5",
     device: Annotated[
         str,
-        typer.Option(help="25k, 45k, 85k (ecp5); hx1k, hx8k, up5k (ice40). Without: 85k, hx8k."),
+        typer.Option(
+            help="25k, 45k, 85k (ecp5); hx1k, hx8k, up5k (ice40); gw1n-1, gw1nr-9, gw2a-18 "
+            "(gowin). Without: 85k, hx8k, gw2a-18."
+        ),
     ] = "",
     clock_mhz: Annotated[
         float, typer.Option(help="The clock that is aimed at. To miss it is no error.")

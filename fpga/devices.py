@@ -14,9 +14,10 @@ __all__ = ["DEVICES", "FAMILIES", "Device", "Target"]
 class Device:
     """A chip and how the tools are told of it.
 
-    luts: look-up tables of 4 inputs, each with a flip-flop. block_rams: of block_ram_bits each.
-    dsps: multipliers, 18 × 18 on ECP5 and 16 × 16 on iCE40. synthesis: options of yosys;
-    placement: of nextpnr.
+    luts: look-up tables of 4 inputs. block_rams: of block_ram_bits each. dsps: multipliers, 18 × 18
+    on ECP5, 16 × 16 on iCE40, 9 × 9 on Gowin, where two make one of 18 × 18. synthesis: options of
+    yosys; placement: of nextpnr. pins: of clock, reset, input and output of a unit that is placed,
+    where nextpnr wants them said. lacking_flip_flops: how many fewer than look-up tables there are.
     """
 
     name: str
@@ -27,6 +28,19 @@ class Device:
     dsps: int
     synthesis: tuple[str, ...]
     placement: tuple[str, ...]
+    pins: tuple[str, ...] = ()
+    lacking_flip_flops: int = 0
+
+    @property
+    def flip_flops(self) -> int:
+        """One beside each look-up table, but on Gowin, where every fourth has none."""
+        return self.luts - self.lacking_flip_flops
+
+    def multiplying(self, dsps: bool) -> tuple[str, ...]:
+        """Options of yosys with which products are the chip's multipliers, or are not."""
+        if self.family == "ice40":
+            return ("-dsp",) if dsps else ()
+        return () if dsps else ("-nodsp",)
 
 
 def _ecp5(name: str, luts: int, block_rams: int, dsps: int) -> Device:
@@ -61,6 +75,27 @@ def _ice40(name: str, luts: int, block_rams: int, dsps: int, package: str) -> De
     )
 
 
+def _gowin(
+    name: str, counts: tuple[int, int, int], part: str, family: str, pins: tuple[str, ...]
+) -> Device:
+    """Gowin DS100 (GW1N), DS117 (GW1NR) and DS102 (GW2A); counts: look-up tables, block RAMs,
+    multipliers of 9 × 9.  Part and family are the boards'."""
+    luts, block_rams, dsps = counts
+    series = family.partition("-")[0].lower()
+    return Device(
+        name=name,
+        family="gowin",
+        luts=luts,
+        block_rams=block_rams,
+        block_ram_bits=18 * 1024,
+        dsps=dsps,
+        synthesis=("-family", series),
+        placement=("--device", part, "--vopt", f"family={family}"),
+        pins=pins,
+        lacking_flip_flops=luts // 4,
+    )
+
+
 DEVICES: Mapping[str, Device] = {
     device.name: device
     for device in (
@@ -70,10 +105,21 @@ DEVICES: Mapping[str, Device] = {
         _ice40("hx1k", 1_280, 16, 0, "tq144"),
         _ice40("hx8k", 7_680, 32, 0, "ct256"),
         _ice40("up5k", 5_280, 30, 8, "sg48"),
+        _gowin("gw1n-1", (1_152, 4, 0), "GW1N-LV1QN48C6/I5", "GW1N-1", ("35", "15", "14", "18")),
+        _gowin(
+            "gw1nr-9", (8_640, 26, 40), "GW1NR-LV9QN88PC6/I5", "GW1N-9C", ("52", "3", "4", "10")
+        ),
+        _gowin(
+            "gw2a-18",
+            (20_736, 46, 96),
+            "GW2A-LV18PG256C8/I7",
+            "GW2A-18C",
+            ("H11", "T13", "N10", "M11"),
+        ),
     )
 }
 
-FAMILIES: Mapping[str, str] = {"ecp5": "85k", "ice40": "hx8k"}
+FAMILIES: Mapping[str, str] = {"ecp5": "85k", "ice40": "hx8k", "gowin": "gw2a-18"}
 """Families, each with the device that is meant if none is named."""
 
 

@@ -1,9 +1,10 @@
 """The clock of a mapped netlist before it is placed: cells' delays as published, wires guessed.
 
-Cells: nextpnr's own figures for ECP5 of speed 6 and iCE40, rounded (project Trellis, project
-IceStorm).  A wire takes `WIRE_NS`, more with every doubling of its ends; carries go from cell to
-cell.  Placed clocks lie around the estimate, by how much says `benchmarks/fpga_quality.md`: it
-ranks designs and names paths, and nothing else.
+Cells: nextpnr's own figures for ECP5 of speed 6, iCE40 and Gowin GW1N of C6/I5, rounded (projects
+Trellis, IceStorm, Apicula; Apicula has none of multipliers, whose delay is guessed).  A wire takes
+`WIRE_NS`, more with every doubling of its ends; carries go from cell to cell.  Placed clocks lie
+around the estimate, by how much says `benchmarks/fpga_quality.md`: it ranks designs and names
+paths, and nothing else.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any
 
 __all__ = ["Estimate", "EstimatedPath", "estimate_clock"]
 
-WIRE_NS = {"ecp5": 0.75, "ice40": 1.0}
-DOUBLING_NS = {"ecp5": 0.10, "ice40": 0.15}
+WIRE_NS = {"ecp5": 0.75, "ice40": 1.0, "gowin": 1.0}
+DOUBLING_NS = {"ecp5": 0.10, "ice40": 0.15, "gowin": 0.15}
 """Of each doubling of a net's ends."""
 
 
@@ -42,7 +43,13 @@ _CELLS: Mapping[str, _Cell] = {
     "SB_LUT4": _Cell(delay_ns=0.45),
     "SB_CARRY": _Cell(delay_ns=0.26),
     "SB_RAM40_4K": _Cell(delay_ns=2.15, setup_ns=0.2, clocked=True),
-}
+    **{f"LUT{inputs}": _Cell(delay_ns=0.9) for inputs in (1, 2, 3)},
+    **{f"MULT{bits}X{bits}": _Cell(delay_ns=4.0) for bits in (9, 18, 36)},
+    **{f"MUX2_LUT{inputs}": _Cell(delay_ns=0.5) for inputs in (5, 6, 7, 8)},
+    "ALU": _Cell(delay_ns=1.0),
+    **dict.fromkeys(("SP", "SPX9", "SDPB", "SDPX9B", "DPB", "DPX9B"),
+                    _Cell(delay_ns=3.5, setup_ns=0.1, clocked=True)),
+}  # fmt: skip
 _MULTIPLIER = {
     (False, False): (3.93, 0.0, False),
     (True, False): (3.86, 0.084, True),
@@ -93,6 +100,10 @@ class _Arrival:
     levels: int
 
 
+_GOWIN = {"LUT4": "LUT3", "RAM16SDP4": "TRELLIS_DPR16X4"}
+"""What Gowin's cells are counted as: LUT4 is a cell of ECP5, too."""
+
+
 def _kind(cell: Mapping[str, Any]) -> _Cell | None:
     name: str = cell["type"]
     if name == "MULT18X18D":
@@ -102,6 +113,8 @@ def _kind(cell: Mapping[str, Any]) -> _Cell | None:
         return _Cell(delay_ns=delay, setup_ns=setup, clocked=clocked)
     if name == "SB_MAC16":
         return _Cell(delay_ns=6.0)
+    if name.startswith("DFF"):
+        return _Cell(delay_ns=0.46, setup_ns=0.4, clocked=True)
     if name.startswith("SB_DFF"):
         return _Cell(delay_ns=0.54, setup_ns=0.2, clocked=True)
     if name.startswith("SB_RAM40_4K"):
@@ -114,7 +127,11 @@ def _on(parameters: Mapping[str, str], name: str) -> bool:
 
 
 def estimate_clock(module: Mapping[str, Any], family: str) -> Estimate:
-    """Of a flat module as yosys writes it in JSON, `family` being ecp5 or ice40."""
+    """Of a flat module as yosys writes it in JSON, `family` being ecp5, ice40 or gowin."""
+    if family == "gowin":
+        cells = module["cells"].items()
+        named = {n: {**one, "type": _GOWIN.get(one["type"], one["type"])} for n, one in cells}
+        module = {**module, "cells": named}
     return _Netlist(module, family).estimate()
 
 
@@ -231,7 +248,7 @@ class _Netlist:
 
 
 def _delay(cell: Mapping[str, Any], kind: _Cell | None, pin: str, out: str) -> float:
-    if cell["type"] == "CCU2C" and pin == "CIN":
+    if cell["type"] in ("CCU2C", "ALU") and pin == "CIN":
         return _CARRY_STEP if out == "COUT" else _CARRY_IN
     return _LUT if kind is None else kind.delay_ns
 

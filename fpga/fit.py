@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from archsim.errors import require
 from archsim.machine.design import Design
 from energy_models.component import Component
+from fpga import gowin
 from fpga.cells import Cells
 from fpga.devices import Device
 
-__all__ = ["LUTS_OF_A_LUT_RAM", "at_least", "check_cells", "check_design"]
+__all__ = ["LUTS_OF_A_LUT_RAM", "at_least", "check_cells", "check_design", "taken"]
 
 LUTS_OF_A_LUT_RAM = 6
 """Four hold words of 16 × 4 bits, two write them: a TRELLIS_DPR16X4 and its TRELLIS_RAMW."""
@@ -51,7 +52,7 @@ def check_design(design: Design, device: Device) -> None:
     """Refuse a design that cannot fit, before it is emitted. Raises `InputError`."""
     has = {
         "memory_bits": device.block_rams * device.block_ram_bits,
-        "flip_flops": device.luts,
+        "flip_flops": device.flip_flops,
         "luts": device.luts,
     }
     for what, needs in at_least(design.components, device).items():
@@ -63,17 +64,25 @@ def check_design(design: Design, device: Device) -> None:
         )
 
 
-def check_cells(cells: Cells, device: Device) -> None:
-    """Refuse a netlist that has more cells than the chip. Raises `InputError`."""
-    luts = cells.lut4
+def taken(cells: Cells, device: Device) -> Mapping[str, tuple[int, int]]:
+    """Places that a netlist takes on a chip and that the chip has, by what they are."""
+    luts, flip_flops = cells.lut4, cells.flip_flops
     if device.family == "ecp5":
         luts += cells.carry + LUTS_OF_A_LUT_RAM * cells.lut_rams
-    for name, needs, has in (
-        ("look-up tables", luts, device.luts),
-        ("flip-flops", cells.flip_flops, device.luts),
-        ("block RAMs", cells.block_rams, device.block_rams),
-        ("multipliers", cells.dsps, device.dsps),
-    ):
+    if device.family == "gowin":
+        luts += cells.carry + gowin.LUTS_OF_A_LUT_RAM * cells.lut_rams
+        flip_flops += gowin.FLIP_FLOPS_OF_A_LUT_RAM * cells.lut_rams
+    return {
+        "look-up tables": (luts, device.luts),
+        "flip-flops": (flip_flops, device.flip_flops),
+        "block RAMs": (cells.block_rams, device.block_rams),
+        "multipliers": (cells.dsps, device.dsps),
+    }
+
+
+def check_cells(cells: Cells, device: Device) -> None:
+    """Refuse a netlist that has more cells than the chip. Raises `InputError`."""
+    for name, (needs, has) in taken(cells, device).items():
         require(
             needs <= has,
             f"the design must be smaller for {device.family} {device.name}: it takes "

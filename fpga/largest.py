@@ -17,7 +17,7 @@ from fpga.boards import Board
 from fpga.cells import Cells, cells_of
 from fpga.devices import Device
 from fpga.estimate import Estimate, estimate_clock
-from fpga.fit import LUTS_OF_A_LUT_RAM, check_design
+from fpga.fit import check_design, taken
 from fpga.part_costs import cells_beside
 
 __all__ = ["Mapped", "Point", "Search", "excess", "family_of", "largest_that_fits", "map_design"]
@@ -97,16 +97,8 @@ class Search:
 
 def excess(cells: Cells, device: Device) -> dict[str, int]:
     """By how much a netlist is too large for a chip, by what there is too much of."""
-    luts = cells.lut4
-    if device.family == "ecp5":
-        luts += cells.carry + LUTS_OF_A_LUT_RAM * cells.lut_rams
-    needs = {
-        "look-up tables": (luts, device.luts),
-        "flip-flops": (cells.flip_flops, device.luts),
-        "block RAMs": (cells.block_rams, device.block_rams),
-        "multipliers": (cells.dsps, device.dsps),
-    }
-    return {what: used - has for what, (used, has) in needs.items() if used > has}
+    needs = taken(cells, device).items()
+    return {what: used - has for what, (used, has) in needs if used > has}
 
 
 def family_of(design: Design, grow: Sequence[str]) -> Callable[[int], Design]:

@@ -5,24 +5,28 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from fpga import gowin
 from fpga.devices import Target
 from fpga.wrapper import UNIT
+from rtl.child_process import python_command
 from rtl.toolchain import ToolchainError, watch_tool
 
 __all__ = [
     "Placement",
     "SlowestPath",
     "nextpnr_version",
+    "pack_bitstream",
     "place_and_route",
     "read_report",
-    "run_wheel",
+    "require_packer",
+    "run_nextpnr",
     "slowest_clock",
+    "tools_of",
 ]
 
 _SCRIPT = """
@@ -31,13 +35,24 @@ sys.exit(getattr(importlib.import_module(sys.argv[1]), sys.argv[2])(sys.argv[3:]
 """
 """The wheel's tool, WebAssembly, in a process of its own: it cannot be interrupted in this one."""
 
+_GOWIN_PACK = """
+import sys
+from apycula.gowin_pack import main
+sys.exit(main())
+"""
+_NEXTPNR = {"ecp5": "nextpnr-ecp5", "ice40": "nextpnr-ice40", "gowin": "nextpnr-himbaechel-gowin"}
+_PACKERS = {"ecp5": "run_ecppack", "ice40": "run_icepack"}
+"""Functions of nextpnr's wheels; that for Gowin has none, but wants apycula."""
+
 _PHASES = {
     "Info: Packing": "packing",
     "Info: Creating initial": "placing",
     "Info: Routing": "routing",
 }
 _LOGIC = {"ecp5": "TRELLIS_COMB", "ice40": "ICESTORM_LC"}
-"""The place of a look-up table, as nextpnr calls it."""
+"""The place of a look-up table, as nextpnr calls it; on Gowin `fpga.gowin.places` says."""
+_WIRES = ("routing", "clk-skew")
+"""Steps of a path that are wires, of data or, where it comes at other times, of the clock."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +91,7 @@ class Placement:
 
 def _wheel(family: str) -> str:
     """The wheel of a family; raises `ToolchainError` if it is not installed."""
-    wheel = f"yowasp-nextpnr-{family}"
+    wheel = f"yowasp-{_NEXTPNR[family]}"
     if importlib.util.find_spec(wheel.replace("-", "_")) is None:
         raise ToolchainError(f"{wheel} is missing; install it with: pip install 'archsim[fpga]'")
     return wheel
@@ -85,6 +100,22 @@ def _wheel(family: str) -> str:
 def nextpnr_version(family: str) -> str:
     """Version of the family's wheel. Raises `ToolchainError` if it is not installed."""
     return importlib.metadata.version(_wheel(family))
+
+
+def tools_of(family: str) -> dict[str, str]:
+    """Versions of the wheel and of a packer that is a package of its own, by name.
+
+    Raises `ToolchainError` if the wheel is not installed.
+    """
+    packer = {"apycula": importlib.util.find_spec("apycula")} if family == "gowin" else {}
+    names = [_wheel(family), *(name for name, found in packer.items() if found is not None)]
+    return {name: importlib.metadata.version(name) for name in names}
+
+
+def require_packer(family: str) -> None:
+    """Raises `ToolchainError` if what packs a family's bitstreams is not installed."""
+    if family == "gowin" and importlib.util.find_spec("apycula") is None:
+        raise ToolchainError("apycula is missing; install it with: pip install 'archsim[fpga]'")
 
 
 def place_and_route(
@@ -100,26 +131,50 @@ def place_and_route(
     command += ["--timing-allow-fail"]
     if target.family == "ecp5":
         command += ["--lpf-allow-unconstrained"]
-    run_wheel(target.family, f"run_nextpnr_{target.family}", command, folder, "nextpnr.log", watch)
+    if target.chip.pins:
+        command += ["--vopt", "cst=top.cst"]
+    run_nextpnr(target.family, command, folder, watch)
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     return read_report(report, target.family)
 
 
-def run_wheel(
+def run_nextpnr(
     family: str,
-    function: str,
     words: Sequence[str],
     folder: Path,
-    log: str,
     watch: Callable[[str], object] = lambda phase: None,
 ) -> None:
-    """Run a tool of the family's wheel in `folder`, its output in the file `log`.
+    """Run the family's nextpnr in `folder`, its output in the file nextpnr.log.
 
-    watch: called with each phase of nextpnr that begins.  Raises `ToolchainError`, with the tool's
-    reason, if it fails.
+    watch: called with each phase that begins.  Raises `ToolchainError`, with nextpnr's reason, if
+    it fails.
     """
+    function = f"run_{_NEXTPNR[family]}".replace("-", "_")
+    _run("nextpnr", _of_wheel(family, function, words), folder, "nextpnr.log", watch)
+
+
+def pack_bitstream(family: str, words: Sequence[str], folder: Path) -> None:
+    """Run the family's packer in `folder`, its output in the file pack.log.
+
+    Raises `ToolchainError`, with the packer's reason, if it is missing or fails.
+    """
+    require_packer(family)
+    if family == "gowin":
+        name, command = "gowin_pack", python_command(_GOWIN_PACK, *words)
+    else:
+        function = _PACKERS[family]
+        name, command = function.removeprefix("run_"), _of_wheel(family, function, words)
+    _run(name, command, folder, "pack.log", lambda phase: None)
+
+
+def _of_wheel(family: str, function: str, words: Sequence[str]) -> list[str]:
     module = _wheel(family).replace("-", "_")
-    command = [sys.executable, "-c", _SCRIPT, module, function, *words]
+    return python_command(_SCRIPT, module, function, *words)
+
+
+def _run(
+    tool: str, command: Sequence[str], folder: Path, log: str, watch: Callable[[str], object]
+) -> None:
     with (folder / log).open("w", buffering=1, encoding="utf-8") as file:
 
         def follow(line: str) -> None:
@@ -132,7 +187,6 @@ def run_wheel(
     if code != 0:
         lines = (folder / log).read_text(encoding="utf-8").splitlines()
         reasons = [line for line in lines if line.startswith("ERROR: ")] or lines[-5:]
-        tool = function.removeprefix("run_").partition("_")[0]
         raise ToolchainError(f"{tool} failed ({code}): {' '.join(reasons[:1])}")
 
 
@@ -161,8 +215,8 @@ def slowest_clock(report: dict[str, Any], family: str) -> Placement:
     if len(inner) != 1:
         raise ToolchainError(f"nextpnr reports {len(inner)} paths of the clock {clock!r}, not 1")
     (path,) = inner
-    logic = report["utilization"][_LOGIC[family]]
-    routing = sum(step["delay"] for step in path if step["type"] == "routing")
+    used, available = _places(report["utilization"], family)
+    routing = sum(step["delay"] for step in path if step["type"] in _WIRES)
     slowest = SlowestPath(
         start=path[0]["from"]["cell"],
         end=path[-1]["to"]["cell"],
@@ -173,6 +227,13 @@ def slowest_clock(report: dict[str, Any], family: str) -> Placement:
     return Placement(
         fmax_hz=round(clocks[clock]["achieved"] * 1e6),
         path=slowest,
-        places=logic["used"],
-        places_on_chip=logic["available"],
+        places=used,
+        places_on_chip=available,
     )
+
+
+def _places(utilization: dict[str, Any], family: str) -> tuple[int, int]:
+    if family == "gowin":
+        return gowin.places(utilization)
+    logic = utilization[_LOGIC[family]]
+    return logic["used"], logic["available"]

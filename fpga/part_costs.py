@@ -20,10 +20,11 @@ __all__ = ["cells_beside", "parts_of"]
 _RAM_SHAPES: Mapping[str, tuple[tuple[int, int], ...]] = {
     "ecp5": ((36, 512), (18, 1024), (9, 2048), (4, 4096), (2, 8192), (1, 16384)),
     "ice40": ((16, 256), (8, 512), (4, 1024), (2, 2048)),
+    "gowin": ((36, 512), (18, 1024), (9, 2048), (4, 4096), (2, 8192), (1, 16384)),
 }
 """Bits and depth that a block RAM may have."""
 
-_FACTOR_BITS = {"ecp5": 18, "ice40": 16}
+_FACTOR_BITS = {"ecp5": 18, "ice40": 16, "gowin": 18}
 """Of a factor of a signed multiplier of the chip."""
 
 
@@ -66,15 +67,17 @@ def _part(kind: str, sizes: Mapping[str, int], device: Device) -> dict[str, int]
 
 
 def _adder(bits: int, device: Device) -> dict[str, int]:
-    """On ECP5 a carry's place is a look-up table's; on iCE40 it lies beside one."""
-    return {"carry": bits} if device.family == "ecp5" else {"carry": bits, "lut4": bits}
+    """On ECP5 and Gowin a carry's place is a look-up table's; on iCE40 it lies beside one."""
+    return {"carry": bits, "lut4": bits} if device.family == "ice40" else {"carry": bits}
 
 
 def _product(a_bits: int, b_bits: int, device: Device) -> dict[str, int]:
     if not device.dsps:
         return {"lut4": a_bits * b_bits, "carry": a_bits * b_bits // 2}
     factor = _FACTOR_BITS[device.family]
-    return {"dsps": ceil(a_bits / factor) * ceil(b_bits / factor)}
+    whole = ceil(a_bits / factor) * ceil(b_bits / factor)
+    halves = device.family == "gowin" and max(a_bits, b_bits) > factor // 2
+    return {"dsps": 2 * whole if halves else whole}
 
 
 def _blocks(bits: int, depth: int, device: Device) -> int:

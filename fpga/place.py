@@ -13,7 +13,8 @@ from amaranth.lib import wiring
 
 from archsim.errors import InputError
 from archsim.files import new_folder, require_new, scratch_folder
-from fpga.cells import Cells, cells_of
+from fpga import gowin
+from fpga.cells import Cells, cells_of, without_pins
 from fpga.devices import Target
 from fpga.fit import check_cells
 from fpga.nextpnr import nextpnr_version, place_and_route
@@ -33,6 +34,7 @@ LOGS = ("unit.log", "wrapper.log", "merge.log", "nextpnr.log", "report.json")
 _CELLS = {
     "ecp5": ("+/lattice/cells_sim_ecp5.v", "+/lattice/cells_bb_ecp5.v"),
     "ice40": ("+/ice40/cells_sim.v",),
+    "gowin": ("+/gowin/cells_sim.v", "+/gowin/cells_xtra_{series}.v"),
 }
 
 
@@ -153,11 +155,10 @@ class _Work:
     def _synthesize(self, name: str, top: str, folder: Path, dsps: bool) -> dict[str, Any]:
         """Map {name}.v; returns module `top` of what yosys writes in JSON."""
         family = self.target.family
-        words = [f"synth_{family}", "-top", top, *self.target.chip.synthesis]
-        if family == "ecp5" and not dsps:
-            words.append("-nodsp")
-        if family == "ice40" and dsps:
-            words.append("-dsp")
+        chip = self.target.chip
+        words = [f"synth_{family}", "-top", top, *chip.synthesis, *chip.multiplying(dsps)]
+        if family == "gowin" and name == "unit":
+            words.append("-noiopads")
         own = name == "unit" and dsps and has_own_cells(self.verilog)
         reading = read_passes([f"{name}.v"], top, family if own else "")
         (folder / CELLS_FILE).write_text(own_verilog(family), encoding="utf-8")
@@ -172,11 +173,15 @@ class _Work:
         """Write top.json, the unit inside its wrapper; returns what the wrapper takes."""
         (folder / "wrapper.v").write_text(wrapper_verilog(TOP, unit), encoding="utf-8")
         wrapper = self._synthesize("wrapper", WRAPPER, folder, dsps=False)
-        around = {name: cell for name, cell in wrapper["cells"].items() if cell["type"] != TOP}
+        if self.target.chip.pins:
+            (folder / "top.cst").write_text(gowin.wrapper_pins(self.target.chip.pins))
+        known = without_pins(wrapper)["cells"]
+        around = {name: cell for name, cell in known.items() if cell["type"] != TOP}
         unit["attributes"].pop("top", None)
         both = {"creator": "archsim", "modules": {WRAPPER: wrapper, TOP: unit}}
         (folder / "both.json").write_text(json.dumps(both), encoding="utf-8")
         libraries = " ".join(_CELLS[self.target.family])
+        libraries = libraries.format(series=self.target.chip.synthesis[-1])
         passes = [f"read_verilog -lib -specify {libraries}", "read_json both.json"]
         passes += [f"hierarchy -top {WRAPPER}", "flatten", "opt_clean"]
         passes += [f"select {WRAPPER}", "write_json -selected top.json"]

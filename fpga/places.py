@@ -13,7 +13,7 @@ __all__ = ["PLACES", "module_of", "places_of", "write_places"]
 PLACES = "floor_plan.json"
 """{"columns": n, "rows": n, "cells": [[module, kind, x, y], …]}."""
 
-_BEL = re.compile(r"X(\d+)/Y(\d+)/")
+_BEL = re.compile(r"X(\d+)/?Y(\d+)/")
 
 
 def module_of(name: str, cell: Mapping[str, Any]) -> str:

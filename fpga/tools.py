@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from archsim.version import VERSION
-from fpga.nextpnr import nextpnr_version
+from fpga.nextpnr import tools_of
 from rtl.benches.build_cache import cache_key
 from rtl.toolchain import yosys_version
 
@@ -18,7 +18,7 @@ def tool_versions(family: str) -> dict[str, str]:
     return {
         "archsim": VERSION,
         "yosys": yosys_version(),
-        f"yowasp-nextpnr-{family}": nextpnr_version(family),
+        **tools_of(family),
     }
 
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,12 +11,29 @@ from typing import IO
 
 from archsim.interrupts import heard, held
 
-__all__ = ["child", "end_children"]
+__all__ = ["child", "end_children", "python_command"]
 
 GRACE_SECONDS = 2.0
 """To remove temporary files in, as compilers do."""
 
+_ENDS_WITH_US = """
+import ctypes, os, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+if os.getppid() != int(sys.argv.pop(1)):
+    sys.exit(1)
+"""
+"""Said by the child itself, of whatever ends us: a signal that nobody hears, and SIGKILL, too."""
+
 _running: set[subprocess.Popen[str]] = set()
+
+
+def python_command(script: str, *words: str) -> list[str]:
+    """To run a script of Python in a `child`, its words from sys.argv[1] on.
+
+    On Linux it ends when we do, whatever ends us: a placement may take hours.
+    """
+    return [sys.executable, "-c", _ENDS_WITH_US + script, str(os.getpid()), *words]
 
 
 @contextmanager

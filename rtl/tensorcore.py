@@ -9,6 +9,7 @@ from rtl.core.float_accumulators import FloatAccumulators
 from rtl.core.float_output import FloatOutputStage
 from rtl.core.machine import Core
 from rtl.core.memory import made_of
+from rtl.core.pipelined_output import PipelinedOutputStage
 from rtl.core.tensor_array import TensorArray
 from rtl.hierarchy import place
 
@@ -78,6 +79,9 @@ class TensorCoreRtl(Core):
 
     def output_stage(self, m: Module) -> Any:
         design = self.design
+        if design.output_registers:
+            shape = {**self.output_shape(), "registers": design.output_registers}
+            return place(m, "output_stage", PipelinedOutputStage, **shape)
         if not design.floating:
             return super().output_stage(m)
         return place(

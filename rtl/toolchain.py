@@ -18,7 +18,7 @@ from pathlib import Path
 
 from archsim.errors import UserError
 from archsim.files import scratch_folder
-from rtl.child_process import child
+from rtl.child_process import child, python_command
 
 __all__ = [
     "EMITTER_WARNINGS",
@@ -236,14 +236,15 @@ def _yosys(
         tail.append(line)
         watch(line)
 
-    code = watch_tool([sys.executable, "-c", _YOSYS_SCRIPT, *passes], folder, keep)
+    code = watch_tool(python_command(_YOSYS_SCRIPT, *passes), folder, keep)
     return code, list(tail)
 
 
 def watch_tool(command: Sequence[str], folder: Path, watch: Callable[[str], object]) -> int:
     """Run a program in `folder`, each line of its output given to `watch` as it comes.
 
-    Returns its exit code; neither it nor what it started outlives an exception.
+    Returns its exit code; neither it nor what it started outlives an exception.  What outlives us,
+    if a signal ends us that nobody hears, a command of `python_command` does not.
     """
     with child(command, cwd=folder) as process:
         assert process.stdout is not None

@@ -53,6 +53,14 @@ def requantizers(bits: tuple[int, int], columns: int, words: Events | None = Non
     )
 
 
+def requantizer_registers(bits: tuple[int, int], columns: int, number: int) -> Components:
+    """So many registers of a column's requantizer, behind its shift and behind its rounding."""
+    if not number:
+        return ()
+    kept = sum(bits) + 3  # ReLU among them
+    return registers(REQUANTIZE, kept * number, columns, {"output_read": float(columns)})
+
+
 def queue_state_bits(depth: int) -> int:
     """Flip-flops of the pointers and the level of a queue of so many words."""
     return 2 * address_bits(depth) + depth.bit_length()

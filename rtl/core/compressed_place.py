@@ -10,7 +10,10 @@ from rtl.core.sram import address_bits
 
 
 class WordPlace(wiring.Component):
-    """row = first + ⌊s / B⌋, p = s mod B with s the sum of the widths before; w.  Combinational.
+    """row = first + ⌊s / B⌋, p = s mod B with s the sum of the widths before; w.
+
+    Combinational, or, with `registers` 1, a cycle later: s, w and what else an answer is made of
+    lie in registers then.
 
     With `pair` the same of the word behind, which is the first of the following unit if this one
     is the last of its own.
@@ -31,7 +34,10 @@ class WordPlace(wiring.Component):
     next_p: Signal
     next_w: Signal
 
-    def __init__(self, *, container_bits: int, unit_words: int, rows: int, pair: bool) -> None:
+    def __init__(
+        self, *, container_bits: int, unit_words: int, rows: int, pair: bool, registers: int = 0
+    ) -> None:
+        self.registers = registers
         self.container_bits = container_bits
         self.unit_words = unit_words
         self.rows = rows
@@ -58,6 +64,9 @@ class WordPlace(wiring.Component):
         first, codes = self._fields(self.entry)
         before = Signal(range(self.unit_words * self.container_bits))
         masked = [Mux(self.index > at, code, 0) for at, code in enumerate(codes[:-1])]
+        if self.registers:
+            self._place_late(m, before, first, codes, masked)
+            return m
         m.d.comb += [
             before.eq(sum_of([*masked, self.index])),
             self.row.eq(first + before[shift:]),
@@ -67,6 +76,38 @@ class WordPlace(wiring.Component):
         if self.pair:
             self._place_next(m, first, before + self.w, codes)
         return m
+
+    def _place_late(
+        self, m: Module, before: Signal, first: Value, codes: list[Value], masked: list[Value]
+    ) -> None:
+        """Sums and choices in registers, rows behind them."""
+        shift = self.container_bits.bit_length() - 1
+        row = self._kept(m, "first", first)
+        m.d.sync += [
+            before.eq(sum_of([*masked, self.index])),
+            self.w.eq(self._select(m, codes) + 1),
+        ]
+        m.d.comb += [self.row.eq(row + before[shift:]), self.p.eq(before[:shift])]
+        if not self.pair:
+            return
+        total = Signal(range(self.unit_words * self.container_bits + 1))
+        next_first, next_codes = self._fields(self.following)
+        last = self.index == self.unit_words - 1
+        ends = self._kept(m, "ends", last)
+        begins = self._kept(m, "begins", next_first)
+        width = Mux(last, next_codes[0], self._select(m, codes[1:]))
+        m.d.sync += self.next_w.eq(width + 1)
+        m.d.comb += [
+            total.eq(before + self.w),
+            self.next_row.eq(Mux(ends, begins, row + total[shift:])),
+            self.next_p.eq(Mux(ends, 0, total[:shift])),
+        ]
+
+    def _kept(self, m: Module, name: str, value: Value) -> Signal:
+        """The value a cycle later."""
+        kept = Signal(len(value), name=f"{name}_kept", reset_less=True)
+        m.d.sync += kept.eq(value)
+        return kept
 
     def _fields(self, entry: Signal) -> tuple[Value, list[Value]]:
         """The first row, and w − 1 of every word."""

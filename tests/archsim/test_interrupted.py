@@ -90,6 +90,31 @@ def test_while_it_compiles(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+WATCHES = """
+import os, pathlib, sys
+from rtl.child_process import python_command
+from rtl.toolchain import watch_tool
+command = python_command("import os, time; print(os.getpid(), flush=True); time.sleep(600)")
+watch_tool(command, pathlib.Path(), lambda line: print(line, flush=True))
+"""
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_tool_ends_with_a_script_that_hears_nothing(number: int, tmp_path: Path) -> None:
+    """A placement by a script of somebody's, ended by `timeout`: its nextpnr went on for hours."""
+    running = subprocess.Popen(
+        [sys.executable, "-c", WATCHES], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    assert running.stdout is not None
+    tool = int(running.stdout.readline())
+    assert tool in below(running.pid)
+    running.send_signal(number)
+    assert running.wait(timeout=60) == -number
+    running.stdout.close()
+    assert_gone([tool])
+
+
 slow = pytest.mark.slow
 
 COMMANDS = {

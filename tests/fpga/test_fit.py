@@ -1,6 +1,7 @@
 """Chips, counts of cells, and what is refused before hours pass."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,8 +10,8 @@ from hypothesis import strategies as st
 from archsim.errors import InputError
 from archsim.machines.systolic.design import CLOUD_128, Systolic
 from archsim.memory import Plain
-from fpga.build import _known
-from fpga.cells import Cells, cells_of
+from fpga import gowin
+from fpga.cells import Cells, cells_of, without_pins
 from fpga.devices import DEVICES, FAMILIES, Device, Target
 from fpga.fit import LUTS_OF_A_LUT_RAM, at_least, check_cells, check_design
 from rtl.toolchain import ToolchainError
@@ -51,7 +52,7 @@ def test_a_cell_that_is_not_known_is_not_left_out() -> None:
 def test_the_last_cell_that_fits_and_the_first_that_does_not(device: Device) -> None:
     full = {
         "lut4": device.luts,
-        "flip_flops": device.luts,
+        "flip_flops": device.flip_flops,
         "block_rams": device.block_rams,
         "dsps": device.dsps,
     }
@@ -84,7 +85,7 @@ def test_multipliers_are_look_up_tables_where_a_chip_has_too_few() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"family": "xilinx"}, "family must be one of ecp5, ice40, not 'xilinx'"),
+        ({"family": "xilinx"}, "family must be one of ecp5, ice40, gowin, not 'xilinx'"),
         ({"family": "ice40", "device": "85k"}, "device must be one of hx1k, hx8k, up5k for ice40"),
         ({"clock_hz": 0.0}, "clock_hz must be positive, not 0.0"),
         ({"seed": -1}, "seed must not be negative, not -1"),
@@ -104,6 +105,46 @@ def test_a_family_stands_for_its_largest_chip() -> None:
 
 def test_pins_are_not_counted() -> None:
     """Every board has them; a clock's pin of an iCE40 is a cell with its buffer."""
-    names = ("SB_IO", "SB_GB", "SB_GB_IO", "TRELLIS_IO", "DCCA", "SB_DFF")
+    names = ("SB_IO", "SB_GB", "SB_GB_IO", "TRELLIS_IO", "DCCA", "SB_DFF", "IBUF", "TBUF", "BUFG")
     netlist = {"cells": {name: {"type": name} for name in names}}
-    assert cells_of(_known(netlist)) == Cells(flip_flops=1)
+    assert cells_of(without_pins(netlist)) == Cells(flip_flops=1)
+
+
+def test_cells_of_gowin() -> None:
+    """A look-up table of fewer inputs takes a place; a multiplier of 18 × 18 that of two."""
+    names = "LUT1 LUT4 MUX2_LUT5 MUX2_LUT8 ALU DFF DFFRE SDPX9B DPB RAM16SDP4 MULT9X9 MULT18X18 VCC"
+    found = cells_of({"cells": {name: {"type": name} for name in names.split()}})
+    assert found == Cells(lut4=2, carry=1, lut_rams=1, flip_flops=2, block_rams=2, dsps=3)
+
+
+def test_a_look_up_table_memory_of_gowin_takes_a_block_of_logic() -> None:
+    chip = DEVICES["gw1nr-9"]
+    assert (chip.luts, chip.flip_flops) == (8640, 6480)
+    room = Cells(
+        lut4=chip.luts - 2 - gowin.LUTS_OF_A_LUT_RAM,
+        carry=2,
+        lut_rams=1,
+        flip_flops=chip.flip_flops - gowin.FLIP_FLOPS_OF_A_LUT_RAM,
+    )
+    check_cells(room, chip)
+    for name in ("carry", "flip_flops", "lut_rams"):
+        with pytest.raises(InputError, match="must be smaller for gowin gw1nr-9"):
+            check_cells(replace(room, **{name: getattr(room, name) + 1}), chip)
+
+
+def test_what_gowin_reports_as_taken() -> None:
+    """A core that was placed: 988 of its look-up tables only let a flip-flop's input through."""
+    used = {"LUT4": 2795 + 988, "ALU": 1668, "RAM16SDP4": 32, "DFF": 2316}
+    every = {name: {"used": count, "available": 8640} for name, count in used.items()}
+    assert gowin.places(every) == (4719 + 988, 8640)
+
+
+def test_commands_of_amaranth_for_the_older_nextpnr() -> None:
+    place = "nextpnr-gowin --quiet --log top.tim --device LV1 --family GW1N-1 --cst top.cst"
+    words = gowin.place_words([*place.split(), "--write", "top.pnr.json"], 13.5e6)
+    assert " ".join(words) == (
+        "--device LV1 --vopt family=GW1N-1 --vopt cst=top.cst --json top.json --freq 13.5"
+    )
+    pack = "gowin_pack -d GW1N-1 -o top.fs --sspi_as_gpio"
+    words = gowin.pack_words([*pack.split(), "top.pnr.json"])
+    assert " ".join(words) == "-d GW1N-1 -o top.fs --sspi_as_gpio placed.json"

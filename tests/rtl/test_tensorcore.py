@@ -9,6 +9,7 @@ from faults import Patch, after, caught, delay, few_or_all_cases, ignored_credit
 from tensorcore_designs import random_design
 from unusual_layers import UNUSUAL_LAYERS
 
+from archsim.errors import InputError
 from archsim.layer.intake import Drawing
 from archsim.machines.tensorcore.design import VOLTA, TensorCore
 from archsim.memory import OffChip, Plain
@@ -72,6 +73,45 @@ def test_unusual_layers(layer: Conv2d | MatMul) -> None:
         services=free_services(),
     )
     assert_equal(check(case, runner(INTEGERS, "amaranth")))
+
+
+@pytest.mark.parametrize("registers", [1, 2])
+def test_output_registers(registers: int) -> None:
+    """Words of integers leave as many cycles later, and back-pressure costs no throughput yet."""
+    design = replace(INTEGERS, output_registers=registers)
+    assert design.output_latency_cycles == INTEGERS.output_latency_cycles + registers
+    assert design.output_queue_depth > design.output_latency_cycles
+    for number in range(3):
+        case = random_case(13, number, design, longest_words=700)
+        assert_equal(check(case, runner(design, "amaranth")))
+
+
+def test_output_registers_of_floats() -> None:
+    """Are none: the field is refused, and left alone for an FPGA."""
+    floats = replace(INTEGERS, operand="fp16", accumulator="fp32")
+    assert floats.for_fpga() == replace(floats, pipelined_control=True)
+    assert INTEGERS.for_fpga() == replace(INTEGERS, pipelined_control=True, output_registers=2)
+    with pytest.raises(InputError, match="output_registers must be 0 with floats, not 1"):
+        replace(floats, output_registers=1)
+    with pytest.raises(InputError, match="output_registers must be 0, 1 or 2, not 3"):
+        replace(INTEGERS, output_registers=3)
+
+
+@pytest.mark.slow
+class TestOutputRegisters(DesignConformance):
+    """In Verilog, under stalls of every port."""
+
+    designs = (
+        replace(INTEGERS, output_registers=1, pipelined_control=True),
+        replace(INTEGERS, operand="int4", output_registers=2, rows=6),
+    )
+    amaranth_cases = 4
+
+    def random_design(self, draw: Draw) -> TensorCore:
+        design = random_design(draw)
+        if design.floating:
+            design = replace(design, operand="int8", accumulator="int32")
+        return replace(design, output_registers=draw.whole(1, 2))
 
 
 @pytest.mark.parametrize("seed", [6, 7])

@@ -53,13 +53,9 @@ def systolic_components(design: Systolic) -> tuple[Component, ...]:
 
 
 def _requantizers(design: Systolic) -> tuple[Component, ...]:
-    """With a register behind the shift, behind the rounding, where the design has them."""
-    bits, columns = (design.accumulator_bits, design.multiplier_bits), design.columns
-    plain = every.requantizers(bits, columns)
-    if not design.output_registers:
-        return plain
-    kept, rows = sum(bits) + 3, {"output_read": float(columns)}  # of a column, ReLU among them
-    return (*plain, *registers(every.REQUANTIZE, kept * design.output_registers, columns, rows))
+    bits = design.accumulator_bits, design.multiplier_bits
+    kept = every.requantizer_registers(bits, design.columns, design.output_registers)
+    return (*every.requantizers(bits, design.columns), *kept)
 
 
 def _held_sums(design: Systolic) -> tuple[Component, ...]:

@@ -148,7 +148,9 @@ def _output(design: TensorCore) -> Components:
     """The arithmetic of the output, a column each."""
     columns, ofmap = design.columns, design.operand_bits
     if not design.floating:
-        return every.requantizers((design.accumulator_bits, design.multiplier_bits), columns)
+        bits = design.accumulator_bits, design.multiplier_bits
+        kept = every.requantizer_registers(bits, columns, design.output_registers)
+        return (*every.requantizers(bits, columns), *kept)
     words: Events = {"output_read": float(columns)}
     unit = design.float_output.unit
     name = "output_stage.narrow"
@@ -164,6 +166,7 @@ def tensorcore_state_bits(design: TensorCore) -> int:
     depth = design.output_queue_depth
     queue = every.queue_state_bits(depth) + depth.bit_length()
     output = OUTPUT_STATE_BITS[kind] + address + biases + queue
+    output += int(design.output_registers > 0)  # whether the next row is a short one
     tokens = design.rows.bit_length() + 5 + address
     writing = 2 if design.floating else 1 + core.token_bits(design)
     walk = core.walk_state_bits(design, design.ifmap_lanes, chunk=design.length)

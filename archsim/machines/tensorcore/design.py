@@ -6,9 +6,9 @@ output stage are those of every core.  The cycle contract is `docs/contracts/ten
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from archsim.arithmetic.dot_product import DotProduct
 from archsim.arithmetic.float_datapath import FloatRules
@@ -23,7 +23,7 @@ from archsim.arithmetic.formats import (
     FloatFormat,
     IntegerFormat,
 )
-from archsim.errors import InputError, require_positive, require_within
+from archsim.errors import InputError, require, require_positive, require_within
 from archsim.machines.tensorcore.tensor_array import TensorArrayDesign
 from archsim.memory import OffChip
 from archsim.numbers import bit_ceil
@@ -64,6 +64,8 @@ class TensorCore(CoreDesign):
     with "int32".  Floats are summed as Volta does (`docs/contracts/dot-product.md`), an FP16
     accumulator rounds to nearest; integers wrap, and the output stage requantises them as a
     systolic core does, saturate(relu((acc + bias) · multiplier / 2^shift)).
+    output_registers: of integers, in the output stage, 1 behind the shift or 2, behind shift and
+    rounding; words leave as many cycles later.
     """
 
     octets: int = 2
@@ -72,6 +74,7 @@ class TensorCore(CoreDesign):
     length: int = 4
     operand: Operand = "fp16"
     accumulator: Accumulator = "fp32"
+    output_registers: int = field(default=0, repr=False, metadata={"implied": True})
 
     kind: ClassVar[str] = "tensorcore"
     multiplier_bits: ClassVar[int] = 16
@@ -89,10 +92,22 @@ class TensorCore(CoreDesign):
         _require_one_of(
             f"accumulator of {self.operand} operands", self.accumulator, ACCUMULATORS[self.operand]
         )
+        registers: Any = self.output_registers
+        known = (0,) if self.floating else (0, 1, 2)
+        require(
+            type(registers) is int and registers in known,
+            f"output_registers must be {'0 with floats' if self.floating else '0, 1 or 2'}, "
+            f"not {registers!r}",
+        )
         _ = self.array
         require_within("lanes", columns=self.columns)
         require_within("multipliers", multipliers=self.macs_per_cycle)
         self.check_memories()
+
+    def for_fpga(self) -> TensorCore:
+        """With `pipelined_control` and, of integers, all registers of the output stage."""
+        registers = 0 if self.floating else 2
+        return replace(self, pipelined_control=True, output_registers=registers)
 
     @cached_property
     def dot(self) -> DotProduct:
@@ -186,8 +201,9 @@ class TensorCore(CoreDesign):
 
     @property
     def output_latency_cycles(self) -> int:
-        """Read, the arithmetic of a column, packer, queue: 5 of integers, 6 of floats."""
-        column = self.float_output.latency_cycles if self.floating else 2
+        """Read, the arithmetic of a column, packer, queue: 5 of integers, 6 of floats; and the
+        registers."""
+        column = self.float_output.latency_cycles if self.floating else 2 + self.output_registers
         return 2 + column + self.pack_latency_cycles
 
     @property

@@ -164,13 +164,25 @@ def _places(shape: _Shape) -> Components:
     """The sum of a unit's widths before the word, the row that it gives, and their registers."""
     name, columns = f"{shape.name}.place", shape.columns
     each = times(shape.read, float(columns))
-    unit_words, row = shape.memory.unit_words, address_bits(shape.rows)
+    memory = shape.memory
+    unit_words, row = memory.unit_words, address_bits(shape.rows)
     sum_bits = max((unit_words * shape.bits - 1).bit_length(), 2)
     found = row + 2 * shape.code + 1
     words = 2 if shape.straddles else 1
     address = shape.address
-    late = 2 * (3 + address) + 1 + address + 2 + (4 * shape.lanes + 1 if shape.straddles else 2)
+    kept = memory.place_registers
+    late = (
+        (2 + kept) * (3 + address)
+        + 1
+        + address
+        + 2
+        + (4 * shape.lanes + 1 if shape.straddles else 2)
+    )
+    late += kept * (1 + (2 * shape.lanes if shape.straddles else 1))
+    sums = row + sum_bits + shape.code + 1 + (row + shape.code + 2 if shape.straddles else 0)
     return (
+        *registers(name, sums, kept * columns, each),
+        *registers(name, shape.lanes * shape.bits, kept, shape.write),
         *selectors(name, shape.code, columns * unit_words * words, times(each, unit_words * words)),
         *adders(name, sum_bits, columns * unit_words, times(each, float(unit_words))),
         *adders(name, row, columns * words, times(each, float(words))),

@@ -9,8 +9,8 @@ of rows and all latencies, is chosen here.  Cycle contract: docs/contracts/compr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import archsim.blocks as blocks
 from archsim.blocks import Components, Events
@@ -37,14 +37,19 @@ class Boveda:
     U, a power of two.  expansion: the directory has room for rows * expansion words a half; a half
     holds so many if their values are narrow, and `rows` words whatever they are.
 
-    Latency, in cycles: 4 from an address (directory, place, rows, unpacking), 2 from a word to the
-    rows (magnitudes, width).  Throughput: one read and one write a cycle.  Never stalls.
+    place_registers: 1 within the place of a word, between the sum of the widths before it and the
+    row that it gives, for an FPGA; reads and writes take a cycle more.
+
+    Latency, in cycles: 4 + `place_registers` from an address (directory, place, rows, unpacking),
+    2 + `place_registers` from a word to the rows (magnitudes, width; so that no row is written
+    before its last read).  Throughput: one read and one write a cycle.  Never stalls.
     """
 
     capacity_bytes: int
     group: int = 16
     unit_words: int = 16
     expansion: int = 2
+    place_registers: int = field(default=0, repr=False, metadata={"implied": True})
 
     kind: ClassVar[str] = "boveda"
     access: ClassVar[Access] = "scratchpad"
@@ -58,6 +63,11 @@ class Boveda:
             f"unit_words must be a power of two, not {self.unit_words}",
         )
         require_whole(1, "be at least 1", expansion=self.expansion)
+        registers: Any = self.place_registers
+        require(
+            type(registers) is int and registers in (0, 1),
+            f"place_registers must be 0 or 1, not {registers!r}",
+        )
 
     @property
     def exact(self) -> bool:
@@ -67,12 +77,12 @@ class Boveda:
     @property
     def read_latency_cycles(self) -> int:
         """Directory, place of the word, rows, unpacking."""
-        return 4
+        return 4 + self.place_registers
 
     @property
     def write_latency_cycles(self) -> int:
         """Magnitudes, width; the columns are shifted into place in the cycle of the write."""
-        return 2
+        return 2 + self.place_registers
 
     def rows(self, word_bits: int) -> int:
         """Rows of `word_bits` in each half."""

@@ -71,7 +71,7 @@ class CompressedColumn(wiring.Component):
     entry_writes: Signal
     settings: Signal
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         *,
         shape: tuple[int, int, bool],
@@ -79,10 +79,13 @@ class CompressedColumn(wiring.Component):
         rows: int,
         units: int,
         straddles: bool,
+        place_registers: int = 0,
         seen_by: tuple[int, Layers] = (0, ()),
     ) -> None:
-        """seen_by: the column's number, which says where in rows and directories its bits are, and
+        """place_registers: 1 within `WordPlace`; half, wanted, later and o are a cycle later then.
+        seen_by: the column's number, which says where in rows and directories its bits are, and
         what these are seen through."""
+        self.kept = {"registers": place_registers} if place_registers else {}
         self.number, self.layers = seen_by
         self.group, self.container_bits, self.signed = shape
         self.rows = rows
@@ -129,7 +132,7 @@ class CompressedColumn(wiring.Component):
             writer.ends.eq(self.ends),
             writer.tile_ends.eq(self.tile_ends),
         ]
-        where = place(m, "place", WordPlace, **self.sizes, pair=self.straddles)
+        where = place(m, "place", WordPlace, **self.sizes, pair=self.straddles, **self.kept)
         self._directory(m, writer, where)
         m.d.comb += where.index.eq(self.index)
         words = [self._held(m, where, "")]

@@ -100,9 +100,10 @@ class CompressedScratchpad(wiring.Component):
         index_in, unit = written[3 : 3 + index_bits], written[3 + index_bits :]
         read = Cat(self.read_half, self.read_address)
         located = self._late(m, "located", read, 1)
-        half = self._late(m, "half", self.read_half, 2)
-        wanted = self._late(m, "wanted", self.read, 2)
-        later = self._late(m, "later", self.read_next, 2) if self.straddles else None
+        kept = self.memory.place_registers
+        half = self._late(m, "half", self.read_half, 2 + kept)
+        wanted = self._late(m, "wanted", self.read, 2 + kept)
+        later = self._late(m, "later", self.read_next, 2 + kept) if self.straddles else None
         entries = self._entries()
         columns = self._columns(m)
         for number, column in enumerate(columns):
@@ -144,6 +145,9 @@ class CompressedScratchpad(wiring.Component):
         """A column for every group of the lanes."""
         group, size = self.memory.group, self.memory.group * self.bits
         columns: list[Any] = []
+        values: Value = self.write_data
+        if self.memory.place_registers:  # the rows of the half before are read a cycle later
+            values = self._late(m, "values", values, self.memory.place_registers)
         for number in range(self.lanes // group):
             seen = {"seen_by": (number, self.layers)} if self.layers else {}
             column = place(
@@ -155,12 +159,13 @@ class CompressedScratchpad(wiring.Component):
                 rows=self.rows,
                 units=self.units,
                 straddles=self.straddles,
+                **({"place_registers": 1} if self.memory.place_registers else {}),
                 **seen,
             )
             if settings_bits(self.layers):
                 m.d.comb += column.settings.eq(self.settings)
             m.d.comb += [
-                column.values.eq(self.write_data.word_select(number, size)),
+                column.values.eq(values.word_select(number, size)),
                 self.read_data.word_select(number, size).eq(column.o),
             ]
             columns.append(column)
