@@ -10,7 +10,7 @@ from archsim.machine.registry import load_design, with_settings
 from fpga.boards import board_named
 from fpga.build import build
 
-SETTINGS: list[str] = "pes=1 lanes=2 look_ahead=1 look_aside=0 rows=2 columns=2 depth=4".split()
+SETTINGS = ["pes=1", "lanes=2", "look_ahead=1", "look_aside=0", "rows=2", "columns=2", "depth=4"]
 
 needs_gowin = pytest.mark.skipif(
     any(importlib.util.find_spec(one) is None for one in
