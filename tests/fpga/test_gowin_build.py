@@ -10,7 +10,7 @@ from archsim.machine.registry import load_design, with_settings
 from fpga.boards import board_named
 from fpga.build import build
 
-SETTINGS = "pes=1 lanes=2 look_ahead=1 look_aside=0 rows=2 columns=2 depth=4"
+SETTINGS = ["pes=1", "lanes=2", "look_ahead=1", "look_aside=0", "rows=2", "columns=2", "depth=4"]
 
 needs_gowin = pytest.mark.skipif(
     any(importlib.util.find_spec(one) is None for one in
@@ -23,7 +23,7 @@ needs_gowin = pytest.mark.skipif(
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @needs_gowin
 def test_a_machine_on_a_tang_nano_9k(tmp_path: Path) -> None:
-    design = with_settings(load_design("sparsetrain").for_fpga(), SETTINGS.split())
+    design = with_settings(load_design("sparsetrain").for_fpga(), SETTINGS)
     made = build(design, board_named("tang-nano-9k"), folder=tmp_path)
     assert made.meets_clock
     assert (made.cells.block_rams, made.cells.dsps) == (8, 2)
