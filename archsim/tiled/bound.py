@@ -31,8 +31,11 @@ from archsim.tiled.walk import chunks_of, run_shape
     OFMAP_WRITES,
     STREAMS,  # from here on of the array, of one group: cycles of its streams at least
     LOADINGS,  # and of its stationary loads
+    BY_CHANNEL,  # cycles by the path over the channel, where it is one; else 0
+    BEHIND_STREAM,  # cycles from a stream's start on, of this one and a cycle before it of all
+    BEHIND_LOADING,  # and the same from a stationary load's start on
     BOUND_COLUMNS,
-) = range(15)
+) = range(18)
 """Columns of a bound: what all tiles of a layer take at least, and for the actions exactly (but for
 the words of the ifmap, which are packed tile by tile)."""
 

@@ -15,8 +15,11 @@ from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import plan as pn
 from archsim.tiled.bound import (
+    BEHIND_LOADING,
+    BEHIND_STREAM,
     BIAS_WRITES,
     BOUND_COLUMNS,
+    BY_CHANNEL,
     CYCLES,
     IFMAP_READS,
     IFMAP_WRITES,
@@ -174,9 +177,11 @@ def _longest(
     first, last = first_sizes(problem, tiling), last_sizes(problem, tiling)
     span = span_of_sizes(problem, machine, last)
     left, end = least_stream(span), ending(machine, services, last)
-    cycles = stream + found[STREAMS] + tiles - 1 + end
+    found[BEHIND_STREAM] = found[STREAMS] + tiles + end
+    cycles = stream + found[BEHIND_STREAM] - 1
     if kept:
-        cycles = max(cycles, loading + found[LOADINGS] + tiles - 1 + span[1] + end)
+        found[BEHIND_LOADING] = found[LOADINGS] + tiles + span[1] + end
+        cycles = max(cycles, loading + found[BEHIND_LOADING] - 1)
     of_ifmap, of_weight = sweeps(tiling, counts)
     loads = groups * counts[0] * channels * of_ifmap, groups * counts[1] * channels * of_weight
     start = max(tiles * machine[mc.TILE_INTERVAL] + 2,
@@ -184,6 +189,8 @@ def _longest(
     steps = filter_steps(machine, first[1]) * problem[pb.HAS_BIAS]
     output = channels, most_output_words(machine, first), steps
     loaded, whole = _behind_channel(found, machine, services, output)
+    if whole > 0:
+        found[BY_CHANNEL] = max(loaded + left + end, whole)
     cycles = max(cycles, max(start, loaded) + left + end)
     results = machine[mc.RESULT_LATENCY]
     summed = stream + first_outputs(problem, machine, tiling)

@@ -11,13 +11,23 @@ from typing import NamedTuple
 import numpy as np
 
 from archsim.kernels import inlined, kernel
+from archsim.layer import problem as pb
+from archsim.memory.ticks import TICK_BITS
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import nest as ns
 from archsim.tiled import plan as pn
 from archsim.tiled import work as wk
+from archsim.tiled.bound import (
+    BEHIND_LOADING,
+    BEHIND_STREAM,
+    BOUND_COLUMNS,
+    BY_CHANNEL,
+    IFMAP_WRITES,
+)
 from archsim.tiled.channel import take, write_back
+from archsim.tiled.channel_runs import run_tiles
 from archsim.tiled.core_steps import (
     OUTPUT_SLOTS,
     Core,
@@ -34,6 +44,7 @@ from archsim.tiled.core_steps import (
 )
 from archsim.tiled.nest import (
     fill_kind,
+    ifmap_words,
     kind_of,
     levels,
     load_intervals,
@@ -46,8 +57,9 @@ from archsim.tiled.traffic import services_of
 from archsim.tiled.work import fill_outputs
 
 (
-    EVERY,  # + operand: tiles from one load to the next
-    TURN,  # + operand: tiles since the last load
+    SENT,  # ticks of what went over the shared channel
+    STREAM_BEHIND,  # cycles from the end of the stream on, at least, and from that of the
+    LOADING_BEHIND,  # stationary loads on (`archsim.tiled.bound`)
     COMING,  # + operand: words of the next load
     BEGUN,  # units of an ofmap word that tiles before have begun
     KIND_1,  # the kind of the tile before; -1 where it has no outputs
@@ -59,9 +71,15 @@ from archsim.tiled.work import fill_outputs
     LEAD_3,
     FIRST_ROW_1,  # rows of the tile before that complete its first and its last word
     LAST_ROW_1,
+    EVERY,  # + operand: tiles from one load to the next
+    TURN,  # + operand: tiles since the last load
     FLOW_COLUMNS,
-) = (0, 2, 4, *range(6, 17))
+) = (0, 1, 2, 3, *range(5, 16), 17, 19)
 """What the scan carries from tile to tile beside times."""
+
+
+ANY = 1 << 62
+"""Above all cycles."""
 
 
 class Loops(NamedTuple):
@@ -109,6 +127,14 @@ def _find_coming(core: Core, loops: Loops, at: int) -> None:
 
 
 @inlined
+def _shared_ticks(core: Core, port: int, words: int) -> int:
+    """Ticks that so many words of a port take of the channel that ports share."""
+    if core.services[port, pn.CHANNEL] != pn.COMMAND:
+        return 0
+    return words * core.services[port, pn.WORD_TICKS]
+
+
+@inlined
 def _load_operand(core: Core, loops: Loops, kind: int, port: int, first: bool) -> None:
     """A tile's part of the next load of a port; every so many tiles the load crosses the port.
 
@@ -123,7 +149,8 @@ def _load_operand(core: Core, loops: Loops, kind: int, port: int, first: bool) -
         words = core.works[kind, wk.IFMAP_WORDS + at]
         part = (0, 1) if first else (every - 1, every)
     if words > 0:
-        send_part(core, port, words, part)
+        _, piece = send_part(core, port, words, part)
+        flow[SENT] += _shared_ticks(core, port, piece)
     if turn == 0:
         take(core.state, port, words, load_ready(core, port, core.state[pn.VISIBLE]))
         load_taken(core, port)
@@ -137,6 +164,8 @@ def _start_tile(core: Core, loops: Loops, kind: int, first: bool, last: bool) ->
         ifmap = (second == 0) == (core.works[kind, wk.IFMAP_FIRST] == 1)
         _load_operand(core, loops, kind, pn.IFMAP if ifmap else pn.WEIGHT, first)
     compute(core, kind)
+    loops.flow[STREAM_BEHIND] -= core.works[kind, wk.LEAST_STREAM] + 1
+    loops.flow[LOADING_BEHIND] -= core.works[kind, wk.LEAST_LOADING] + 1
     ifmap, weight = _turn(loops.flow, 0), _turn(loops.flow, 1)
     free_operands(core, ifmap or last, weight or last)
 
@@ -158,6 +187,7 @@ def _finish(core: Core, flow: IntArray) -> None:
     if core.works[kind, wk.HAS_BIAS] == 1:
         words = core.works[kind, wk.BIAS_WORDS]
         send_part(core, pn.BIAS, words, (0, 1))
+        flow[SENT] += _shared_ticks(core, pn.BIAS, words)
         take(state, pn.BIAS, words, load_ready(core, pn.BIAS, state[pn.VISIBLE_BEFORE]))
         load_taken(core, pn.BIAS)
     start = drain_start(core, kind)
@@ -210,31 +240,114 @@ def _new_loops(problem: IntArray, tiling: IntArray) -> Loops:
     return Loops(nest, np.empty_like(nest), runs, row, known, flow, problem, tiling)
 
 
-@kernel("i8.1, i8.1, i8.1", answer="int")
-def cycles_of(problem: IntArray, tiling: IntArray, machine: IntArray) -> int:
-    """The cycles of a layer: of `problem` in a tiling that fits, blocks of groups being its groups.
+@inlined
+def _run_ahead(core: Core, loops: Loops, kind: int, taken: IntArray) -> int:
+    """Tiles alike from this one on that load both operands and have no outputs, which are then
+    behind; 0 if this one is not such a tile, or outputs of others go with it.
 
-    As many as the plan of `archsim.tiled.schedule` has, for the off-chip memory of the machine.
+    With the last of them the outputs of another tile may leave.
+    """
+    nest, runs, flow = loops.nest, loops.runs, loops.flow
+    if nest[ns.COUNT + ns.CHANNEL] < 3 or nest[ns.RUN + ns.CHANNEL] != 1 or flow[KIND_1] >= 0:
+        return 0
+    count = runs[nest[ns.RUNS + ns.CHANNEL] + 1, ns.RUN_END] - nest[ns.PLACE + ns.CHANNEL]
+    if flow[WORDS_3] > 0:
+        count = 1
+    elif flow[WORDS_2] > 0:
+        count = min(count, 2)
+    run_tiles(core, kind, count, taken)
+    nest[ns.PLACE + ns.CHANNEL] += count - 1
+    works = core.works
+    for port in range(pn.IFMAP, pn.WEIGHT + 1):
+        words = count * works[kind, wk.IFMAP_WORDS + port - pn.IFMAP]
+        flow[SENT] += _shared_ticks(core, port, words)
+    flow[STREAM_BEHIND] -= count * (works[kind, wk.LEAST_STREAM] + 1)
+    flow[LOADING_BEHIND] -= count * (works[kind, wk.LEAST_LOADING] + 1)
+    for _ in range(min(count - 1, OUTPUT_SLOTS)):
+        next_slot(core)
+        _pass_on(flow)
+    return count
+
+
+@inlined
+def _by_channel(core: Core, loops: Loops, bounds: IntArray) -> int:
+    """Cycles by the path over the channel at least, with the words that tiles load of the ifmap.
+
+    The bound counts them as if they were packed across tiles.
+    """
+    layer, services = (loops.problem, loops.tiling, core.machine), core.services
+    gathers = core.machine[mc.GATHER_BITS] > 0 and loops.problem[pb.ROW_UNITS] > 0
+    if bounds[BY_CHANNEL] == 0 or gathers:
+        return bounds[BY_CHANNEL]
+    more = ifmap_words(loops.nest, loops.runs, layer) - bounds[IFMAP_WRITES]
+    return bounds[BY_CHANNEL] + (more * services[pn.IFMAP, pn.WORD_TICKS] >> TICK_BITS)
+
+
+@inlined
+def _least(core: Core, flow: IntArray, by_channel: int) -> int:
+    """What the layer takes at least: by the bound's paths, from where each unit is."""
+    state, latency = core.state, core.services[pn.IFMAP, pn.LATENCY] << TICK_BITS
+    idle = state[pn.CHANNEL_FREE + pn.COMMAND] - flow[SENT] - latency
+    by_array = max(
+        state[pn.STREAM_ENDED] + flow[STREAM_BEHIND],
+        state[pn.STATIONARY_ENDED] + flow[LOADING_BEHIND],
+    )
+    return max(by_channel + (idle >> TICK_BITS), by_array)
+
+
+@kernel("i8.1, i8.1, i8.1, i8.1, int", answer="int")
+def cycles_within(
+    problem: IntArray, tiling: IntArray, machine: IntArray, bounds: IntArray, most: int
+) -> int:
+    """The cycles of a layer, or of one that takes more than `most` some number above that.
+
+    bounds: of the tiling (`archsim.tiled.bound_paths.bound`).
     """
     loops, order = _new_loops(problem, tiling), levels(tiling)
     works = np.empty((loops.nest[ns.KINDS], wk.WORK_COLUMNS), np.int64)
     places, services = np.zeros(pn.PLACES_COLUMNS, np.int64), services_of(machine)
     core, flow = Core(new_state(machine, 0), places, works, machine, services), loops.flow
-    total, cycles = tiles_in(loops.nest), 0
-    for slot in range(total + OUTPUT_SLOTS):
+    flow[STREAM_BEHIND], flow[LOADING_BEHIND] = bounds[BEHIND_STREAM], bounds[BEHIND_LOADING]
+    least = _by_channel(core, loops, bounds)
+    if least > most:
+        return least
+    by_channel = least
+    taken = np.empty((2, machine[mc.COMMAND_QUEUE]), np.int64)
+    total, cycles, slot = tiles_in(loops.nest), 0, 0
+    while slot < total + OUTPUT_SLOTS:
         kind, last = kind_of(loops.nest), slot == total - 1
         if slot < total:
             _find_kind(core, loops, kind)
-            _start_tile(core, loops, kind, slot == 0, last)
+            ahead = _run_ahead(core, loops, kind, taken)
+            if ahead == 0:
+                _start_tile(core, loops, kind, slot == 0, last)
+            else:
+                slot += ahead - 1
         if flow[KIND_1] >= 0:
             _finish(core, flow)
         if flow[WORDS_3] > 0:
             cycles = write_back(core.state, services, flow[WORDS_3], flow[LEAD_3])
+            flow[SENT] += _shared_ticks(core, pn.OFMAP, flow[WORDS_3])
         next_slot(core)
         _pass_on(flow)
+        if slot < total - 1:
+            least = _least(core, flow, by_channel)
+            if least > most:
+                return least
         if slot < total:
             _end_tile(core, loops, kind, last)
             for level in range(ns.AXES - 1, -1, -1):
                 if step(loops.nest, loops.runs, order[level]):
                     break
+        slot += 1
     return cycles
+
+
+@kernel
+def cycles_of(problem: IntArray, tiling: IntArray, machine: IntArray) -> int:
+    """The cycles of a layer: of `problem` in a tiling that fits, blocks of groups being its groups.
+
+    As many as the plan of `archsim.tiled.schedule` has, for the off-chip memory of the machine.
+    """
+    nothing = np.zeros(BOUND_COLUMNS, np.int64)
+    return cycles_within(problem, tiling, machine, nothing, ANY)

@@ -21,7 +21,8 @@ from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.choice import choose_mapping, tiles_of
 from archsim.tiled.cycles import cycles_of
-from archsim.tiled.near import CUT_OFF, near_tiling, same_sizes
+from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, near_tiling, same_sizes
+from archsim.tiled.near_memo import SHARED_ROOM, new_memo
 from archsim.tiled.side_by_side import block_problem
 from archsim.tiled.tile_fit import pixel_words, weight_words
 
@@ -44,10 +45,11 @@ ANY_DEPTH = 1 << 62
 
 class Answers(NamedTuple):
     """rows: [KEPT, SIZES + TILING_COLUMNS], in a ring; counts: [2], those that are there, and where
-    the next one goes."""
+    the next one goes; memo: what is known of the layer's tilings (`archsim.tiled.near_memo`)."""
 
     rows: IntArray
     counts: IntArray
+    memo: IntArray
 
 
 Search = Callable[[Answers, IntArray, IntArray], bool]
@@ -127,7 +129,8 @@ def _answer(answers: Answers, problem: IntArray, watched: IntArray) -> bool:
     row, best = answers.rows[answers.counts[1]], np.full(2, np.inf)
     machine = watched[: mc.MACHINE_COLUMNS]
     tilings = np.zeros((2, pb.TILING_COLUMNS), np.int64)
-    effort = near_tiling(problem, machine, True, best, tilings)
+    effort = np.zeros(EFFORT_COLUMNS, np.int64)
+    near_tiling(problem, machine, True, best, tilings, effort, answers.memo)
     some = np.isfinite(best[0])
     if not some:
         some = _answer_roughly(answers, problem, watched)
@@ -188,13 +191,15 @@ def _time_all(
     cycles = np.zeros((designs, layers), np.int64)
     tilings = np.zeros((designs, layers, pb.TILING_COLUMNS), np.int64)
     counts = np.zeros(2, np.int64)
-    answers = Answers(np.zeros((KEPT, SIZES + pb.TILING_COLUMNS), np.int64), counts)
+    rows, memo = np.zeros((KEPT, SIZES + pb.TILING_COLUMNS), np.int64), new_memo(SHARED_ROOM)
+    answers = Answers(rows, counts, memo)
     watched = np.zeros(mc.MACHINE_COLUMNS + 2 * mc.MEMORIES, np.int64)
     for layer in range(layers):
         for design in range(designs):
             machine = machines[design]
             if design == 0 or not _alike(machine, machines[design - 1]):
                 counts[0] = counts[1] = 0
+                memo[:] = 0
             at = _known(answers, machine)
             if at < 0:
                 _watch(machine, watched)

@@ -49,8 +49,9 @@ ABOVE_ALL = 1 << 62
 class Layer(NamedTuple):
     """A problem of blocks of groups on a machine, and what the search knows of it.
 
-    sizes: [LISTS, MOST_SIZES]; many: [LISTS] of each; least: elements of a channel of the ifmap
-    that pixel tiles load in all, at least.
+    sizes: [LISTS, MOST_SIZES]; many: [LISTS] of each; swept: [2, MOST_SIZES] ifmap rows, and
+    columns, that pixel tiles of each size load; least: elements of a channel of the ifmap that they
+    load in all, at least.
     """
 
     problem: IntArray
@@ -59,15 +60,18 @@ class Layer(NamedTuple):
     ground: Ground
     sizes: IntArray
     many: IntArray
+    swept: IntArray
     least: int
 
 
 @kernel
-def _least_loads(problem: IntArray, sizes: IntArray, many: int, axis: int) -> int:
-    """Ifmap rows (axis 0) or columns (1) that tiles of any of the sizes load, at least."""
-    least = swept(problem, sizes[0], axis)[1]
-    for at in range(1, many):
-        least = min(least, swept(problem, sizes[at], axis)[1])
+def _fill_swept(found: IntArray, problem: IntArray, sizes: IntArray, many: int, axis: int) -> int:
+    """Write the ifmap rows (axis 0) or columns (1) that tiles of each size load into `found`
+    [2, MOST_SIZES]; the least of them."""
+    least = ABOVE_ALL
+    for at in range(many):
+        found[axis, at] = swept(problem, sizes[at], axis)[1]
+        least = min(least, found[axis, at])
     return least
 
 
@@ -81,11 +85,12 @@ def layer_of(problem: IntArray, machine: IntArray) -> Layer:
     many[COLUMNS] = column_sizes(sizes[COLUMNS], problem, machine)
     # blocks of the array's pixels may add rows, whose loads lie between those of their neighbours
     many[ROWS] = row_sizes(sizes[ROWS], problem, machine, problem[pb.OUT_WIDTH])
-    least = problem[pb.IMAGES] * _least_loads(problem, sizes[ROWS], many[ROWS], 0)
-    least *= _least_loads(problem, sizes[COLUMNS], many[COLUMNS], 1)
+    loads = np.zeros((2, MOST_SIZES), np.int64)
+    least = problem[pb.IMAGES] * _fill_swept(loads, problem, sizes[ROWS], many[ROWS], 0)
+    least *= _fill_swept(loads, problem, sizes[COLUMNS], many[COLUMNS], 1)
     services = services_of(machine)
     ground = ground_of(problem, machine, services)
-    return Layer(problem, machine, services, ground, sizes, many, least)
+    return Layer(problem, machine, services, ground, sizes, many, loads, least)
 
 
 @kernel
@@ -95,7 +100,8 @@ def block_layer(layer: Layer, block: IntArray) -> Layer:
     sizes[FILTERS, 0], sizes[CHANNELS, 0] = block[pb.FILTERS], block[pb.CHANNELS]
     many[FILTERS] = many[CHANNELS] = 1
     ground = ground_of(block, layer.machine, layer.services)
-    return Layer(block, layer.machine, layer.services, ground, sizes, many, layer.least)
+    services, least = layer.services, layer.least
+    return Layer(block, layer.machine, services, ground, sizes, many, layer.swept, least)
 
 
 @inlined

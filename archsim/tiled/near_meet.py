@@ -13,11 +13,11 @@ from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import near_queue as nq
 from archsim.tiled.bound import filter_steps, last_size, sum_rows
-from archsim.tiled.near_bound import array_words, least_bytes, least_cycles
+from archsim.tiled.near_bound import Channels, Filters, array_words, least_bytes, least_cycles
 from archsim.tiled.near_layer import COLUMNS, IMAGES, ROWS, Layer, part_of
 from archsim.tiled.near_queue import Queue
 from archsim.tiled.near_sizes import MOST_SIZES, pixel_block, row_sizes
-from archsim.tiled.tile_fit import ceil, pixel_words, pixels_fit
+from archsim.tiled.tile_fit import ceil, reach
 from archsim.tiled.tiling_estimate import swept
 
 FloatArray = npt.NDArray[np.float64]
@@ -38,13 +38,15 @@ MOST_TILES = 1 << 20
 class Found(NamedTuple):
     """best: [2] cycles and bytes of the best tiling so far; tiling: its sizes [TILING_COLUMNS];
     limit: [1] cycles that some tiling that fits is known to take, and SLACK of them; effort:
-    [EFFORT_COLUMNS]; most: the bytes that a tiling may have; 0 where bytes do not count."""
+    [EFFORT_COLUMNS]; most: the bytes that a tiling may have; 0 where bytes do not count; memo:
+    what is known of tilings (`archsim.tiled.near_memo`)."""
 
     best: FloatArray
     tiling: IntArray
     limit: FloatArray
     effort: IntArray
     most: int
+    memo: IntArray
 
 
 @inlined
@@ -62,17 +64,30 @@ def counts(least: int, found: Found) -> bool:
     return least <= found.limit[0] and promises(least, found)
 
 
-@kernel
-def _first_fitting(
-    problem: IntArray, machine: IntArray, tried: IntArray, sizes: IntArray, count: int
-) -> int:
-    """The place of the most rows that fit, of `count` falling ones; `count` if none do."""
+@inlined
+def _most_rows(problem: IntArray, machine: IntArray, tried: IntArray) -> int:
+    """The most rows that fit a tile of all other sizes in `tried`; 0 where none do."""
+    images, columns = tried[pb.T_IMAGES], tried[pb.T_COLUMNS]
+    filters, pixels = tried[pb.T_FILTERS], machine[mc.ACCUMULATOR_DEPTH]
+    if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
+        pixels = pixels // filters * machine[mc.COLUMNS]
+    else:
+        pixels //= ceil(filters, machine[mc.COLUMNS])
+    across = reach(columns, problem, 1) * images * tried[pb.T_CHANNELS]
+    high = machine[mc.IFMAP_DEPTH] * machine[mc.IFMAP_LANES] // across
+    rows = pixels // (images * columns)
+    if high < problem[pb.HEIGHT]:
+        rows = min(rows, (high - reach(1, problem, 0)) // problem[pb.STRIDE_HEIGHT] + 1)
+    return max(rows, 0)
+
+
+@inlined
+def _first_of(sizes: IntArray, count: int, most: int) -> int:
+    """The place of the first size that is no more than `most`, of `count` falling ones."""
     begin, end = 0, count
     while begin < end:
         at = (begin + end) // 2
-        tried[pb.T_ROWS] = sizes[at]
-        words, sums = pixel_words(problem, machine, tried)
-        if words > machine[mc.IFMAP_DEPTH] or sums > machine[mc.ACCUMULATOR_DEPTH]:
+        if sizes[at] > most:
             begin = at + 1
         else:
             end = at
@@ -81,58 +96,75 @@ def _first_fitting(
 
 @kernel
 def _meet_rows(
-    layer: Layer, found: Found, queue: Queue, tried: IntArray, sizes: tuple[IntArray, int, int]
-) -> None:
-    """Tilings of all sizes in `tried` but its rows, which are any of `sizes`: these, how many they
-    are, and the number of the first tiling."""
+    layer: Layer, found: Found, queue: Queue, tried: IntArray, part: tuple[Filters, Channels],
+    sizes: tuple[IntArray, IntArray, int, int, int],
+) -> None:  # fmt: skip
+    """Tilings of all sizes in `tried` but its rows, which are any of `sizes`: these, the ifmap rows
+    that each loads, how many there are, the number of the first tiling, and the ifmap columns that
+    tiles load.
+    """
     problem, machine, ground = layer.problem, layer.machine, layer.ground
-    of_part, outer = part_of(layer, tried), tried[pb.T_FILTERS_OUTER]
-    images, columns = tried[pb.T_IMAGES], tried[pb.T_COLUMNS]
+    outer, images, columns = tried[pb.T_FILTERS_OUTER], tried[pb.T_IMAGES], tried[pb.T_COLUMNS]
     bands = ceil(problem[pb.IMAGES], images) * ceil(problem[pb.OUT_WIDTH], columns)
     last = last_size(problem[pb.IMAGES], images) * last_size(problem[pb.OUT_WIDTH], columns)
     steps = filter_steps(machine, last_size(problem[pb.FILTERS], tried[pb.T_FILTERS]))
-    each = problem[pb.IMAGES] * problem[pb.CHANNELS] * swept(problem, columns, 1)[1]
+    each = problem[pb.IMAGES] * problem[pb.CHANNELS] * sizes[4]
     fewest = ceil(layer.least * problem[pb.CHANNELS], machine[mc.IFMAP_LANES])
-    many = float(of_part[0].tiles) * of_part[1].tiles * ground.groups
-    for at in range(_first_fitting(problem, machine, tried, sizes[0], sizes[1]), sizes[1]):
+    many = float(part[0].tiles) * part[1].tiles * ground.groups
+    for at in range(_first_of(sizes[0], sizes[2], _most_rows(problem, machine, tried)), sizes[2]):
         rows = tried[pb.T_ROWS] = sizes[0][at]
         tiles = bands * ceil(problem[pb.OUT_HEIGHT], rows)
         if many * tiles > MOST_TILES:
             break
-        loads = ceil(each * swept(problem, rows, 0)[1], machine[mc.IFMAP_LANES])
+        loads = ceil(each * sizes[1][at], machine[mc.IFMAP_LANES])
         end = sum_rows(machine, last * last_size(problem[pb.OUT_HEIGHT], rows), steps)
-        low = least_cycles(ground, of_part, outer, (tiles, loads, 1, end))
+        low = least_cycles(ground, part, outer, (tiles, loads, 1, end))
         if not counts(low, found):
-            if counts(least_cycles(ground, of_part, outer, (tiles, fewest, 1, 1)), found):
+            if counts(least_cycles(ground, part, outer, (tiles, fewest, 1, 1)), found):
                 continue
             break  # fewer rows make no fewer tiles
         second = 0
         if found.most > 0:
-            low = least_bytes(machine, ground, of_part, outer, (tiles, loads))
-            second = array_words(ground, of_part, tiles)
+            low = least_bytes(machine, ground, part, outer, (tiles, loads))
+            second = array_words(ground, part, tiles)
             if low > found.most:
                 continue
-        nq.push(queue, (low, second), nq.TILING, sizes[2] + at, tried)
+        nq.push(queue, (low, second), nq.TILING, sizes[3] + at, tried)
 
 
 @kernel
-def meet_part(layer: Layer, found: Found, queue: Queue, entry: IntArray) -> Queue:
-    """Put all pixel tiles of a part into the queue."""
+def _own_rows(layer: Layer, columns: int, sizes: IntArray, loads: IntArray) -> int:
+    """Write rows of tiles of so many columns, and the ifmap rows that each loads; how many."""
+    count = row_sizes(sizes, layer.problem, layer.machine, columns)
+    for at in range(count):
+        loads[at] = swept(layer.problem, sizes[at], 0)[1]
+    return count
+
+
+@inlined
+def most_of_part(layer: Layer) -> int:
+    """Tilings of a part at most."""
+    rows = min(layer.problem[pb.OUT_HEIGHT], MOST_SIZES)
+    return layer.many[IMAGES] * layer.many[COLUMNS] * rows
+
+
+@kernel
+def meet_part(layer: Layer, found: Found, queue: Queue, entry: IntArray) -> None:
+    """Put all pixel tiles of a part into the queue, which has room for them."""
     problem, machine, sizes, many = layer.problem, layer.machine, layer.sizes, layer.many
-    tried = entry[nq.SIZES :].copy()
+    tried, part = entry[nq.SIZES :].copy(), part_of(layer, entry[nq.SIZES :])
     alike = pixel_block(machine) == 1 or problem[pb.OUT_HEIGHT] == 1
-    own = np.zeros(len(sizes[ROWS]), np.int64)
+    own, loads = np.zeros(len(sizes[ROWS]), np.int64), np.zeros(len(sizes[ROWS]), np.int64)
     code = entry[nq.CODE] * MOST_SIZES
     for at in range(many[IMAGES]):
         for beside in range(many[COLUMNS]):
             tried[pb.T_IMAGES], tried[pb.T_COLUMNS] = sizes[IMAGES, at], sizes[COLUMNS, beside]
-            tried[pb.T_ROWS] = 1
-            if not pixels_fit(problem, machine, tried):
+            if _most_rows(problem, machine, tried) == 0:
                 continue
-            rows, count = sizes[ROWS], many[ROWS]
+            rows, swept_rows, count = sizes[ROWS], layer.swept[0], many[ROWS]
             if not alike:
-                rows, count = own, row_sizes(own, problem, machine, tried[pb.T_COLUMNS])
-            queue = nq.with_room(queue, count)
+                rows, swept_rows = own, loads
+                count = _own_rows(layer, tried[pb.T_COLUMNS], own, loads)
             first = ((code + at) * MOST_SIZES + beside) * MOST_SIZES
-            _meet_rows(layer, found, queue, tried, (rows, count, first))
-    return queue
+            wide = layer.swept[1, beside]
+            _meet_rows(layer, found, queue, tried, part, (rows, swept_rows, count, first, wide))

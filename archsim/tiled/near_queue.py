@@ -44,12 +44,18 @@ def new_queue() -> Queue:
     )
 
 
+@inlined
+def has_room(queue: Queue, more: int) -> bool:
+    """Whether so many entries more have room."""
+    return queue.counts[0] + more <= len(queue.heap)
+
+
 @kernel
 def with_room(queue: Queue, more: int) -> Queue:
     """A queue of the same entries, with room for so many more."""
-    count, room = queue.counts[0], len(queue.heap)
-    if count + more <= room:
+    if has_room(queue, more):
         return queue
+    count = queue.counts[0]
     room = 2 * (count + more)
     entries, heap = np.empty((room, COLUMNS), np.int64), np.empty(room, np.int64)
     for at in range(count):

@@ -14,7 +14,10 @@ from archsim.kernels import inlined, kernel
 from archsim.layer import problem as pb
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
+from archsim.tiled import machine_vector as mc
 from archsim.tiled import work as wk
+from archsim.tiled.bound import least_loading, least_stream
+from archsim.tiled.folds import fold_span
 from archsim.tiled.packing import output_units
 from archsim.tiled.walk import fill_tile, region, tile_counts
 from archsim.tiled.work import fill_work
@@ -206,6 +209,11 @@ def fill_kind(
     works[kind, wk.FILTERS] = row[cmd.TILE_FILTERS]
     works[kind, wk.UNITS] = output_units(row, machine)
     works[kind, wk.BEGUN] = -1
+    span = fold_span(row, machine)
+    works[kind, wk.LEAST_STREAM] = least_stream(span)
+    works[kind, wk.LEAST_LOADING] = 0
+    if machine[mc.DATAFLOW] != mc.OUTPUT_STATIONARY:
+        works[kind, wk.LEAST_LOADING] = least_loading(span)
 
 
 @kernel
@@ -222,6 +230,48 @@ def load_intervals(nest: IntArray, tiling: IntArray) -> tuple[int, int]:
             if axis in (GROUP, FILTER, CHANNEL):
                 weight = nest[INSIDE + axis]
     return ifmap, weight
+
+
+@inlined
+def _sweep_words(nest: IntArray, layer: tuple[IntArray, IntArray, IntArray], plane: int) -> int:
+    """Words that tiles of so many pixels of the ifmap load: of all images and channels of one."""
+    problem, tiling, machine = layer
+    words = 0
+    for images in range(2):
+        n_images, size = nest[COUNT + IMAGE] - 1, tiling[pb.T_IMAGES]
+        if images == 1:
+            n_images, size = 1, problem[pb.IMAGES] - n_images * size
+        for channels in range(2):
+            many, part = nest[COUNT + CHANNEL] - 1, tiling[pb.T_CHANNELS]
+            if channels == 1:
+                many, part = 1, problem[pb.CHANNELS] - many * part
+            if many * n_images > 0:
+                elements = size * plane * part
+                words += many * n_images * -(-elements // machine[mc.IFMAP_LANES])
+    return words
+
+
+@kernel
+def ifmap_words(nest: IntArray, runs: IntArray, layer: tuple[IntArray, IntArray, IntArray]) -> int:
+    """Words of the ifmap that cross in all loads of a layer, where no gather unit brings them.
+
+    layer: its problem, tiling and machine.
+    """
+    problem, tiling, _ = layer
+    words, loads = 0, tiles_in(nest) // load_intervals(nest, tiling)[0]
+    for row in range(nest[RUNS + ROW], nest[RUNS + COLUMN]):
+        first = runs[row, RUN_START] * tiling[pb.T_ROWS]
+        pixels = min(tiling[pb.T_ROWS], problem[pb.OUT_HEIGHT] - first)
+        height = region(first, pixels, problem, 0)[1]
+        for column in range(nest[RUNS + COLUMN], nest[RUNS + FILTER]):
+            first = runs[column, RUN_START] * tiling[pb.T_COLUMNS]
+            pixels = min(tiling[pb.T_COLUMNS], problem[pb.OUT_WIDTH] - first)
+            plane = height * region(first, pixels, problem, 1)[1]
+            many = runs[row, RUN_END] - runs[row, RUN_START]
+            many *= runs[column, RUN_END] - runs[column, RUN_START]
+            words += many * _sweep_words(nest, layer, plane)
+    of_sweep = nest[COUNT + IMAGE] * nest[COUNT + ROW] * nest[COUNT + COLUMN]
+    return words * (loads // (of_sweep * nest[COUNT + CHANNEL]))
 
 
 @inlined

@@ -31,7 +31,7 @@ def _within(machine: IntArray, memory: int, words: int) -> bool:
 
 
 @kernel
-def _reach(pixels: int, problem: IntArray, axis: int) -> int:
+def reach(pixels: int, problem: IntArray, axis: int) -> int:
     """Ifmap rows or columns under `pixels` output pixels, at most all."""
     window = (problem[pb.KERNEL_HEIGHT + axis] - 1) * problem[pb.DILATION_HEIGHT + axis] + 1
     span = (pixels - 1) * problem[pb.STRIDE_HEIGHT + axis] + window
@@ -61,8 +61,8 @@ def weights_fit(problem: IntArray, machine: IntArray, filters: int, channels: in
 @kernel
 def pixel_words(problem: IntArray, machine: IntArray, tiling: IntArray) -> tuple[int, int]:
     """Words that a tile's ifmap regions, and its sums, take of their scratchpads."""
-    height = _reach(tiling[pb.T_ROWS], problem, 0)
-    width = _reach(tiling[pb.T_COLUMNS], problem, 1)
+    height = reach(tiling[pb.T_ROWS], problem, 0)
+    width = reach(tiling[pb.T_COLUMNS], problem, 1)
     images = min(tiling[pb.T_IMAGES], problem[pb.IMAGES])
     region_words = ceil(images * height * width * tiling[pb.T_CHANNELS], machine[mc.IFMAP_LANES])
     pixels = images * tiling[pb.T_ROWS] * tiling[pb.T_COLUMNS]

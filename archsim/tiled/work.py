@@ -39,8 +39,10 @@ from archsim.tiled.packing import row_of_word
     UNITS,
     BEGUN,  # units of a word for which the outputs are filled in, and those left then; -1: none
     LEFT,
+    LEAST_STREAM,  # cycles of its streams at least, and of its stationary loads
+    LEAST_LOADING,
     WORK_COLUMNS,
-) = range(26)
+) = range(28)
 
 
 @kernel

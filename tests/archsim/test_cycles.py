@@ -9,7 +9,8 @@ from archsim.layer import problem as pb
 from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import plan as pn
-from archsim.tiled.cycles import cycles_of
+from archsim.tiled.bound_paths import bound_of
+from archsim.tiled.cycles import cycles_of, cycles_within
 from archsim.tiled.gaps import NO_GAPS
 from archsim.tiled.schedule import schedule
 from archsim.tiled.traffic import services_of
@@ -53,3 +54,17 @@ def test_loops_take_as_long_as_rows(count: int) -> None:
     for number in range(count):
         problem, tiling, machine = case(19, number)
         assert cycles_of(problem, tiling, machine) == planned(problem, tiling, machine), number
+
+
+@pytest.mark.parametrize("count", [100, pytest.param(5_000, marks=pytest.mark.slow)])
+def test_a_scan_stops_where_more_than_enough_is_sure(count: int) -> None:
+    """Never below the cycles that are enough, and never for a layer that takes no more."""
+    stopped = 0
+    for number in range(count):
+        problem, tiling, machine = case(19, number)
+        cycles, bounds = planned(problem, tiling, machine), bound_of(problem, machine, tiling)
+        for most in {cycles - 1, cycles, cycles + 1, int(bounds[0] + cycles) // 2}:
+            found = cycles_within(problem, tiling, machine, bounds, most)
+            assert found == cycles if cycles <= most else most < found <= cycles, (number, most)
+            stopped += found != cycles
+    assert stopped > count // 4

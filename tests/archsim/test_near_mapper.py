@@ -23,9 +23,10 @@ from archsim.tiled.bound_paths import bound_of, count_tiles
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.mapper import FAST, Mapper
-from archsim.tiled.near import CUT_OFF, near_tiling
+from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, near_tiling
 from archsim.tiled.near_bound import array_words, least_bytes, least_cycles
 from archsim.tiled.near_meet import TOLERANCE
+from archsim.tiled.near_memo import ROOM, new_memo
 from archsim.tiled.near_sizes import MOST_SIZES, even_sizes, row_sizes
 from archsim.tiled.tile_fit import ceil, pixel_words, weight_words
 from archsim.tiled.tiling_estimate import swept
@@ -137,7 +138,8 @@ def test_it_is_near_the_best_of_all_its_choices(kind: str) -> None:
 def both_found(problem: Problem, machine: IntArray) -> tuple[Tiling, Tiling, bool]:
     """What the mapper takes, the fastest that it found, and whether it was cut off."""
     best, tilings = np.full(2, np.inf), np.zeros((2, pb.TILING_COLUMNS), np.int64)
-    effort = near_tiling(problem.vector(), machine, True, best, tilings)
+    effort = np.zeros(EFFORT_COLUMNS, np.int64)
+    near_tiling(problem.vector(), machine, True, best, tilings, effort, new_memo(ROOM))
     taken, fastest = map(Tiling.from_vector, tilings)
     return taken, fastest, bool(effort[CUT_OFF])
 
