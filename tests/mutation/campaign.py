@@ -266,6 +266,9 @@ def _found(mutant: Mutant, answer: Any, seconds: float, before: Mapping[Mutant, 
         "late": ("hung", ""), "ended": ("caught", "the simulator's process ended")
     }  # fmt: skip
     outcome, seen = alone[answer] if isinstance(answer, str) else answer
+    earlier = before.get(mutant)
+    if outcome == "survived" and earlier is not None and earlier.outcome == "caught by tests":
+        outcome, seen = earlier.outcome, earlier.seen
     return Found(
         mutant=mutant, outcome=outcome, seen=seen, seconds=seconds,
         text=line_of(mutant), column=column_of(mutant),
