@@ -24,9 +24,10 @@ then run on each faulty design, in Verilog, as a user would run them.
 Thirty faulty designs are one netlist, in which an input says which of them is there (ADR 34).
 Faults in the model are judged by what it answers; where a case or an answer is another one, the RTL
 runs. There they are put into functions, kernels too, on lines that the first 20 cases run through,
-with the other ways to the same figures that `verify` takes: with a row for every tile and by loops, with
-a slow off-chip memory, by layers and by passes, many designs at once and one by one; and of tiled
-cores stepped cycle by cycle, from the contract, behind a slow off-chip memory (`rtl/stepped`).
+with the other ways to the same figures that `verify` takes: with a row for every tile and by loops,
+with a slow off-chip memory, by layers and by passes, many designs at once and one by one; and of
+tiled cores stepped cycle by cycle, from the contract, behind a slow off-chip memory
+(`rtl/stepped`).
 
 Kinds of design have designs in which each of their units is; some units that only settings bring
 have designs of their own, "gather unit", "output registers" and "faulty cells" (of compressed
