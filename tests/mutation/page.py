@@ -49,8 +49,9 @@ through; they count as not caught until they are tried again.
 
 Cases that survivors asked for are in `verify` now: resets behind results that wait, and between
 words of a mask; halos two sums deep and kernels of 16 and more in the sparse core. The designs that
-faults are put into have memories of one word more than a power of two, and sums so narrow that they
-wrap. Processor time of `verify --cases 60`, seconds, medians of three in turns, before and after:
+faults are put into have memories of one word more than a power of two, of which cases fill the
+accumulators to the last word, but not those of operands; and sums so narrow that they wrap.
+Processor time of `verify --cases 60`, seconds, medians of three in turns, before and after:
 `edge-16` with 4 × 3 PEs 3.16 and 3.29, `volta` with one octet of 4 rows 4.38 and 4.32, `vsq-16` of
 2 lanes of 4 3.54 and 3.59, `scnn` with 2 × 2 PEs 4.38 and 4.42, `sparsetrain` with 2 PEs of 4 lanes
 1.71 and 1.76.

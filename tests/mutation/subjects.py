@@ -1,7 +1,9 @@
 """The small designs of every kind that mutants are tried on: each unit is in one of them.
 
-Arrays and memories are a few words large, so that cases reach their ends; memories of one word more
-than a power of two, so that an address that lacks a bit is seen; sums so narrow that they wrap.
+Arrays and memories are a few words large, so that cases reach their ends; memories of one word
+more than a power of two, so that an address that lacks a bit is seen where cases fill them, which
+they do accumulators, and no memories of operands (`rtl.full_memories`); sums so narrow that they
+wrap.
 """
 
 from pathlib import Path
