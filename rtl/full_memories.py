@@ -72,14 +72,20 @@ def _fillers(design: CoreDesign, memory: str, depth: int) -> Iterator[MatMul]:
         yield from (make(m=depth * unit) for unit in units)
         yield from (make(m=depth * unit // filters, n=filters) for unit in units)
     else:
-        for steps in range(depth.bit_length()):
+        for parts in _parts(depth):
             for unit in units:
-                size = depth * unit >> steps
-                deep = {"k": channels_of(design, unit << steps)}
+                size = depth * unit // parts
+                deep = {"k": channels_of(design, unit * parts)}
                 if size and memory == "ifmap":
                     yield make(m=size, **deep)
                 elif size:
                     yield make(n=size, **deep)
+
+
+def _parts(depth: int) -> list[int]:
+    """Numbers of words that an axis may take of a memory: powers of two, and divisors."""
+    powers = {1 << steps for steps in range(depth.bit_length())}
+    return sorted(powers | {part for part in range(1, depth + 1) if depth % part == 0})
 
 
 __all__ = ["MEMORIES", "channels_of", "full_layer", "whole"]
