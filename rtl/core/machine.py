@@ -214,7 +214,7 @@ class Core(wiring.Component):
         if rtl_of(self.design.ifmap_memory).whole_words:
             reads = Signal(name="ifmap_reads")
             m.d.sync += reads.eq(self.pixel_walk.issue)
-            m.d.comb += self.banks.read.eq(self._waiting(m, "ifmap", "read", reads))
+            m.d.comb += self.banks.read.eq(self.waiting(m, "ifmap", "read", reads))
         for name, memory in (("ifmap", self.banks), ("weight", self.weights)):
             loader = self.loaders[name]
             m.d.comb += [
