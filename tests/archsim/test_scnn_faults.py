@@ -12,7 +12,7 @@ import pytest
 from faulty_module import Fault, faulty_module
 from scnn_cases import Case, agrees, answers, operands_of
 
-from archsim.machines.scnn import addresses, backlog, kernels, sent, timing, weights
+from archsim.machines.scnn import addresses, backlog, kernels, pass_scan, sent, timing, weights
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
 from workloads.layers import Conv2d
@@ -84,12 +84,12 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
         "            now = ends[pe]\n            backlog[pe] = 0\n",
     ),
     "queues empty at each group": (
-        timing,
+        pass_scan,
         "self._ends[:] = start",
         "self._ends[:], self._state[2][:] = start, 0",
     ),
     "packed queues empty at each group": (
-        timing,
+        pass_scan,
         "self._ends[:] = start",
         "self._ends[:], self._state[1][0][:] = start, 0",
     ),
@@ -182,11 +182,11 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     "a barrier of channels ignored": (kernels, "if inside and barrier_blocks", "if 0"),
     "a barrier of blocks": (kernels, "% barrier_blocks == 0", ">= 0"),
     "a FIFO of one place more": (
-        timing,
-        "np.full(design.weight_fifo_vectors,",
-        "np.full(design.weight_fifo_vectors + 1,",
+        pass_scan,
+        "self._mapping.used_pes, self._design.weight_fifo_vectors\n",
+        "self._mapping.used_pes, self._design.weight_fifo_vectors + 1\n",
     ),
-    "weights before the command": (timing, "1 + service.latency_cycles", "0"),
+    "weights before the command": (pass_scan, "1 + service.latency_cycles", "0"),
     "a barrier of groups ignored": (
         timing,
         "start = max(int(ends[group]), free) + 1",
@@ -215,7 +215,11 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
         "free + design.ofmap_latency_cycles - 1",
     ),
     "compute before the last activations": (timing, "int(loaded[-1]) + 1", "int(loaded[-1])"),
-    "skipped blocks counted as pairs": (timing, "(self._vectors * ~self._empty)", "self._vectors"),
+    "skipped blocks counted as pairs": (
+        pass_scan,
+        "(self._vectors * ~self._empty)",
+        "self._vectors",
+    ),
     "addresses of another pitch": (addresses, "append(row * pitch", "append(row * (pitch + 1)"),
     "weights of another pitch": (weights, "-(r * span_pitch + s)", "-(r + s)"),
     "runs of zeros without a place": (
@@ -267,6 +271,7 @@ _PARTS: dict[ModuleType, tuple[Fault, ...]] = {
     addresses: (),
     sent: (),
     weights: (("from archsim.kernels import kernel", _PLAIN), _CALLED),
+    pass_scan: (),
     timing: (),
 }
 """The modules, and what is said in them so that Python runs their kernels."""
