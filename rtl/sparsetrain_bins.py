@@ -36,13 +36,6 @@ def sums_bins(design: SparseTrain) -> Iterator[Bin]:
         hit=_go_on_beside,
         aim=BLOCKS,
     )
-    if design.skip_outputs:
-        yield Bin(
-            name=IN_A_MASK,
-            why="words that were to come are taken from the mask of the run behind it",
-            hit=_reset_in_a_mask,
-            aim=IN_A_MASK,
-        )
     if design.floating:
         yield from float_sums_bins()
         return
@@ -52,6 +45,17 @@ def sums_bins(design: SparseTrain) -> Iterator[Bin]:
         hit=_largest_step,
         aim=EDGES,
     )
+
+
+def mask_bins(design: SparseTrain) -> Iterator[Bin]:
+    """Of the masks of outputs that are needed, of a design that reads them."""
+    if design.skip_outputs:
+        yield Bin(
+            name=IN_A_MASK,
+            why="words that were to come are taken from the mask of the run behind it",
+            hit=_reset_in_a_mask,
+            aim=IN_A_MASK,
+        )
 
 
 def segment_bins(design: SparseTrain) -> Iterator[Bin]:
@@ -201,6 +205,7 @@ __all__ = [
     "KEPT",
     "PARTS",
     "SHORT",
+    "mask_bins",
     "scratchpad_bins",
     "segment_bins",
     "sums_bins",

@@ -23,6 +23,7 @@ from rtl.sparsetrain_bins import (
     KEPT,
     PARTS,
     SHORT,
+    mask_bins,
     scratchpad_bins,
     segment_bins,
     sums_bins,
@@ -63,6 +64,7 @@ class SparseTrainVerification(LayerVerification):
     def bins(self, design: SparseTrain) -> Iterable[Bin]:
         yield from super().bins(design)
         yield from sums_bins(design)
+        yield from mask_bins(design)
         yield from segment_bins(design)
         yield from scratchpad_bins(design)
 

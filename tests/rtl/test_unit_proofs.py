@@ -35,13 +35,13 @@ from rtl.core import (
     float_round,
     loader,
     output_packer,
-    output_stage,
     pipelined_output,
     population_count,
     queue,
     scnn_arbiter,
     vector_requantize,
 )
+from rtl.core import requantize as requantize_unit
 from rtl.formal import prove_combinational
 
 
@@ -113,9 +113,9 @@ PROOFS: dict[str, tuple[Any, Prove]] = {
     **{f"packer of {n}": (output_packer, always(PackerProof, 3, units=n)) for n in (1, 2, 3, 4)},
     **{f"arbiter, queues of {n}": (scnn_arbiter, arbiter(n)) for n in (1, 2, 3)},
     "arbiter, 4 banks": (scnn_arbiter, arbiter(2, 4)),
-    "requantise, 3 bits to 2": (output_stage, requantize(3, 2)),
-    "requantise, 8 bits to 4": (output_stage, requantize(8, 4)),
-    "requantise, 32 bits to 8, as it is built": (output_stage, requantize(32, 8)),
+    "requantise, 3 bits to 2": (requantize_unit, requantize(3, 2)),
+    "requantise, 8 bits to 4": (requantize_unit, requantize(8, 4)),
+    "requantise, 32 bits to 8, as it is built": (requantize_unit, requantize(32, 8)),
     "requantise with a register, 3 bits to 2": (pipelined_output, registered(3, 2, 1)),
     "requantise with two, 32 bits to 8": (pipelined_output, registered(32, 8, 2)),
     "rescale": (vector_requantize, rescale(6, 3, True)),
