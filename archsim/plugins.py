@@ -16,6 +16,8 @@ the entry.  It never stops what does not need it.
 | `archsim.objectives` | as the objective | what measures it (`archsim.objectives`) |
 | `archsim.importers` | as the files end, without the dot | what reads one (`archsim.importers`) |
 | `archsim.commands` | as the verb | what adds it to the command line (`archsim.cli.verbs`) |
+
+Entries of any other group of `archsim.` nobody looks for; `archsim list` warns of them.
 """
 
 from __future__ import annotations
@@ -28,12 +30,22 @@ from importlib.metadata import Distribution, EntryPoint, entry_points
 from traceback import walk_tb
 from typing import Any
 
-from archsim.errors import InputError
+from archsim.errors import InputError, nearest
 from archsim.interrupts import Ended
 from archsim.version import VERSION
 
 OURS = "archsim"
 """The package whose entries come first where a name is given twice."""
+
+
+GROUPS = tuple(
+    f"{OURS}.{what}"
+    for what in (
+        "designs", "rtl", "memories", "memory_rtl", "codecs", "price_sources", "technologies",
+        "objectives", "importers", "commands",
+    )
+)  # fmt: skip
+"""All that there are."""
 
 
 class PluginWarning(UserWarning):
@@ -164,14 +176,24 @@ def blame(error: BaseException) -> str:
 
 def package_names() -> dict[str, str]:
     """By top-level module, the installed packages that add anything to archsim, and archsim."""
-    installed = entry_points()
-    entries = [
-        entry
-        for group in installed.groups
-        if group.startswith(f"{OURS}.")
-        for entry in installed.select(group=group)
-    ]
+    entries = _installed()
     return {one.value.partition(":")[0].partition(".")[0]: package_of(one) for one in entries}
+
+
+def _installed() -> list[EntryPoint]:
+    """What all packages add, in groups that there are or not."""
+    installed = entry_points()
+    groups = (group for group in sorted(installed.groups) if group.startswith(f"{OURS}."))
+    return [entry for group in groups for entry in installed.select(group=group)]
+
+
+def warn_of_unknown_groups() -> None:
+    """Warn of entries that nobody looks for, since their group is none of `GROUPS`."""
+    known = [group.partition(".")[2] for group in GROUPS]
+    for entry in _installed():
+        if entry.group not in GROUPS:
+            hint = nearest(entry.group.partition(".")[2], known)
+            leave_out(entry, f"there is no group {entry.group}; {hint}")
 
 
 def _in_hand(values: Iterable[object]) -> Iterator[type[Any]]:
@@ -223,4 +245,5 @@ __all__ = [
     "package_of",
     "plugins",
     "used",
+    "warn_of_unknown_groups",
 ]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from archsim.cli.options import Wide
-from archsim.plugins import OURS, loaded, no_call, package_of
+from archsim.plugins import OURS, loaded, no_call, package_of, warn_of_unknown_groups
 
 HEADINGS = {
     "name": "name",
@@ -211,6 +211,7 @@ def list_things(
     Also kinds of memory, codecs, sources of prices, formats of network files and objectives of
     sweeps, those that installed packages add among them.
     """
+    warn_of_unknown_groups()
     chosen = [what] if what else list(LISTS)
     found = {name: LISTS[name]() for name in chosen}
     if as_json:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from tomllib import loads
 
 import pytest
 from command_line import refused
 from plugin_packages import EXAMPLE, Groups, archsim_with, example_entries, installed
 
+from archsim import plugins
+from archsim.plugins import GROUPS
 from archsim.version import VERSION
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 FAULTY = """
 import numpy as np
@@ -249,6 +254,28 @@ def test_each_is_named_and_left_out(everything: tuple[Path, set[str]], tmp_path:
     found = said.err.splitlines()
     assert set(found) == due
     assert len(found) == len(due)  # each once
+
+
+def test_entries_of_no_group_are_named(tmp_path: Path) -> None:
+    groups = {"archsim.design": {"mine": "mine:MINE"}, "archsim.xyz": {"a": "b:C"}, "other.x": {}}
+    site = installed(tmp_path / "site", "astray", groups)
+    said = archsim_with(site, cwd=tmp_path)("list", "objectives")
+    assert said.code == 0
+    known = ", ".join(group.removeprefix("archsim.") for group in GROUPS)
+    assert said.err.splitlines() == [
+        f"archsim: warning: {entry} of package astray cannot be used: there is no group {why}"
+        for entry, why in (
+            ("mine (archsim.design)", "archsim.design; did you mean designs?"),
+            ("a (archsim.xyz)", f"archsim.xyz; known: {known}"),
+        )
+    ]
+
+
+def test_all_groups_are_known() -> None:
+    ours = set(loads(PROJECT.read_text(encoding="utf-8"))["project"]["entry-points"])
+    assert ours | set(example_entries()) <= set(GROUPS)
+    asked = set(re.findall(r"\| `(archsim\.[a-z_]+)` \|", plugins.__doc__ or ""))
+    assert asked == set(GROUPS)
 
 
 def test_who_asks_for_one_is_told(everything: tuple[Path, set[str]], tmp_path: Path) -> None:
