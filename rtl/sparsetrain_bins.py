@@ -5,9 +5,9 @@ from typing import cast
 
 import numpy as np
 
+from archsim.machines.sparsetrain.block_work import PRODUCTS
 from archsim.machines.sparsetrain.design import SIDES, SparseTrain
 from archsim.machines.sparsetrain.keeping import Kept
-from archsim.machines.sparsetrain.kernels import PRODUCTS
 from archsim.machines.sparsetrain.model import SparseTrainAnswer
 from archsim.machines.sparsetrain.tiling import COLUMNS, FIRST, LAST
 from archsim.machines.sparsetrain.timing import PIPELINE, START, WORDS

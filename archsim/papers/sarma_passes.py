@@ -13,7 +13,7 @@ from archsim.energy import action_counts, price_design
 from archsim.errors import InputError
 from archsim.machine.design import Design
 from archsim.machine.registry import load_design, with_settings
-from archsim.machines.sparsetrain.kernels import LEAST, PRODUCTS
+from archsim.machines.sparsetrain.block_work import LEAST, PRODUCTS
 from archsim.papers.sarma_steps import step_at
 from archsim.result import LayerResult
 from workloads.layers import Conv2d, MatMul, Network

@@ -7,7 +7,10 @@ cutting     which cut it gets
 dealing     which columns go to which PE
 keeping     which operands stay in the loaders' scratchpads
 vectors     a layer as rows and columns of dot products
-kernels     how long each dot product takes; when words cross
+kernels     what lanes choose in a cycle
+fields      the windows of many dot products at once
+block_work  how long those of each block take
+timing      when words cross
 estimate    cycles from densities alone
 answer      a layer in full
 model       the seam

@@ -17,9 +17,10 @@ import numpy as np
 from archsim.errors import InputError
 from archsim.layer.problem import problem_of
 from archsim.machine.model import MatrixLayer
+from archsim.machines.sparsetrain.block_work import STEPPED, block_work
 from archsim.machines.sparsetrain.cutting import cut_of
 from archsim.machines.sparsetrain.design import SparseTrain
-from archsim.machines.sparsetrain.kernels import STEPPED, block_work, window_of
+from archsim.machines.sparsetrain.fields import fields_of
 from archsim.machines.sparsetrain.tiling import (
     BLOCK_COLUMNS,
     COLUMNS,
@@ -133,8 +134,8 @@ class Estimate:
         everywhere = np.uint64(sum(1 << at * lanes for at in range(segments)))
         outputs = (asked, np.arange(segments).reshape(1, 1, segments), SAMPLE)
         words = non_zero(rows, lanes) * everywhere, non_zero(columns, lanes)
-        window = window_of(self.design, segments)
-        taken = block_work(*words, outputs, blocks, window, 1)[:, STEPPED].astype(np.float64)
+        fields = fields_of(self.design, segments)
+        taken = block_work(*words, outputs, blocks, fields, 1)[:, STEPPED].astype(np.float64)
         self._sampled[key] = float(taken.mean()), float(taken.std())
         return self._sampled[key]
 

@@ -1,4 +1,4 @@
-"""How many cycles dot products take, which depends on their zeros; compiled by numba.
+"""What lanes choose in a cycle, and how columns lie in PEs; compiled by numba.
 
 A row of the window is a word with a bit for each lane whose two operands are not zero.  The places
 that lanes may choose are gone through in order, all lanes at once: for one place no two lanes want
@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from archsim.kernels import inlined, kernel
+from archsim.kernels import inlined
 from archsim.machines.sparsetrain.design import SparseTrain
-from archsim.machines.sparsetrain.tiling import COLUMN, COLUMNS, GROUP, ROW, ROWS, STEP, STEPS
+from archsim.machines.sparsetrain.tiling import COLUMN, COLUMNS, STEP, STEPS
 from archsim.numbers import IntArray
 
 Words = npt.NDArray[np.uint64]
@@ -29,10 +29,6 @@ lanes; segments."""
 Outputs = tuple[Flags, IntArray, int]
 """Which are needed, [groups, rows, columns as they are dealt], of no elements where all are; which
 column is dealt to each place, [groups, tiles of rows, columns]; rows of a tile."""
-
-(STEPPED, PRODUCTS, OUTPUTS, TAKEN_ROWS, LONGEST, LEAST) = range(6)
-"""Of a block: cycles in which PEs multiply, products, outputs, rows of all of these, the cycles of
-the longest PE; and the cycles in which PEs would multiply if the window had no bounds."""
 
 
 def window_of(design: SparseTrain, segments: int) -> Window:
@@ -97,32 +93,6 @@ def choose(left: Words, window: Window) -> int:
 
 
 @inlined
-def _dot(a: Words, b: Words, wanted: np.uint64, left: Words, window: Window) -> tuple[int, int]:
-    """A dot product of the rows of two vectors, or one of each segment: cycles, and pairs of which
-    none is zero.  wanted: lanes whose output is needed."""
-    rows, steps = window[4], len(a)
-    for row in range(rows):
-        left[row] = a[row] & b[row] & wanted if row < steps else np.uint64(0)
-    pairs = 0
-    for step in range(steps):
-        pairs += ones(a[step] & b[step] & wanted)
-    if rows == 1:
-        return steps, pairs
-    head, cycles = 0, 0
-    while head < steps:
-        done = choose(left, window)
-        head += done
-        cycles += 1
-        for row in range(rows):
-            come = head + row
-            if row + done < rows:
-                left[row] = left[row + done]
-            else:
-                left[row] = a[come] & b[come] & wanted if come < steps else np.uint64(0)
-    return cycles, pairs
-
-
-@inlined
 def bundled_words(column_words: Words, order: IntArray, block: IntArray, sizes: IntArray) -> Words:
     """The column vectors of a block as PEs see them: with segments, as many columns a vector.
 
@@ -140,73 +110,4 @@ def bundled_words(column_words: Words, order: IntArray, block: IntArray, sizes: 
     return found
 
 
-@kernel("u8.3, u8.3, (b1.3, i8.3, int), i8.2, (i8.1, i8.1, u8.1, u8.1, int, int, int), int")
-def block_work(
-    row_words: Words,
-    column_words: Words,
-    outputs: Outputs,
-    blocks: IntArray,
-    window: Window,
-    pes: int,
-) -> IntArray:
-    """What PEs do for each block [blocks, 6] (`STEPPED` and the following).
-
-    row_words, column_words: [groups, vectors, steps]; with segments, of so many lanes, those of
-        rows once in each.
-    """
-    needed, order, tile_rows = outputs
-    found = np.zeros((len(blocks), 6), np.int64)
-    left = np.zeros(window[4], np.uint64)
-    lanes, segments = window[5], window[6]
-    ring = lanes // segments
-    sizes = np.array([pes, segments, ring])
-    segment = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - ring)
-    ends = np.zeros(pes, np.int64)
-    for number in range(len(blocks)):
-        block = blocks[number]
-        group, first, steps = block[GROUP], block[STEP], block[STEPS]
-        for pe in range(pes):
-            ends[pe] = 0
-        dealt = order[group, block[ROW] // tile_rows]
-        bundles = bundled_words(column_words[group], dealt, block, sizes)
-        for row in range(block[ROW], block[ROW] + block[ROWS]):
-            a = row_words[group, row, first : first + steps]
-            for vector in range(len(bundles)):
-                at = vector // pes * pes * segments + vector % pes
-                wanted, count = np.uint64(0), 0
-                for own in range(segments):
-                    place = at + own * pes
-                    if place < block[COLUMNS] and (
-                        not needed.size or needed[group, row, block[COLUMN] + place]
-                    ):
-                        wanted |= segment << np.uint64(own * ring)
-                        count += 1
-                if not count:
-                    continue
-                cycles, pairs = _dot(a, bundles[vector], wanted, left, window)
-                ends[vector % pes] += cycles
-                found[number, STEPPED] += cycles
-                found[number, PRODUCTS] += pairs
-                found[number, OUTPUTS] += count
-                found[number, TAKEN_ROWS] += steps
-                found[number, LEAST] += max((pairs + lanes - 1) // lanes, 1)
-        for pe in range(pes):
-            found[number, LONGEST] = max(found[number, LONGEST], ends[pe])
-    return found
-
-
-__all__ = [
-    "LEAST",
-    "LONGEST",
-    "OUTPUTS",
-    "PRODUCTS",
-    "STEPPED",
-    "TAKEN_ROWS",
-    "Outputs",
-    "Window",
-    "block_work",
-    "bundled_words",
-    "choose",
-    "ones",
-    "window_of",
-]
+__all__ = ["Outputs", "Window", "Words", "bundled_words", "choose", "ones", "window_of"]

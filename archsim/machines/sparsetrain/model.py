@@ -15,16 +15,16 @@ from archsim.machine.layer_machine import LayerAnswer, LayerMachine
 from archsim.machine.model import MatrixLayer
 from archsim.machine.option import Options
 from archsim.machines.sparsetrain import timing
-from archsim.machines.sparsetrain.design import SIDES, SparseTrain
-from archsim.machines.sparsetrain.float_kernels import block_sums, patterns
-from archsim.machines.sparsetrain.float_values import float_sums
-from archsim.machines.sparsetrain.kernels import (
+from archsim.machines.sparsetrain.block_work import (
     OUTPUTS,
     PRODUCTS,
     STEPPED,
     TAKEN_ROWS,
     block_work,
 )
+from archsim.machines.sparsetrain.design import SIDES, SparseTrain
+from archsim.machines.sparsetrain.float_kernels import block_sums, patterns
+from archsim.machines.sparsetrain.float_values import float_sums
 from archsim.machines.sparsetrain.tiling import FIRST
 from archsim.machines.sparsetrain.timing import block_scan, block_times
 from archsim.machines.sparsetrain.vectors import dot_products, ofmap_of

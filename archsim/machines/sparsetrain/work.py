@@ -10,11 +10,13 @@ import numpy as np
 
 from archsim.layer.problem import Problem, problem_of
 from archsim.machine.model import MatrixLayer
+from archsim.machines.sparsetrain.block_work import LONGEST, block_work
 from archsim.machines.sparsetrain.cutting import cut_of
 from archsim.machines.sparsetrain.dealing import in_order, order_of
 from archsim.machines.sparsetrain.design import SparseTrain
+from archsim.machines.sparsetrain.fields import fields_of
 from archsim.machines.sparsetrain.keeping import Kept, kept_of
-from archsim.machines.sparsetrain.kernels import LONGEST, Outputs, block_work, window_of
+from archsim.machines.sparsetrain.kernels import Outputs
 from archsim.machines.sparsetrain.tiling import (
     COLUMN,
     COLUMNS,
@@ -154,14 +156,14 @@ class LayerWork:
 
     @cached_property
     def work(self) -> IntArray:
-        """What PEs do for each block (`archsim.machines.sparsetrain.kernels`)."""
-        window, outputs = window_of(self.design, self.cut.segments), self.outputs
+        """What PEs do for each block (`archsim.machines.sparsetrain.block_work`)."""
+        fields, outputs = fields_of(self.design, self.cut.segments), self.outputs
         (row_words, column_words), blocks = self.lane_words, self.blocks
         size = max(-(-len(blocks) // _SHARES), 1)
         shares = [blocks[first : first + size] for first in range(0, len(blocks), size)]
 
         def share(own: IntArray) -> IntArray:
-            return block_work(row_words, column_words, outputs, own, window, self.design.pes)
+            return block_work(row_words, column_words, outputs, own, fields, self.design.pes)
 
         return np.concatenate(in_threads(share, shares)) if shares else share(blocks)
 
