@@ -14,6 +14,7 @@ from archsim.machines.sparsetrain.design import (
 )
 from rtl.core.adder_tree import sum_of
 from rtl.core.one_hot import any_of
+from rtl.core.pipelined_train_pe import pe_of
 from rtl.core.train_drain import TrainDrain
 from rtl.core.train_loader import TrainLoader
 from rtl.core.train_pe import TrainPe
@@ -136,7 +137,7 @@ class SparseTrainCore(DesignComponent):
         row_data = Signal(self.design.lanes * self.design.operand_bits)
         m.d.comb += row_data.eq(self._row_data(loaders["row"]))
         for number in range(self.design.pes):
-            pe = place(m, f"pe_{number}", TrainPe, design=self.design)
+            pe = place(m, f"pe_{number}", pe_of(self.design), design=self.design)
             for name, loader in loaders.items():
                 here = loader.write if name == "row" else loader.write & (loader.pe == number)
                 m.d.comb += [

@@ -10,7 +10,7 @@ from archsim.machines.sparsetrain.design import SIDES, SparseTrain
 from archsim.machines.sparsetrain.keeping import Kept
 from archsim.machines.sparsetrain.model import SparseTrainAnswer
 from archsim.machines.sparsetrain.tiling import COLUMNS, FIRST, LAST
-from archsim.machines.sparsetrain.timing import PIPELINE, START, WORDS
+from archsim.machines.sparsetrain.timing import START, WORDS
 from archsim.machines.sparsetrain.work import LayerWork
 from archsim.numbers import BoolArray
 from rtl.coverage.bins import Bin, Seen
@@ -172,7 +172,7 @@ def _go_on_beside(seen: Seen) -> bool:
     earlier = work.loads[:, WORDS].cumsum() - work.loads[:, WORDS]
     goes_on = (work.blocks[:, FIRST] == 0) & (earlier > 0)
     left = answer.crossed["ofmap"][earlier[goes_on] - 1]
-    return bool((left > times[goes_on, START] + PIPELINE).any())
+    return bool((left > times[goes_on, START] + work.design.pipeline_cycles).any())
 
 
 def _split(says: Callable[[LayerWork], bool]) -> Callable[[Seen], bool]:

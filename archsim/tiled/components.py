@@ -100,12 +100,15 @@ def waiting(design: CoreDesign, ifmap_lanes: int) -> Components:
 
 
 def waiting_bits(design: CoreDesign, ifmap_lanes: int) -> int:
-    """Flip-flops by which credits and addresses are late where a memory takes longer."""
+    """Flip-flops by which credits, addresses, and reads of a memory that is told of them, are late.
+
+    An ifmap memory whose capacity hangs on values is told of each read, a cycle behind its issue.
+    """
     asked = {
         "ifmap": 1 + WINDOW_ADDRESS_BITS + 2 * ifmap_lanes.bit_length(),
         "weight": 5,
     }
-    total = 0
+    total = 1 + design.read_wait_cycles("ifmap") if "ifmap" in design.stores else 0
     for name, bits in asked.items():
         kind = design.memory(name)
         total += design.read_wait_cycles(name) * (bits + 1) + kind.write_latency_cycles

@@ -25,6 +25,22 @@ def any_of(words: Sequence[Value]) -> Value:
     return level[0] if level else C(0, 1)
 
 
+def lowest_of(word: Value, group: int = 16) -> Value:
+    """The lowest bit that is 1, alone; 0 if none is.
+
+    Combinational: in groups of so many bits at once, and among groups, so that a carry runs through
+    one group and once over all of them, where word & −word runs through the whole word.
+    """
+    if len(word) <= group:
+        return (word & (~word + 1))[: len(word)]
+    parts = [word[at : at + group] for at in range(0, len(word), group)]
+    first = lowest_of(Cat(part.any() for part in parts), group)
+    return Cat(
+        lowest_of(part, group) & here.replicate(len(part))
+        for part, here in zip(parts, first, strict=True)
+    )
+
+
 def index_of(one_hot: Value) -> Value:
     """The number of the bit that is 1; 0 if none is.  If several are, the OR of their numbers."""
     width = max((len(one_hot) - 1).bit_length(), 1)

@@ -244,28 +244,16 @@ class TrainPe(wiring.Component):
     def _multiply(self, m: Module, window: TrainWindow, seen: list[list[Value]]) -> None:
         """The pairs that lanes chose, multiplied and summed; at an output's end, its sum."""
         design = self.design
-        products: list[Value] = []
-        any_lane: list[Value] = []
-        for lane in range(design.lanes):
-            pair = [self._chosen(m, window, seen[side], (side, lane)) for side in (0, 1)]
-            products.append(
-                Cat(*pair) if design.floating else pair[0].as_signed() * pair[1].as_signed()
-            )
-            any_lane.append(
-                reduce(
-                    or_, (getattr(window, f"chosen_{at}")[lane] for at in range(len(design.window)))
-                )
-            )
-        m.d.comb += self.products.eq(Mux(self.busy, sum_of(any_lane), 0))
-        step, last, output = Signal(), Signal(), Signal.like(self.output)
-        m.d.sync += [step.eq(self.busy), last.eq(self.ends), output.eq(self.output)]
-        parts: Value = self.parts
-        if design.segments > 1:
-            parts = Signal.like(self.parts, name="parts_now")
-            m.d.sync += parts.eq(self.parts)
+        places = self._places(m, window)
+        pairs = [
+            [self._chosen(places, seen[side], lane) for side in (0, 1)]
+            for lane in range(design.lanes)
+        ]
+        products = self._products(m, pairs)
+        self._count(m, [reduce(or_, (one[lane] for one in places)) for lane in range(design.lanes)])
+        given, under_way = self._behind_products(m)
         kind = TrainFloatTotals if design.floating else TrainTotals
         totals = place(m, "totals", kind, design=design)
-        given = {"step": step, "last": last, "parts": parts, "output": output}
         m.d.comb += [
             *(getattr(totals, name).eq(value) for name, value in given.items()),
             totals.products.eq(Cat(*products)),
@@ -276,29 +264,56 @@ class TrainPe(wiring.Component):
                 for name in ("drain", "drain_half", "drain_address")
             ),
             self.drain_data.eq(totals.drain_data),
-            self.idle.eq(~self.busy & ~self.waiting & ~step),
+            self.idle.eq(~self.busy & ~self.waiting & ~under_way),
         ]
         if design.segments > 1:
             m.d.comb += totals.split.eq(self.split)
 
-    def _chosen(
-        self, m: Module, window: TrainWindow, seen: list[Value], where: tuple[int, int]
-    ) -> Signal:
-        """An operand of a lane, of the cycle before; 0 where the lane took none."""
-        side, lane = where
+    def _places(self, m: Module, window: TrainWindow) -> list[Value]:
+        """Of each place the lanes that take it."""
+        return [getattr(window, f"chosen_{at}") for at in range(len(self.design.window))]
+
+    def _products(self, m: Module, pairs: list[list[Value]]) -> list[Value]:
+        """What the totals take of each lane, of what it chose in the cycle before."""
+        bits, products = self.design.operand_bits, list[Value]()
+        for lane, pair in enumerate(pairs):
+            taken: list[Signal] = []
+            for side, value in enumerate(pair):
+                operand = Signal(bits, name=f"operand_{side}_{lane}", reset_less=True)
+                m.d.sync += operand.eq(value)
+                taken.append(operand)
+            left, right = taken
+            both = Cat(left, right)
+            products.append(both if self.design.floating else left.as_signed() * right.as_signed())
+        return products
+
+    def _count(self, m: Module, any_lane: list[Value]) -> None:
+        """How many lanes took a pair."""
+        m.d.comb += self.products.eq(Mux(self.busy, sum_of(any_lane), 0))
+
+    def _behind_products(self, m: Module) -> tuple[dict[str, Value], Value]:
+        """What the totals take beside the products; whether a step is on its way there."""
+        step, last, output = Signal(), Signal(), Signal.like(self.output)
+        m.d.sync += [step.eq(self.busy), last.eq(self.ends), output.eq(self.output)]
+        parts: Value = self.parts
+        if self.design.segments > 1:
+            parts = Signal.like(self.parts, name="parts_now")
+            m.d.sync += parts.eq(self.parts)
+        return {"step": step, "last": last, "parts": parts, "output": output}, step
+
+    def _chosen(self, places: list[Value], seen: list[Value], lane: int) -> Value:
+        """An operand of a lane; 0 where the lane takes none."""
         bits = self.design.operand_bits
         ways: list[tuple[Value, Value]] = []
-        for at, one in enumerate(self.design.window):
+        for takes, one in zip(places, self.design.window, strict=True):
             values = [
                 seen[one.ahead].word_select(source(self.design, lane, one.aside, split), bits)
                 for split in (False, True)
             ]
             apart = len({source(self.design, lane, one.aside, split) for split in (False, True)})
             value = values[0] if apart == 1 else Mux(self.split, values[1], values[0])
-            ways.append((getattr(window, f"chosen_{at}")[lane], value))
-        operand = Signal(bits, name=f"operand_{side}_{lane}", reset_less=True)
-        m.d.sync += operand.eq(chosen(ways))
-        return operand
+            ways.append((takes[lane], value))
+        return chosen(ways)
 
 
 __all__ = ["TrainPe"]

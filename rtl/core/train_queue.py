@@ -34,18 +34,20 @@ class TrainQueue(wiring.Component):
 
     def __init__(self, *, design: SparseTrain) -> None:
         self.segments = design.segments
+        super().__init__(self.members(design))
+
+    def members(self, design: SparseTrain) -> dict[str, Any]:
+        """Its ports."""
         split: dict[str, Any] = {"split": In(1)} if design.segments > 1 else {}
-        super().__init__(
-            {
-                "start": In(1),
-                "outputs": In(design.own_outputs),
-                **split,
-                "waiting": Out(1),
-                "number": Out(address_bits(design.own_outputs)),
-                "parts": Out(design.segments),
-                "take": In(1),
-            }
-        )
+        return {
+            "start": In(1),
+            "outputs": In(design.own_outputs),
+            **split,
+            "waiting": Out(1),
+            "number": Out(address_bits(design.own_outputs)),
+            "parts": Out(design.segments),
+            "take": In(1),
+        }
 
     def elaborate(self, platform: object) -> Module:
         m, queue = Module(), Signal.like(self.outputs, name="queued")

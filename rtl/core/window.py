@@ -167,16 +167,15 @@ class Window(wiring.Component):
                 ]
 
     def _walk_kernel(self, m: Module) -> tuple[Signal, Signal, Signal]:
-        """Row and address offset of the tap, element offset of the run and its chunk."""
+        """Row and address offset of the tap, element offset of the chunk."""
         tap_row, tap_base = Signal(16), Signal(_ELEMENT)
-        run, chunk = Signal(24), Signal(24)
-        offset = Signal(24)
-        self.kernel = tap_row, tap_base, run, chunk
-        m.d.comb += offset.eq(run + chunk)
+        run, offset = Signal(24), Signal(24)
+        self.kernel = tap_row, tap_base, run, offset
+        next_run = Mux(self.run_last, 0, run + self.current.run_step)
         with m.If(self.issue & self.last_slot):
-            m.d.sync += chunk.eq(Mux(self.chunk_last, 0, chunk + self.rows))
+            m.d.sync += offset.eq(Mux(self.chunk_last, next_run, offset + self.rows))
             with m.If(self.chunk_last):
-                m.d.sync += run.eq(Mux(self.run_last, 0, run + self.current.run_step))
+                m.d.sync += run.eq(next_run)
             with m.If(self.run_last):
                 m.d.sync += [
                     tap_row.eq(Mux(self.tap_last, 0, tap_row + self.current.tap_rows)),

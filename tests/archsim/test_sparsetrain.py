@@ -49,7 +49,7 @@ def random_design(draw: Draw) -> SparseTrain:
         operand_bits=draw.whole(2, 8),
         accumulator_bits=draw.whole(16, 33),
         row_scratchpad=draw.one_of(0, draw.whole(1, 60)),
-        column_scratchpad=draw.one_of(0, draw.whole(1, 60)),
+        column_scratchpad=draw.one_of(0, draw.whole(1, 60)), pipelined_pes=draw.chance(0.4),
     )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ def test_every_word_crosses_when_the_oracle_says(seed: int) -> None:
 @settings(max_examples=6, deadline=None)
 def test_floats_are_summed_as_the_oracle_says(aim: str, seed: int) -> None:
     """By exact fractions, cycle after cycle: NaNs, infinities, subnormals, what cancels; and
-    cycles, which are those of integers with the same zeros."""
+    cycles, which are those of integers with the same zeros where PEs have no more registers."""
     design = replace(random_design(Draw(seed)), operand_bits=16, accumulator_bits=32)
     floats = replace(design, operand="bf16")
     case: Any = drawn_case(seed, 0, floats, aim, longest_words=700)
@@ -100,7 +100,8 @@ def test_floats_are_summed_as_the_oracle_says(aim: str, seed: int) -> None:
     operands = design.intake.synthetic(case.layer, Drawing())
     integers = replace(operands, **values, needed=answer.taken.needed)
     beside = SparseTrainAnswer(design=design, layer=case.layer, operands=integers, gaps=case.idle)
-    assert beside.cycles == answer.cycles and beside.actions == answer.actions
+    assert beside.actions == answer.actions
+    assert beside.cycles == answer.cycles or design.pipelined_pes
 
 
 @given(st.integers(0, 1 << 30))

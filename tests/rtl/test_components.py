@@ -15,6 +15,7 @@ from archsim.machines.systolic.design import DATAFLOWS
 from archsim.machines.tensorcore.design import TensorCore
 from archsim.machines.vsq.design import Vsq
 from archsim.memories.boveda.scratchpad import Boveda
+from archsim.tiled.components import waiting_bits
 from archsim.tiled.design import CoreDesign, kibibytes
 from energy_models.component import Component
 from energy_models.technology import load_technology
@@ -259,17 +260,35 @@ def test_area_of_an_array_is_that_of_its_netlist(name: str, tmp_path: Path) -> N
     assert model == pytest.approx(area(top), rel=0.1)
 
 
-@pytest.mark.parametrize(("which", "kept"), [("ifmap", 0), ("weight", 0), ("both", 0), ("both", 1)])
+def waiting_flip_flops(netlist: Netlist) -> int:
+    """Of what `waiting_bits` counts, in a core of four lanes."""
+    top = netlist.modules["top"]
+    banks, reader = (
+        netlist.modules[top["cells"][name]["type"]] for name in ("ifmap_banks", "weight_reader")
+    )
+    delays = sum(
+        bits
+        for name, bits in netlist.units.items()
+        if name.startswith(("ifmap_", "weight_")) and name.endswith("_delay")
+    )
+    late = netlist.below[banks["cells"]["late"]["type"]] - 8
+    valid = len(reader["netnames"]["valid"]["bits"]) - 2
+    return delays + late + valid + ("ifmap_reads" in top["netnames"])
+
+
+@pytest.mark.parametrize(
+    ("ifmap", "weight"), [(0, None), (None, 0), (0, 0), (1, 1), (0, 1)]
+)  # place registers
 def test_components_of_compressed_memories_are_the_netlist(
-    which: str, kept: int, tmp_path: Path
+    ifmap: int | None, weight: int | None, tmp_path: Path
 ) -> None:
     """Rows in two banks, directories, and the flip-flops that pack, place and unpack."""
     design = replace(EDGE_16, rows=4, columns=5)
-    if which != "weight":
-        memory = Boveda(capacity_bytes=32768, group=2, place_registers=kept)
+    if ifmap is not None:
+        memory = Boveda(capacity_bytes=32768, group=2, place_registers=ifmap)
         design = replace(design, ifmap_memory=memory)
-    if which != "ifmap":
-        memory = Boveda(capacity_bytes=32768, group=5, unit_words=8, place_registers=kept)
+    if weight is not None:
+        memory = Boveda(capacity_bytes=32768, group=5, unit_words=8, place_registers=weight)
         design = replace(design, weight_memory=memory)
     netlist = Netlist(design, tmp_path)
     control = next(one for one in design.components if one.kind == "control")
@@ -280,3 +299,4 @@ def test_components_of_compressed_memories_are_the_netlist(
         if one.kind == "sram":
             macros[one.attributes["word_bits"], one.attributes["depth"]] += one.count
     assert macros == netlist.macros
+    assert waiting_bits(design, design.ifmap_lanes) == waiting_flip_flops(netlist)

@@ -85,11 +85,11 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         'after["base"].eq(next_image + current.row_step)',
     ),
     "a block that begins where the last did": (
-        "window, 2 of 3 lanes", "now[name].eq(after[name]), block[name].eq(after[name])",
-        "now[name].eq(after[name])",
+        "window, 2 of 3 lanes", "now[name].eq(onward), block[name].eq(onward)",
+        "now[name].eq(onward)",
     ),
     "a chunk kept for the next run": (
-        "window, 2 of 3 lanes", "Mux(self.chunk_last, 0, chunk", "Mux(self.run_last, 0, chunk"
+        "window, 2 of 3 lanes", "Mux(self.chunk_last, next", "Mux(self.run_last, next"
     ),
     "a tap kept for the next block": (
         "window, 2 of 3 lanes", "Mux(self.tap_last, 0, tap_base", "Mux(self.block_last, 0, tap_base"
@@ -102,7 +102,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         'self._taken(m, crosses & (at == 3), None, "MATCH", idle)',
     ),
     "a frame whose check is not looked at": (
-        "frames of up to 1", "If(crc.match_detected)", "If(crc.match_detected | io.number.all())"
+        "frames of up to 1", "If(matches)", "If(matches | io.number.all())"
     ),
 }  # fmt: skip
 """What is wrong; a proof, what the unit says, and what it says instead."""

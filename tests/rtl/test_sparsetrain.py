@@ -59,6 +59,19 @@ DESIGNS = {
         pes=2, lanes=4, segments=2, rows=3, columns=4, depth=3, operand="bf16", operand_bits=16
     ),
     "one PE": SparseTrain(pes=1, lanes=2, rows=2, columns=2, depth=2, look_ahead=1),
+    "pipelined": SparseTrain(
+        pes=2, lanes=4, segments=2, rows=3, columns=4, depth=7, pipelined_pes=True
+    ),
+    "pipelined, in the window at once": SparseTrain(
+        pes=1, lanes=2, rows=5, columns=4, depth=2, look_ahead=1, pipelined_pes=True
+    ),
+    "pipelined, nothing ahead": SparseTrain(
+        pes=1, lanes=2, rows=2, columns=2, depth=3, look_ahead=0, pipelined_pes=True
+    ),
+    "pipelined floats": SparseTrain(
+        pes=1, lanes=4, rows=3, columns=4, depth=5, operand="bf16", operand_bits=16,
+        pipelined_pes=True,
+    ),
 }  # fmt: skip
 
 
@@ -85,8 +98,29 @@ class TestSparseTrain(DesignConformance):
             columns=pes * segments * draw.one_of(1, 2), depth=draw.whole(1, 7),
             operand_bits=draw.whole(2, 8), accumulator_bits=draw.whole(16, 33),
             row_scratchpad=draw.one_of(0, draw.whole(1, 60)),
-            column_scratchpad=draw.one_of(0, draw.whole(1, 60)),
+            column_scratchpad=draw.one_of(0, draw.whole(1, 60)), pipelined_pes=draw.chance(0.4),
         )  # fmt: skip
+
+
+class TestPipelined(TestSparseTrain):
+    """With the window in registers, in front of the banks."""
+
+    designs = (DESIGNS["pipelined"],)
+    amaranth_cases = 3
+    amaranth_words = 300
+
+    @pytest.mark.slow
+    def test_verilator_on_many_cases(self) -> None:
+        """Windows of every depth, and outputs that are in it at once."""
+        super().test_verilator_on_many_cases()
+        for name in DESIGNS:
+            if name.startswith("pipelined,"):
+                for number in range(40):
+                    case = random_case(self.seed, number, DESIGNS[name], longest_words=1500)
+                    assert_equal(check(case, runner(DESIGNS[name], "verilator")))
+
+    def random_design(self, draw: Draw) -> SparseTrain:
+        return replace(super().random_design(draw), pipelined_pes=True)
 
 
 class TestFloats(TestSparseTrain):
@@ -110,11 +144,15 @@ class TestFloats(TestSparseTrain):
         return replace(found, operand="bf16", operand_bits=16, accumulator_bits=32)
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("wide", "one PE")]
+SLOW = [
+    pytest.param(name, marks=pytest.mark.slow)
+    for name in ("wide", "one PE", "pipelined, nothing ahead")
+]
+PIPELINED = ("pipelined", "pipelined, in the window at once", "pipelined floats")
 
 
 @pytest.mark.parametrize(
-    "name", ["small", "nothing skipped", "segments", "scratchpads", "floats", *SLOW]
+    "name", ["small", "nothing skipped", "segments", "scratchpads", "floats", *PIPELINED, *SLOW]
 )
 def test_components_are_the_netlist(name: str, tmp_path: Path) -> None:
     """Every flip-flop, and every memory's shape."""

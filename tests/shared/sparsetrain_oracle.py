@@ -53,6 +53,7 @@ class Pe:
     queue: list[list[tuple[int, int]]] = field(default_factory=list)
     pairs: list[list[tuple[int, int] | None]] | None = None
     outputs: list[tuple[int, int]] = field(default_factory=list)
+    begins: int = 0
     ended: int = -9
     totals: list[Any] = field(default_factory=list)
 
@@ -79,6 +80,9 @@ class Machine:
         self.shown: list[int] | None = None
         self.ofmap: list[list[int]] = []
         self.left: list[int] = []
+        self.before, self.behind = 0, 0
+        if design.pipelined_pes:
+            self.before, self.behind = 3, 1 if design.floating else 2
         self.pes = [Pe() for _ in range(design.pes)]
         self.counts: dict[str, int] = dict.fromkeys(("step", "product", "output", "fetch"), 0)
         for name in ("row", "column"):
@@ -96,7 +100,10 @@ class Machine:
     def step(self, cycle: int) -> None:
         """One cycle: everything is decided by what was before it."""
         busy = [pe.pairs is not None for pe in self.pes]
-        idle = not any(pe.queue or pe.pairs is not None or pe.ended == cycle - 1 for pe in self.pes)
+        idle = not any(
+            pe.queue or pe.pairs is not None or cycle - pe.ended <= 1 + self.behind
+            for pe in self.pes
+        )
         waiting, loading, now = self.waiting, self.loading, self.now
         drains = bool(self.leaving) or self.shown is not None
         done = now is not None and idle and not (now.command["last"] and drains)
@@ -111,7 +118,7 @@ class Machine:
             self._finish(now)
             self.now = None
         if waiting is not None and (now is None or done):
-            self._start(waiting)
+            self._start(waiting, cycle)
             self.waiting = None
         if loaded:
             assert loading is not None
@@ -183,7 +190,7 @@ class Machine:
         block.rows, block.columns = (self.loaders[name].vectors for name in ("row", "column"))
         self.waiting, self.loading = block, None
 
-    def _start(self, block: Block) -> None:
+    def _start(self, block: Block, cycle: int) -> None:
         command = block.command
         if command["first"]:
             self.tile = {
@@ -194,7 +201,7 @@ class Machine:
             }
         self.now = block
         for number, pe in enumerate(self.pes):
-            pe.queue = []
+            pe.queue, pe.begins = [], cycle + 1 + self.before
             for one in self.tile:
                 if one[1] % self.design.pes != number:
                     continue
@@ -255,7 +262,7 @@ class Machine:
             pe.pairs, pe.ended = None, cycle
         elif busy:
             pe.ended = cycle
-        if pe.queue and (not busy or ends):
+        if pe.queue and (not busy or ends) and cycle >= pe.begins:
             pe.outputs = pe.queue.pop(0)
             pe.pairs, pe.totals = self._pairs(pe.outputs), [0] * self.design.segments
             if self.design.floating:

@@ -142,13 +142,13 @@ class WindowProof(Proof):
                 claim(m, f"{index.name}_begins", self.running | (index == 0)),
             ]
         at_row, at_base, at_run, at_chunk = self.window.kernel
+        offset = run * held["run_step"] + chunk * self.rows
         m.d.comb += [
             claim(m, "tap_row", at_row == tap * held["tap_rows"]),
             claim(m, "tap_base", at_base == tap * held["tap_step"]),
             claim(m, "run_at", at_run == run * held["run_step"]),
-            claim(m, "chunk_at", at_chunk == chunk * self.rows),
+            claim(m, "chunk_at", at_chunk == offset),
         ]
-        offset = run * held["run_step"] + chunk * self.rows
         return tap * held["tap_rows"], tap * held["tap_step"], offset
 
     def _outputs(self, m: Module, at: dict[str, Value], taps: tuple[Value, Value, Value]) -> None:

@@ -49,6 +49,7 @@ def sparsetrain_components(design: SparseTrain) -> Components:
         *_masks(design),
         *_buffers(design),
         *_window(design),
+        *(_pipelined(design) if design.pipelined_pes else ()),
         *_datapath(design),
         *_accumulators(design),
         *_drain(design),
@@ -134,7 +135,7 @@ def _window(design: SparseTrain) -> Components:
     name, lanes, bits, rows = "window", design.lanes, design.operand_bits, design.window_rows
     pes, places = design.pes, len(design.window)
     gates = 2 * rows * (bits - 1) + 3 * rows + 4 * places
-    spent = held_registers(name, lanes, pes * rows, STEP) if rows > 1 else ()
+    kept = held_registers(name, lanes, pes * rows, STEP) if rows > 1 or design.pipelined_pes else ()
     turned = selector_tree(name, (2 * lanes * bits, rows), pes * rows, times(STEP, rows))
     apart, ring = 0, design.segment_lanes  # lanes whose place is another where they are split
     if design.segments > 1:
@@ -148,9 +149,23 @@ def _window(design: SparseTrain) -> Components:
     return (
         *selectors(name, lanes, -(-gates * pes // 3), times(STEP, gates / 3)),
         *(selectors(name, bits, 2 * pes * apart, times(STEP, 2 * apart)) if apart else ()),
-        *spent,
+        *kept,
         *turned,
         *selector_tree(name, (bits, places), 2 * pes * lanes, times(LANE, 2)),
+    )
+
+
+def _pipelined(design: SparseTrain) -> Components:
+    """Of PEs with registers between their steps: what banks showed and what is in the window, what
+    lanes chose, the lowest output of a queue; products of integers."""
+    lanes, bits, pes = design.lanes, design.operand_bits, design.pes
+    rows, places = 4 * design.window_rows, len(design.window)
+    products = registers("multipliers", 2 * bits, pes * lanes, LANE)
+    return (
+        *registers("window", lanes * bits, pes * rows, times(STEP, rows)),
+        *registers("window", lanes, pes * places, times(STEP, places)),
+        *registers("queue", design.own_outputs - 1, pes, OUTPUT),
+        *(() if design.floating else products),
     )
 
 
@@ -259,7 +274,26 @@ def _pe_bits(design: SparseTrain) -> int:
     within = (segments - 1).bit_length()
     parts = 2 * segments + within if segments > 1 else 0  # taken, a cycle later; which one leaves
     begins = segments if design.floating else 0
-    return (2 + segments) * output + 3 + 2 * segments + parts + steps + begins
+    more = _pipelined_bits(design) if design.pipelined_pes else 0
+    return (2 + segments) * output + 3 + 2 * segments + parts + steps + begins + more
+
+
+def _pipelined_bits(design: SparseTrain) -> int:
+    """Beside them: the queue's numbers and what is under way to them; the output that comes; the
+    window's first bank, one bit each; a cycle later how many rows are done, and from which banks
+    rows come; what goes beside operands and products.
+
+    Where all of an output is in the window at once, rows come from the same banks always.
+    """
+    rows, segments = design.window_rows, design.segments
+    walks = design.depth > rows
+    apart = segments if segments > 1 else 0
+    number, output = address_bits(design.own_outputs), address_bits(design.segment_outputs)
+    queue = 3 * (number + apart) + 3 * 2 + 2 + 1 + apart
+    beside = (1 if design.floating else 2) * (2 + output + apart)
+    first = (rows if walks else 0) - (rows - 1).bit_length()
+    late = (rows.bit_length() if rows > 1 else 0) + (rows * rows if walks else rows)
+    return queue + 1 + output + apart + first + late + beside
 
 
 def _core_bits(design: SparseTrain) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from archsim.arithmetic.dot_product import DotProduct
 from archsim.arithmetic.float_datapath import FloatRules
@@ -93,6 +93,8 @@ class SparseTrain(Design):
     row_memory, column_memory, accumulator_memory: kinds of the banks of the operand buffers and of
         the sums, in every PE; the fields above say how large they are.
     scratchpad_memory: kind of the bank of each scratchpad.
+    pipelined_pes: registers between the steps of a PE, for FPGAs: its window stands in registers,
+        its products have theirs; a block ends `pipeline_cycles` − 3 cycles later.
     off_chip: a word crosses each port in every cycle; nothing slower is modelled.
     """
 
@@ -115,6 +117,7 @@ class SparseTrain(Design):
     column_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
     accumulator_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
     scratchpad_memory: Bank = field(default=PlainBank(), repr=False, metadata={"implied": True})
+    pipelined_pes: bool = field(default=False, repr=False, metadata={"implied": True})
     clock_hz: float = 500e6
     off_chip: OffChip = field(default_factory=OffChip)
 
@@ -146,6 +149,11 @@ class SparseTrain(Design):
             good = isinstance(value, int) and 0 <= value <= most
             require(good, f"{name} must be 0 to {most}, not {value!r}")
         require_clock(self.clock_hz)
+        pipelined: Any = self.pipelined_pes
+        require(
+            isinstance(pipelined, bool),
+            f"pipelined_pes must be true or false, not {pipelined!r}",
+        )
         self._check_formats()
         require(
             self.off_chip == OffChip(), "off_chip must be as it is: a word a cycle at each port"
@@ -172,6 +180,17 @@ class SparseTrain(Design):
             least <= total <= 62,
             f"accumulator_bits must be {least} to 62, not {total}",
         )
+
+    def for_fpga(self) -> SparseTrain:
+        """With `pipelined_pes`."""
+        return replace(self, pipelined_pes=True)
+
+    @property
+    def pipeline_cycles(self) -> int:
+        """From a start to the first step of a PE, and from its last one until a block is done."""
+        if not self.pipelined_pes:
+            return 3
+        return 7 if self.floating else 8
 
     @property
     def floating(self) -> bool:

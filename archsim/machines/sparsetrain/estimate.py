@@ -73,7 +73,7 @@ class Estimate:
         depth = problem.channels * problem.kernel_height * problem.kernel_width
         operands = (known.weight, known.ifmap) if cut.turned else (known.ifmap, known.weight)
         loads = self._loads(cut, operands, share, depth)
-        times = block_times(loads)
+        times = block_times(loads, design.pipeline_cycles)
         return int(times[-1, DONE] + loads[-1, WORDS]) + 2
 
     def _loads(

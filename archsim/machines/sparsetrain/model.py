@@ -75,7 +75,7 @@ class SparseTrainAnswer(LayerAnswer):
         """Cycles of each block (`archsim.machines.sparsetrain.timing`)."""
         if any(own.any() for own in self.gaps.values()):
             return self._scanned[0]
-        return block_times(self.work.loads)
+        return block_times(self.work.loads, self.design.pipeline_cycles)
 
     @cached_property
     def _scanned(self) -> tuple[IntArray, Mapping[str, IntArray]]:
@@ -85,7 +85,12 @@ class SparseTrainAnswer(LayerAnswer):
             for port in SCANNED
         ]
         given = cast("Waits", tuple(waits))
-        times = block_scan(self.work.loads, ones_of(self.work), self.design.lanes, given)
+        times = block_scan(
+            self.work.loads,
+            ones_of(self.work),
+            (self.design.lanes, self.design.pipeline_cycles),
+            given,
+        )
         found = dict(zip(SCANNED, waits, strict=True))
         return times, {port: found[port] for port in self.counts}
 
@@ -134,7 +139,7 @@ class SparseTrainAnswer(LayerAnswer):
         computing = int(self.work.work[:, STEPPED].sum()) // self.design.pes
         waited = times[:, timing.START] - times[:, timing.FREE]
         columns = loads[:, timing.LOAD_COLUMNS] > loads[:, timing.LOAD_ROWS]
-        ended = times[:, timing.START] + timing.PIPELINE + loads[:, timing.WORK]
+        ended = times[:, timing.START] + self.design.pipeline_cycles + loads[:, timing.WORK]
         by_columns = int(waited[columns].sum())
         by_rows = int(waited[~columns].sum())
         turned = self.work.cut.turned
@@ -144,7 +149,7 @@ class SparseTrainAnswer(LayerAnswer):
             "wait_ifmap": by_columns if turned else by_rows,
             "wait_weight": by_rows if turned else by_columns,
             "wait_output": int((times[:, timing.DONE] - ended).sum()),
-            "control": timing.PIPELINE * len(times),
+            "control": self.design.pipeline_cycles * len(times),
             "draining": self.cycles - int(times[-1, timing.DONE]),
         }
 

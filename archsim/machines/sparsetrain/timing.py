@@ -21,16 +21,14 @@ words of the ofmap that leave behind it; whether rows and columns are read in a 
 """Cycles of a block: its command crosses; its last step is written; PEs begin; they are done, and
 the ofmap before has left; from which on nothing but the load holds the start up."""
 
-PIPELINE = 3
-"""From a start to the first step of a PE, and from its last one until a block is done."""
 
-
-@kernel("i8.2")
-def block_times(blocks: IntArray) -> IntArray:
+@kernel("i8.2, int")
+def block_times(blocks: IntArray, pipeline: int) -> IntArray:
     """Cycles of each block [blocks, 5] where no port waits.
 
     blocks: [blocks, 5 or more] as `LOAD_ROWS` and the following.  A step comes from a scratchpad as
         it comes from a port that never waits.
+    pipeline: `SparseTrain.pipeline_cycles`.
     """
     times = np.zeros((len(blocks), 5), np.int64)
     left = -1
@@ -40,7 +38,7 @@ def block_times(blocks: IntArray) -> IntArray:
         loaded = command + max(block[LOAD_ROWS], block[LOAD_COLUMNS])
         if block[LOAD_NEEDED]:
             loaded = max(loaded, max(command, started) + block[LOAD_NEEDED])
-        _compute(times, number, (command, loaded, left), block)
+        _compute(times, number, (command, loaded, left, pipeline), block)
         if block[WORDS]:
             left = times[number, DONE] + 1 + block[WORDS]
     return times
@@ -58,32 +56,36 @@ def _before(times: IntArray, number: int) -> tuple[int, int]:
 
 
 @inlined
-def _compute(times: IntArray, number: int, reached: tuple[int, int, int], block: IntArray) -> None:
+def _compute(
+    times: IntArray, number: int, reached: tuple[int, int, int, int], block: IntArray
+) -> None:
     """The start and the end of a block.  reached: its command; its last step; the last word of the
-    ofmap that left before."""
-    command, loaded, left = reached
+    ofmap that left before; and cycles of the pipeline."""
+    command, loaded, left, pipeline = reached
     free = times[number - 1, DONE] if number else 0
     start = max(loaded + 2, free)
-    done = start + PIPELINE + block[WORK]
+    done = start + pipeline + block[WORK]
     if block[WORDS]:
         done = max(done, left + 1)
     times[number, COMMAND], times[number, LOADED] = command, loaded
     times[number, FREE], times[number, START], times[number, DONE] = free, start, done
 
 
-@kernel("i8.2, (u1.1, u1.1), int, (i8.1, i8.1, i8.1, i8.1, i8.1, i8.1, i8.1)")
+@kernel("i8.2, (u1.1, u1.1), (int, int), (i8.1, i8.1, i8.1, i8.1, i8.1, i8.1, i8.1)")
 def block_scan(
     blocks: IntArray,
     ones: tuple[Counts, Counts],
-    lanes: int,
+    sizes: tuple[int, int],
     waits: Waits,
 ) -> IntArray:
     """`block_times` with idle cycles before each word of each port, and when each word crosses.
 
     ones: of each step of rows and of columns that crosses, the values that are not zero.
+    sizes: lanes, and `SparseTrain.pipeline_cycles`.
     waits: idle cycles; as answer, the cycle in which each word crosses.
     """
     times = np.zeros((len(blocks), 5), np.int64)
+    lanes, pipeline = sizes
     commands, row_masks, rows, column_masks, columns, needed, ofmap = waits
     row_state, column_state = np.zeros(6, np.int64), np.zeros(6, np.int64)
     row_state[LAST_STEP] = column_state[LAST_STEP] = -1
@@ -108,7 +110,7 @@ def block_scan(
             needed[asked] = crossed
             asked += 1
             loaded = max(loaded, crossed)
-        _compute(times, number, (command, loaded, left), block)
+        _compute(times, number, (command, loaded, left, pipeline), block)
         read = times[number, DONE]
         for _ in range(block[WORDS]):
             read = max(read + 1, left)
@@ -165,7 +167,6 @@ __all__ = [
     "LOAD_COLUMNS",
     "LOAD_NEEDED",
     "LOAD_ROWS",
-    "PIPELINE",
     "ROWS_AGAIN",
     "START",
     "WORDS",

@@ -1,0 +1,290 @@
+"""A PE of the sparse training machine whose window stands in registers, in front of its banks."""
+
+from collections.abc import Sequence
+
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+
+from archsim.machines.sparsetrain.design import SparseTrain
+from rtl.core.adder_tree import sum_of
+from rtl.core.delay import Delay
+from rtl.core.memory import Banks
+from rtl.core.one_hot import any_of, chosen
+from rtl.core.pipelined_train_queue import PipelinedTrainQueue
+from rtl.core.product import Product
+from rtl.core.sram import address_bits
+from rtl.core.train_pe import TrainPe
+from rtl.core.train_window import TrainWindow, pairs_of
+from rtl.hierarchy import place
+
+
+class PipelinedTrainPe(TrainPe):
+    """As a `TrainPe`, in as many cycles of steps, each `SparseTrain.pipeline_cycles` later.
+
+    Banks show the rows behind the window, or, where no more of the output are left outside, the
+    first rows of the next output (*coming*): so which pairs there are is read in registers, and an
+    output still begins in the cycle behind the last of the one before.
+
+    Between the banks and the window stand a register of both operands and of what is left of the
+    pairs, for each row; integers are multiplied between registers (`Product`).
+    """
+
+    def elaborate(self, platform: object) -> Module:
+        m, design = Module(), self.design
+        self.busy, self.ends, self.takes = Signal(), Signal(), Signal()
+        self.fetches, self.coming = Signal(), Signal()
+        self.output = Signal(address_bits(design.segment_outputs))
+        self.next_output = Signal.like(self.output)
+        self.parts = Signal(design.segments, name="parts") if design.segments > 1 else C(1, 1)
+        self.next_parts = (
+            Signal(design.segments, name="next_parts") if design.segments > 1 else C(1, 1)
+        )
+        self.left = Signal(range(design.depth + 1))
+        queue = self._next(m)
+        window = place(m, "window", TrainWindow, design=design)
+        if design.segments > 1:
+            m.d.comb += window.split.eq(self.split)
+        self._walk(m, window)
+        self._moves(m)
+        operands = self._window(m, window, self._shown(m, queue.number))
+        self._multiply(m, window, operands)
+        m.d.comb += [
+            self.stepped.eq(self.busy),
+            self.finished.eq(Mux(self.ends, sum_of([*self.parts]), 0)),
+            self.fetched.eq(Mux(self.busy, Mux(self.ends, self.left, window.done), 0)),
+        ]
+        return m
+
+    def _next(self, m: Module) -> PipelinedTrainQueue:
+        """The output of which the first rows are read, and then that in the window."""
+        design = self.design
+        queue = place(m, "queue", PipelinedTrainQueue, design=design)
+        m.d.comb += [
+            queue.start.eq(self.start),
+            queue.outputs.eq(self.outputs),
+            queue.take.eq(self.fetches),
+        ]
+        self.queued = queue.waiting
+        self.waiting = queue.left | self.coming
+        with m.If(self.fetches):
+            m.d.sync += [self.coming.eq(1), self.next_output.eq(queue.number[self._within :])]
+        with m.Elif(self.takes):
+            m.d.sync += self.coming.eq(0)
+        with m.If(self.takes):
+            m.d.sync += [self.busy.eq(1), self.output.eq(self.next_output)]
+        with m.Elif(self.ends):
+            m.d.sync += self.busy.eq(0)
+        if design.segments > 1:
+            m.d.comb += queue.split.eq(self.split)
+            with m.If(self.fetches):
+                m.d.sync += self.next_parts.eq(queue.parts)
+            with m.If(self.takes):
+                m.d.sync += self.parts.eq(self.next_parts)
+        return queue
+
+    def _walk(self, m: Module, window: TrainWindow) -> None:
+        """Steps that are left; the output ends with the window empty and none left behind it."""
+        rows, left = self.design.window_rows, self.left
+        every = range(1, rows + 1)
+        self.some_left = [getattr(window, f"left_{row}").any() for row in range(1, rows)]
+        whole = Mux(self.coming, self.steps, Mux(left <= rows, 0, left - rows))
+        self.short = [left <= rows + done for done in every]
+        fetches = [self.queued & ~self.coming & short for short in self.short]
+        fetches[-1] = self.queued & Mux(self.coming, self.steps <= rows, self.short[-1])
+        self.fetch = fetches
+        empty = self._by_done([C(done == rows, 1) for done in every])
+        m.d.comb += [
+            self.fetches.eq(self._by_done(fetches)),
+            self.takes.eq(self.coming & empty),
+            self.ends.eq(self.busy & (left <= rows) & empty),
+        ]
+        m.d.sync += left.eq(
+            self._by_done([*((left - done)[: len(left)] for done in every[:-1]), whole])
+        )
+
+    def _by_done(self, ways: Sequence[Value]) -> Value:
+        """The first way if one row is done, the second if two are, and so on.
+
+        Ways hang on registers; what is late is which row is empty, and that comes last.
+        """
+        found = ways[-1]
+        for way, some in zip(reversed(ways[:-1]), reversed(self.some_left), strict=True):
+            found = Mux(some, way, found)
+        return found
+
+    def _shown(self, m: Module, number: Signal) -> list[list[Value]]:
+        """What the banks show, of rows and of columns."""
+        design = self.design
+        columns = address_bits(design.own_columns) if design.own_columns > 1 else 0
+        own: Value = number[:columns]
+        if design.segments > 1:
+            own = Mux(self.split, own[self._within :], own)
+        buffers = ("row", design.rows, number[columns:]), ("column", design.own_columns, own)
+        return [self._ahead(m, name, (most, at), self.moves) for name, most, at in buffers]
+
+    def _lanes(self) -> Value:
+        """Those of segments of which outputs are shown."""
+        design = self.design
+        if design.segments == 1:
+            return C((1 << design.lanes) - 1, design.lanes)
+        parts = Mux(self.coming, self.next_parts, self.parts)
+        lanes = Cat(part.replicate(design.segment_lanes) for part in parts)
+        return lanes | (~self.split).replicate(design.lanes)
+
+    def _moves(self, m: Module) -> None:
+        """Which banks go on: those of rows that come into the window; the first is in `head`.
+
+        Of each bank a way for each number of rows that are done.
+        """
+        rows = self.design.window_rows
+        every = range(1, rows + 1)
+        self.head = head = Signal(rows, init=1)
+        self.moves = [
+            [
+                Mux(
+                    self.coming,
+                    C(done == rows, 1),
+                    any_of([head[first] for first in range(rows) if done > (bank - first) % rows]),
+                )
+                for done in every
+            ]
+            for bank in range(rows)
+        ]
+        ways = [
+            Mux(short, 1, head.rotate_left(done))[:rows]
+            for done, short in zip(every, self.short, strict=True)
+        ]
+        m.d.sync += head.eq(self._by_done(ways))
+
+    def _ahead(
+        self, m: Module, name: str, vectors: tuple[int, Value], moves: list[list[Value]]
+    ) -> list[Value]:
+        """The word that each bank shows, of the rows behind the window."""
+        most, vector = vectors
+        lines = self.design.bank_rows
+        depth = 2 * most * lines
+        write, bank_in, address, data = (
+            getattr(self, f"{name}_{port}") for port in ("write", "bank", "address", "data")
+        )
+        begin = Signal(address_bits(depth), name=f"{name}_begin")
+        m.d.comb += begin.eq(Mux(self.half, most * lines, 0) + vector * lines)
+        banks = Banks(memory=self.design.bank(name), use=self.design.use(name))
+        shown: list[Value] = []
+        for bank, moved in enumerate(moves):
+            line, now = (Signal.like(begin, name=f"{name}_{what}_{bank}") for what in ("at", "to"))
+            words = banks.place(m, self, f"{name}_{bank}", 0, bits=len(data), depth=depth)
+            ways = [
+                Mux(fetch, begin, Mux(moves, line + 1, line)[: len(line)])
+                for fetch, moves in zip(self.fetch, moved, strict=True)
+            ]
+            m.d.comb += [
+                now.eq(self._by_done(ways)),
+                words.read_address.eq(now),
+                words.write.eq(write & (bank_in == bank)),
+                words.write_address.eq(address),
+                words.write_data.eq(data),
+            ]
+            m.d.sync += line.eq(now)
+            shown.append(words.read_data)
+        return shown
+
+    def _come(self, m: Module) -> list[Value]:
+        """For each row of the window from which bank a row comes in, if one does.
+
+        Of the next output none comes in before the window is empty.
+        """
+        rows, depth = self.design.window_rows, self.design.depth
+        come: list[Value] = []
+        here = [self.left > rows + row if rows + row < depth else C(0, 1) for row in range(rows)]
+        first = [self.steps > row if row < depth else C(0, 1) for row in range(rows)]
+        new = [Mux(self.coming, one, other) for one, other in zip(first, here, strict=True)]
+        for row in range(rows):
+            ways: list[Value] = [C(0, rows)] * (rows - row - 1)
+            for behind in range(row + 1):
+                within = (new if behind == row else here)[behind]
+                ways.append(self.head.rotate_left(behind) & within.replicate(rows))
+            chosen_bank = Signal(rows, name=f"come_{row}")
+            m.d.comb += chosen_bank.eq(self._by_done(ways))
+            come.append(chosen_bank)
+        return come
+
+    def _window(
+        self, m: Module, window: TrainWindow, shown: list[list[Value]]
+    ) -> list[list[Value]]:
+        """The operands of each row of the window, which go on by as many rows as are done.
+
+        Operands go on a cycle behind their pairs.
+        """
+        design, rows = self.design, self.design.window_rows
+        come, lanes = self._come(m), self._lanes()
+        shows = [pairs_of(both, design.operand_bits) & lanes for both in zip(*shown, strict=True)]
+        pairs = [Signal(design.lanes, name=f"pairs_{row}") for row in range(rows)]
+        left = [getattr(window, f"left_{row}") for row in range(rows)]
+        m.d.comb += [getattr(window, f"pairs_{row}").eq(one) for row, one in enumerate(pairs)]
+        for row, pair in enumerate(pairs):
+            on: list[Value] = [*left[row + 1 :], *[C(0, design.lanes)] * (row + 1)]
+            m.d.sync += pair.eq(self._by_done(on) | self._coming(come[row], shows))
+        late, late_come = Signal.like(window.done), [Signal.like(one) for one in come]
+        m.d.sync += [late.eq(window.done), *(a.eq(b) for a, b in zip(late_come, come, strict=True))]
+        found: list[list[Value]] = []
+        for name, words in zip(("left", "right"), shown, strict=True):
+            wide = len(words[0])
+            kept = [
+                Signal(wide, name=f"{name}_bank_{bank}", reset_less=True) for bank in range(rows)
+            ]
+            seen = [Signal(wide, name=f"{name}_{row}", reset_less=True) for row in range(rows)]
+            m.d.sync += [one.eq(word) for one, word in zip(kept, words, strict=True)]
+            for row, one in enumerate(seen):
+                ways = [(late == done, seen[row + done]) for done in range(1, rows - row)]
+                comes = self._coming(late_come[row], kept)
+                m.d.sync += one.eq(comes | chosen(ways) if ways else comes)
+            found.append([*seen])
+        return found
+
+    def _coming(self, bank: Value, words: Sequence[Value]) -> Value:
+        """The word of the bank that a row comes from; 0 if none comes."""
+        return chosen([(bank[number], word) for number, word in enumerate(words)])
+
+    def _places(self, m: Module, window: TrainWindow) -> list[Value]:
+        """As they were chosen in the cycle before."""
+        found: list[Value] = []
+        for at, now in enumerate(super()._places(m, window)):
+            took = Signal.like(now, name=f"took_{at}")
+            m.d.sync += took.eq(now)
+            found.append(took)
+        return found
+
+    def _products(self, m: Module, pairs: list[list[Value]]) -> list[Value]:
+        if self.design.floating:
+            return super()._products(m, pairs)
+        products: list[Value] = []
+        for lane, (left, right) in enumerate(pairs):
+            product = place(
+                m, f"product_{lane}", Product, bits=self.design.operand_bits, registers=2
+            )
+            m.d.comb += [product.a.eq(left.as_signed()), product.b.eq(right.as_signed())]
+            products.append(product.o)
+        return products
+
+    def _count(self, m: Module, any_lane: list[Value]) -> None:
+        m.d.comb += self.products.eq(sum_of(any_lane))
+
+    def _behind_products(self, m: Module) -> tuple[dict[str, Value], Value]:
+        given, under_way = super()._behind_products(m)
+        parts = {"parts": given.pop("parts")} if self.design.segments == 1 else {}
+        for name in ("beside_operands", "beside_products")[: 1 if self.design.floating else 2]:
+            line = place(m, name, Delay, bits=sum(map(len, given.values())), cycles=1)
+            m.d.comb += line.i.eq(Cat(given.values()))
+            at, late = 0, dict[str, Value]()
+            for what, value in given.items():
+                late[what] = line.o[at : at + len(value)]
+                at += len(value)
+            given, under_way = late, under_way | late["step"]
+        return {**given, **parts}, under_way
+
+
+def pe_of(design: SparseTrain) -> type[TrainPe]:
+    """The PE that the design asks for."""
+    return PipelinedTrainPe if design.pipelined_pes else TrainPe
+
+
+__all__ = ["PipelinedTrainPe", "pe_of"]
