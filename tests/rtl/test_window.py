@@ -132,7 +132,7 @@ TILES = {
         "pixels": 3, "pixel_rows": 3, "row_step": (1 << 26) - 1, "pitch": 9, "height": 9,
         "address_start": -(1 << 27), "run_length": 2,
     }),
-    "columns up to 9 · 2^24 elements": Tile(fields={
+    "columns beyond 2^27 elements": Tile(fields={
         "pixels": 10, "pixel_columns": 10, "column_step": (1 << 24) - 1, "pitch": (1 << 24) - 1,
         "run_length": 2,
     }),
