@@ -80,6 +80,9 @@ def _fillers(design: CoreDesign, memory: str, depth: int) -> Iterator[MatMul]:
                     yield make(m=size, **deep)
                 elif size:
                     yield make(n=size, **deep)
+        if memory == "ifmap":  # whose rows begin with a word of their own
+            for parts in _parts(depth):
+                yield make(m=depth // parts, k=channels_of(design, channels * parts))
 
 
 def _parts(depth: int) -> list[int]:

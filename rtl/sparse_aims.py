@@ -110,7 +110,8 @@ def _corners(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
 
 
 def _deep_halos(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
-    """Three outputs a PE and axis, and two sums to the PEs before and behind."""
+    """Three outputs a PE and axis, and two sums to the PEs before and behind; and windows of which
+    those at a PE's ends have two outputs of the PE beside."""
     layer = Conv2d(
         name="deep halos",
         channels=draw.whole(1, 2),
@@ -126,8 +127,10 @@ def _deep_halos(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
         bias=draw.chance(0.5),
         relu=draw.chance(0.5),
     )
-    run = LayerRun(layer=layer, operands=_dense(draw, design, layer))
-    return stalled(draw, design, (run,), longest_words)
+    deep = LayerRun(layer=layer, operands=_dense(draw, design, layer))
+    windows = MaxPool(window=(5, 5), stride=(1, 1), pad=(2, 2))
+    pooled = _pooled(draw, design, draw.whole(2, 3), windows)
+    return stalled(draw, design, (deep, pooled), longest_words)
 
 
 def _long_kernels(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
@@ -149,8 +152,8 @@ def _long_kernels(draw: Draw, design: Scnn, longest_words: int) -> SparseCase:
     return stalled(draw, design, tuple(runs), longest_words)
 
 
-def _pooled(draw: Draw, design: Scnn, filters: int = 0) -> LayerRun:
-    """A plane over the whole grid, and windows of 3, 2 apart; filters: 0 for a few."""
+def _pooled(draw: Draw, design: Scnn, filters: int = 0, pool: MaxPool | None = None) -> LayerRun:
+    """A plane over the whole grid, and windows of 3, 2 apart, or others; filters: 0 for a few."""
     layer = Conv2d(
         name="pooled",
         channels=draw.whole(1, 2),
@@ -162,7 +165,7 @@ def _pooled(draw: Draw, design: Scnn, filters: int = 0) -> LayerRun:
         bias=draw.chance(0.5),
         relu=draw.chance(0.5),
     )
-    pool = MaxPool(window=(3, 3), stride=(2, 2), pad=(1, 1), ceil=draw.chance(0.5))
+    pool = pool or MaxPool(window=(3, 3), stride=(2, 2), pad=(1, 1), ceil=draw.chance(0.5))
     operands = fitting(design, random_operands(draw, design, layer))
     return LayerRun(layer=layer, operands=operands, pool=pool)
 

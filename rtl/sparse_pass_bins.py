@@ -102,6 +102,12 @@ def _of_axis(name: str, pes: int) -> Iterator[Bin]:
             aim=HALOS,
         )
         yield _mapped(
+            f"{name}: copies two deep to both sides",
+            "a step's second copies, before the own sums and behind them",
+            lambda one: min(of(one).most_copies) > 1,
+            aim=HALOS,
+        )
+        yield _mapped(
             f"{name}: fewer PEs than the grid has",
             "the others take no part",
             lambda one: of(one).pes < pes,

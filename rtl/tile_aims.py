@@ -12,7 +12,7 @@ from archsim.numbers import ceil_div
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.timing import plan_tiling
-from rtl.coverage.aims import Aim, ResetCase, general_aims
+from rtl.coverage.aims import Aim, ResetCase, blocked, general_aims
 from rtl.coverage.edge_values import RECIPES, edge_operands
 from rtl.coverage.integer_bins import MOST_PRODUCTS, wraps_within_reach
 from rtl.coverage.port_bins import CHANNEL, LONG_STALL, STALLS
@@ -21,7 +21,7 @@ from rtl.full_memories import MEMORIES, channels_of, full_layer, whole
 from rtl.gather_bins import gathered_layers
 from rtl.layer_sequence import SequenceCase
 from rtl.slow_memory import slow_off_chip
-from rtl.tile_bins import EARLY, FAR, FULL, LARGE, TEN
+from rtl.tile_bins import BIASES, EARLY, FAR, FULL, LARGE, TEN
 from rtl.tile_cases import port_counts, random_services, random_tile_case
 from rtl.tile_conformance import TileCase
 from workloads.layers import Conv2d, MatMul
@@ -33,7 +33,8 @@ SEEDS = 1 << 30
 def tile_aims() -> dict[str, Aim]:
     """Those of all such cores; a kind adds the one for its values."""
     own = {TEN: _ten, EARLY: _early, LARGE: _large, FAR: _far, FULL: _full}
-    return {**own, **general_aims(_plain), STALLS: _stalls, CHANNEL: _channel}
+    resets = {**general_aims(_plain), BIASES: blocked(_many_biases, _many_biases)}
+    return {**own, **resets, STALLS: _stalls, CHANNEL: _channel}
 
 
 def _plain(draw: Draw, design: CoreDesign, longest_words: int) -> TileCase:
@@ -119,6 +120,17 @@ def _many_tiles(draw: Draw, design: CoreDesign, order: Order) -> TileCase:
         order=order,
     )
     return given_case(draw, design, layer, tiling)
+
+
+def _many_biases(draw: Draw, design: CoreDesign, longest_words: int) -> TileCase:
+    """A tile of more filter steps, each with biases of its own, than the output queue has words."""
+    record = mc.machine_record(design.machine)
+    steps = design.output_queue_depth + draw.whole(2, 5)
+    filters = ceil_div(steps * record.columns, record.output_vector) * record.output_vector
+    layer = MatMul(
+        name="biases", m=draw.whole(1, 2), n=filters, k=1, bias=True, relu=draw.chance(0.5)
+    )
+    return given_case(draw, design, layer, whole(design, layer))
 
 
 def _early(draw: Draw, design: CoreDesign, longest_words: int) -> SequenceCase:

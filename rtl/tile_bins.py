@@ -18,7 +18,7 @@ from archsim.tiled.trace import Answer
 from rtl.benches.bench import Watch
 from rtl.coverage.aims import ResetCase
 from rtl.coverage.bins import Bin, Seen
-from rtl.coverage.port_bins import channel_bin
+from rtl.coverage.port_bins import channel_bin, is_blocked
 from rtl.coverage.row_bins import STATE, TEN, InARow
 from rtl.gather_bins import gather_bins
 from rtl.layer_sequence import SequenceCase
@@ -28,6 +28,7 @@ EARLY = "early commands"
 LARGE = "large tiles"
 FAR = "far windows"
 FULL = "full memories"
+BIASES = "reset between biases"
 """Aims (`rtl.tile_aims`)."""
 
 MOST_FULL_WORDS = 4_096
@@ -209,6 +210,20 @@ def _of_memories(design: CoreDesign, filled: Collection[str]) -> Iterator[Bin]:
             )
 
 
+def _between_biases(seen: Seen) -> bool:
+    """Whether a reset cuts a tile whose results wait, behind some of its biases, and biases follow.
+
+    The output stage stops when its queue is full.
+    """
+    if seen.case.before is None or not is_blocked(seen.case):
+        return False
+    interrupted, _ = seen.case.before
+    assert isinstance(interrupted, TileCase)
+    first = its(interrupted.answer().tiles[:1])
+    more = first.filter_steps[0] > interrupted.design.output_queue_depth
+    return bool(more and first.has_bias[0] and parts(seen)[0][0].layer.bias)
+
+
 def _of_stores(design: CoreDesign) -> Iterator[Bin]:
     """What memories whose capacity hangs on values may show of their tiles."""
 
@@ -282,6 +297,12 @@ def tile_bins(design: CoreDesign, filled: Collection[str], *, decoupled: bool) -
     yield from _in_sequence()
     yield from _of_tiles(mc.machine_record(design.machine).columns)
     yield from _of_layers()
+    yield Bin(
+        name=BIASES,
+        why="the next layer's begin with the first one",
+        hit=_between_biases,
+        aim=BIASES,
+    )
     yield from _of_memories(design, filled)
     yield from gather_bins(design, parts)
     yield from _of_stores(design)
@@ -289,6 +310,7 @@ def tile_bins(design: CoreDesign, filled: Collection[str], *, decoupled: bool) -
 
 
 __all__ = [
+    "BIASES",
     "EARLY",
     "FAR",
     "FULL",

@@ -133,16 +133,6 @@ def general_aims(plain: Callable[[Draw, Any, int], Case]) -> dict[str, Aim]:
         at = draw.whole(cycles[0], cycles[-1])
         return ResetCase(case=case, interrupted=interrupted, cycles=at, label="reset")
 
-    def blocked(draw: Draw, design: Any, longest_words: int) -> Case:
-        free = never_waiting(plain(draw, design, longest_words // 2))
-        cycles = last_cycle(free) + draw.whole(1, 40)
-        gaps = {name: own.copy() for name, own in free.waits(free.answer()).items()}
-        for name in results_of(free):
-            gaps[name][:1] += cycles + 1
-        case = plain(draw, design, longest_words // 2)
-        interrupted = free.waiting(gaps)
-        return ResetCase(case=case, interrupted=interrupted, cycles=cycles, label="reset")
-
     def stalls(draw: Draw, design: Any, longest_words: int) -> Case:
         case = plain(draw, design, longest_words // 2)
         gaps = {name: own.copy() for name, own in case.waits(case.answer()).items()}
@@ -155,7 +145,23 @@ def general_aims(plain: Callable[[Draw, Any, int], Case]) -> dict[str, Aim]:
         return never_waiting(plain(draw, design, longest_words))
 
     resets = {reset_aim(when): partial(reset, when=when) for when in RESETS}
-    return {**resets, BLOCKED: blocked, STALLS: stalls, STEADY: steady}
+    return {**resets, BLOCKED: blocked(plain, plain), STALLS: stalls, STEADY: steady}
+
+
+def blocked(first: Aim, behind: Aim) -> Aim:
+    """A reset when all of the first case is done that can be before its first result leaves."""
+
+    def drawn(draw: Draw, design: Any, longest_words: int) -> Case:
+        free = never_waiting(first(draw, design, longest_words // 2))
+        cycles = last_cycle(free) + draw.whole(1, 40)
+        gaps = {name: own.copy() for name, own in free.waits(free.answer()).items()}
+        for name in results_of(free):
+            gaps[name][:1] += cycles + 1
+        case = behind(draw, design, longest_words // 2)
+        interrupted = free.waiting(gaps)
+        return ResetCase(case=case, interrupted=interrupted, cycles=cycles, label="reset")
+
+    return drawn
 
 
 def never_waiting(case: Case) -> Case:
@@ -165,4 +171,12 @@ def never_waiting(case: Case) -> Case:
     )
 
 
-__all__ = ["Aim", "ResetCase", "aimed_case", "general_aims", "last_cycle", "never_waiting"]
+__all__ = [
+    "Aim",
+    "ResetCase",
+    "aimed_case",
+    "blocked",
+    "general_aims",
+    "last_cycle",
+    "never_waiting",
+]

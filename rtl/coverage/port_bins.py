@@ -74,7 +74,7 @@ def port_bins(ports: tuple[Port, ...]) -> Iterator[Bin]:
     yield Bin(
         name=BLOCKED,
         why="counts of what waits in queues, which a reset empties, must be set back with them",
-        hit=lambda seen: _is_blocked(seen.case),
+        hit=lambda seen: is_blocked(seen.case),
         aim=BLOCKED,
     )
 
@@ -109,7 +109,7 @@ def results_of(case: Case) -> list[str]:
     return [port.name for port in case.ports if port.direction == "o"]
 
 
-def _is_blocked(case: Case) -> bool:
+def is_blocked(case: Case) -> bool:
     """Whether the run before was cut when its results had waited for as long as it may take."""
     if case.before is None:
         return False
@@ -133,6 +133,7 @@ __all__ = [
     "STALLS",
     "STEADY",
     "channel_bin",
+    "is_blocked",
     "last_cycle",
     "port_bins",
     "reset_aim",

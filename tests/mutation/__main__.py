@@ -18,6 +18,7 @@ from tests.mutation.campaign import (
     follow_edits,
     keep,
     known,
+    not_tested,
     sample,
     unexplained,
 )
@@ -126,9 +127,9 @@ def _equal(kind: str, file: Path, processes: int, seconds: float) -> list[Found]
 
 
 def _tests(kind: str, file: Path, seconds: float) -> list[Found]:
-    """Survivors of which it is not known, on the tests of their units."""
+    """Survivors of a sample of which it is not known, on the tests of their units."""
     tried: list[Found] = []
-    for found in [one for one in known(file).values() if unexplained(one) and not one.seen]:
+    for found in filter(not_tested, list(known(file).values())):
         outcome, seen = try_tests(found.mutant, kind, seconds)
         tried.append(replace(found, outcome=outcome, seen=seen))
         keep(file, tried[-1])

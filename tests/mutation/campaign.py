@@ -142,6 +142,13 @@ def unexplained(found: Found) -> bool:
     return found.outcome in AGAIN and not reason_of(mutant, found.text, found.column)
 
 
+def not_tested(found: Found) -> bool:
+    """Whether it is of a sample and survives, the tests of its unit not yet tried; also what only
+    layers too large for a case would show."""
+    survived = found.outcome in ("survived", "hung") and is_of_sample(found)
+    return survived and bool(found.samples) and not found.seen
+
+
 def keep(file: Path, found: Found) -> None:
     """Add to what is known; of a fault the last word counts."""
     with file.open("a", encoding="utf-8") as kept:

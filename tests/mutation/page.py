@@ -34,27 +34,28 @@ have designs of their own, "gather unit", "output registers" and "faulty cells" 
 memories, and behind codes), and there faults are put into these units alone.
 
 The sample is drawn line by line, from a fixed seed; a fault has its place in the order by what its
-line says, so that edits elsewhere leave the others where they are. Runs are made in batches, of
+line says, so that edits elsewhere leave the others where they are. Lines that move to another file
+take another place; faults that were in a sample before stay in it. Runs are made in batches, of
 which the caught faults are known first: only those before the first that is not known are the
-sample. A fault counts if hardware can be made with it
-and it changes what that hardware does: those that leave every letter of the Verilog as it was, that
-the solver shows to be without effect (by induction, from any state), or that have a reason in
-`tests/mutation/equivalent.toml`, are listed apart. "Out of reach" are those that only layers too
-large for a case would show, of millions of tiles or words: they do something, so they count, as not
-caught. "By tests": the ones that `verify` lets through, but the fast tests of the unit or of its
-kind of design do not; survivors that say "no" there were not all put to these tests yet. A fault
-with which nothing moves any more counts as caught only if `verify` itself ends, in bounded time,
-with a difference. Of some the time ran out on a machine that others used too, before all cases were
-through; they count as not caught until they are tried again.
+sample. A fault counts if hardware can be made with it and it changes what that hardware does: those
+that leave every letter of the Verilog as it was, that the solver shows to be without effect (by
+induction, from any state), or that have a reason in `tests/mutation/equivalent.toml`, are listed
+apart. "Out of reach" are those that only layers too large for a case would show, of millions of
+tiles or words: they do something, so they count, as not caught where no test of the unit has tiles
+so large either (`tests/rtl/test_window.py`, `test_tile_walker.py` and `test_loader.py` have). "By
+tests": the ones that `verify` lets through, but the fast tests of the unit or of its kind of design
+do not; of those that survive, tests ran for at most some minutes. A fault with which nothing moves
+any more counts as caught only if `verify` itself ends, in bounded time, with a difference.
 
-Cases that survivors asked for are in `verify` now: resets behind results that wait, and between
-words of a mask; halos two sums deep and kernels of 16 and more in the sparse core. The designs that
-faults are put into have memories of one word more than a power of two, of which cases fill the
-accumulators to the last word, but not those of operands; and sums so narrow that they wrap.
-Processor time of `verify --cases 60`, seconds, medians of three in turns, before and after:
-`edge-16` with 4 × 3 PEs 3.16 and 3.29, `volta` with one octet of 4 rows 4.38 and 4.32, `vsq-16` of
-2 lanes of 4 3.54 and 3.59, `scnn` with 2 × 2 PEs 4.38 and 4.42, `sparsetrain` with 2 PEs of 4 lanes
-1.71 and 1.76.
+Cases that survivors asked for are in `verify` now: resets behind results that wait, between biases
+of a tile, and between words of a mask; halos two sums deep, windows that see two rows and columns
+of the PE beside, and kernels of 16 and more in the sparse core. The designs that faults are put
+into have memories of one word more than a power of two, which cases fill to the last word, those of
+biases and compressed ones excepted; and sums so narrow that they wrap.
+Processor time of `verify --cases 60`, seconds, medians of three in turns, without the cases between
+biases and the wider windows and with them: `edge-16` with 4 × 3 PEs 3.0 and 2.9, `volta` with one
+octet of 4 rows 4.1 and 4.4, `vsq-16` of 2 lanes of 4 3.6 and 3.9, `scnn` with 2 × 2 PEs 7.0 and
+7.2, `sparsetrain` with 2 PEs of 4 lanes, where nothing is new, 9.8 and 10.0.
 
 A kind that is not in a table has no sample yet; of the model's faults few are tried, and fewer are
 caught than is aimed at (90 %).
@@ -71,7 +72,7 @@ induction, each with faults that the proof must find: `tests/rtl/test_unit_proof
 ```console
 $ python -m tests.mutation systolic --sample 300    # goes on where it was ended
 $ python -m tests.mutation systolic --side model    # in the model; the RTL is sound
-$ python -m tests.mutation systolic --again         # those not caught, with the cases of today
+$ python -m tests.mutation systolic --again --sample 0      # those not caught, on today's cases
 $ python -m tests.mutation systolic --seed 2 --sample 60    # others
 $ python -m tests.mutation systolic equal           # survivors, for the solver
 $ python -m tests.mutation systolic tests           # survivors, on the tests of their units

@@ -2,8 +2,8 @@
 
 Arrays and memories are a few words large, so that cases reach their ends; memories of one word
 more than a power of two, so that an address that lacks a bit is seen where cases fill them, which
-they do accumulators, and no memories of operands (`rtl.full_memories`); sums so narrow that they
-wrap.
+they do accumulators and memories of operands that keep words as they are (`rtl.full_memories`);
+sums so narrow that they wrap.
 """
 
 from pathlib import Path

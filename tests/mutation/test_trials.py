@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from tests.mutation.sources import (
 )
 from tests.mutation.subjects import FOUND, REACHED, SUBJECTS, UNITS, units_of
 from tests.mutation.trial import Outcome, RtlTrials, put_in
+from tests.mutation.unit_tests import files_of
 
 
 class Sum(wiring.Component):
@@ -92,6 +94,27 @@ def test_a_faulty_module_is_made_as_the_whole_design_would() -> None:
     ]  # fmt: skip
     pool = Pool(partial(emitted_both_ways, sound), 1, 600)
     assert [answer for _, answer, _ in pool.each(chosen)] == [(True, True)] * 2
+
+
+def test_files_with_the_tests_of_a_unit() -> None:
+    files = files_of("rtl.memories.protected", "sparsetrain")
+    assert files[-1] == "tests/rtl/test_sparsetrain.py"
+    assert "tests/rtl/test_protected_memories.py" in files
+    assert "tests/rtl/test_boveda_rtl.py" in files_of("rtl.core.boveda_shift", "scnn")
+    assert "tests/rtl/test_window.py" in files_of("rtl.core.window", "scnn")
+
+
+def module_behind(mutant: Mutant) -> str:
+    put_in(mutant, ("rtl",))
+    return import_module(f"{mutant.module}.codec").__name__
+
+
+def test_a_package_with_a_fault_keeps_its_modules() -> None:
+    package = "rtl.memories.protected"
+    text = source_of(package).read_text(encoding="utf-8")
+    fault = mutants(package, text, frozenset(range(1, text.count("\n") + 2)))[0]
+    [(_, name, _)] = Pool(module_behind, 1, 600).each([fault])
+    assert name == f"{package}.codec"
 
 
 def test_every_equivalent_is_one_fault_that_the_sources_still_have() -> None:

@@ -49,7 +49,10 @@ class MutatedModule(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         spec = importlib.machinery.PathFinder.find_spec(fullname, path)
         assert spec is not None and spec.origin is not None
         self.file = spec.origin
-        return importlib.util.spec_from_file_location(fullname, spec.origin, loader=self)
+        return importlib.util.spec_from_file_location(
+            fullname, spec.origin, loader=self,
+            submodule_search_locations=spec.submodule_search_locations,
+        )  # fmt: skip
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType | None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +23,8 @@ FOLDERS = tuple(ROOT / "tests" / name for name in ("rtl", "archsim", "workloads"
 def files_of(module: str, kind: str) -> list[str]:
     """Test files that name the unit's module, then the kind's own; each shortest first.
 
-    Of a unit of the hardware those of `rtl` alone, and those that read the emitted Verilog and
+    Of a unit of the hardware those of `rtl` alone, those of its first word (`test_boveda_rtl.py`
+    of `boveda_shift`) where none names it, and those that read the emitted Verilog and
     compare the netlist with its table of components; of one of the model also the file that is
     named after it, and those that take something from a shared file that names it.
     """
@@ -33,6 +35,9 @@ def files_of(module: str, kind: str) -> list[str]:
     after = "" if of_rtl else f"test_{module.rpartition('.')[2]}.py"
     found = [path for path in files
              if path.name == after or _names(path, module) or _takes(path, shared)]  # fmt: skip
+    if of_rtl and not found:
+        first = module.rpartition(".")[2].partition("_")[0]
+        found = [path for path in files if path.name.startswith(f"test_{first}_")]
     family = _family(kind)
     own = [f"test_{family}_components.py", f"test_{family}.py"]
     if family not in ("scnn", "sparsetrain"):  # which have none of the tiled cores' table
@@ -48,10 +53,13 @@ def _family(kind: str) -> str:
 
 
 def _names(path: Path, module: str) -> bool:
-    """Whether a file imports the module, or something from it."""
+    """Whether a file imports the module, or something from it; or the model of its memory."""
     room, _, name = module.rpartition(".")
     text = path.read_text(encoding="utf-8")
-    return f"{module} import" in text or f"from {room} import {name}\n" in text
+    if f"{module} import" in text or f"from {room} import {name}\n" in text:
+        return True
+    memory = re.match(r"rtl\.(memories\.\w+)", module)
+    return memory is not None and f"archsim.{memory[1]}." in text
 
 
 def _takes(path: Path, shared: list[str]) -> bool:

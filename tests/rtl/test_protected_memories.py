@@ -21,6 +21,7 @@ from archsim.memories.protected.scratchpad import Parity, Secded
 from archsim.memory import Plain, Use
 from rtl.cases import random_case
 from rtl.conformance import check
+from rtl.core.memory import Words, bank_for
 from rtl.simulators import runner
 
 USE = Use(name="weight", field="weight_memory", lane_bits=(8,) * 16, lane_signed=(True,) * 16)
@@ -116,6 +117,17 @@ def test_a_core_with_protected_faulty_memories_is_its_model(kind: Any, machine: 
     assert design_from_record(design_record(design), "it") == design
     assert any(one.name.endswith("code.decode") for one in design.components)
     assert check(random_case(7, 1, design), runner(design, "amaranth")).equal
+
+
+@pytest.mark.parametrize("kind", [ParityBank, SecdedBank])
+def test_the_memory_inside_is_as_wide_as_its_codes_and_no_wider(kind: Any) -> None:
+    design = SparseTrain(pes=2, lanes=4, row_memory=kind(data_bits=16))
+    use = design.use("row")
+    words = Words(lanes=1, bits=use.word_bits, signed=False, depth=10, use=use)
+    _, parameters = bank_for(design.row_memory, words, transparent=False)
+    inside = dict(parameters["parameters"])
+    assert inside["bits"] == sum(code.bits for code in parameters["codes"]) > use.word_bits
+    assert inside["depth"] == 10
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ from rtl.emit import emit
 from rtl.systolic import SystolicCore
 from rtl.tile_cases import random_layer, random_tiling
 from rtl.toolchain import run_yosys
-from workloads.layers import MatMul
+from workloads.layers import Conv2d, MatMul
 from workloads.operands import synthetic
 
 SCALING = (40_000, 17)
@@ -122,6 +122,22 @@ def test_every_tile_of_random_layers(number: int) -> None:
         commands, intervals = _run(kind, design, problem, tiling, waits)
         assert commands == expected
         assert set(intervals) == {design.tile_interval_cycles}
+
+
+@pytest.mark.parametrize("kind", [TileWalker, PipelinedTileWalker])
+def test_places_in_ifmaps_larger_than_any_case(kind: type[TileWalker]) -> None:
+    """A window that begins 2^26 elements and more before its tile, in tiles of 2^25 and more."""
+    layer = Conv2d(
+        name="large", channels=1024, filters=1, ifmap_height=120, ifmap_width=512,
+        kernel_height=201, kernel_width=1, pad_top=200, pad_bottom=200,
+    )  # fmt: skip
+    problem, design = problem_of(layer), Systolic(rows=4, columns=4)
+    tiling = Tiling(pixel_rows=100, pixel_columns=512, filters=1, channels=1024)
+    expected = _expected(design, problem, tiling)
+    assert min(tile["address_start"] for tile in expected) < -(1 << 26)
+    assert max(tile["image_step"] for tile in expected) >= 1 << 25
+    commands, _ = _run(kind, design, problem, tiling, [0] * len(expected))
+    assert commands == expected
 
 
 class _Product(wiring.Component):
