@@ -170,7 +170,10 @@ class Emission:
                 return super().module(kind, parameters)
 
             def _free_name(self, kind: Any) -> str:
-                return self.names.pop() if self.names else f"{super()._free_name(kind)}_fault"
+                if self.names:
+                    return self.names.pop()
+                name = f"{super()._free_name(kind)}_fault"
+                return name + "_" * sum(one.rstrip("_") == name for one in self.texts)
 
             def _converted(self, kind: Any, parameters: dict[str, Any]) -> Any:
                 known = made.get(key_of(kind, parameters))

@@ -96,6 +96,21 @@ def test_a_faulty_module_is_made_as_the_whole_design_would() -> None:
     assert [answer for _, answer, _ in pool.each(chosen)] == [(True, True)] * 2
 
 
+def changes_of(sound: Emission, mutant: Mutant) -> bool:
+    put_in(mutant, ("rtl",))
+    return sound.with_fault(mutant) is not None
+
+
+def test_new_modules_of_a_kind_have_a_name_each() -> None:
+    """Scratchpads of two sizes that are placed with another parameter, which says the same."""
+    sound = Emission(Systolic(rows=1, columns=2))
+    [fault] = [one for one in mutants_of({"rtl.memories.plain": sound.lines["rtl.memories.plain"]})
+               if "bank is Sram" in one.before and one.operator == "arms exchanged"]  # fmt: skip
+    assert len([name for name in sound.texts if name.startswith("plain_scratchpad")]) == 2
+    [(_, changes, _)] = Pool(partial(changes_of, sound), 1, 600).each([fault])
+    assert changes is False
+
+
 def test_files_with_the_tests_of_a_unit() -> None:
     files = files_of("rtl.memories.protected", "sparsetrain")
     assert files[-1] == "tests/rtl/test_sparsetrain.py"
