@@ -419,3 +419,11 @@ def test_cycles_depend_on_values() -> None:
         InputError, match="product: cycles of sparsetrain machines depend on values"
     ):
         SMALL.machine_model().answer(LAYER, None, {})
+
+
+def test_a_batch_that_memory_does_not_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archsim.free_memory.free_mib", lambda: 1)
+    layer = MatMul(name="large", m=2000, n=20, k=300)
+    operands = SPARSETRAIN.intake.synthetic(layer, Drawing())
+    with pytest.raises(InputError, match=r"^large: takes some \d MiB of memory, and 1 are free: "):
+        _ = SPARSETRAIN.machine_model().answer(layer, operands, {}).cycles

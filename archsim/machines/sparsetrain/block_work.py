@@ -90,7 +90,7 @@ def _take_in(step_words: tuple[Words, Words], own: IntArray, wanted: Words, batc
     """The pairs of a batch.  step_words: of a block's rows and columns [steps, rows], [steps,
     words].  own: which words of columns."""
     rows, columns = step_words
-    pairs, resting, exists, used = batch
+    pairs, resting, _, used = batch
     steps, many = rows.shape
     for step in range(steps):
         a = rows[step]
