@@ -35,10 +35,12 @@ from rtl.sparsetrain_floats import (
     LONE,
     NEAR,
     RISES,
+    SUBNORMAL,
     cancelling_operands,
     lone_operands,
     near_operands,
     rising_operands,
+    small_operands,
     special_operands,
 )
 from workloads.layers import MatMul
@@ -83,6 +85,7 @@ class SparseTrainVerification(LayerVerification):
             CANCELS: self._cancels,
             LONE: self._lone,
             RISES: self._rises,
+            SUBNORMAL: self._small,
         }
         floats = floats if design.floating else {}
         masked: dict[str, Aim] = {IN_A_MASK: self._in_a_mask} if design.skip_outputs else {}
@@ -116,6 +119,10 @@ class SparseTrainVerification(LayerVerification):
     def _near(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
         """A product of floats of any signs and fractions."""
         return self._floats(draw, design, longest_words, near_operands)
+
+    def _small(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """A product of subnormals with large numbers."""
+        return self._floats(draw, design, longest_words, small_operands)
 
     def _cancels(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
         """A product of floats that cancel in pairs."""

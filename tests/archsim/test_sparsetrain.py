@@ -25,7 +25,7 @@ from archsim.simulate import simulate
 from rtl.cases import drawn_case, random_case
 from rtl.coverage.integer_bins import EDGES
 from rtl.draw import Draw
-from rtl.sparsetrain_floats import CANCELS, LONE, NEAR, RISES
+from rtl.sparsetrain_floats import CANCELS, LONE, NEAR, RISES, SUBNORMAL
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import Operands
 from workloads.reference import accumulate
@@ -80,7 +80,7 @@ def test_every_word_crosses_when_the_oracle_says(seed: int) -> None:
     assert answer.cycles == answer.crossed["ofmap"][-1] + 1
 
 
-@pytest.mark.parametrize("aim", ["", EDGES, NEAR, CANCELS, LONE, RISES])
+@pytest.mark.parametrize("aim", ["", EDGES, NEAR, CANCELS, LONE, RISES, SUBNORMAL])
 @given(seed=st.integers(0, 1 << 30))
 @settings(max_examples=6, deadline=None)
 def test_floats_are_summed_as_the_oracle_says(aim: str, seed: int) -> None:
