@@ -66,7 +66,7 @@ class _Opened:
     def __enter__(self) -> IO[bytes]:
         try:
             if not S_ISREG(self._path.stat().st_mode):  # before it is opened: a pipe would wait
-                raise InputError(f"{self._path} must be a file on a disk, not a device or a pipe")
+                raise InputError(f"{self._path} must be a file, not a folder, a device or a pipe")
             self._file = self._path.open("rb")
         except OSError as error:
             raise InputError(f"{self._path} cannot be read: {error.strerror or error}") from error

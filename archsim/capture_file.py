@@ -48,6 +48,7 @@ def read_capture(path: Path) -> Capture:
     """A captured step.  Raises `InputError` for what is none, is damaged or of another version."""
     arrays = load_npz(path, "a file of `archsim capture`")
     try:
+        require("head" in arrays, "it has no head")
         head = _head(arrays.pop("head"))
         require(head["format"] == FORMAT, f"format {head['format']}, where {FORMAT} is read")
         shapes = cast("dict[str, list[int]]", head["shapes"])
@@ -74,7 +75,8 @@ def _mask(name: str, packed: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np
     count = prod(shape)
     require_within("elements", **{f"{name}: elements": count})
     whole = packed.dtype == np.uint8 and packed.shape == (-(-count // 8),)
-    require(whole, f"{name} must be {-(-count // 8)} bytes of flags, not {packed.size}")
+    found = f"{packed.size} of {packed.dtype}" if packed.ndim == 1 else f"an array {packed.shape}"
+    require(whole, f"{name} must be {-(-count // 8)} bytes of flags, not {found}")
     return np.unpackbits(packed, count=count).reshape(shape).view(np.bool_)
 
 

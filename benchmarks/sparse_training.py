@@ -105,7 +105,7 @@ def pairs(repeats: int) -> Any:
 
 
 def verilator(repeats: int) -> Any:
-    """A layer of the middle of ResNet-34, half zeros, half of its outputs needed."""
+    """A layer of ResNet-34 (layer3), half zeros, half of its outputs needed."""
     from dataclasses import replace
 
     from speed_report import Row, seconds_of
@@ -120,11 +120,11 @@ def verilator(repeats: int) -> Any:
     from workloads.threads import set_threads
 
     layer = Conv2d(
-        name="conv", channels=128, filters=128, ifmap_height=14, ifmap_width=14,
+        name="conv", channels=256, filters=256, ifmap_height=14, ifmap_width=14,
         kernel_height=3, kernel_width=3, pad_top=1, pad_bottom=1, pad_left=1, pad_right=1,
     )  # fmt: skip
     drawn = SPARSETRAIN.intake.synthetic(layer, Drawing(density=0.5))
-    needed = np.random.default_rng(0).random((1, 128, 14, 14)) < 0.5
+    needed = np.random.default_rng(0).random((1, 256, 14, 14)) < 0.5
     operands = replace(drawn, needed=needed)
     case = verification_of(SPARSETRAIN).layer_case(SPARSETRAIN, layer, operands)
     expected = case.answer()
@@ -147,7 +147,7 @@ def verilator(repeats: int) -> Any:
     rates = [verdict.cycles / statistics.median(kept) for kept in (model[1:], rtl)]
     return Row(
         name="verilator",
-        what="cycles a second of 128 channels, 3 x 3, 14 x 14, over the core's in Verilator",
+        what="cycles a second of 256 channels, 3 x 3, 14 x 14, over the core's in Verilator",
         measured=rates[0] / rates[1],
         unit="×",
         target=1000,

@@ -33,7 +33,7 @@ def sums_bins(design: SparseTrain) -> Iterator[Bin]:
     yield Bin(
         name="sums that go on while the tile before leaves",
         why="both halves of the sums are read in one cycle, one to be added to, one to leave",
-        hit=_go_on_beside,
+        hit=go_on_beside,
         aim=BLOCKS,
     )
     if design.floating:
@@ -165,7 +165,7 @@ def _largest_step(seen: Seen) -> bool:
     return work.vectors[0].shape[2] >= work.design.lanes and bool((rows & columns).any())
 
 
-def _go_on_beside(seen: Seen) -> bool:
+def go_on_beside(seen: Seen) -> bool:
     """Whether PEs add to sums of a block before while words of the tile before cross."""
     answer = cast(SparseTrainAnswer, seen.expected)
     work, times = answer.work, answer.times
@@ -205,6 +205,7 @@ __all__ = [
     "KEPT",
     "PARTS",
     "SHORT",
+    "go_on_beside",
     "mask_bins",
     "scratchpad_bins",
     "segment_bins",

@@ -23,6 +23,7 @@ NEAR = "exponents near one another"
 CANCELS = "products that cancel"
 LONE = "one infinity or NaN"
 RISES = "exponents that rise"
+SUBNORMAL = "subnormals times large numbers"
 """The aims (`rtl.sparsetrain_verification`)."""
 
 LARGEST = (0x7F7F, 0x7B7F, 0x777F)
@@ -76,6 +77,12 @@ def float_sums_bins() -> Iterator[Bin]:
         hit=_cut_sums,
         aim=RISES,
     )
+    yield Bin(
+        name="a sum of products of subnormals alone",
+        why="a subnormal has no leading one, and counts where the other operand is large",
+        hit=_small_alone,
+        aim=SUBNORMAL,
+    )
 
 
 def split_floats_bins() -> Iterator[Bin]:
@@ -120,6 +127,18 @@ def rising_operands(draw: Draw, design: SparseTrain, layer: MatMul) -> FloatOper
     fields = np.minimum(steps * rise, BF16.bias - 4)
     ifmap += (fields if draw.chance(0.8) else fields[::-1]) << BF16.fraction_bits
     return _given(ifmap, weight, RISES)
+
+
+def small_operands(draw: Draw, layer: MatrixLayer) -> FloatOperands:
+    """Of one operand subnormals, of the other numbers that are as large as those are small, or
+    below one, so that sums are subnormals too."""
+    shapes = list(operand_shapes(layer))
+    large = draw.one_of(BF16.special_exponent - draw.whole(8, 24), BF16.bias - draw.whole(3, 6))
+    side = draw.whole(0, 1)
+    found = [_floats(draw, BF16, shape, lowest=large) for shape in shapes]
+    found[side] &= BF16.sign_mask | ((1 << BF16.fraction_bits) - 1)
+    ifmap, weight = found
+    return _given(ifmap, weight, SUBNORMAL)
 
 
 def lone_operands(draw: Draw, layer: MatrixLayer) -> FloatOperands:
@@ -258,6 +277,15 @@ def _special_in_one_segment(seen: Seen) -> bool:
     return bool((special & finite).any())
 
 
+def _small_alone(seen: Seen) -> bool:
+    """Whether an output that is no zero has a subnormal in each of its products."""
+    _, found, pairs = _exactly(seen)
+    vectors = (magnitude(BF16, one.astype(np.int64)) for one in _answer(seen).work.vectors)
+    rows, columns = ((one >> BF16.fraction_bits != 0).astype(np.int64) for one in vectors)
+    alone = rows @ columns.transpose(0, 2, 1) == 0
+    return bool((alone & (pairs > 0) & np.isfinite(found) & (found != 0)).any())
+
+
 def _inexact(seen: Seen) -> bool:
     exact, found, pairs = _exactly(seen)
     return bool((np.isfinite(exact) & np.isfinite(found) & (pairs > 0) & (exact != found)).any())
@@ -273,11 +301,13 @@ __all__ = [
     "LONE",
     "NEAR",
     "RISES",
+    "SUBNORMAL",
     "cancelling_operands",
     "float_sums_bins",
     "lone_operands",
     "near_operands",
     "rising_operands",
+    "small_operands",
     "special_operands",
     "split_floats_bins",
 ]

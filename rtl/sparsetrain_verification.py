@@ -13,7 +13,8 @@ from archsim.machine.model import MatrixLayer
 from archsim.machines.sparsetrain.design import SIDES, SparseTrain, counted_of
 from archsim.numbers import BoolArray
 from rtl.coverage.aims import Aim, ResetCase
-from rtl.coverage.bins import Bin
+from rtl.coverage.bins import Bin, Seen
+from rtl.coverage.port_bins import LONG_STALL, MANY, STALLS
 from rtl.draw import Draw
 from rtl.layer_verification import MOST_DRAWS, LayerCase, LayerVerification
 from rtl.sparsetrain_bins import (
@@ -23,6 +24,7 @@ from rtl.sparsetrain_bins import (
     KEPT,
     PARTS,
     SHORT,
+    go_on_beside,
     mask_bins,
     scratchpad_bins,
     segment_bins,
@@ -33,14 +35,19 @@ from rtl.sparsetrain_floats import (
     LONE,
     NEAR,
     RISES,
+    SUBNORMAL,
     cancelling_operands,
     lone_operands,
     near_operands,
     rising_operands,
+    small_operands,
     special_operands,
 )
 from workloads.layers import MatMul
 from workloads.operands import Operands, ofmap_shape
+
+MOST_BLOCKS = 8
+"""Products that are drawn for the bin of sums that go on."""
 
 DENSITIES = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0)
 
@@ -78,11 +85,30 @@ class SparseTrainVerification(LayerVerification):
             CANCELS: self._cancels,
             LONE: self._lone,
             RISES: self._rises,
+            SUBNORMAL: self._small,
         }
         floats = floats if design.floating else {}
         masked: dict[str, Aim] = {IN_A_MASK: self._in_a_mask} if design.skip_outputs else {}
         own = {**short, **kept, **floats, **masked}
-        return {**super().aims(design), BLOCKS: self._blocks, **own}
+        return {**super().aims(design), STALLS: self._stalls, BLOCKS: self._blocks, **own}
+
+    def _stalls(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """A layer of which two words or more cross each port, commands apart: one of them waits
+        very long, the one before it some cycles."""
+        for _ in range(MOST_DRAWS):
+            case = self.random_case(draw.whole(0, 1 << 30), 0, design, longest_words // 2)
+            counts = case.answer().counts
+            if min(count for port, count in counts.items() if port != "command") > 1:
+                break
+        else:
+            raise InputError("no layer was drawn of which two words cross each port")
+        gaps = {port: own.copy() for port, own in case.idle.items()}
+        for own in gaps.values():
+            at = min(draw.whole(1, len(own)), len(own) - 1)
+            own[at] += LONG_STALL
+            if at:
+                own[at - 1] = draw.whole(MANY, 4 * MANY)
+        return case.waiting(gaps)
 
     def _edges(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
         """Of floats a product of special patterns."""
@@ -93,6 +119,10 @@ class SparseTrainVerification(LayerVerification):
     def _near(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
         """A product of floats of any signs and fractions."""
         return self._floats(draw, design, longest_words, near_operands)
+
+    def _small(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """A product of subnormals with large numbers."""
+        return self._floats(draw, design, longest_words, small_operands)
 
     def _cancels(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
         """A product of floats that cancel in pairs."""
@@ -139,7 +169,15 @@ class SparseTrainVerification(LayerVerification):
 
     def _blocks(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
         """A product of tiles of two or three blocks, whose ofmap leaves as slowly as some are
-        loaded."""
+        loaded: the first drawn of which a sum goes on meanwhile."""
+        for _ in range(MOST_BLOCKS):
+            case = self._slow_ofmap(draw, design, longest_words)
+            if go_on_beside(Seen(case=case, expected=case.answer())):
+                return case
+        raise InputError("no product was drawn of which sums go on while others leave")
+
+    def _slow_ofmap(self, draw: Draw, design: SparseTrain, longest_words: int) -> LayerCase:
+        """A product in some blocks, with words of the ofmap that wait about as long as a load."""
         most = max(design.rows, design.columns)  # of a tile, whichever operand is the rows
         layer = MatMul(
             name="blocks", m=most + draw.whole(1, most), n=draw.whole(2, 4),

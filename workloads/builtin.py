@@ -12,7 +12,7 @@ published figures which it gives itself.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -36,8 +36,12 @@ def networks() -> tuple[str, ...]:
     return tuple(sorted(file.name.removesuffix(".toml") for file in _FOLDER.glob("*.toml")))
 
 
-def builtin(name: str, *, parameters: Mapping[str, int] | None = None) -> Network:
+def builtin(
+    name: str, *, parameters: Mapping[str, int] | None = None, others: Sequence[str] = ()
+) -> Network:
     """The built-in network `name`, with some of its file's parameters replaced.
+
+    others: words that may stand behind its name too, for who asks for what there is not.
 
     Raises WorkloadError for an unknown name (it lists the nearest), an unknown parameter and a
     parameter which is not positive.
@@ -47,7 +51,8 @@ def builtin(name: str, *, parameters: Mapping[str, int] | None = None) -> Networ
     for key, value in (parameters or {}).items():
         if key not in values:
             raise WorkloadError(
-                f"{name}: no parameter is named {key!r}; there are {', '.join(sorted(values))}"
+                f"{name}: no parameter is named {key!r}; there are "
+                f"{', '.join([*sorted(values), *others])}"
             )
         positive(name, **{key: value})
         values[key] = value

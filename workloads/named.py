@@ -19,7 +19,7 @@ from workloads.layers import Network
 from workloads.names import printable
 from workloads.packaged import packaged, packaged_names
 from workloads.requests import requested
-from workloads.training.asked import taken_training
+from workloads.training.asked import WORDS, taken_training
 
 __all__ = [
     "FORMATS",
@@ -72,7 +72,8 @@ def shapes_named(text: str, *, batch: int | None = None) -> Network:
         settings["batch"] = batch
     asked = taken_training(name, settings)
     if name in networks():
-        network = builtin(name, parameters=settings)
+        others = WORDS if asked is not None else ("training",)
+        network = builtin(name, parameters=settings, others=others)
         network = replace(network, source=_said(network.source, settings))
         return network if asked is None else asked.step_of(network)
     if asked is not None:

@@ -138,8 +138,9 @@ def check_elements(layer: Conv2d | MatMul) -> None:
 
 
 def _check_request(where: str, bits: int, density: float, distribution: str) -> None:
-    if not 0 <= density <= 1:
-        raise WorkloadError(f"{where}: density must be 0 to 1, not {density}")
+    given: Any = density
+    if not isinstance(given, (int, float)) or not 0 <= given <= 1:
+        raise WorkloadError(f"{where}: density must be 0 to 1, not {given!r}")
     if distribution not in ("uniform", "normal"):
         raise WorkloadError(
             f"{where}: distribution must be uniform or normal, not {distribution!r}"

@@ -12,7 +12,10 @@ from workloads.errors import WorkloadError
 FLAGS = ("training", "recurrent")
 """What is asked for by its word alone; its number is 1."""
 
-_ASKED = re.compile(rf"(?P<name>.+):(?P<settings>[^:/\\]*=[^:/\\]*|{'|'.join(FLAGS)})", re.DOTALL)
+_WORD = "|".join(FLAGS)
+_ASKED = re.compile(
+    rf"(?P<name>.+):(?P<settings>[^:/\\]*=[^:/\\]*|(?:{_WORD})(?:,(?:{_WORD}))*)", re.DOTALL
+)
 _SETTING = re.compile(r"(?P<key>[a-z_]+)=(?P<value>\d{1,19})", re.ASCII)
 
 
@@ -28,7 +31,7 @@ def requested(text: str) -> tuple[str, dict[str, int]]:
         if setting is None:
             raise WorkloadError(
                 f"{found['name'][:60]}: a network takes NAME:KEY=NUMBER,KEY=NUMBER, "
-                f"not {part[:60]!r}"
+                f"not {part[:60]!r}: numbers are whole, without a sign, of at most 19 digits"
             )
         if setting["key"] in settings:
             raise WorkloadError(f"{found['name'][:60]}: {setting['key']} is said twice")

@@ -235,6 +235,10 @@ def _of_file(name: str, options: WorkloadOptions) -> Workload:
 
     base, settings = requested(name)
     path = Path(name)
+    require(
+        not settings or base not in packaged_names(),
+        f"{base}: only built-in networks and language models take {', '.join(settings)}",
+    )
     if not is_network_file(base) and not path.exists():
         files = f"(or give a file: {', '.join(file_endings())})"
         raise InputError(f"no workload {base!r}; {nearest(base, network_names())} {files}")

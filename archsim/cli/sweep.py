@@ -13,6 +13,7 @@ import typer
 from archsim.cli.options import AsJson
 from archsim.cli.output import announce_compilation, output_console, progress_bar, say
 from archsim.errors import require
+from archsim.free_memory import free_mib
 from archsim.sweeps.search import METHODS, Search
 
 if TYPE_CHECKING:
@@ -141,15 +142,10 @@ def _worker_count(workers: int | None) -> int:
 
 def _require_memory(workers: int) -> None:
     """Refuse more processes than the machine has memory for, where it tells what it has."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return
-    told = dict(line.split(":", 1) for line in lines if ":" in line)
-    free_mib = int(told.get("MemAvailable", "0 kB").split()[0]) // 1024
+    free = free_mib()
     require(
-        not free_mib or workers == 1 or workers * WORKER_MIB <= free_mib,
-        f"--workers {workers} take some {workers * WORKER_MIB:,} MiB of memory, and {free_mib:,} "
+        not free or workers == 1 or workers * WORKER_MIB <= free,
+        f"--workers {workers} take some {workers * WORKER_MIB:,} MiB of memory, and {free:,} "
         "are free",
     )
 

@@ -39,6 +39,10 @@ def check_integers(
 def check_needed(layer: Conv2d | MatMul, needed: NDArray[Any]) -> None:
     """Raise `InputError` unless `needed` says of every output yes or no."""
     where, shape = f"{layer.name}: needed", ofmap_shape(layer)
+    given: Any = needed
+    if not isinstance(given, np.ndarray):
+        kind = type(given).__name__
+        raise InputError(f"{where} must be an array of yes or no (bool), not {kind}")
     if needed.shape != shape:
         raise InputError(f"{where} must have the ofmap's shape {shape}, not {needed.shape}")
     if needed.dtype != np.bool_:

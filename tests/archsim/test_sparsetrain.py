@@ -25,7 +25,7 @@ from archsim.simulate import simulate
 from rtl.cases import drawn_case, random_case
 from rtl.coverage.integer_bins import EDGES
 from rtl.draw import Draw
-from rtl.sparsetrain_floats import CANCELS, LONE, NEAR, RISES
+from rtl.sparsetrain_floats import CANCELS, LONE, NEAR, RISES, SUBNORMAL
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import Operands
 from workloads.reference import accumulate
@@ -80,7 +80,7 @@ def test_every_word_crosses_when_the_oracle_says(seed: int) -> None:
     assert answer.cycles == answer.crossed["ofmap"][-1] + 1
 
 
-@pytest.mark.parametrize("aim", ["", EDGES, NEAR, CANCELS, LONE, RISES])
+@pytest.mark.parametrize("aim", ["", EDGES, NEAR, CANCELS, LONE, RISES, SUBNORMAL])
 @given(seed=st.integers(0, 1 << 30))
 @settings(max_examples=6, deadline=None)
 def test_floats_are_summed_as_the_oracle_says(aim: str, seed: int) -> None:
@@ -420,3 +420,11 @@ def test_cycles_depend_on_values() -> None:
         InputError, match="product: cycles of sparsetrain machines depend on values"
     ):
         SMALL.machine_model().answer(LAYER, None, {})
+
+
+def test_a_batch_that_memory_does_not_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("archsim.free_memory.free_mib", lambda: 1)
+    layer = MatMul(name="large", m=2000, n=20, k=300)
+    operands = SPARSETRAIN.intake.synthetic(layer, Drawing())
+    with pytest.raises(InputError, match=r"^large: takes some \d MiB of memory, and 1 are free: "):
+        _ = SPARSETRAIN.machine_model().answer(layer, operands, {}).cycles

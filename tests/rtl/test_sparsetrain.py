@@ -34,7 +34,15 @@ from rtl.sparsetrain_bins import (
     segment_bins,
     sums_bins,
 )
-from rtl.sparsetrain_floats import CANCELS, LONE, NEAR, RISES, float_sums_bins, split_floats_bins
+from rtl.sparsetrain_floats import (
+    CANCELS,
+    LONE,
+    NEAR,
+    RISES,
+    SUBNORMAL,
+    float_sums_bins,
+    split_floats_bins,
+)
 from rtl.suite import DesignConformance, assert_equal
 from workloads.layers import MatMul
 
@@ -135,7 +143,7 @@ class TestFloats(TestSparseTrain):
         """Special patterns and sums that cancel among them."""
         super().test_verilator_on_many_cases()
         for number in range(20):
-            for aim in (EDGES, NEAR, CANCELS, LONE, RISES):
+            for aim in (EDGES, NEAR, CANCELS, LONE, RISES, SUBNORMAL):
                 case = drawn_case(self.seed, number, self.designs[0], aim, longest_words=1500)
                 assert_equal(check(case, runner(self.designs[0], "verilator")))
 
@@ -238,7 +246,7 @@ def test_cases_for_floats_are_drawn() -> None:
     design = replace(SMALL, segments=2, operand="bf16", operand_bits=16)
     coverage = Coverage([*float_sums_bins(), *split_floats_bins()])
     for number in range(10):
-        for aim in (EDGES, NEAR, CANCELS, LONE, RISES):
+        for aim in (EDGES, NEAR, CANCELS, LONE, RISES, SUBNORMAL):
             case: Any = drawn_case(1, number, design, aim, longest_words=1500)
             coverage.add(Seen(case=case, expected=case.answer()))
     assert not coverage.missing

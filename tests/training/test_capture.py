@@ -157,6 +157,7 @@ def test_files_that_are_no_capture_of_the_network_are_refused(tmp_path: Path) ->
     arrays = packed_capture(capture, {})
     for change, said in (
         ({"x/p": arrays["x/p"][:-1]}, "bytes of flags"),
+        ({"x/p": arrays["x/p"].astype(np.float64)}, "bytes of flags, not [0-9]+ of float64"),
         ({"x/q": arrays["x/p"]}, "not those that its head names"),
         ({"head": np.frombuffer(b'{"format": 9}', np.uint8)}, "format 9, where 1 is read"),
         ({"head": np.frombuffer(b"[1]", np.uint8)}, "no record"),

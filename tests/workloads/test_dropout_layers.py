@@ -131,13 +131,20 @@ def test_drawn_operands_have_one_mask_in_all_passes(case):
         ),
         (
             "lstm-tagging:training,dropout=3,rate=100",
-            "in percent, 0 to 99, not 100: at 100 nothing",
+            "of percent, 0 to 99, not 100: at 100 nothing",
         ),
         ("resnet18:training,dropout=3,rate=50", "resnet18: dropout is of recurrent layers (LSTM"),
         ("resnet18:training,dropout=3", "resnet18: say the rate of dropout in percent: dropout=3,"),
         ("lstm-tagging:training,rate=50", "rate is of dropout: say lstm-tagging:training,dropout="),
         ("lstm-tagging:recurrent", "lstm-tagging: recurrent is of training: say lstm-tagging:tr"),
         ("lstm-tagging:training,dropout=3,recurrent=2", "recurrent stands alone, or is 0 or 1"),
+        ("lstm-tagging:training,recurrent", "recurrent is of dropout: say lstm-tagging:training,"),
+        ("resnet18:training,training", "resnet18: training is said twice"),
+        (
+            "resnet18:training,densty=50",
+            "there are batch, epoch, density, clustering, frozen",
+        ),
+        ("resnet18:training,density=-1", "not 'density=-1': numbers are whole, without a sign"),
         ("lstm-tagging:training,dropout=case3", "takes NAME:KEY=NUMBER,KEY=NUMBER, not 'dropout="),
     ],
 )

@@ -56,6 +56,7 @@ def test_the_reference_gives_0_there():
     [
         (np.ones((2, 4, 4), bool), r"conv: needed must have the ofmap's shape \(2, 4, 4, 3\), not"),
         (np.ones((2, 4, 4, 3), np.int8), r"conv: needed must hold yes or no \(bool\), not int8"),
+        ([[True]], r"conv: needed must be an array of yes or no \(bool\), not list"),
     ],
 )
 def test_a_mask_of_the_wrong_shape_or_type_is_refused(needed, said):

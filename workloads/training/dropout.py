@@ -26,6 +26,7 @@ import zlib
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,10 +64,11 @@ class Dropout:
         if self.case not in CASES:
             known = "; ".join(f"{case} {said}" for case, said in CASES.items())
             raise WorkloadError(f"dropout is one of the cases {known}; not {self.case}")
-        if not 0 <= self.percent <= 99:
+        percent: Any = self.percent
+        if not isinstance(percent, int) or not 0 <= percent <= 99:
             raise WorkloadError(
-                f"the rate of dropout is in percent, 0 to 99, not {self.percent}: at 100 nothing "
-                "is left to learn from"
+                f"the rate of dropout is a whole number of percent, 0 to 99, not {percent!r}: "
+                "at 100 nothing is left to learn from"
             )
 
     @property

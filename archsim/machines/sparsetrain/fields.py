@@ -36,7 +36,7 @@ ROOM = 1 << 20
 """Of a batch, words times steps at most, if it is not one word of columns with all rows: blocks of
 many thousand steps are handled in smaller batches."""
 
-ALIGNED = 32
+ALIGNED = 16
 """Of words as many at a time: so that a loop has no rest that is not a vector."""
 
 Fields = tuple[IntArray, Words, IntArray, Words]

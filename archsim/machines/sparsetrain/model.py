@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from archsim.errors import InputError
+from archsim.free_memory import require_free
 from archsim.kernels import Kernel
 from archsim.machine.layer_machine import LayerAnswer, LayerMachine
 from archsim.machine.model import MatrixLayer
@@ -55,8 +56,11 @@ class SparseTrainAnswer(LayerAnswer):
 
     @cached_property
     def work(self) -> LayerWork:
-        """Its blocks, and what PEs do for them."""
-        return LayerWork(design=self.design, layer=self.layer, operands=self.taken)
+        """Its blocks, and what PEs do for them.  Raises `InputError` where its windows, laid out,
+        are more than memory holds."""
+        work = LayerWork(design=self.design, layer=self.layer, operands=self.taken)
+        require_free(self.layer.name, work.held_bytes)
+        return work
 
     @property
     def counts(self) -> Mapping[str, int]:

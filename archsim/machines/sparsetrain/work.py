@@ -56,6 +56,15 @@ class LayerWork:
     def problem(self) -> Problem:
         return problem_of(self.layer)
 
+    @property
+    def held_bytes(self) -> int:
+        """Of memory at a time: vectors, which values are not zero, sums."""
+        one, held = self.problem, self.operands.ifmap.dtype.itemsize + 2
+        pixels = one.images * one.out_height * one.out_width
+        depth = one.channels * one.kernel_height * one.kernel_width
+        values = (pixels + one.filters) * depth
+        return one.groups * (values * held + pixels * one.filters * 2 * np.dtype(np.int64).itemsize)
+
     @cached_property
     def cut(self) -> Cut:
         ifmap, weight = self.operands.ifmap, self.operands.weight
