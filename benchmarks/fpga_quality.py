@@ -33,6 +33,7 @@ from fpga.report import FpgaReport
 from fpga.units import TOP
 from rtl.core.accumulating_array import AccumulatingArray
 from rtl.core.pe import AccumulatingPE, StationaryPE
+from rtl.core.pipelined_train_pe import PipelinedTrainPe
 from rtl.core.stationary_array import StationaryArray
 from rtl.core.train_pe import TrainPe
 from rtl.core.vector_lane import VectorLane
@@ -94,6 +95,12 @@ def units() -> dict[str, Row]:
     return {
         "lane of vsq-16": Row(make=lambda: VectorLane(design=Vsq().lane), wanted="75 MHz", seeds=1),
         "PE of sparsetrain": Row(make=lambda: TrainPe(design=train), wanted="75 MHz", seeds=1),
+        "PE of sparsetrain, pipelined": Row(
+            make=lambda: PipelinedTrainPe(design=train.for_fpga()),
+            wanted="75 MHz",
+            seeds=0,
+            why="not tried",
+        ),
     }
 
 
@@ -101,7 +108,7 @@ def core(design: str, settings: str, interface: str = "streams") -> Callable[[],
     """Verilog of a core with the registers that an FPGA wants."""
 
     def make() -> str:
-        chosen = with_settings(load_design(design).for_fpga(), settings.split())
+        chosen = with_settings(load_design(design), settings.split()).for_fpga()
         return emit(chosen, top=TOP, interface=interface).verilog
 
     return make
@@ -129,6 +136,12 @@ def cores() -> dict[str, Row]:
         ),
         "edge-16, 2 × 2, Boveda ifmap": Row(
             make=core("edge-16", f"{boveda}=2 {small}"), wanted="75 MHz", seeds=1
+        ),
+        "edge-16, 2 × 2, Boveda ifmap, place_registers=1": Row(
+            make=core("edge-16", f"{boveda}=2 ifmap_memory.place_registers=1 {small}"),
+            wanted="75 MHz",
+            seeds=0,
+            why="not tried",
         ),
         "edge-16, 8 × 8, AXI": Row(
             make=core("edge-16", large, "axi"),

@@ -13,7 +13,7 @@ from rtl.core.pipelined_train_queue import PipelinedTrainQueue
 from rtl.core.product import Product
 from rtl.core.sram import address_bits
 from rtl.core.train_pe import TrainPe
-from rtl.core.train_window import TrainWindow, pairs_of
+from rtl.core.train_window import TrainWindow
 from rtl.hierarchy import place
 
 
@@ -111,7 +111,7 @@ class PipelinedTrainPe(TrainPe):
             found = Mux(some, way, found)
         return found
 
-    def _shown(self, m: Module, number: Signal) -> list[list[Value]]:
+    def _shown(self, m: Module, number: Signal) -> list[list[tuple[Value, Value]]]:
         """What the banks show, of rows and of columns."""
         design = self.design
         columns = address_bits(design.own_columns) if design.own_columns > 1 else 0
@@ -157,8 +157,11 @@ class PipelinedTrainPe(TrainPe):
 
     def _ahead(
         self, m: Module, name: str, vectors: tuple[int, Value], moves: list[list[Value]]
-    ) -> list[Value]:
-        """The word that each bank shows, of the rows behind the window."""
+    ) -> list[tuple[Value, Value]]:
+        """What each bank shows, of the rows behind the window: a step, and which of it is not zero.
+
+        That is found out when the step is written, and kept beside each value.
+        """
         most, vector = vectors
         lines = self.design.bank_rows
         depth = 2 * most * lines
@@ -168,10 +171,13 @@ class PipelinedTrainPe(TrainPe):
         begin = Signal(address_bits(depth), name=f"{name}_begin")
         m.d.comb += begin.eq(Mux(self.half, most * lines, 0) + vector * lines)
         banks = Banks(memory=self.design.bank(name), use=self.design.use(name))
-        shown: list[Value] = []
+        lanes, bits = range(self.design.lanes), self.design.operand_bits
+        values = [data.word_select(lane, bits) for lane in lanes]
+        given = Cat(Cat(value, value.any()) for value in values)
+        shown: list[tuple[Value, Value]] = []
         for bank, moved in enumerate(moves):
             line, now = (Signal.like(begin, name=f"{name}_{what}_{bank}") for what in ("at", "to"))
-            words = banks.place(m, self, f"{name}_{bank}", 0, bits=len(data), depth=depth)
+            words = banks.place(m, self, f"{name}_{bank}", 0, bits=len(given), depth=depth)
             ways = [
                 Mux(fetch, begin, Mux(moves, line + 1, line)[: len(line)])
                 for fetch, moves in zip(self.fetch, moved, strict=True)
@@ -181,10 +187,11 @@ class PipelinedTrainPe(TrainPe):
                 words.read_address.eq(now),
                 words.write.eq(write & (bank_in == bank)),
                 words.write_address.eq(address),
-                words.write_data.eq(data),
+                words.write_data.eq(given),
             ]
             m.d.sync += line.eq(now)
-            shown.append(words.read_data)
+            kept = [words.read_data.word_select(lane, bits + 1) for lane in lanes]
+            shown.append((Cat(one[:bits] for one in kept), Cat(one[bits] for one in kept)))
         return shown
 
     def _come(self, m: Module) -> list[Value]:
@@ -208,7 +215,7 @@ class PipelinedTrainPe(TrainPe):
         return come
 
     def _window(
-        self, m: Module, window: TrainWindow, shown: list[list[Value]]
+        self, m: Module, window: TrainWindow, shown: list[list[tuple[Value, Value]]]
     ) -> list[list[Value]]:
         """The operands of each row of the window, which go on by as many rows as are done.
 
@@ -216,7 +223,7 @@ class PipelinedTrainPe(TrainPe):
         """
         design, rows = self.design, self.design.window_rows
         come, lanes = self._come(m), self._lanes()
-        shows = [pairs_of(both, design.operand_bits) & lanes for both in zip(*shown, strict=True)]
+        shows = [left[1] & right[1] & lanes for left, right in zip(*shown, strict=True)]
         pairs = [Signal(design.lanes, name=f"pairs_{row}") for row in range(rows)]
         left = [getattr(window, f"left_{row}") for row in range(rows)]
         m.d.comb += [getattr(window, f"pairs_{row}").eq(one) for row, one in enumerate(pairs)]
@@ -226,7 +233,8 @@ class PipelinedTrainPe(TrainPe):
         late, late_come = Signal.like(window.done), [Signal.like(one) for one in come]
         m.d.sync += [late.eq(window.done), *(a.eq(b) for a, b in zip(late_come, come, strict=True))]
         found: list[list[Value]] = []
-        for name, words in zip(("left", "right"), shown, strict=True):
+        for name, both in zip(("left", "right"), shown, strict=True):
+            words = [word for word, _ in both]
             wide = len(words[0])
             kept = [
                 Signal(wide, name=f"{name}_bank_{bank}", reset_less=True) for bank in range(rows)

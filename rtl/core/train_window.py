@@ -50,12 +50,13 @@ class TrainWindow(wiring.Component):
         free: Value = C((1 << lanes) - 1, lanes)
         for at, place in enumerate(self.design.window):
             chosen: Signal = getattr(self, f"chosen_{at}")
-            m.d.comb += chosen.eq(self._turned(left[place.ahead], place.aside) & free)
+            there = self._turned(left[place.ahead], place.aside)
             still = Signal(lanes, name=f"free_{at}")
             rest = Signal(lanes, name=f"rest_{at}")
             m.d.comb += [
-                still.eq(free & ~chosen),
-                rest.eq(left[place.ahead] & ~self._turned(chosen, -place.aside)),
+                chosen.eq(there & free),
+                still.eq(free & ~there),
+                rest.eq(left[place.ahead] & ~self._turned(free, -place.aside)),
             ]
             free, left[place.ahead] = still, rest
         for row in range(rows):

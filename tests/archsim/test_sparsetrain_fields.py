@@ -95,7 +95,9 @@ def test_side_by_side_is_one_by_one(seed: int) -> None:
     )  # fmt: skip
     words, outputs, blocks = drawn(seed, design, segments)
     expected = one_by_one(design, words, outputs, blocks, segments)
-    found = block_work(*words, outputs, blocks, fields_of(design, segments), design.pes)
+    rows, columns = words
+    fields = fields_of(design, segments)
+    found = block_work(rows, columns, outputs, blocks, fields, design.pes)
     assert np.array_equal(found, expected)
 
 

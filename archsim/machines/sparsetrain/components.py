@@ -118,7 +118,7 @@ def _buffers(design: SparseTrain) -> Components:
         ("column", design.own_columns, 1),
     ):
         depth = 2 * vectors * design.bank_rows
-        shape = (banks, design.lanes, design.operand_bits, depth)
+        shape = (banks, design.lanes, design.value_bits(name), depth)
         written = {f"{name}_load": float(copies)}
         whole = f"{name}_buffer"
         bits = address_bits(depth)
