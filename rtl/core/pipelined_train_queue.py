@@ -28,9 +28,6 @@ class PipelinedTrainQueue(TrainQueue):
 
     left: Signal
 
-    def __init__(self, *, design: SparseTrain) -> None:
-        super().__init__(design=design)
-
     def members(self, design: SparseTrain) -> dict[str, Any]:
         return {**super().members(design), "left": Out(1)}
 

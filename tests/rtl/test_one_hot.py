@@ -78,6 +78,22 @@ def test_a_wrong_choice_is_caught(fault: tuple[str, str], tmp_path: Path) -> Non
         check(wrong, (5, [31, 30, 29], [1, 2, 4, 0]))
 
 
+@pytest.mark.parametrize("group", [2, 3, 8, 16])
+def test_the_lowest_bit_that_is_one(group: int) -> None:
+    """Of all words of eight bits, in groups that do and do not divide them."""
+    m, word, o = Module(), Signal(8), Signal(8)
+    m.d.comb += o.eq(one_hot.lowest_of(word, group))
+
+    async def look(context: Any) -> None:
+        for value in range(256):
+            context.set(word, value)
+            assert context.get(o) == value & -value
+
+    simulator = Simulator(m)
+    simulator.add_testbench(look)
+    simulator.run()
+
+
 def check_queue_after_a_reset(kind: Any, places: int) -> None:
     """A full queue is reset for a cycle; what comes next leaves as it came."""
     design = Scnn(bank_queue=places, banks=2)
