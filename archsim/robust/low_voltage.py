@@ -11,9 +11,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from archsim.errors import InputError
 from archsim.machine.design import Design
 from archsim.robust.machine_points import Energy, MachinePoints
-from archsim.robust.placed import FORMS, VOLTAGES, At, memories_of, no_memory, of_operands, refusal
+from archsim.robust.placed import (
+    FORMS,
+    VOLTAGES,
+    At,
+    able,
+    memories_of,
+    no_memory,
+    of_operands,
+    refusal,
+)
 
 CHANCE_PERCENT = 75.0
 """A series ends behind the first point that is worse: from there on it is at chance."""
@@ -92,12 +102,14 @@ def at_low_voltage(
 ) -> MachineAtLowVoltage:
     """Of a machine the memories that are named, those of operands where none is.
 
-    Raises InputError where it cannot hold the model's codes, and for memories that it has not.
+    Raises InputError where it cannot hold the model's codes, for memories that it has not, and
+    where none of them may fail.
     """
     for name in memories:
         if name not in memories_of(design):
             raise no_memory(design, name)
     looked_at = tuple(memories) or of_operands(design)
+    _require_able(design, looked_at)
     nominal = point(design, points, ())
     series = tuple(all_series(design, points, looked_at))
     return MachineAtLowVoltage(
@@ -108,6 +120,13 @@ def at_low_voltage(
         best=_best(design, points, series, nominal.error + loss),
         one_voltage=_one_voltage(design, points, series, nominal.error + loss),
     )
+
+
+def _require_able(design: Design, memories: Sequence[str]) -> None:
+    """Refuse memories of which none may fail in any form, for what the first meets as it is."""
+    if not any(name in able(design) for name in memories):
+        names, why = ", ".join(memories), refusal(design, memories[0], "plain")
+        raise InputError(f"{design.kind}: no cells may fail of {names}: {why}")
 
 
 def point(design: Design, points: MachinePoints, at: Sequence[At]) -> Point:

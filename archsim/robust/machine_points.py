@@ -79,7 +79,7 @@ class MachinePoints:
         require_positive(images=self.images, chips=self.chips)
         require(self.chips <= MOST_CHIPS, f"chips must be at most {MOST_CHIPS}, not {self.chips}")
         for path in self.files:
-            self._known.update(_read(path))
+            self._known.update(known_points(path))
 
     def errors(self, design: Design, at: Sequence[At] = ()) -> list[float]:
         """Per cent of the pictures that are wrong, by chip; of one chip where nothing can fail.
@@ -218,7 +218,7 @@ def _named(design: Design) -> str:
     return hashlib.sha256(record.encode()).hexdigest()[:16]
 
 
-def _read(path: Path) -> Iterable[tuple[Key, Any]]:
+def known_points(path: Path) -> Iterable[tuple[Key, Any]]:
     """The points of a file; lines that are damaged are passed over."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -236,4 +236,4 @@ def _read(path: Path) -> Iterable[tuple[Key, Any]]:
                 yield named, int(value)
 
 
-__all__ = ["SHIPPED", "Energy", "MachinePoints", "own_file"]
+__all__ = ["SHIPPED", "Energy", "MachinePoints", "known_points", "own_file"]

@@ -14,6 +14,8 @@ from command_line import Call, good, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from archsim.errors import InputError
+from archsim.machine.registry import load_design, with_settings
 from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.machines.systolic.design import EDGE_16
 from archsim.machines.vsq.design import VSQ_16
@@ -162,3 +164,26 @@ def test_the_weak_memory_of_the_shipped_points(archsim: Call) -> None:
 )
 def test_what_cannot_be_is_refused(words: list[str], said: str, archsim: Call) -> None:
     assert said in refused(archsim("voltage", "edge-16", *words))
+
+
+@pytest.mark.usefixtures("nothing_measured")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sparsetrain"], "no cells may fail of row, column, accumulator, scratchpad: row_memory"),
+        (["sparsetrain", "--memory", "scratchpad"], "what is read of it again is what PEs"),
+        (["scnn", "--memory", "accumulator"], "does not commute with the additions"),
+    ],
+)
+def test_memories_of_which_none_may_fail_are_refused(
+    words: list[str], said: str, archsim: Call
+) -> None:
+    assert said in refused(archsim("voltage", *words))
+
+
+@pytest.mark.parametrize("kind", ["parity", "secded"])
+@pytest.mark.parametrize("data_bits", [8, 20, 40])
+def test_a_kind_is_refused_before_its_width(kind: str, data_bits: int) -> None:
+    words = [f"weight_memory.kind={kind}", f"weight_memory.data_bits={data_bits}"]
+    with pytest.raises(InputError, match="must keep words as they are, not"):
+        with_settings(load_design("scnn"), words)

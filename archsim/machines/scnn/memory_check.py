@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from archsim.errors import InputError, require
-from archsim.memory import PlainStream
+from archsim.memory import PlainStream, Use
 
 if TYPE_CHECKING:
     from archsim.machines.scnn.design import Scnn
@@ -34,18 +35,28 @@ def _check_kinds(design: Scnn) -> None:
     design.activation_memory.check(design.stream_use("iaram"))
     sums = design.accumulator_memory
     require(sums.exact, f"accumulator_memory must be exact, not {sums.kind}: {SUMS}")
+    words = design.use("weight")
+    bit = replace(words, lane_bits=(1,), lane_signed=(False,))
+    _require_words_as_they_are(design, bit)  # which code words of any width hold
     for memory in ("weight", "accumulator"):
         use = design.use(memory)
         try:
             design.bank(memory).check(use)
         except InputError as error:
             raise InputError(f"{use.field}: {error}") from error
-    nothing = np.zeros((1, design.weight_lanes), np.int64)
-    cells = design.weight_memory.stored(design.use("weight"), nothing)
-    widths = [bits.shape[-1] for bits in cells.values()]
+    _require_words_as_they_are(design, words)
+
+
+def _require_words_as_they_are(design: Scnn, use: Use) -> None:
+    """Of a FIFO's words as `use` has them; what the kind itself refuses is said by its check."""
+    kind = design.weight_memory
+    try:
+        cells = kind.stored(use, np.zeros((1, use.lanes), np.int64))
+    except InputError:
+        return
     require(
-        widths == [design.use("weight").word_bits],
-        f"weight_memory must keep words as they are, not {design.weight_memory.kind}: {DECODED}",
+        [bits.shape[-1] for bits in cells.values()] == [use.word_bits],
+        f"{use.field} must keep words as they are, not {kind.kind}: {DECODED}",
     )
 
 
