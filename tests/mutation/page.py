@@ -30,8 +30,8 @@ tiled cores stepped cycle by cycle, from the contract, behind a slow off-chip me
 (`rtl/stepped`).
 
 Kinds of design have designs in which each of their units is; some units that only settings bring
-have designs of their own, "gather unit", "output registers" and "faulty cells" (of compressed
-memories, and behind codes), and there faults are put into these units alone.
+have designs of their own, "sparsetrain in BF16", "gather unit", "output registers" and "faulty
+cells" (of compressed memories, and behind codes), and there faults are put into these units alone.
 
 The sample is drawn line by line, from a fixed seed; a fault has its place in the order by what its
 line says, so that edits elsewhere leave the others where they are. Lines that move to another file

@@ -72,6 +72,12 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
         "operand_bits=4 accumulator_bits=9 row_memory.kind=parity",
         "pes=2 lanes=4 segments=2 rows=4 columns=8 depth=7 look_ahead=1 look_aside=1",
     ),
+    "sparsetrain in BF16": _designs(
+        "sparsetrain",
+        "pes=2 lanes=4 rows=6 columns=8 depth=3 operand=bf16 operand_bits=16",
+        "pes=2 lanes=4 segments=2 rows=4 columns=8 depth=5 look_ahead=1 look_aside=1 operand=bf16 "
+        "operand_bits=16",
+    ),
     "gather unit": _designs(
         "edge-16",
         f"rows=4 columns=3 gather_units=40 {_memories(1024, 1024, 1536)}",
@@ -93,6 +99,7 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
 }
 
 UNITS: dict[str, tuple[str, ...]] = {
+    "sparsetrain in BF16": ("rtl.core.float_*", "rtl.core.train_*", "rtl.core.dot_product*"),
     "gather unit": (
         "rtl.core.gather*", "rtl.core.loader", "archsim.gather", "archsim.tiled.gathered*",
     ),
