@@ -192,7 +192,7 @@ def test_the_summary_is_of_the_best_epochs() -> None:
 
 def test_what_cannot_be_trained_is_refused_in_a_line(archsim: Call) -> None:
     train = ("train", "language", "-o", "x.json")
-    assert "in percent, 0 to 99, not 100" in refused(archsim(*train, "--rate", "100"))
+    assert "of percent, 0 to 99, not 100" in refused(archsim(*train, "--rate", "100"))
     assert "dropout is one of the cases" in refused(archsim(*train, "--dropout", "5"))
     assert "--seeds must be positive" in refused(archsim(*train, "--seeds", "0"))
     assert "more than 2 words, not 2" in refused(archsim(*train, "--words", "2"))
