@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 
-from amaranth.hdl import C, Cat, Value
+from amaranth.hdl import C, Cat, Module, Signal, Value
 
 
 def chosen(choices: Sequence[tuple[Value, Value]]) -> Value:
@@ -25,18 +25,22 @@ def any_of(words: Sequence[Value]) -> Value:
     return level[0] if level else C(0, 1)
 
 
-def lowest_of(word: Value, group: int = 16) -> Value:
+def lowest_of(m: Module, word: Value, group: int = 16) -> Value:
     """The lowest bit that is 1, alone; 0 if none is.
 
     Combinational: in groups of so many bits at once, and among groups, so that a carry runs through
     one group and once over all of them, where word & −word runs through the whole word.
+
+    Which groups have one, and which is the lowest of them, stand in signals of `m`: an expression
+    is written out wherever it is read, and each group reads them.
     """
     if len(word) <= group:
         return (word & (~word + 1))[: len(word)]
     parts = [word[at : at + group] for at in range(0, len(word), group)]
-    first = lowest_of(Cat(part.any() for part in parts), group)
+    some, first = (Signal(len(parts), name=f"{name}_of_{len(parts)}") for name in ("some", "first"))
+    m.d.comb += [some.eq(Cat(part.any() for part in parts)), first.eq(lowest_of(m, some, group))]
     return Cat(
-        lowest_of(part, group) & here.replicate(len(part))
+        lowest_of(m, part, group) & here.replicate(len(part))
         for part, here in zip(parts, first, strict=True)
     )
 

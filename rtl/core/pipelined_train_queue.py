@@ -34,7 +34,7 @@ class PipelinedTrainQueue(TrainQueue):
     def elaborate(self, platform: object) -> Module:
         m, queue = Module(), Signal.like(self.outputs, name="queued")
         lowest = Signal.like(queue)
-        m.d.comb += lowest.eq(lowest_of(queue))
+        m.d.comb += lowest.eq(lowest_of(m, queue))
         taken, parts = self._together(m, queue, lowest)
         under_way, moves, found = Signal(range(PLACES + 1)), Signal(), Signal()
         m.d.comb += moves.eq(queue.any() & (under_way != PLACES))

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 from amaranth.hdl import Module, ResetInserter, Signal
 from amaranth.sim import Simulator
 from cell_libraries import needs_library
@@ -78,11 +79,22 @@ def test_a_wrong_choice_is_caught(fault: tuple[str, str], tmp_path: Path) -> Non
         check(wrong, (5, [31, 30, 29], [1, 2, 4, 0]))
 
 
+def test_the_lowest_bit_is_written_out_once_for_each_group() -> None:
+    """Of 512 outputs that wait, twice the text of 256: what each group reads stands in a signal."""
+    lines: list[int] = []
+    for bits in (256, 512, 1024):
+        m, word, o = Module(), Signal(bits), Signal(bits)
+        m.d.comb += o.eq(one_hot.lowest_of(m, word))
+        lines.append(len(rtlil.convert(m, ports=[word, o]).splitlines()))
+    assert lines[1] < 2.5 * lines[0]
+    assert lines[2] < 2.5 * lines[1]
+
+
 @pytest.mark.parametrize("group", [2, 3, 8, 16])
 def test_the_lowest_bit_that_is_one(group: int) -> None:
     """Of all words of eight bits, in groups that do and do not divide them."""
     m, word, o = Module(), Signal(8), Signal(8)
-    m.d.comb += o.eq(one_hot.lowest_of(word, group))
+    m.d.comb += o.eq(one_hot.lowest_of(m, word, group))
 
     async def look(context: Any) -> None:
         for value in range(256):
