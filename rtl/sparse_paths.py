@@ -79,7 +79,7 @@ def _in_parts(
 ) -> Iterator[tuple[str, Pair]]:
     """What is a sum of others, and what is counted as words."""
     yield "cycles and their causes", (layer.cycles, sum(where_of(layer).values()))
-    busy = sum(pe_cycles(layer).values())
+    busy = np.sum(list(pe_cycles(layer).values()), axis=0)
     yield (
         "cycles of PEs and their parts",
         _first_apart(busy, np.full_like(busy, layer.compute_cycles)),

@@ -43,6 +43,7 @@ from rtl.sparsetrain_floats import (
     small_operands,
     special_operands,
 )
+from rtl.sparsetrain_paths import TrainCase
 from workloads.layers import MatMul
 from workloads.operands import Operands, ofmap_shape
 
@@ -54,6 +55,8 @@ DENSITIES = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0)
 
 class SparseTrainVerification(LayerVerification):
     """Products and convolutions around the sizes of a block."""
+
+    case = TrainCase
 
     def counters_of(self, design: SparseTrain) -> tuple[str, ...]:
         return counted_of(design)

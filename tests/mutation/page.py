@@ -112,7 +112,7 @@ def sorted_out(tried: Sequence[Found]) -> dict[str, list[Found]]:
     parts: dict[str, list[Found]] = {}
     for found in tried:
         outcome = str(found.outcome)
-        reason = reason_of(found.mutant, found.text, found.column)
+        reason = reason_of(found.mutant, found.text, found.column, found.kind)
         if outcome in ("survived", "hung") and reason:
             outcome = "out of reach" if reason.reach else "equivalent"
         parts.setdefault(outcome, []).append(found)
@@ -240,5 +240,5 @@ def _reasons(part: dict[str, list[Found]]) -> str:
 
 
 def _why(found: Found) -> str:
-    reason = reason_of(found.mutant, found.text, found.column)
+    reason = reason_of(found.mutant, found.text, found.column, found.kind)
     return reason.reason if reason else ""
