@@ -28,7 +28,7 @@ from tests.mutation.page import PAGE, found_file, found_in, page
 from tests.mutation.reached import table as reached_table
 from tests.mutation.reached import write as write_reached
 from tests.mutation.report import table
-from tests.mutation.subjects import FOUND, REACHED, SUBJECTS, units_of
+from tests.mutation.subjects import ALSO, FOUND, REACHED, SUBJECTS, units_of
 from tests.mutation.trial import RtlTrials
 from tests.mutation.unit_tests import try_tests
 
@@ -112,7 +112,9 @@ def main(  # noqa: PLR0913
 def _trials(kind: str, side: Side) -> RtlTrials | ModelTrials | FigureTrials:
     if side == "figures":
         return FigureTrials(kind, SUBJECTS[kind])
-    return (RtlTrials if side == "rtl" else ModelTrials)(SUBJECTS[kind], units_of(kind))
+    if side == "rtl":
+        return RtlTrials(SUBJECTS[kind], units_of(kind))
+    return ModelTrials((*SUBJECTS[kind], *ALSO.get(kind, ())), units_of(kind))
 
 
 def _equal(kind: str, file: Path, processes: int, seconds: float) -> list[Found]:

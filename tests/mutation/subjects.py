@@ -98,6 +98,26 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
     ),
 }
 
+ALSO: dict[str, tuple[Subject, ...]] = {
+    "scnn": _designs(
+        "scnn",
+        "grid_rows=1 grid_columns=2 weight_lanes=4 ifmap_lanes=2 banks=32 iaram_bytes=200 "
+        "oaram_bytes=200 weight_fifo_vectors=7",
+    ),
+    "vsq": _designs(
+        "vsq-16",
+        f"lanes=2 vector=4 {_memories(710, 1290, 1040)} ifmap_memory.kind=faulty "
+        "ifmap_memory.rate=0.01 weight_memory.kind=faulty weight_memory.rate=0.003",
+    ),
+    "sparsetrain": _designs(
+        "sparsetrain",
+        "pes=2 lanes=4 rows=4 columns=8 depth=3 row_scratchpad=12 column_scratchpad=20",
+    ),
+}
+"""What faults in the model are tried on besides: with banks that fill several words of the model's
+backlog, and memories that cut layers into strips; with memories that fail; with scratchpads in the
+loaders."""
+
 UNITS: dict[str, tuple[str, ...]] = {
     "sparsetrain in BF16": ("rtl.core.float_*", "rtl.core.train_*", "rtl.core.dot_product*"),
     "gather unit": (
