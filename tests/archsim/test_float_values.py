@@ -174,7 +174,7 @@ def test_more_than_one_panel(p: Problem, dot: DotProduct) -> None:
 
 
 def test_scales_are_the_same_as_python() -> None:
-    """`NUMBA_DISABLE_JIT=1` runs kernels so: what a word of 64 bits holds, Python's numbers hold."""
+    """`NUMBA_DISABLE_JIT=1` runs kernels so: no number on the way takes more than 64 bits."""
     for bits in (0, 1, 2, 27):
         for power in (2.0**-990, 0.5, 1.0, 2.0**1000):
             scale = Fraction(2) ** bits / Fraction(power)

@@ -204,7 +204,7 @@ def campaign(  # noqa: PLR0913
     with _added_to(file) as add, Pool(run, processes, seconds) as pool:
         drawn = _Sample(order, seed, done, add)
         drawn.knows()
-        counted = drawn.counted
+        counted = sum(is_of_sample(one) for one in before.values() if seed in one.samples)
         yield from (done[mutant] for mutant in order if mutant in done)
         for mutant in waiting:
             if counted >= wanted and not (again and mutant in before):
@@ -212,7 +212,7 @@ def campaign(  # noqa: PLR0913
             pool.start(mutant)
             for ended in pool.ended(all_of_them=False):
                 found = add(_found(*ended, before, kind_of(file)))
-                counted += is_of_sample(found)
+                counted += is_of_sample(found) and found.mutant not in before
                 drawn.knows(found)
                 yield found
         for ended in pool.ended(all_of_them=True):
