@@ -84,7 +84,11 @@ SAID = {
     "out of reach": "Not caught, and out of reach of a case",
     "equivalent": "Without effect, for the reason given",
 }
-TITLES = {"rtl": "Faults in the RTL", "model": "Faults in the model"}
+TITLES = {
+    "rtl": "Faults in the RTL",
+    "model": "Faults in the model",
+    "figures": "Faults in what areas and energies are made of",
+}
 """By side: the part of the page that is about it."""
 
 
@@ -125,10 +129,30 @@ def page(sides: dict[str, dict[str, list[Found]]], reached: str = "") -> str:
     for side, by_kind in sides.items():
         samples = {kind: of_sample(tried, SEED) for kind, tried in by_kind.items()}
         parts = {kind: sorted_out(tried) for kind, tried in samples.items() if tried}
+        if side == "figures":
+            text += [f"## {TITLES[side]}\n", _by_tests(parts)]
+            text += [_survivors({"survived": part.get("survived", [])}) for part in parts.values()]
+            continue
         text += [f"## {TITLES[side]}\n", _summary(parts), _others(by_kind)]
         for kind, part in parts.items():
             text += [f"### {kind}, {side}\n", _units(part), _survivors(part), _reasons(part)]
     return "\n".join(one for one in [*text, reached] if one)
+
+
+def _by_tests(parts: dict[str, dict[str, list[Found]]]) -> str:
+    """Scores of faults that only tests are asked about."""
+    lines = [
+        "| design kind | faults that count | caught by fast tests | so of all at least "
+        "| with a reason | cannot be made |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind, part in parts.items():
+        _, tests, whole = _counts(part)
+        lines.append(
+            f"| {kind} | {whole} | {tests} ({_share(tests, whole)}) | {_at_least(tests, whole)} "
+            f"| {len(part.get('equivalent', []))} | {len(part.get('stillborn', []))} |"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def of_sample(tried: Sequence[Found], seed: int) -> list[Found]:
