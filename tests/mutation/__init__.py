@@ -5,7 +5,7 @@ python -m tests.mutation scnn --side model --sample 20 --seed 7
 python -m tests.mutation vsq --side figures         # in areas and energies, for the fast tests
 python -m tests.mutation scnn --again              # those not caught, with the cases of today
 python -m tests.mutation scnn equal                # those not caught: the solver is asked
-python -m tests.mutation vsq hung --side model     # with which nothing ends: verify itself is to say so
+python -m tests.mutation vsq hung --side model     # those that never end: verify is to say so
 python -m tests.mutation scnn tests                # those not caught, on the tests of their units
 python -m tests.mutation scnn report               # what was found, by unit, and the survivors
 python -m tests.mutation all page                  # writes docs/proof.md

@@ -42,8 +42,9 @@ def main(  # noqa: PLR0913
     do: Annotated[
         Do,
         typer.Argument(
-            help="try faults; try those that hung by `archsim verify` itself; ask the solver whether survivors do anything; try them on their "
-            "units' tests; report what is known; see how far cases reach; write the page."
+            help="try faults; try those that hung by `archsim verify` itself; ask the solver "
+            "whether survivors do anything; try them on their units' tests; report what is known; "
+            "see how far cases reach; write the page."
         ),
     ] = "try",
     side: Annotated[Side, typer.Option(help="Where the faults are.")] = "rtl",

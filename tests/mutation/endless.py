@@ -14,8 +14,8 @@ from tests.mutation.sources import ROOT
 from tests.mutation.trial import MUTANT_VARIABLE, Outcome, Subject
 
 LIMIT = 150
-"""Seconds of processor time instead of `rtl.time_limit.SECONDS`: kernels are compiled with the fault in
-a third of it."""
+"""Seconds of processor time instead of `rtl.time_limit.SECONDS`: kernels are compiled with the
+fault in a third of it."""
 
 COMMAND = """
 import tests.mutation.plugin
