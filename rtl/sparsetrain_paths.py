@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from archsim.machine.model import MatrixLayer
 from archsim.machines.sparsetrain.block_work import LEAST, OUTPUTS, PRODUCTS, TAKEN_ROWS
 from archsim.machines.sparsetrain.model import SparseTrainAnswer
 from archsim.machines.sparsetrain.tiling import GROUP, ROW, ROWS, STEP, STEPS
 from archsim.machines.sparsetrain.work import LayerWork
-from archsim.numbers import IntArray
+from archsim.numbers import IntArray, wrap
 from rtl.layer_verification import LayerCase
+from rtl.plain_sums import plain_sums
 
 Pair = tuple[int, int]
 
@@ -21,12 +23,14 @@ class TrainCase(LayerCase):
     """A layer of the training machine."""
 
     def figures_apart(self) -> Mapping[str, Pair]:
-        """Those of every layer; cycles by blocks, where no port waits, and by words; what PEs do
-        for blocks, and what pairs of operands say."""
+        """Those of every layer; cycles by blocks, where no port waits, and by words; sums by
+        vectors and tap by tap; what PEs do for blocks, and what pairs of operands say."""
         free: SparseTrainAnswer = self.waiting({}).answer()  # pyright: ignore[reportAssignmentType]
         pairs: dict[str, Pair] = {}
         if len(free.crossed["ofmap"]):
             pairs["cycles by blocks and words"] = free.cycles, int(free.crossed["ofmap"][-1]) + 1
+        if not self.design.floating:
+            pairs["sums by vectors and by taps"] = _sums(self.layer, free)
         plainly = _plainly(free.work)
         for name, at in PLAINLY.items():
             found = free.work.work[:, at]
@@ -35,6 +39,16 @@ class TrainCase(LayerCase):
                 two = int(found[apart[0]]), int(plainly[name][apart[0]])
                 pairs[f"{name} of blocks and of pairs"] = two
         return {**super().figures_apart(), **{a: b for a, b in pairs.items() if b[0] != b[1]}}
+
+
+def _sums(layer: MatrixLayer, free: SparseTrainAnswer) -> Pair:
+    """The first two that differ."""
+    found, design, needed = free.ofmap, free.design, free.taken.needed
+    plain = wrap(plain_sums(layer, free.taken), design.accumulator_bits).reshape(found.shape)
+    if needed is not None and design.skip_outputs:
+        plain = plain * needed.reshape(found.shape)
+    apart = np.argwhere(found != plain)[:1]
+    return (int(found[tuple(apart[0])]), int(plain[tuple(apart[0])])) if len(apart) else (0, 0)
 
 
 PLAINLY = {"outputs": OUTPUTS, "products": PRODUCTS, "rows taken": TAKEN_ROWS,

@@ -103,3 +103,10 @@ def test_what_blocks_are_said_to_do_and_do_not_is_told(
 
     monkeypatch.setattr(work, "block_work", faulty)
     assert f"{name} of blocks and of pairs" in told("sparsetrain", 2)
+
+
+def test_windows_that_are_laid_out_wrongly_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words and sums are both made of them, so that the RTL says the same."""
+    sound = work.window_vectors
+    monkeypatch.setattr(work, "window_vectors", lambda *given: np.flip(sound(*given), axis=1))
+    assert "sums by vectors and by taps" in told("sparsetrain", 4)
