@@ -42,15 +42,18 @@ def figures_apart(design: Scnn, runs: Sequence[LayerRun]) -> Mapping[str, Pair]:
     memory that is slow: pass by pass with all words, and as layers with neither; words as they are
     offered, and as a queue of transfers offers them; words that cross as they are offered, and as a
     port that is idle so long lets them; the parts of the cycles, and their sum; words, and bytes.
-    Groups of filters are the largest that fit.
+    Strips are the fewest, and groups of filters the largest, that fit.
     """
     last = runs[-1]
     chained = len(runs) > 1 and all(run.keep_ofmap for run in runs[:-1])
     chained &= not any(isinstance(run.layer, MatMul) for run in runs)  # layers alone may fold these
     some = tuple(runs) if chained else (last,)
     slow = replace(design, off_chip=slow_off_chip(Draw(last.layer.macs, len(runs))))
-    pairs = dict(_pairs(slow, some))
-    return {name: two for name, two in pairs.items() if two[0] != two[1]}
+    apart: dict[str, Pair] = {}
+    for name, two in _pairs(slow, some):
+        if two[0] != two[1]:
+            apart.setdefault(name, two)
+    return apart
 
 
 def _pairs(design: Scnn, runs: tuple[LayerRun, ...]) -> Iterator[tuple[str, Pair]]:
@@ -71,7 +74,7 @@ def _pairs(design: Scnn, runs: tuple[LayerRun, ...]) -> Iterator[tuple[str, Pair
     for one in passes:
         yield "filters in a group", _largest_group(design, one.strip)
     if len(runs) == 1 and isinstance(runs[0].layer, Conv2d) and not runs[0].choice:
-        yield "strips, and the fewest that fit", _strips(design, passes, runs[0])
+        yield "strips, and the fewest that fit", _strips(design, runs[0])
 
 
 def _in_parts(
@@ -142,12 +145,13 @@ def _largest_group(design: Scnn, strip: Strip) -> Pair:
     return size, 0
 
 
-def _strips(design: Scnn, passes: Sequence[PassWords], run: LayerRun) -> Pair:
+def _strips(design: Scnn, run: LayerRun) -> Pair:
     """Of the first image and conv group: how many there are, and the fewest that fit."""
     ifmap, weight, ofmap = layer_tensors(design, run.layer, run.operands, run.pool)
-    first = ifmap[0, 0], weight[0], ofmap[0, 0]
-    fewest = strips_of(design, problem_of(run.layer), first, run.pool, from_one=True)
-    return sum(not one.image and not one.group for one in passes), len(fewest)
+    first, problem = (ifmap[0, 0], weight[0], ofmap[0, 0]), problem_of(run.layer)
+    found = (strips_of(design, problem, first, run.pool, from_one=one) for one in (False, True))
+    fewer, fewest = map(len, found)
+    return fewer, fewest
 
 
 def _first_apart(one: IntArray, other: IntArray) -> Pair:

@@ -154,7 +154,9 @@ def unexplained(found: Found) -> bool:
 def not_tested(found: Found) -> bool:
     """Whether it is of a sample and survives, the tests of its unit not yet tried; also what only
     layers too large for a case would show."""
-    survived = found.outcome in ("survived", "hung") and is_of_sample(found)
+    reason = reason_of(found.mutant, found.text, found.column, found.kind)
+    counted = reason is None or reason.reach or reason.choice
+    survived = found.outcome in ("survived", "hung") and counted
     return survived and bool(found.samples) and not found.seen
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.mutation.campaign import Found, known
+from tests.mutation.campaign import AGAIN, Found, known
 from tests.mutation.equivalent import reason_of
 from tests.mutation.sources import ROOT
 from tests.mutation.subjects import SUBJECTS
@@ -96,6 +96,7 @@ $ python -m tests.mutation all page                 # writes this page
 ```
 """
 SAID = {
+    "choice": "Another legal way is taken, which no comparison of model and RTL can tell",
     "out of reach": "Not caught, and out of reach of a case",
     "equivalent": "Without effect, for the reason given",
 }
@@ -132,7 +133,9 @@ def sorted_out(tried: Sequence[Found]) -> dict[str, list[Found]]:
     for found in tried:
         outcome = str(found.outcome)
         reason = reason_of(found.mutant, found.text, found.column, found.kind)
-        if outcome in ("survived", "hung") and reason:
+        if reason and reason.choice and outcome in AGAIN:
+            outcome = "choice"
+        elif outcome in ("survived", "hung") and reason:
             outcome = "out of reach" if reason.reach else "equivalent"
         parts.setdefault(outcome, []).append(found)
     return parts
@@ -280,4 +283,6 @@ def _reasons(part: dict[str, list[Found]]) -> str:
 
 def _why(found: Found) -> str:
     reason = reason_of(found.mutant, found.text, found.column, found.kind)
+    if reason and reason.choice:
+        return f"{reason.reason}: {found.seen if found.outcome == 'caught by tests' else 'no test'}"
     return reason.reason if reason else ""

@@ -107,7 +107,7 @@ ALSO: dict[str, tuple[Subject, ...]] = {
     "scnn": _designs(
         "scnn",
         "grid_rows=1 grid_columns=2 weight_lanes=4 ifmap_lanes=2 banks=32 iaram_bytes=200 "
-        "oaram_bytes=200 weight_fifo_vectors=7",
+        "oaram_bytes=200 weight_fifo_vectors=7 bank_queue=1",
     ),
     "vsq": _designs(
         "vsq-16",

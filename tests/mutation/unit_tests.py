@@ -25,7 +25,8 @@ OF_TILES = ("test_cycles.py", "test_families.py", "test_stepped.py", "test_paths
 
 
 def files_of(module: str, kind: str) -> list[str]:
-    """Test files that name the unit's module, then the kind's own; each shortest first.
+    """Test files that name the unit's module, then the kind's own; each shortest first, of
+    a unit of the model those that are named after the kind.
 
     Of a unit of the hardware those of `rtl` alone, those of its first word (`test_boveda_rtl.py`
     of `boveda_shift`) where none names it, and those that read the emitted Verilog and
@@ -41,6 +42,8 @@ def files_of(module: str, kind: str) -> list[str]:
     after = () if of_rtl else (f"test_{last}.py", f"test_{family}_{last}.py")
     found = [path for path in files
              if path.name in after or _names(path, module) or _takes(path, shared)]  # fmt: skip
+    if not of_rtl:
+        found.sort(key=lambda path: path.name not in after and f"_{family}" not in path.name)
     if of_rtl and not found:
         first = module.rpartition(".")[2].partition("_")[0]
         found = [path for path in files if path.name.startswith(f"test_{first}_")]

@@ -78,7 +78,7 @@ def test_more_strips_and_smaller_groups_than_need_be_are_told(
 ) -> None:
     """As if every list went into the FIFO, and a plane into the PEs."""
     monkeypatch.setattr(sparse_paths, "longest_list", lambda *given: 0)
-    monkeypatch.setattr(sparse_paths, "strips_of", lambda *given, **how: ())
+    monkeypatch.setattr(sparse_paths, "strips_of", lambda *given, from_one: (1,) * from_one)
     assert told("scnn") == {"filters in a group", "strips, and the fewest that fit"}
 
 
