@@ -27,8 +27,8 @@ class Equivalent:
 
     reach: the fault does something, but only with layers that are too large to be a case; it counts
     as one that is not caught.
-    choice: another legal way is taken (a tiling, a program), of which model and RTL say the same; it
-    is listed apart, with the test that sees it.
+    choice: another legal way is taken (a tiling, a program), of which model and RTL say the same;
+    it is listed apart, with the test that sees it.
     kinds: of design, on which alone it changes nothing; () for all.
     """
 

@@ -15,6 +15,10 @@ from archsim.machines.sparsetrain.block_work import LEAST, PRODUCTS
 from rtl import sparse_paths, tile_paths
 from rtl.cases import random_case
 from rtl.conformance import Case
+from rtl.draw import Draw
+from rtl.layer_verification import LayerVerification
+from rtl.registry import verification_of
+from workloads.layers import Conv2d
 
 DESIGNS = {
     "scnn": ["grid_rows=1", "grid_columns=2", "weight_lanes=2", "ifmap_lanes=2", "banks=4",
@@ -110,3 +114,14 @@ def test_windows_that_are_laid_out_wrongly_are_told(monkeypatch: pytest.MonkeyPa
     sound = work.window_vectors
     monkeypatch.setattr(work, "window_vectors", lambda *given: np.flip(sound(*given), axis=1))
     assert "sums by vectors and by taps" in told("sparsetrain", 4)
+
+
+def test_layers_of_the_training_machine_have_zeros_on_every_side() -> None:
+    """And kernels apart: their windows are laid out by the host, which only sums can tell."""
+    design, kind = load_design("sparsetrain"), verification_of(load_design("sparsetrain"))
+    assert isinstance(kind, LayerVerification)
+    drawn = [kind.random_layer(Draw(7, n), design) for n in range(200)]
+    layers = [layer for layer in drawn if isinstance(layer, Conv2d)]
+    for name, least in (("pad_top", 1), ("pad_left", 1), ("pad_bottom", 1), ("pad_right", 1),
+                        ("dilation_height", 2), ("dilation_width", 2)):  # fmt: skip
+        assert any(getattr(layer, name) >= least for layer in layers), name
