@@ -9,7 +9,7 @@ class MyCore(DesignComponent):
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -115,6 +115,9 @@ class LayerVerification(Verification):
     counters: what the component counts.  tail_cycles: how long after its last word they settle.
     """
 
+    case: ClassVar[type[LayerCase]] = LayerCase
+    """With what else of its figures can be compared."""
+
     counters: tuple[str, ...]
     tail_cycles: int
 
@@ -186,7 +189,7 @@ class LayerVerification(Verification):
 
     def _case(self, **given: Any) -> LayerCase:
         counted = self.counters_of(given["design"])
-        return LayerCase(counted=counted, settles=self.tail_cycles, **given)
+        return self.case(counted=counted, settles=self.tail_cycles, **given)
 
 
 __all__ = ["LayerCase", "LayerVerification"]

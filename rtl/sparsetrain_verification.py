@@ -43,8 +43,24 @@ from rtl.sparsetrain_floats import (
     small_operands,
     special_operands,
 )
-from workloads.layers import MatMul
+from rtl.sparsetrain_paths import TrainCase
+from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands, ofmap_shape
+
+
+def _padded(draw: Draw, layer: Conv2d) -> Conv2d:
+    """With zeros on all sides, and a dilated kernel where it fits."""
+    apart = [draw.one_of(1, 1, 2) for _ in range(2)]
+    sizes = (layer.kernel_height, layer.ifmap_height), (layer.kernel_width, layer.ifmap_width)
+    apart = [many if many * (kernel - 1) < size else 1
+             for many, (kernel, size) in zip(apart, sizes, strict=True)]  # fmt: skip
+    return replace(
+        layer, dilation_height=apart[0], dilation_width=apart[1],
+        pad_left=draw.whole(0, layer.kernel_width - 1),
+        pad_right=draw.whole(0, layer.kernel_width - 1),
+        pad_bottom=draw.whole(0, layer.kernel_height - 1),
+    )  # fmt: skip
+
 
 MOST_BLOCKS = 8
 """Products that are drawn for the bin of sums that go on."""
@@ -54,6 +70,8 @@ DENSITIES = (0.0, 0.1, 0.3, 0.5, 0.8, 1.0)
 
 class SparseTrainVerification(LayerVerification):
     """Products and convolutions around the sizes of a block."""
+
+    case = TrainCase
 
     def counters_of(self, design: SparseTrain) -> tuple[str, ...]:
         return counted_of(design)
@@ -66,7 +84,8 @@ class SparseTrainVerification(LayerVerification):
                 k=near(draw, draw.one_of(*lengths(design))), batch=batch,
                 shared_weight=batch == 1,
             )  # fmt: skip
-        return super().random_layer(draw, design)
+        layer = super().random_layer(draw, design)
+        return _padded(draw, layer) if isinstance(layer, Conv2d) else layer
 
     def bins(self, design: SparseTrain) -> Iterable[Bin]:
         yield from super().bins(design)

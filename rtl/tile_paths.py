@@ -8,17 +8,20 @@ import numpy as np
 
 from archsim.causes import CAUSES
 from archsim.errors import InputError
-from archsim.layer.problem import Tiling
+from archsim.layer.problem import T_GROUPS, Tiling
 from archsim.numbers import IntArray
 from archsim.result import LayerResult
 from archsim.tiled.actions import count_actions
+from archsim.tiled.bound_paths import bound_of
 from archsim.tiled.commands import TileCommand, columns_of
-from archsim.tiled.cycles import cycles_of
+from archsim.tiled.cycles import cycles_of, cycles_within
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.gaps import NO_GAPS
 from archsim.tiled.many import COUNTS, count_many
+from archsim.tiled.nest import RUN_COLUMNS, ifmap_words, make_nest, most_runs
 from archsim.tiled.plan import PlanRecord, plan_columns, plan_row
 from archsim.tiled.schedule import schedule
+from archsim.tiled.side_by_side import block_problem
 from archsim.tiled.summary import LayerSummary, time_tiles
 from archsim.tiled.timing import time_layer
 from archsim.tiled.traffic import services_of
@@ -108,9 +111,24 @@ def _in_a_tiling(
     block = problem.side_by_side(tiling.groups).vector()
     yield "cycles by plan and summary", (written, said.cycles)
     yield "cycles by plan and loops", (written, int(cycles_of(block, tiling.vector(), machine)))
+    yield from _within(block, tiling, machine, written)
     yield "cycles and their causes", (said.cycles, sum(getattr(said, c, 0) for c in CAUSES))
     yield "tiles", (len(tiles), said.tiles)
     yield from _counts(design, said, tiles, (problem.vector(), tiling.vector()))
+
+
+def _within(
+    block: IntArray, tiling: Tiling, machine: IntArray, written: int
+) -> Iterator[tuple[str, Pair]]:
+    """A schedule that stops where it has lost: with room for all cycles, and for one less."""
+    vector = tiling.vector()
+    bounds = bound_of(block, machine, vector)
+    yield (
+        "cycles by plan and with a limit",
+        (written, cycles_within(block, vector, machine, bounds, written)),
+    )
+    over = cycles_within(block, vector, machine, bounds, written - 1)
+    yield "cycles above a limit", (written, min(max(over, written), written))
 
 
 def _counts(
@@ -121,11 +139,22 @@ def _counts(
     kinds = count_many(problem[None], tiling[None, None], design.machine[None])[0, 0]
     by_kinds = dict(zip(COUNTS, kinds.tolist(), strict=True))
     actions = count_actions(tiles, design.machine, design.stores)
+    if not design.gather_units:
+        yield "ifmap words by tiles and runs", _ifmap_words(design, tiles, of)
     for name, count in by_kinds.items():
         if name in actions:
             yield f"{name} by tiles and kinds", (int(actions[name]), int(count))
         elif name.endswith("_bytes"):
             yield f"{name} by tiles and kinds", (int(getattr(said, name)), int(count))
+
+
+def _ifmap_words(design: CoreDesign, tiles: Any, of: tuple[Any, Any]) -> Pair:
+    columns, (problem, tiling) = columns_of(tiles), of
+    block = block_problem(problem, tiling[T_GROUPS])
+    runs = np.empty((most_runs(block, tiling), RUN_COLUMNS), np.int64)
+    nest = make_nest(block, tiling, runs)
+    words = ifmap_words(nest, runs, (block, tiling, design.machine))
+    return int((columns.ifmap_words * columns.loads[0]).sum()), int(words)
 
 
 def _at_once(design: CoreDesign, layer: Conv2d | MatMul) -> Iterator[tuple[str, Pair]]:

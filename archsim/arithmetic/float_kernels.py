@@ -63,7 +63,7 @@ def power_of(value: Any, least_normal: float) -> float:
 @kernel
 def over(power: Any, bits: int) -> float:
     """2^bits / power, of a power of two."""
-    inverse = ((2046 + bits) << 52) - np.float64(power).view(np.int64)
+    inverse = (2046 << 52) - np.float64(power).view(np.int64) + (bits << 52)
     return np.int64(inverse).view(np.float64)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rtl.cases import Drawn
     from rtl.conformance import Case, Verdict
     from rtl.coverage.bins import Coverage
+    from rtl.time_limit import TimeLimit
 
 Simulator = Literal["amaranth", "verilator", "cocotb"]
 
@@ -57,10 +58,19 @@ def verified(request: Request, *, quiet: bool) -> tuple[dict[str, Any], "Coverag
 
     Raises `InputError` for a design of which no case can be drawn, before anything is built.
     """
+    from rtl.time_limit import TimeLimit
+
+    with TimeLimit() as limit:
+        return _verified(request, limit, quiet=quiet)
+
+
+def _verified(
+    request: Request, limit: "TimeLimit", *, quiet: bool
+) -> "tuple[dict[str, Any], Coverage]":
     from rtl.coverage.bins import Coverage, Seen
     from rtl.registry import verification_of
 
-    drawn = iter(_cases(request))
+    drawn = _told(iter(_cases(request)), request, limit)
     first = next(drawn)
     coverage = Coverage(
         one for one in verification_of(request.design).bins(request.design)
@@ -89,6 +99,19 @@ def verified(request: Request, *, quiet: bool) -> tuple[dict[str, Any], "Coverag
             smallest = _smallest(request, failing, check)
     summary = _summary(request, verdicts, coverage)
     return {**summary, **({"smallest": smallest} if smallest else {})}, coverage
+
+
+def _told(drawn: "Iterator[Drawn]", request: Request, limit: "TimeLimit") -> "Iterator[Drawn]":
+    """The cases.  Each is to be drawn in time, and, where a simulator is quick, judged."""
+    for number in count(request.only or 0):
+        limit.case(f"case {number} of seed {request.seed}")
+        one = next(drawn, None)
+        if one is None:
+            break
+        if request.simulator != "verilator":
+            limit.rest()
+        yield one
+    limit.rest()
 
 
 def _cases(request: Request) -> "Iterator[Drawn]":

@@ -1,6 +1,7 @@
 """The off-chip channel: the scan against a stepped core, its bounds, and what may not slow it."""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,19 +14,23 @@ from archsim.errors import InputError
 from archsim.layer.problem import Tiling
 from archsim.machine.registry import design_name
 from archsim.machines.systolic.design import DATAFLOWS, Systolic
+from archsim.machines.vsq.design import Vsq
 from archsim.memory import OffChip, Plain
+from archsim.memory.ticks import TICK, TICK_BITS
 from archsim.numbers import IntArray
 from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import plan as pn
+from archsim.tiled.channel import leave
 from archsim.tiled.choice import find_tiling
 from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.packing import output_blocks, row_of_word
 from archsim.tiled.schedule import schedule
 from archsim.tiled.summary import count_cycles
 from archsim.tiled.timing import plan_tiling, time_layer
 from archsim.tiled.trace import answer
 from archsim.tiled.traffic import port_bytes, services_of
-from archsim.tiled.walk import walk
+from archsim.tiled.walk import walk, walk_layer
 from rtl.stepped.core import Stepped
 from workloads.builtin import builtin
 from workloads.kept_units import KeptUnits
@@ -220,3 +225,24 @@ def test_latency_passes_once(latency: int) -> None:
         tiling = find_tiling(design.numerics.problem(layer), design.machine)
         late = time_layer(design, layer, tiling).cycles - time_layer(free, layer, tiling).cycles
         assert latency <= late <= 2 * latency
+
+
+def test_no_word_of_an_output_tile_leaves_before_it_has_crossed() -> None:
+    """Of rows that complete words in ones and twos: the lead is that of the word that binds most,
+    of all words, at rates close to one a cycle."""
+    found = set[int]()
+    for lanes, filters in product((1, 4), range(2, 13)):
+        design = Vsq(lanes=lanes, vector=2 * lanes)
+        layer = Conv2d(name="c", channels=2, filters=2 * filters - 1, ifmap_height=4,
+                       ifmap_width=5, kernel_height=1, kernel_width=1)  # fmt: skip
+        tiling = Tiling(pixel_rows=2, pixel_columns=3, filters=filters, channels=1)
+        machine = design.machine
+        for row in walk_layer(design.numerics.problem(layer), tiling, machine):
+            words = int(row[cmd.OUTPUT_WORDS])
+            rows = [int(row_of_word(row, word, machine)) for word in range(words)]
+            found |= {int(block[1]) for block in output_blocks(row, machine)}
+            for share in range(1, 24, 2):
+                ticks = TICK + share * TICK // 24
+                behind = [(at - rows[0] << TICK_BITS) - n * ticks for n, at in enumerate(rows)]
+                assert leave(row, (rows[0], rows[-1]), ticks, machine) == max(behind)
+    assert {1, 2} <= found

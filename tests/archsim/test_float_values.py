@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from itertools import chain
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from archsim.arithmetic.dot_product import INT8_DOT, VOLTA_FP16, VOLTA_FP32, DotProduct
 from archsim.arithmetic.float_datapath import FloatRules
+from archsim.arithmetic.float_kernels import over
 from archsim.arithmetic.float_sum import add_floats, adder
 from archsim.arithmetic.formats import BF16, FP16, FP32, FloatFormat
 from archsim.errors import InputError
@@ -169,6 +171,14 @@ def test_more_than_one_panel(p: Problem, dot: DotProduct) -> None:
     """More columns, elements and rows than are worked on at a time."""
     for seed in (0, 2):
         check(p, dot, 40, seed)
+
+
+def test_scales_are_the_same_as_python() -> None:
+    """`NUMBA_DISABLE_JIT=1` runs kernels so: no number on the way takes more than 64 bits."""
+    for bits in (0, 1, 2, 27):
+        for power in (2.0**-990, 0.5, 1.0, 2.0**1000):
+            scale = Fraction(2) ** bits / Fraction(power)
+            assert Fraction(float(over.py_func(power, bits))) == scale
 
 
 def test_wider_sums_than_float64_holds() -> None:

@@ -1,5 +1,7 @@
 """The closed form of a tile's folds against a loop over folds, and the parts of a plan."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from archsim.causes import CAUSES
 from archsim.layer.problem import Tiling, problem_of
-from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
+from archsim.machines.systolic.design import DATAFLOWS, EDGE_16, Dataflow, Systolic
 from archsim.memory import OffChip, Plain
 from archsim.numbers import IntArray
 from archsim.tiled import plan as pn
@@ -17,7 +19,9 @@ from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.schedule import schedule
 from archsim.tiled.timing import time_layer
 from archsim.tiled.walk import walk
+from rtl.cases import random_case
 from rtl.stepped.array import folds_of
+from rtl.tile_conformance import TileCase
 from workloads.layers import Conv2d, MatMul
 
 LARGE = Plain(capacity_bytes=1 << 22)
@@ -116,3 +120,16 @@ def test_every_cycle_is_accounted_for(flow: int, bandwidth: float, latency: int)
     assert result.utilization <= 1
     if bandwidth:
         assert result.cycles >= result.total_bytes / bandwidth - design.off_chip.burst_bytes
+
+
+@pytest.mark.parametrize("late", [0, 1, 5000])
+def test_the_first_output_word_waits_for_its_own_idle_cycles(late: int) -> None:
+    """It crosses behind so many cycles from the layer's first on, if it is ready by then."""
+    design = replace(EDGE_16, rows=2, columns=2)
+    case = next(one for one in (random_case(1, n, design) for n in range(9))
+                if isinstance(one, TileCase))  # fmt: skip
+    idle = np.zeros(len(case.waiting({}).answer().transfers["ofmap"].cycle), np.int64)
+    ready = int(case.waiting({"ofmap": idle}).answer().transfers["ofmap"].cycle[0])
+    idle[0] = late
+    found = case.waiting({"ofmap": idle}).answer().transfers["ofmap"].cycle[0]
+    assert found == max(late, ready)

@@ -13,6 +13,7 @@ from scnn_passes import Shape, oracle_answer, random_run
 
 from archsim.machines.scnn import biases, timing
 from archsim.machines.scnn.design import Scnn
+from archsim.timing import Service
 from rtl.sparse_conformance import SparseCase
 
 DESIGN = Scnn(
@@ -66,6 +67,15 @@ def test_a_drain_waits_and_a_queue_is_full() -> None:
     assert slow.answer().cycles > free.answer().cycles
     crossed = fast.answer().timings[0].bias_cycles
     assert np.diff(crossed)[: 2 * DESIGN.filter_group - 1].max() == 1 < np.diff(crossed).max()
+
+
+@pytest.mark.parametrize("latency", [0, 1, 30])
+def test_the_first_word_waits_for_the_memory_side(latency: int) -> None:
+    """Until its latency has gone by since the cycle behind the command."""
+    strip = _cases()[0].passes[0].strip
+    late = timing.Services(bias=Service(latency_cycles=latency))
+    found = timing.pass_timing(DESIGN, strip.mapping, strip.operands, late)
+    assert found.bias_cycles[0] == 1 + latency
 
 
 FAULTS: dict[str, Fault] = {

@@ -24,6 +24,7 @@ from archsim.plots.roofline import channels
 from archsim.simulate import simulate
 from rtl.cases import Draw
 from rtl.sparse_cases import random_layer, random_operands
+from rtl.stepped.sparse_channel import INPUTS, Crossed, OfferedWords
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.operands import Operands, synthetic
 
@@ -111,6 +112,25 @@ def test_the_model_is_the_stepped_core() -> None:
                     assert np.array_equal(timing.offered[port], offers), (where, port)
             assert found.cycles == oracle.written, where
     assert several > 30
+
+
+def test_a_queue_of_transfers_offers_what_the_model_offers() -> None:
+    """The one that `verify` compares with, which is given when words cross."""
+    for design, passes in islice(stepped_cases(), 60):
+        for spread in (False, True):
+            found = served(design, [one.strip for one in passes], spread=spread)
+            crossed = [
+                Crossed(cycles=one.cycles, ports={
+                    "ifmap": one.ifmap_cycles, "weight": one.weight_cycles,
+                    "bias": one.bias_cycles, "ofmap": one.ofmap_cycles})
+                for one in found.passes
+            ]  # fmt: skip
+            queue, begin = OfferedWords(design, passes, crossed, spread=spread), 0
+            for number, one in enumerate(found.passes):
+                for port in INPUTS:
+                    assert queue.offers[port, number] == (begin + one.offered[port]).tolist()
+                begin += one.cycles
+            assert queue.written == found.cycles
 
 
 def test_a_memory_without_limits_keeps_nothing_waiting() -> None:

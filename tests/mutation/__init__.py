@@ -5,6 +5,7 @@ python -m tests.mutation scnn --side model --sample 20 --seed 7
 python -m tests.mutation vsq --side figures         # in areas and energies, for the fast tests
 python -m tests.mutation scnn --again              # those not caught, with the cases of today
 python -m tests.mutation scnn equal                # those not caught: the solver is asked
+python -m tests.mutation vsq hung --side model     # those that never end: verify is to say so
 python -m tests.mutation scnn tests                # those not caught, on the tests of their units
 python -m tests.mutation scnn report               # what was found, by unit, and the survivors
 python -m tests.mutation all page                  # writes docs/proof.md
@@ -19,6 +20,7 @@ batch.py         faults of the RTL, a hundred in one simulator, against `archsim
 quick_build.py   a simulator in a second or two; a sound one is kept
 trial.py         one faulty design in a simulator of its own
 model_trials.py  one fault in the model; the RTL runs where an answer changes
+endless.py       one with which the model does not end, by `archsim verify` itself
 figures.py       one in what figures are made of, against the fast tests of these
 equality.py      the solver, asked whether a survivor does anything
 unit_tests.py    a survivor against the fast tests of its unit; plugin.py puts the fault in

@@ -22,17 +22,18 @@ from tests.mutation.campaign import (
     sample,
     unexplained,
 )
+from tests.mutation.endless import try_verify
 from tests.mutation.figures import TESTS, FigureTrials
 from tests.mutation.model_trials import ModelTrials
 from tests.mutation.page import PAGE, found_file, found_in, page
 from tests.mutation.reached import table as reached_table
 from tests.mutation.reached import write as write_reached
 from tests.mutation.report import table
-from tests.mutation.subjects import FOUND, REACHED, SUBJECTS, units_of
+from tests.mutation.subjects import ALSO, FOUND, REACHED, SUBJECTS, units_of
 from tests.mutation.trial import RtlTrials
 from tests.mutation.unit_tests import try_tests
 
-Do = Literal["try", "equal", "tests", "report", "reached", "page"]
+Do = Literal["try", "hung", "equal", "tests", "report", "reached", "page"]
 Side = Literal["rtl", "model", "figures"]
 
 
@@ -41,8 +42,9 @@ def main(  # noqa: PLR0913
     do: Annotated[
         Do,
         typer.Argument(
-            help="try faults; ask the solver whether survivors do anything; try them on their "
-            "units' tests; report what is known; see how far cases reach; write the page."
+            help="try faults; try those that hung by `archsim verify` itself; ask the solver "
+            "whether survivors do anything; try them on their units' tests; report what is known; "
+            "see how far cases reach; write the page."
         ),
     ] = "try",
     side: Annotated[Side, typer.Option(help="Where the faults are.")] = "rtl",
@@ -102,6 +104,8 @@ def main(  # noqa: PLR0913
             tried = list(track(running, description="mutants", total=None))
         elif do == "equal":
             tried = _equal(one, file, processes, seconds)
+        elif do == "hung":
+            tried = _hung(one, file)
         elif do == "tests":
             tried = _tests(one, file, seconds)
         else:
@@ -112,7 +116,9 @@ def main(  # noqa: PLR0913
 def _trials(kind: str, side: Side) -> RtlTrials | ModelTrials | FigureTrials:
     if side == "figures":
         return FigureTrials(kind, SUBJECTS[kind])
-    return (RtlTrials if side == "rtl" else ModelTrials)(SUBJECTS[kind], units_of(kind))
+    if side == "rtl":
+        return RtlTrials(SUBJECTS[kind], units_of(kind))
+    return ModelTrials((*SUBJECTS[kind], *ALSO.get(kind, ())), units_of(kind))
 
 
 def _equal(kind: str, file: Path, processes: int, seconds: float) -> list[Found]:
@@ -123,6 +129,18 @@ def _equal(kind: str, file: Path, processes: int, seconds: float) -> list[Found]
     for mutant, outcome, seen, _ in batches.ask_solver(list(left)):
         tried.append(replace(left[mutant], outcome=outcome, seen=seen))
         keep(file, tried[-1])
+    return tried
+
+
+def _hung(kind: str, file: Path) -> list[Found]:
+    """Faults in the model with which trials took too long."""
+    tried: list[Found] = []
+    for found in [one for one in known(file).values() if one.outcome == "hung"]:
+        subjects = (*SUBJECTS[kind], *ALSO.get(kind, ()))
+        outcome, seen = try_verify(found.mutant, subjects)
+        if outcome == "caught":
+            tried.append(replace(found, outcome=outcome, seen=seen))
+            keep(file, tried[-1])
     return tried
 
 

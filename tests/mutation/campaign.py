@@ -26,6 +26,7 @@ class Found:
 
     text: what its line said, without the white space around it; column: where in it the edit is.
     samples: seeds in whose sample it is: of their order all faults before it are known too.
+    kind: of design that it was tried on, which the file's name says.
     """
 
     mutant: Mutant
@@ -35,17 +36,20 @@ class Found:
     text: str = ""
     column: int = 0
     samples: tuple[int, ...] = ()
+    kind: str = ""
 
     def line(self) -> str:
         """As it is kept."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        data = asdict(self)
+        del data["kind"]
+        return json.dumps(data, ensure_ascii=False)
 
     @staticmethod
-    def read(line: str) -> Found:
+    def read(line: str, kind: str = "") -> Found:
         """As it was kept."""
         data = json.loads(line)
-        samples = tuple(data.get("samples", ()))
-        return Found(**data | {"mutant": Mutant(**data["mutant"]), "samples": samples})
+        given = {"mutant": Mutant(**data["mutant"]), "samples": tuple(data.get("samples", ()))}
+        return Found(**data | given, kind=kind)
 
 
 def sample(mutants: list[Mutant], seed: int) -> list[Mutant]:
@@ -105,13 +109,18 @@ def _distance(one: Mutant, other: Mutant) -> tuple[int, int]:
     return -alike, abs(one.line - other.line)
 
 
+def kind_of(file: Path) -> str:
+    """The kind of design of a file of what is known: `KIND-SIDE.jsonl`."""
+    return file.stem.rpartition("-")[0].replace("-", " ")
+
+
 def known(file: Path) -> dict[Mutant, Found]:
     """What an earlier campaign found; a line cut off by a kill is left out."""
     found: dict[Mutant, Found] = {}
     if file.exists():
         for line in file.read_text(encoding="utf-8").splitlines():
             try:
-                one = Found.read(line)
+                one = Found.read(line, kind_of(file))
             except (ValueError, KeyError, TypeError):
                 continue
             found[one.mutant] = one
@@ -132,20 +141,22 @@ def is_of_sample(found: Found) -> bool:
     mutant = found.mutant
     if found.outcome not in AGAIN:
         return counts(found.outcome)
-    reason = reason_of(mutant, found.text, found.column)
+    reason = reason_of(mutant, found.text, found.column, found.kind)
     return reason is None or reason.reach
 
 
 def unexplained(found: Found) -> bool:
     """Whether `verify` does not catch it, and no reason is known."""
     mutant = found.mutant
-    return found.outcome in AGAIN and not reason_of(mutant, found.text, found.column)
+    return found.outcome in AGAIN and not reason_of(mutant, found.text, found.column, found.kind)
 
 
 def not_tested(found: Found) -> bool:
     """Whether it is of a sample and survives, the tests of its unit not yet tried; also what only
     layers too large for a case would show."""
-    survived = found.outcome in ("survived", "hung") and is_of_sample(found)
+    reason = reason_of(found.mutant, found.text, found.column, found.kind)
+    counted = reason is None or reason.reach or reason.choice
+    survived = found.outcome in ("survived", "hung") and counted
     return survived and bool(found.samples) and not found.seen
 
 
@@ -195,19 +206,19 @@ def campaign(  # noqa: PLR0913
     with _added_to(file) as add, Pool(run, processes, seconds) as pool:
         drawn = _Sample(order, seed, done, add)
         drawn.knows()
-        counted = drawn.counted
+        counted = sum(is_of_sample(one) for one in before.values() if seed in one.samples)
         yield from (done[mutant] for mutant in order if mutant in done)
         for mutant in waiting:
             if counted >= wanted and not (again and mutant in before):
                 break
             pool.start(mutant)
             for ended in pool.ended(all_of_them=False):
-                found = add(_found(*ended, before))
-                counted += is_of_sample(found)
+                found = add(_found(*ended, before, kind_of(file)))
+                counted += is_of_sample(found) and found.mutant not in before
                 drawn.knows(found)
                 yield found
         for ended in pool.ended(all_of_them=True):
-            found = add(_found(*ended, before))
+            found = add(_found(*ended, before, kind_of(file)))
             drawn.knows(found)
             yield found
 
@@ -233,7 +244,9 @@ def campaign_in_batches(
             if not batch:
                 return
             for mutant, outcome, seen, seconds in run(batch):
-                found = add(_found(mutant, (outcome, seen), round(seconds, 1), before))
+                found = add(
+                    _found(mutant, (outcome, seen), round(seconds, 1), before, kind_of(file))
+                )
                 drawn.knows(found)
                 yield found
 
@@ -268,7 +281,9 @@ def _added_to(file: Path) -> Iterator[Callable[[Found], Found]]:
         yield add
 
 
-def _found(mutant: Mutant, answer: Any, seconds: float, before: Mapping[Mutant, Found]) -> Found:
+def _found(
+    mutant: Mutant, answer: Any, seconds: float, before: Mapping[Mutant, Found], kind: str
+) -> Found:
     alone: dict[str, tuple[Outcome, str]] = {
         "late": ("hung", ""), "ended": ("caught", "the simulator's process ended")
     }  # fmt: skip
@@ -279,5 +294,5 @@ def _found(mutant: Mutant, answer: Any, seconds: float, before: Mapping[Mutant, 
     return Found(
         mutant=mutant, outcome=outcome, seen=seen, seconds=seconds,
         text=line_of(mutant), column=column_of(mutant),
-        samples=before[mutant].samples if mutant in before else (),
+        samples=before[mutant].samples if mutant in before else (), kind=kind,
     )  # fmt: skip

@@ -27,6 +27,9 @@ class Equivalent:
 
     reach: the fault does something, but only with layers that are too large to be a case; it counts
     as one that is not caught.
+    choice: another legal way is taken (a tiling, a program), of which model and RTL say the same;
+    it is listed apart, with the test that sees it.
+    kinds: of design, on which alone it changes nothing; () for all.
     """
 
     module: str
@@ -35,10 +38,15 @@ class Equivalent:
     column: int | None = None
     which: int | None = None
     reach: bool = False
+    choice: bool = False
+    kinds: tuple[str, ...] = ()
     reason: str
 
-    def is_of(self, mutant: Mutant, text: str, column: int) -> bool:
-        """Whether it is of this fault, in this column of a line of this text."""
+    def is_of(self, mutant: Mutant, text: str, column: int, kind: str = "") -> bool:
+        """Whether it is of this fault, in this column of a line of this text, on designs of a kind;
+        "": of whatever kind."""
+        if kind and self.kinds and kind not in self.kinds:
+            return False
         same = (self.module, self.line, self.change) == (mutant.module, text, mutant.change)
         if not same or self.column not in (None, column):
             return False
@@ -49,12 +57,16 @@ class Equivalent:
 def equivalents() -> tuple[Equivalent, ...]:
     """All entries.  Raises `TypeError` for one that lacks a key or has another."""
     entries = tomllib.loads(FILE.read_text(encoding="utf-8"))["equivalent"]
-    return tuple(Equivalent(**entry) for entry in entries)
+    kinds = (tuple(entry.get("kinds", ())) for entry in entries)
+    return tuple(
+        Equivalent(**entry | {"kinds": one}) for entry, one in zip(entries, kinds, strict=True)
+    )
 
 
-def reason_of(mutant: Mutant, text: str, column: int) -> Equivalent | None:
-    """Why nothing can tell a fault of a line of this text; None where that is not said."""
-    return next((one for one in equivalents() if one.is_of(mutant, text, column)), None)
+def reason_of(mutant: Mutant, text: str, column: int, kind: str = "") -> Equivalent | None:
+    """Why nothing can tell a fault of a line of this text, on designs of a kind; None where that is
+    not said."""
+    return next((one for one in equivalents() if one.is_of(mutant, text, column, kind)), None)
 
 
 def of_not_one_fault(made: Iterable[Mutant]) -> list[Equivalent]:

@@ -27,6 +27,7 @@ TECHNOLOGIES = ("45nm", "16nm", "180nm")
 SHARED = (
     "tests/archsim/test_energy.py", "tests/archsim/test_energy_groups.py",
     "tests/archsim/test_core_components.py", "tests/energy_models",
+    "tests/rtl/test_counted_actions.py",
 )  # fmt: skip
 TESTS: dict[str, tuple[str, ...]] = {
     "systolic": (*SHARED, "tests/rtl/test_components.py"),
@@ -36,6 +37,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/archsim/test_scnn_components.py", "tests/archsim/test_one_hot_components.py",
         *SHARED, "tests/rtl/test_scnn_components.py",
     ),
+    "sparsetrain": (*SHARED, "tests/archsim/test_sparsetrain.py", "tests/rtl/test_sparsetrain.py"),
 }  # fmt: skip
 """By kind, quickest first; files or folders."""
 

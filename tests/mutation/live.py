@@ -16,7 +16,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from tests.mutation.operators import Mutant
-from tests.mutation.sources import mutated_side, source_of
+from tests.mutation.sources import mutated_side, source_of, within
 
 HOUSE = ("archsim", "rtl", "workloads", "energy_models")
 KEPT = "archsim.kernels"
@@ -98,8 +98,21 @@ def _function(module: Any, name: str) -> FunctionType | None:
     return None
 
 
+SEARCHES = ("archsim.tiled.near*",)
+"""Modules whose kernels go through thousands of tilings: as Python they would take minutes."""
+
+
+def compiled_anew(kernel: Any) -> list[Any]:
+    """Of a kernel that is to be compiled with the fault: itself and what it is linked to."""
+    from archsim.kernels.kernel import linked_to
+
+    searches = kernel.declared is not None and within(kernel.part.function.__module__, SEARCHES)
+    return [kernel, *linked_to(kernel.part)] if searches else []
+
+
 def _run_as_python(function: FunctionType) -> None:
-    """Kernels that the function is part of are no longer the compiled ones."""
+    """Kernels that the function is part of are no longer the compiled ones: they run as Python, and
+    those of the mapper are compiled with the fault."""
     from archsim.kernels import Kernel
     from archsim.kernels.closure import names_of, part_of
 
@@ -114,7 +127,22 @@ def _run_as_python(function: FunctionType) -> None:
 
     for kernel in [one for one in gc.get_objects() if isinstance(one, Kernel)]:
         if has(kernel.part, set()):
-            kernel._run = kernel.part.function  # pyright: ignore[reportPrivateUsage]
+            if compiled_anew(kernel):
+                _forget_compiled(kernel)
+            else:
+                kernel._run = kernel.part.function  # pyright: ignore[reportPrivateUsage]
+
+
+def _forget_compiled(kernel: Any) -> None:
+    """It and what it is linked to are compiled when they are called next, and not kept: a fault
+    would take the place of what the user's cache folder holds."""
+    from archsim.kernels import build, store
+
+    build._dispatchers.clear()  # pyright: ignore[reportPrivateUsage]
+    store.write = lambda *what: None
+    for one in compiled_anew(kernel):
+        one._natives.clear()
+    kernel._run = kernel._compiled
 
 
 _known: list[Any] = []
@@ -144,4 +172,4 @@ def remember_caches(*, clear: bool = False) -> None:
             cache.cache_clear()
 
 
-__all__ = ["put_in_live", "remember_caches"]
+__all__ = ["compiled_anew", "put_in_live", "remember_caches"]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.mutation.emission import function_of
-from tests.mutation.live import put_in_live, remember_caches
+from tests.mutation.live import compiled_anew, put_in_live, remember_caches
 from tests.mutation.operators import Mutant
 from tests.mutation.quick_build import QuickBuilder
 from tests.mutation.sources import (
@@ -164,16 +164,23 @@ def _emitted(design: Any) -> str:
 
 
 def _without_compilation() -> None:
-    """Kernels that are not compiled yet run as Python."""
+    """Kernels that are not compiled yet run as Python, but those of the mapper."""
     from archsim.kernels import Kernel
+
+    every = [one for one in gc.get_objects() if isinstance(one, Kernel)]
+    anew = {id(one) for kernel in every for one in compiled_anew(kernel)}
 
     class NotKeptError(Exception):
         pass
 
     kind: Any = Kernel
     compiled: Callable[..., Any] = kind._compiled
+    made: Callable[..., Any] = kind._build
 
     def build(kernel: Any, given: Any) -> Callable[[], bytes]:
+        if id(kernel) in anew:
+            return made(kernel, given)
+
         def never() -> bytes:
             raise NotKeptError
 
@@ -187,7 +194,7 @@ def _without_compilation() -> None:
             return kernel._run(*args, **kwargs)
 
     kind._build, kind._compiled = build, run
-    for kernel in [one for one in gc.get_objects() if isinstance(one, Kernel)]:
+    for kernel in every:
         plain: Any = kernel
         if plain._run == plain.part.function:
             continue

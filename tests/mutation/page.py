@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.mutation.campaign import Found, known
+from tests.mutation.campaign import AGAIN, Found, known
 from tests.mutation.equivalent import reason_of
 from tests.mutation.sources import ROOT
 from tests.mutation.subjects import SUBJECTS
@@ -25,13 +25,29 @@ Thirty faulty designs are one netlist, in which an input says which of them is t
 Faults in the model are judged by what it answers; where a case or an answer is another one, the RTL
 runs. There they are put into functions, kernels too, on lines that the first 20 cases run through,
 with the other ways to the same figures that `verify` takes: with a row for every tile and by loops,
-with a slow off-chip memory, by layers and by passes, many designs at once and one by one; and of
-tiled cores stepped cycle by cycle, from the contract, behind a slow off-chip memory
-(`rtl/stepped`).
+with a limit on cycles and without, with a slow off-chip memory, by layers and by passes, many
+designs at once and one by one; tiled cores stepped cycle by cycle, from the contract, and transfers
+of the sparse core one by one as its contract orders them, both behind a slow off-chip memory
+(`rtl/stepped`); strips and groups of filters tried from the fewest on; and what blocks of the
+training machine do counted from its operands.
+
+A trial in the model takes three to twenty seconds of processor time: a process is forked from one
+that has imported everything, compiled all kernels, simulated the sound design and kept what every
+case and answer is; only the code of one function is exchanged in it. Kernels with that function run
+as Python, and no other one does; those of the mapper, which go through thousands of tilings, are
+compiled with the fault. It ends at the first case that differs. Trials that run out of time are
+tried by `archsim verify` itself, which ends where a case does not (`rtl/time_limit.py`).
+
+In the model no faults are put into what chooses among legal tilings (`archsim/tiled/near*`,
+`bound*`, `choice.py`, `archsim/machines/sparsetrain/cutting.py` and their like): model and RTL
+compute any of them alike, so that no comparison could tell. The mapper has tests of its own
+(`tests/archsim/test_near_mapper.py`, `test_exact_mapper.py`, `test_families.py`).
 
 Kinds of design have designs in which each of their units is; some units that only settings bring
 have designs of their own, "sparsetrain in BF16", "gather unit", "output registers" and "faulty
 cells" (of compressed memories, and behind codes), and there faults are put into these units alone.
+Faults in the model are tried on some designs more (`ALSO` in `tests/mutation/subjects.py`): with
+sums and operands that fail, scratchpads in loaders, and banks that fill several words.
 
 The sample is drawn line by line, from a fixed seed; a fault has its place in the order by what its
 line says, so that edits elsewhere leave the others where they are. Lines that move to another file
@@ -57,9 +73,6 @@ biases and the wider windows and with them: `edge-16` with 4 × 3 PEs 3.0 and 2.
 octet of 4 rows 4.1 and 4.4, `vsq-16` of 2 lanes of 4 3.6 and 3.9, `scnn` with 2 × 2 PEs 7.0 and
 7.2, `sparsetrain` with 2 PEs of 4 lanes, where nothing is new, 9.8 and 10.0.
 
-A kind that is not in a table has no sample yet; of the model's faults few are tried, and fewer are
-caught than is aimed at (90 %).
-
 A sample says little of all faults while it is small: "so of all at least" is the lower bound of
 Wilson's interval, one-sided, of 95 %. Aimed at are 300 faults a kind. Faults that were caught are
 not tried again when cases change; those that were not are. A survivor that a new case then catches
@@ -71,7 +84,9 @@ induction, each with faults that the proof must find: `tests/rtl/test_unit_proof
 
 ```console
 $ python -m tests.mutation systolic --sample 300    # goes on where it was ended
-$ python -m tests.mutation systolic --side model    # in the model; the RTL is sound
+$ python -m tests.mutation systolic --side model --sample 60    # in the model; the RTL is sound
+$ python -m tests.mutation systolic hung --side model           # what ran out of time, by verify
+$ python -m tests.mutation systolic --side figures --sample 20  # in areas and energies
 $ python -m tests.mutation systolic --again --sample 0      # those not caught, on today's cases
 $ python -m tests.mutation systolic --seed 2 --sample 60    # others
 $ python -m tests.mutation systolic equal           # survivors, for the solver
@@ -81,10 +96,15 @@ $ python -m tests.mutation all page                 # writes this page
 ```
 """
 SAID = {
+    "choice": "Another legal way is taken, which no comparison of model and RTL can tell",
     "out of reach": "Not caught, and out of reach of a case",
     "equivalent": "Without effect, for the reason given",
 }
-TITLES = {"rtl": "Faults in the RTL", "model": "Faults in the model"}
+TITLES = {
+    "rtl": "Faults in the RTL",
+    "model": "Faults in the model",
+    "figures": "Faults in what areas and energies are made of",
+}
 """By side: the part of the page that is about it."""
 
 
@@ -112,8 +132,10 @@ def sorted_out(tried: Sequence[Found]) -> dict[str, list[Found]]:
     parts: dict[str, list[Found]] = {}
     for found in tried:
         outcome = str(found.outcome)
-        reason = reason_of(found.mutant, found.text, found.column)
-        if outcome in ("survived", "hung") and reason:
+        reason = reason_of(found.mutant, found.text, found.column, found.kind)
+        if reason and reason.choice and outcome in AGAIN:
+            outcome = "choice"
+        elif outcome in ("survived", "hung") and reason:
             outcome = "out of reach" if reason.reach else "equivalent"
         parts.setdefault(outcome, []).append(found)
     return parts
@@ -125,10 +147,30 @@ def page(sides: dict[str, dict[str, list[Found]]], reached: str = "") -> str:
     for side, by_kind in sides.items():
         samples = {kind: of_sample(tried, SEED) for kind, tried in by_kind.items()}
         parts = {kind: sorted_out(tried) for kind, tried in samples.items() if tried}
+        if side == "figures":
+            text += [f"## {TITLES[side]}\n", _by_tests(parts)]
+            text += [_survivors({"survived": part.get("survived", [])}) for part in parts.values()]
+            continue
         text += [f"## {TITLES[side]}\n", _summary(parts), _others(by_kind)]
         for kind, part in parts.items():
             text += [f"### {kind}, {side}\n", _units(part), _survivors(part), _reasons(part)]
     return "\n".join(one for one in [*text, reached] if one)
+
+
+def _by_tests(parts: dict[str, dict[str, list[Found]]]) -> str:
+    """Scores of faults that only tests are asked about."""
+    lines = [
+        "| design kind | faults that count | caught by fast tests | so of all at least "
+        "| with a reason | cannot be made |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind, part in parts.items():
+        _, tests, whole = _counts(part)
+        lines.append(
+            f"| {kind} | {whole} | {tests} ({_share(tests, whole)}) | {_at_least(tests, whole)} "
+            f"| {len(part.get('equivalent', []))} | {len(part.get('stillborn', []))} |"
+        )
+    return "\n".join(lines) + "\n"
 
 
 def of_sample(tried: Sequence[Found], seed: int) -> list[Found]:
@@ -240,5 +282,7 @@ def _reasons(part: dict[str, list[Found]]) -> str:
 
 
 def _why(found: Found) -> str:
-    reason = reason_of(found.mutant, found.text, found.column)
+    reason = reason_of(found.mutant, found.text, found.column, found.kind)
+    if reason and reason.choice:
+        return f"{reason.reason}: {found.seen if found.outcome == 'caught by tests' else 'no test'}"
     return reason.reason if reason else ""

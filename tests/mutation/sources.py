@@ -33,6 +33,9 @@ LEFT_OUT = (
     "archsim.tiled.activity", "archsim.tiled.timeline", "archsim.machines.scnn.model",
     "archsim.machines.scnn.simulation", "archsim.machines.scnn.activity",
     "archsim.tiled.side_by_side", "archsim.blocks", "archsim.layer.operand_check",
+    "archsim.tiled.near*", "archsim.tiled.bound*", "archsim.machines.scnn.bound",
+    "archsim.machines.scnn.choice", "archsim.machines.sparsetrain.cutting",
+    "archsim.machines.sparsetrain.estimate",
 )  # fmt: skip
 """Not mutated: which of the legal tilings is taken, what hardware costs, what is refused, and what
 is told of a network.  Any legal tiling is computed alike by model and RTL, so that no comparison of

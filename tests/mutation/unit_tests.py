@@ -20,28 +20,39 @@ SHARED = ROOT / "tests" / "shared"
 FOLDERS = tuple(ROOT / "tests" / name for name in ("rtl", "archsim", "workloads"))
 
 
+OF_TILES = ("test_cycles.py", "test_families.py", "test_stepped.py", "test_paths_agree.py")
+"""What all cores that are walked by tiles share is seen in these too."""
+
+
 def files_of(module: str, kind: str) -> list[str]:
-    """Test files that name the unit's module, then the kind's own; each shortest first.
+    """Test files that name the unit's module, then the kind's own; each shortest first, of
+    a unit of the model those that are named after the kind.
 
     Of a unit of the hardware those of `rtl` alone, those of its first word (`test_boveda_rtl.py`
     of `boveda_shift`) where none names it, and those that read the emitted Verilog and
     compare the netlist with its table of components; of one of the model also the file that is
-    named after it, and those that take something from a shared file that names it.
+    named after it, those that take something from a shared file that names it, and at the end all
+    that are named after the kind.
     """
     of_rtl = module.startswith("rtl.")
     files = [path for one in FOLDERS[: 1 if of_rtl else None] for path in one.glob("test_*.py")]
     files.sort(key=lambda path: path.stat().st_size)
     shared = [path.stem for path in SHARED.glob("*.py") if not of_rtl and _names(path, module)]
-    after = "" if of_rtl else f"test_{module.rpartition('.')[2]}.py"
+    family, last = _family(kind), module.rpartition(".")[2]
+    after = () if of_rtl else (f"test_{last}.py", f"test_{family}_{last}.py")
     found = [path for path in files
-             if path.name == after or _names(path, module) or _takes(path, shared)]  # fmt: skip
+             if path.name in after or _names(path, module) or _takes(path, shared)]  # fmt: skip
+    if not of_rtl:
+        found.sort(key=lambda path: path.name not in after and f"_{family}" not in path.name)
     if of_rtl and not found:
         first = module.rpartition(".")[2].partition("_")[0]
         found = [path for path in files if path.name.startswith(f"test_{first}_")]
-    family = _family(kind)
     own = [f"test_{family}_components.py", f"test_{family}.py"]
     if family not in ("scnn", "sparsetrain"):  # which have none of the tiled cores' table
         own[:0] = ["test_emit.py", "test_components.py"]
+    if not of_rtl:
+        own += OF_TILES if module.startswith("archsim.tiled.") else []
+        own += [path.name for path in files if path.name.startswith(f"test_{family}_")]
     found += [path for name in own for path in files if path.name == name]
     return [str(path.relative_to(ROOT)) for path in dict.fromkeys(found)]
 

@@ -25,9 +25,9 @@ from archsim.memory import Plain
 from rtl.cases import random_case
 from rtl.conformance import check
 from rtl.core.memory import Words, rtl_of
-from rtl.core.settings import SettingsChain
+from rtl.core.settings import SettingsChain, chain_bits
 from rtl.memories.faulty.fault_layer import FaultLayer, Layout
-from rtl.registry import core_of
+from rtl.registry import core_of, settings_in
 from rtl.simulators import runner
 
 SMALL = Plain(capacity_bytes=64)
@@ -286,3 +286,27 @@ def test_other_forms_have_no_faults_in_hardware() -> None:
     words = Words(lanes=2, bits=8, signed=True, depth=4, use=design.use("weight"))
     with pytest.raises(InputError, match="no RTL is known for faults in the cells of a faulty"):
         rtl_of(Faulty(inner=CELLS, rate=0.1)).unit(words, by_lane=False)
+
+
+KEY_BITS, DRAW_BITS = 32, 10
+RATE_BITS = (1 << 24).bit_length()
+"""Of the largest threshold, with which every cell fails."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "bits"),
+    [
+        ("ifmap_memory.kind=faulty ifmap_memory.rate=0.01", {"ifmap": KEY_BITS + RATE_BITS}),
+        ("ifmap_memory.kind=faulty ifmap_memory.rate=1 weight_memory.kind=faulty "
+         "weight_memory.rate=0.01 weight_memory.persistent=0.5",
+         {"ifmap": KEY_BITS + RATE_BITS, "weight": KEY_BITS + DRAW_BITS + 2 * RATE_BITS}),
+    ],
+)  # fmt: skip
+def test_a_chain_is_as_long_as_what_memories_take(settings: str, bits: dict[str, int]) -> None:
+    """Of each the key, a draw where cells fail sometimes, a threshold of each sort."""
+    design: Any = with_settings(EDGE_16, ["rows=2", "columns=2", *settings.split()])
+    found = settings_in(design)
+    assert {name: one.bits for name, one in found.items()} == bits
+    assert len(chain_bits(found)) == sum(bits.values())
+    rates = {name: one.init >> (bits[name] - RATE_BITS) for name, one in found.items()}
+    assert rates["ifmap"] == round(design.ifmap_memory.rate * 2**24)

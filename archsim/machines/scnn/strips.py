@@ -93,11 +93,14 @@ def strips_of(
     problem: Problem,
     operands: tuple[AnyIntArray, AnyIntArray, AnyIntArray],
     pool: MaxPool | None = None,
+    *,
+    from_one: bool = False,
 ) -> tuple[Strip, ...]:
     """The fewest strips that fit, of at most `strip_rows`, for one image and conv group.
 
     operands: ifmap [H, W, C], weight [K, R, S, C], ofmap [P, Q, K], or [U, V, K] where the layer is
-    pooled.  Raises InputError where not
+    pooled.  from_one: try every number, also those of which the values alone do not fit; it finds
+    the same.  Raises InputError where not
     even one row (or column) fits, where a list of weights of one filter is longer than the FIFO,
     for a dilated kernel, and of a design whose cycles are DNNsim's, which has no passes of ours.
     """
@@ -112,7 +115,8 @@ def strips_of(
     tried = 0
     refusal = InputError("a plane must have outputs")
     wanted = ceil_div(plane.outputs, design.strip_rows or plane.outputs)
-    for number in range(max(_fewest(design, plane), wanted), plane.outputs + 1):
+    fewest = 1 if from_one else _fewest(design, plane)
+    for number in range(max(fewest, wanted), plane.outputs + 1):
         size = ceil_div(plane.outputs, number)
         if size == tried:
             continue
