@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -21,6 +22,7 @@ from archsim.machines.systolic.design import EDGE_16
 from archsim.machines.vsq.design import VSQ_16
 from archsim.robust.low_voltage import CHANCE_PERCENT, Point, Series, at_low_voltage
 from archsim.robust.machine_points import SHIPPED, Energy, MachinePoints
+from archsim.robust.model import shipped
 from archsim.robust.placed import VOLTAGES, At, able, memory_of_part, of_operands
 from energy_models.voltage import bit_error_rate, sram_energy_factor
 
@@ -172,6 +174,11 @@ def test_what_cannot_be_is_refused(words: list[str], said: str, archsim: Call) -
     [
         (["sparsetrain"], "no cells may fail of row, column, accumulator, scratchpad: row_memory"),
         (["sparsetrain", "--memory", "scratchpad"], "what is read of it again is what PEs"),
+        (
+            ["sparsetrain", "--memory", "column", "--memory", "scratchpad"],
+            "no cells may fail of column, scratchpad: column_memory must be exact, not faulty: the "
+            "window moves on by what is read of it; scratchpad_memory must be exact, not faulty: ",
+        ),
         (["scnn", "--memory", "accumulator"], "does not commute with the additions"),
     ],
 )
@@ -179,6 +186,50 @@ def test_memories_of_which_none_may_fail_are_refused(
     words: list[str], said: str, archsim: Call
 ) -> None:
     assert said in refused(archsim("voltage", *words))
+
+
+class Sound(MachinePoints):
+    """Nothing is ever wrong."""
+
+    def errors(self, design: Any, at: Sequence[At] = ()) -> list[float]:
+        return [0.0]
+
+
+def _unseen() -> Any:
+    pytest.fail("asked for pictures")
+
+
+def test_memories_that_are_named_twice_are_looked_at_once() -> None:
+    """Banks of biases among them, whose energy was the output stage's."""
+    points = Sound(shipped("mnist-int8-randbet-1"), 2, 1, _unseen)
+    found = at_low_voltage(EDGE_16, points, memories=["bias", "bias"])
+    assert [one.memory for one in found.series] == ["bias"] * 3
+    plain = found.series[0].points[0].energy
+    saved = {
+        name: pj - plain.by_memory_pj[name]
+        for name, pj in found.nominal.energy.by_memory_pj.items()
+        if pj != plain.by_memory_pj[name]
+    }
+    assert list(saved) == ["bias"] and saved["bias"] > 0
+    assert sum(plain.by_memory_pj.values()) == pytest.approx(plain.total_pj)
+
+
+def test_an_energy_that_was_kept_when_groups_were_one_is_counted_again(tmp_path: Path) -> None:
+    path = tmp_path / "points.jsonl"
+
+    def points() -> MachinePoints:
+        model = shipped("mnist-int8-randbet-1")
+        return MachinePoints(model, 2, 1, _unseen, files=(path,))
+
+    whole = points().energy(EDGE_16)
+    (line,) = path.read_text().splitlines()
+    key, value = json.loads(line)
+    own = value["by_memory_pj"]
+    own["output_stage"] += own.pop("bias")
+    path.write_text(json.dumps([key, value]) + "\n")
+    assert points().energy(EDGE_16) == whole
+    assert len(path.read_text().splitlines()) == 2
+    assert points().energy(EDGE_16) == whole and len(path.read_text().splitlines()) == 2
 
 
 @pytest.mark.parametrize("kind", ["parity", "secded"])

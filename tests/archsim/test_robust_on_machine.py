@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plugin_packages import example_module
 
 from archsim.codecs.robust_quantization import Quantized, RobustScheme, normal, rquant
 from archsim.errors import InputError
-from archsim.machine.registry import load_design
+from archsim.machine.registry import load_design, with_settings
 from archsim.machines.systolic.design import EDGE_16
 from archsim.machines.vsq.design import VSQ_16
 from archsim.memories.faulty.scratchpad import Faulty
@@ -27,6 +28,8 @@ from workloads.labelled import Labelled
 from workloads.simplenet import SimpleNet
 
 NETWORK = SimpleNet(channels=4)
+INTEGERS = ["operand_bits=16", "accumulator_bits=40"]
+FLOATS = ["operand=bf16", "operand_bits=16"]
 WIDE = replace(EDGE_16, operand_bits=16, accumulator_bits=40)
 
 
@@ -37,7 +40,12 @@ def _pictures(count: int, seed: int = 0) -> Labelled:
 
 
 def _model(scheme: RobustScheme) -> RobustModel:
-    return model_of(NETWORK, scheme, NETWORK.draw(3), {"seed": 3})
+    """Drawn, with biases that tell: those that training begins with are 0."""
+    weights, draws = NETWORK.draw(3), np.random.default_rng(4)
+    for name, one in weights.items():
+        if name.endswith(".bias"):
+            weights[name] = draws.normal(0, 0.1, one.shape).astype(np.float32)
+    return model_of(NETWORK, scheme, weights, {"seed": 3})
 
 
 def _evaluator(model: RobustModel) -> MachineEvaluator:
@@ -49,6 +57,10 @@ MACHINES = {
     "systolic": (EDGE_16, 0.12),
     "tensor core": (load_design("volta"), 0.005),
     "vsq": (load_design("vsq-baseline"), 0.12),
+    "training": (load_design("sparsetrain"), 0.12),
+    "training, 16 bits": (with_settings(load_design("sparsetrain"), INTEGERS), 0.001),
+    "training, floats": (with_settings(load_design("sparsetrain"), FLOATS), 0.03),
+    "of a package": (example_module("dot_unit.design").DOT_8, 0.12),
 }
 """With the share of the logits that roundings may take: of an untrained network, which enlarges
 them."""
