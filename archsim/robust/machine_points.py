@@ -107,7 +107,11 @@ class MachinePoints:
     def _known_groups(self, key: Key, own: Mapping[str, str]) -> dict[str, float]:
         """By memory what is known of an energy's components, which may be kept by part."""
         parts: dict[str, float] = self._known.get(key, {}).get("by_memory_pj", {})
-        return {group_of(name, own): pj for name, pj in parts.items()}
+        found = dict[str, float]()
+        for name, pj in parts.items():
+            memory = group_of(name, own)
+            found[memory] = found.get(memory, 0.0) + pj
+        return found
 
     def errors_in_layer(self, design: Design, at: At, layer: str) -> list[float]:
         """As `errors`, where a memory fails in one layer alone."""

@@ -15,8 +15,6 @@ from command_line import Call, good, refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archsim.errors import InputError
-from archsim.machine.registry import load_design, with_settings
 from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.machines.systolic.design import EDGE_16
 from archsim.machines.vsq.design import VSQ_16
@@ -122,7 +120,7 @@ def test_lists_of_the_sparse_core_are_one_memory_in_two_places(archsim: Call) ->
     assert of_operands(SCNN_ISCA17) == ("activation", "weight", "accumulator")
     parts = memory_of_part(SCNN_ISCA17)
     assert (parts["iaram"], parts["oaram"]) == ("activation", "activation")
-    assert parts["weight_fifo"] == "weight" and able(SCNN_ISCA17)["weight"] == ("plain",)
+    assert parts["weight_fifo"] == "weight" and able(SCNN_ISCA17)["weight"] == ("plain", "secded")
     index = SCNN_ISCA17.operand_bits, SCNN_ISCA17.index_bits
     assert SCNN_ISCA17.lane_bits("activation") == sum(index) == 20
     table = good(archsim("voltage", "scnn"))
@@ -230,11 +228,3 @@ def test_an_energy_that_was_kept_when_groups_were_one_is_counted_again(tmp_path:
     assert points().energy(EDGE_16) == whole
     assert len(path.read_text().splitlines()) == 2
     assert points().energy(EDGE_16) == whole and len(path.read_text().splitlines()) == 2
-
-
-@pytest.mark.parametrize("kind", ["parity", "secded"])
-@pytest.mark.parametrize("data_bits", [8, 20, 40])
-def test_a_kind_is_refused_before_its_width(kind: str, data_bits: int) -> None:
-    words = [f"weight_memory.kind={kind}", f"weight_memory.data_bits={data_bits}"]
-    with pytest.raises(InputError, match="must keep words as they are, not"):
-        with_settings(load_design("scnn"), words)

@@ -155,8 +155,27 @@ def test_another_name_of_a_memory_is_answered_with_its_own(
 
 
 def test_check_bits_are_refused_for_what_any_width_of_them_meets() -> None:
-    said = refusal(load_design("scnn"), "weight", "secded")
-    assert "decoded, and no check bits beside" in said
+    said = refusal(load_design("scnn"), "accumulator", "secded")
+    assert "does not commute with the additions" in said
+    assert not refusal(load_design("scnn"), "weight", "secded")
+
+
+@pytest.mark.parametrize("kind", ["parity", "secded"])
+@pytest.mark.parametrize(
+    ("machine", "memory", "data_bits"),
+    [
+        ("edge-16", "ifmap", 8), ("edge-16", "weight", 16), ("edge-16", "bias", 32),
+        ("edge-16", "accumulator", 32), ("volta", "weight", 16), ("vsq-16", "bias", 32),
+        ("scnn", "weight", 20),
+    ],
+)  # fmt: skip
+def test_cells_fail_below_check_bits(machine: str, memory: str, data_bits: int, kind: str) -> None:
+    """Else the model has errors in the cells, and the hardware behind the decoder."""
+    coded = [f"{memory}_memory.kind={kind}", f"{memory}_memory.data_bits={data_bits}"]
+    failing = [f"{memory}_memory.kind=faulty", f"{memory}_memory.rate=0.01"]
+    assert with_settings(load_design(machine), [*failing, *coded])
+    with pytest.raises(InputError, match=f"must keep words without check bits, not {kind}: cells"):
+        with_settings(load_design(machine), [*coded, *failing])
 
 
 def _points(path: Path, **more: Any) -> MachinePoints:
