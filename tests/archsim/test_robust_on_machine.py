@@ -23,6 +23,7 @@ from archsim.robust.machine_points import MachinePoints
 from archsim.robust.model import RobustModel, model_of
 from archsim.robust.on_machine import MachineEvaluator, calibrated, matrix_weights
 from archsim.robust.placed import At, able, memories_of, of_operands, placed, refusal
+from archsim.robust.vector_unit import within
 from archsim.robust.where import errors_by_bit, errors_by_layer
 from workloads.labelled import Labelled
 from workloads.simplenet import SimpleNet
@@ -89,6 +90,18 @@ def test_a_cell_that_flips_is_a_bit_of_a_code_that_flips(scheme: RobustScheme) -
     other = MachineEvaluator(replace(model, tensors=flipped), _evaluator(model).ranges)
     assert (found == other.logits(EDGE_16, data)).all()
     assert (found != _evaluator(model).logits(EDGE_16, data)).any()
+
+
+@pytest.mark.parametrize("special", [(), (np.inf, -np.inf), (np.nan,), (np.nan, np.inf, -np.inf)])
+def test_sums_are_cut_as_an_output_stage_that_saturates(special: tuple[float, ...]) -> None:
+    values = np.random.default_rng(1).normal(0, 2, (3, 5, 4)).astype(np.float32)
+    values.flat[: len(special)] = special
+    given = values.copy()
+    found = within(values, 1.7)
+    right = np.clip(np.nan_to_num(given, nan=0.0, posinf=1.7, neginf=-1.7), -1.7, 1.7)
+    assert found.dtype == np.float32 and (found == right.astype(np.float32)).all()
+    assert np.array_equal(values, given, equal_nan=True)
+    assert within(values[:0], 1.7).size == 0
 
 
 def test_codes_too_wide_are_refused() -> None:

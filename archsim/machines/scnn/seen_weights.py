@@ -168,17 +168,19 @@ class SeenWeights:
         """What some PEs read of a group's lists."""
         numbers, lists = range(len(self._fifos))[pes], self.meant[group]
         shape = len(numbers), lists.vectors, lists.lanes
-        out = Weights(*(np.empty(shape, np.int64) for _ in Weights._fields))
+        one, two, three, four = (np.empty(shape, np.int64) for _ in Weights._fields)
+        out = one, two, three, four
         first = int(self._firsts[group]), self.mapping.group_filters(group)
         if self._masks is not None:
             fifos = np.ascontiguousarray(self._fifos[pes])
             read_lists(fifos, self._given[group], first, self._cells, self._reading, out)
-            return out
+            return Weights(*out)
         for row, pe in enumerate(numbers):
             fifo, given = self._seen_by(pe, self._given[group], first[0])
-            into = Weights(*(one[row : row + 1] for one in out))
+            at = slice(row, row + 1)
+            into = one[at], two[at], three[at], four[at]
             read_lists(np.array([fifo]), given, first, self._cells, self._reading, into)
-        return out
+        return Weights(*out)
 
     def taps(self, pe: int) -> tuple[tuple[SeenTaps, ...], IntArray]:
         """By phase, what a PE sees of all groups; values of each list that are not zero [lists]."""
