@@ -15,7 +15,7 @@ from archsim.ports import Port
 from rtl.core.delay import Delay
 from rtl.core.memory import Settings, stream_settings
 from rtl.core.scnn_bias import BiasQueue
-from rtl.core.scnn_cells import weight_settings, weights_may_fail
+from rtl.core.scnn_cells import pe_inputs, weight_settings
 from rtl.core.scnn_control import GroupControl
 from rtl.core.scnn_drain import SIDES, DrainSequencer
 from rtl.core.scnn_layouts import command_layout, vector_layout
@@ -246,7 +246,7 @@ class ScnnCore(wiring.Component):
 
     def _pe(self, m: Module, at: tuple[int, int], pe: Any) -> None:
         row, column = at
-        layer, load, unload = self.layer, self.load, self.unload
+        layer, load, unload, design = self.layer, self.load, self.unload, self.design
         self._layer(m, pe)
         for axis, number in (("row", row), ("column", column)):
             m.d.comb += [
@@ -260,7 +260,7 @@ class ScnnCore(wiring.Component):
             pe.ifmap_write.eq(load.cross & (load.row == row) & (load.column == column)),
             pe.ifmap.eq(self.ifmap.payload),
             pe.weight_write.eq(self.decoder.cross),
-            pe.weight.eq(self.weight.payload if weights_may_fail(self.design) else self.decoder.o),
+            pe.weight.eq(self.weight.payload if design.weights_as_crossed else self.decoder.o),
             pe.go.eq(self.control.go),
             pe.half.eq(self.control.half),
             pe.step.eq(self.sequencer.step),
@@ -269,8 +269,8 @@ class ScnnCore(wiring.Component):
             pe.clear.entry.eq(Mux(self.clearing, self.entry, self.sequencer.entry)),
             pe.unload.eq(unload.cross & (unload.row == row) & (unload.column == column)),
         ]
-        if self.settings:
-            m.d.comb += pe.number.eq(row * self.design.grid_columns + column)
+        if "number" in pe_inputs(design):
+            m.d.comb += pe.number.eq(row * design.grid_columns + column)
         for name, port in (("activation", "settings"), ("weight", "weight_settings")):
             if name in self.settings:
                 m.d.comb += getattr(pe, port).eq(self.settings[name].o)

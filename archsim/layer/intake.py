@@ -56,7 +56,9 @@ class Intake(Protocol):
         ...
 
     def reals(self, operands: Any, ofmap: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """What the values of an ofmap stand for; operands: what `take` answered."""
+        """What the values of an ofmap stand for, bias included; operands: what `take` answered.
+
+        Of a machine whose sums leave without their bias, what is made of them outside of it."""
         ...
 
 
@@ -111,3 +113,21 @@ class IntegerIntake:
     def reals(self, operands: Operands, ofmap: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         """Integers in units of the ofmap's scale."""
         return ofmap.astype(np.float32) * np.float32(operands.ofmap_scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntegerSums(IntegerIntake):
+    """`Intake` of a machine of integers whose sums leave as they are, without bias or scale."""
+
+    def reals(self, operands: Operands, ofmap: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """Sums and bias in units of both operands' scales."""
+        unit = operands.ifmap_scale * operands.weight_scale
+        return (with_bias(ofmap, operands.bias) * unit).astype(np.float32)
+
+
+def with_bias(sums: npt.NDArray[Any], bias: npt.NDArray[Any] | None) -> npt.NDArray[np.float64]:
+    """Sums [N, K, P, Q] or [batch, M, N] with a bias of each filter or column added."""
+    found = sums.astype(np.float64)
+    if bias is not None:
+        found += bias.reshape(-1, 1, 1) if sums.ndim == 4 else bias
+    return found

@@ -41,6 +41,7 @@ class Use:
     store them in another form; machine: with it, of whom that is said.  half: of a scratchpad,
     in which of the two the words lie.  as_banks: its halves are banks of rows that are added to
     where they lie, lane by lane, placed and priced by `macros` and hardware of banks alone.
+    words: of a bank without halves, with those of all banks alike; 0 of two halves.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Use:
     machine: str = ""
     half: int = 0
     as_banks: bool = False
+    words: int = 0
 
     @property
     def lanes(self) -> int:

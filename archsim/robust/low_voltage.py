@@ -108,7 +108,7 @@ def at_low_voltage(
     for name in memories:
         if name not in memories_of(design):
             raise no_memory(design, name)
-    looked_at = tuple(memories) or of_operands(design)
+    looked_at = tuple(dict.fromkeys(memories)) or of_operands(design)
     _require_able(design, looked_at)
     nominal = point(design, points, ())
     series = tuple(all_series(design, points, looked_at))
@@ -123,10 +123,12 @@ def at_low_voltage(
 
 
 def _require_able(design: Design, memories: Sequence[str]) -> None:
-    """Refuse memories of which none may fail in any form, for what the first meets as it is."""
-    if not any(name in able(design) for name in memories):
-        names, why = ", ".join(memories), refusal(design, memories[0], "plain")
-        raise InputError(f"{design.kind}: no cells may fail of {names}: {why}")
+    """Refuse memories of which none may fail in any form, for what each meets as it is."""
+    failing = able(design)
+    if not any(name in failing for name in memories):
+        why = dict.fromkeys(refusal(design, name, "plain") for name in memories)
+        names = ", ".join(memories)
+        raise InputError(f"{design.kind}: no cells may fail of {names}: {'; '.join(why)}")
 
 
 def point(design: Design, points: MachinePoints, at: Sequence[At]) -> Point:

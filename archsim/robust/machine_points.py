@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -31,7 +31,7 @@ from archsim.robust.on_machine import (
     matrix_network,
     require_held,
 )
-from archsim.robust.placed import At, memory_of_part, placed
+from archsim.robust.placed import At, group_of, memory_of_part, placed
 from archsim.robust.where import bit_alone, wrong_in_layer
 from archsim.simulate import simulate
 from workloads.counts import counted
@@ -96,15 +96,22 @@ class MachinePoints:
 
     def energy(self, design: Design, at: Sequence[At] = ()) -> Energy:
         """Of one picture, in batches of `BATCH`."""
-        key = self._key(design, at, "energy", self.technology)
-        if key not in self._known:
+        key, own = self._key(design, at, "energy", self.technology), memory_of_part(design)
+        groups = {group_of(one.name, own) for one in design.components}
+        if not groups <= self._known_groups(key, own).keys():  # or kept when some were one
             self.progress(f"{design_name(design)}: energy, {_said(at)}")
             self._keep(key, self._measured_energy(placed(design, at)))
         found: dict[str, Any] = self._known[key]
-        own = memory_of_part(design)
-        parts: dict[str, float] = found["by_memory_pj"]
-        groups = {own.get(name, name): pj for name, pj in parts.items()}
-        return Energy(total_pj=found["total_pj"], by_memory_pj=groups)  # kept ones may be by part
+        return Energy(total_pj=found["total_pj"], by_memory_pj=self._known_groups(key, own))
+
+    def _known_groups(self, key: Key, own: Mapping[str, str]) -> dict[str, float]:
+        """By memory what is known of an energy's components, which may be kept by part."""
+        parts: dict[str, float] = self._known.get(key, {}).get("by_memory_pj", {})
+        found = dict[str, float]()
+        for name, pj in parts.items():
+            memory = group_of(name, own)
+            found[memory] = found.get(memory, 0.0) + pj
+        return found
 
     def errors_in_layer(self, design: Design, at: At, layer: str) -> list[float]:
         """As `errors`, where a memory fails in one layer alone."""
@@ -162,8 +169,7 @@ class MachinePoints:
             found = account(self._evaluator.simulated(design, shown), self.technology)
         groups, own = dict[str, float](), memory_of_part(design)
         for name, value in found.by_component.items():
-            part = name.split(".")[0]
-            memory = own.get(part, part)
+            memory = group_of(name, own)
             groups[memory] = groups.get(memory, 0.0) + value / pictures
         return {"total_pj": found.total / pictures, "by_memory_pj": groups}
 

@@ -84,6 +84,19 @@ def memory_of_part(design: Design) -> dict[str, str]:
     return {part: name for name in memories_of(design) for part in design.memory_parts(name)}
 
 
+def group_of(component: str, parts: Mapping[str, str]) -> str:
+    """The memory of a component, or else the first part of its name.
+
+    parts: of `memory_of_part`; that of "output_stage.bias" is not that of "output_stage.queue".
+    """
+    words = component.split(".")
+    for count in range(len(words), 0, -1):
+        part = ".".join(words[:count])
+        if part in parts:
+            return parts[part]
+    return words[0]
+
+
 def of_operands(design: Design) -> tuple[str, ...]:
     """Those of them that are looked at where none is named: banks that may fail, as biases' and
     sums', are left out."""
@@ -204,6 +217,7 @@ __all__ = [
     "At",
     "able",
     "chips_of",
+    "group_of",
     "memories_of",
     "memory_of_part",
     "no_memory",

@@ -327,6 +327,10 @@ class CoreDesign(Design):
     def numerics(self) -> Numerics:
         """How operands become words and values."""
 
+    def memory_parts(self, memory: str) -> tuple[str, ...]:
+        """Banks of biases belong to the output stage."""
+        return ("output_stage.bias",) if memory == "bias" else super().memory_parts(memory)
+
     @property
     def intake(self) -> Numerics:
         """What operands it takes."""

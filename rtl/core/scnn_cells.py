@@ -28,17 +28,16 @@ def weight_settings(design: Any) -> Settings | None:
 
 
 def weights_may_fail(design: Any) -> bool:
-    """Whether FIFOs hold vectors as they cross, to be decoded as they are read."""
-    return weight_settings(design) is not None
+    """Whether a PE may read other weights than were broadcast."""
+    return weight_settings(design) is not None or not design.weight_memory.exact
 
 
 def pe_inputs(design: Any) -> dict[str, int]:
     """Inputs, by name so many bits, that a PE has for cells that fail."""
-    found = stream_inputs(design)
-    settings = weight_settings(design)
-    if settings is not None:
-        found = found | {"number": number_bits(design), "weight_settings": settings.bits}
-    return found
+    found, settings = stream_inputs(design), weight_settings(design)
+    if weights_may_fail(design):
+        found = found | {"number": number_bits(design)}
+    return found if settings is None else found | {"weight_settings": settings.bits}
 
 
 def lists_overflow(design: Any) -> bool:

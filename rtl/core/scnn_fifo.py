@@ -15,8 +15,8 @@ from rtl.hierarchy import place
 
 
 def stored_layout(design: Scnn) -> data.StructLayout:
-    """A vector of weights as a FIFO holds it: decoded, or, where cells may fail, as it crosses."""
-    if weights_may_fail(design):
+    """A vector of weights as a FIFO holds it: decoded, or as it crosses."""
+    if design.weights_as_crossed:
         return vector_layout(design, design.weight_lanes)
     return weight_layout(design)
 
@@ -35,9 +35,9 @@ class WeightFifo(wiring.Component):
     write, i: from the broadcast; room: there is a place; arrived, word: the vector is here;
     complete: the whole block is; step: the vector is done with; again, with step: the block is
     walked once more; release, with step: its place is given back; skip: the rest of the block is
-    given back unread; block_end: the block is over.  Where its cells may fail (vectors then lie
-    there as they cross, their flags beside): start, a layer begins, with the first place; number,
-    of the PE; settings, of the cells.
+    given back unread; block_end: the block is over.  Where vectors lie there as they cross, their
+    flags beside: start, a layer begins, with the first place; where cells may fail: number, of the
+    PE; settings, of the cells.
     """
 
     write: Signal
@@ -55,13 +55,13 @@ class WeightFifo(wiring.Component):
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
         self.depth = design.weight_fifo_vectors
-        self.may_fail = weights_may_fail(design)
+        self.as_crossed = design.weights_as_crossed
         layout = stored_layout(design)
-        settings = weight_settings(design)
-        more = {} if settings is None else {
-            "start": In(1), "number": In(number_bits(design)), "settings": In(settings.bits)
-        }  # fmt: skip
-        orders = ("write", "step", "again", "release", "skip", "block_end")
+        settings, start = weight_settings(design), ("start",) if self.as_crossed else ()
+        more = {"number": In(number_bits(design))} if weights_may_fail(design) else {}
+        if settings is not None:
+            more["settings"] = In(settings.bits)
+        orders = ("write", "step", "again", "release", "skip", "block_end", *start)
         super().__init__(
             {
                 **{name: In(1) for name in orders},
@@ -100,7 +100,7 @@ class WeightFifo(wiring.Component):
         with m.If(self.write & self.i.last):
             m.d.comb += self.end_written.eq(1)
         m.d.comb += self.end_pointer.eq(self._after(written))
-        if self.may_fail:
+        if self.as_crossed:
             own: Any = self
             with m.If(own.start):
                 m.d.comb += next_reading.eq(0)
@@ -109,9 +109,9 @@ class WeightFifo(wiring.Component):
         return m
 
     def _stores(self, m: Module, places: tuple[Value, Value]) -> None:
-        """What holds the vectors; the bit that ends a list lies beside cells that may fail."""
+        """What holds the vectors; the bit that ends a list lies beside such as crossed."""
         bits, read = self.i.as_value(), self.word.as_value()
-        if not self.may_fail:
+        if not self.as_crossed:
             sizes = {"bits": len(bits), "depth": self.depth}
             banks = Banks(memory=self.design.weight_memory)
             store = banks.place(m, self, "store", 0, transparent=True, **sizes)
@@ -121,7 +121,11 @@ class WeightFifo(wiring.Component):
         words = weight_words(self.design)
         kind, parameters = bank_for(self.design.weight_memory, words, transparent=True)
         store = place(m, "store", kind, **parameters)
-        m.d.comb += [store.number.eq(own.number), store.settings.eq(own.settings)]
+        m.d.comb += [
+            getattr(store, name).eq(getattr(own, name))
+            for name in ("number", "settings")
+            if name in store.signature.members
+        ]
         self._connect(m, store, places, bits[:-1], read[:-1])
         flags = place(m, "flags", Sram, bits=1, depth=self.depth, transparent=True)
         self._connect(m, flags, places, bits[-1], read[-1])

@@ -13,7 +13,7 @@ from rtl.core.requantize import Requantize
 from rtl.core.scnn_activations import Activations
 from rtl.core.scnn_arbiter import Arbiter
 from rtl.core.scnn_banks import AccumulatorBanks
-from rtl.core.scnn_cells import pe_inputs, weights_may_fail
+from rtl.core.scnn_cells import pe_inputs
 from rtl.core.scnn_compress import Compressor
 from rtl.core.scnn_drain import SIDES, step_layout
 from rtl.core.scnn_fifo import WeightFifo, stored_layout
@@ -184,14 +184,17 @@ class ScnnPe(wiring.Component):
     def _weights(self, m: Module) -> data.View:
         """The vector of weights that the PE stands at, decoded."""
         fifo: Any = self.fifo
-        if not weights_may_fail(self.design):
+        if not self.design.weights_as_crossed:
             return fifo.word
         own: Any = self
         decoder = place(m, "weight_decoder", PeWeightDecoder, design=self.design)
         m.d.comb += [
             fifo.start.eq(self.start),
-            fifo.number.eq(own.number),
-            fifo.settings.eq(own.weight_settings),
+            *(
+                getattr(fifo, name).eq(getattr(own, port))
+                for name, port in (("number", "number"), ("settings", "weight_settings"))
+                if name in fifo.signature.members
+            ),
             decoder.layer.eq(self.layer),
             decoder.start.eq(self.start),
             decoder.i.eq(fifo.word),

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plugin_packages import example_module
 
 from archsim.codecs.robust_quantization import Quantized, RobustScheme, normal, rquant
 from archsim.errors import InputError
-from archsim.machine.registry import load_design
+from archsim.machine.registry import load_design, with_settings
 from archsim.machines.systolic.design import EDGE_16
 from archsim.machines.vsq.design import VSQ_16
 from archsim.memories.faulty.scratchpad import Faulty
@@ -22,11 +23,14 @@ from archsim.robust.machine_points import MachinePoints
 from archsim.robust.model import RobustModel, model_of
 from archsim.robust.on_machine import MachineEvaluator, calibrated, matrix_weights
 from archsim.robust.placed import At, able, memories_of, of_operands, placed, refusal
+from archsim.robust.vector_unit import within
 from archsim.robust.where import errors_by_bit, errors_by_layer
 from workloads.labelled import Labelled
 from workloads.simplenet import SimpleNet
 
 NETWORK = SimpleNet(channels=4)
+INTEGERS = ["operand_bits=16", "accumulator_bits=40"]
+FLOATS = ["operand=bf16", "operand_bits=16"]
 WIDE = replace(EDGE_16, operand_bits=16, accumulator_bits=40)
 
 
@@ -37,7 +41,12 @@ def _pictures(count: int, seed: int = 0) -> Labelled:
 
 
 def _model(scheme: RobustScheme) -> RobustModel:
-    return model_of(NETWORK, scheme, NETWORK.draw(3), {"seed": 3})
+    """Drawn, with biases that tell: those that training begins with are 0."""
+    weights, draws = NETWORK.draw(3), np.random.default_rng(4)
+    for name, one in weights.items():
+        if name.endswith(".bias"):
+            weights[name] = draws.normal(0, 0.1, one.shape).astype(np.float32)
+    return model_of(NETWORK, scheme, weights, {"seed": 3})
 
 
 def _evaluator(model: RobustModel) -> MachineEvaluator:
@@ -49,6 +58,10 @@ MACHINES = {
     "systolic": (EDGE_16, 0.12),
     "tensor core": (load_design("volta"), 0.005),
     "vsq": (load_design("vsq-baseline"), 0.12),
+    "training": (load_design("sparsetrain"), 0.12),
+    "training, 16 bits": (with_settings(load_design("sparsetrain"), INTEGERS), 0.001),
+    "training, floats": (with_settings(load_design("sparsetrain"), FLOATS), 0.03),
+    "of a package": (example_module("dot_unit.design").DOT_8, 0.12),
 }
 """With the share of the logits that roundings may take: of an untrained network, which enlarges
 them."""
@@ -77,6 +90,18 @@ def test_a_cell_that_flips_is_a_bit_of_a_code_that_flips(scheme: RobustScheme) -
     other = MachineEvaluator(replace(model, tensors=flipped), _evaluator(model).ranges)
     assert (found == other.logits(EDGE_16, data)).all()
     assert (found != _evaluator(model).logits(EDGE_16, data)).any()
+
+
+@pytest.mark.parametrize("special", [(), (np.inf, -np.inf), (np.nan,), (np.nan, np.inf, -np.inf)])
+def test_sums_are_cut_as_an_output_stage_that_saturates(special: tuple[float, ...]) -> None:
+    values = np.random.default_rng(1).normal(0, 2, (3, 5, 4)).astype(np.float32)
+    values.flat[: len(special)] = special
+    given = values.copy()
+    found = within(values, 1.7)
+    right = np.clip(np.nan_to_num(given, nan=0.0, posinf=1.7, neginf=-1.7), -1.7, 1.7)
+    assert found.dtype == np.float32 and (found == right.astype(np.float32)).all()
+    assert np.array_equal(values, given, equal_nan=True)
+    assert within(values[:0], 1.7).size == 0
 
 
 def test_codes_too_wide_are_refused() -> None:
@@ -143,8 +168,27 @@ def test_another_name_of_a_memory_is_answered_with_its_own(
 
 
 def test_check_bits_are_refused_for_what_any_width_of_them_meets() -> None:
-    said = refusal(load_design("scnn"), "weight", "secded")
-    assert "decoded, and no check bits beside" in said
+    said = refusal(load_design("scnn"), "accumulator", "secded")
+    assert "does not commute with the additions" in said
+    assert not refusal(load_design("scnn"), "weight", "secded")
+
+
+@pytest.mark.parametrize("kind", ["parity", "secded"])
+@pytest.mark.parametrize(
+    ("machine", "memory", "data_bits"),
+    [
+        ("edge-16", "ifmap", 8), ("edge-16", "weight", 16), ("edge-16", "bias", 32),
+        ("edge-16", "accumulator", 32), ("volta", "weight", 16), ("vsq-16", "bias", 32),
+        ("scnn", "weight", 20),
+    ],
+)  # fmt: skip
+def test_cells_fail_below_check_bits(machine: str, memory: str, data_bits: int, kind: str) -> None:
+    """Else the model has errors in the cells, and the hardware behind the decoder."""
+    coded = [f"{memory}_memory.kind={kind}", f"{memory}_memory.data_bits={data_bits}"]
+    failing = [f"{memory}_memory.kind=faulty", f"{memory}_memory.rate=0.01"]
+    assert with_settings(load_design(machine), [*failing, *coded])
+    with pytest.raises(InputError, match=f"must keep words without check bits, not {kind}: cells"):
+        with_settings(load_design(machine), [*coded, *failing])
 
 
 def _points(path: Path, **more: Any) -> MachinePoints:

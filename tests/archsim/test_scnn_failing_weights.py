@@ -5,6 +5,8 @@ A plain walk over the vectors of every PE's FIFO is laid beside it; RTL:
 """
 
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,10 +20,14 @@ from archsim.machines.scnn.design import SCNN_DNNSIM, SCNN_ISCA17, Scnn
 from archsim.machines.scnn.exact import best_choice
 from archsim.machines.scnn.layer import Layer, layer_passes, layer_timing
 from archsim.machines.scnn.lists import ofmap_lists, weight_lists
+from archsim.machines.scnn.seen_weights import SeenWeights
 from archsim.machines.scnn.words import LayerRun, pass_words
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memories.faulty.bank import FaultyBank
+from archsim.memories.faulty.measured import FLIPS
 from archsim.memories.faulty.stream import FaultyStream
+from archsim.memories.protected.bank import ParityBank, SecdedBank
+from archsim.memory.around import AroundBank
 from archsim.memory.plain import WORDS
 from archsim.numbers import wrap
 from workloads.operands import Operands, synthetic
@@ -139,6 +145,74 @@ def test_sums_are_those_of_a_plain_walk(rate: float) -> None:
     assert not np.array_equal(timed.pes.products, sound.pes.products)
 
 
+def test_the_way_over_cells_reads_what_masks_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memories of which a bit does not fare by itself are read by their cells."""
+    design = failing(rate=0.1, zero_to_one=0.3)
+    operands = operands_of(CONV)
+    right = layer_timing(design, CONV, operands)
+    monkeypatch.setattr(FaultyBank, "masks", AroundBank.masks)
+    assert design.weight_memory.masks(design.use("weight"), 1) is None
+    assert_alike(layer_timing(design, CONV, operands), right)
+
+
+def flips_at(path: Path, *cells: tuple[int, int], words: int = 64, bits: int = 30) -> str:
+    """A measured map of FIFOs with cells (word, bit) that read the other value."""
+    found = np.zeros((words, bits), np.uint8)
+    for word, bit in cells:
+        found[word, bit] = FLIPS
+    np.savez(path, map=found)
+    return str(path)
+
+
+def seen_of(design: Scnn) -> SeenWeights:
+    ((strip,),) = layer_passes(design, CONV, operands_of(CONV))
+    assert strip.operands.seen is not None
+    return strip.operands.seen
+
+
+def test_check_bits_correct_one_error_and_lose_a_lane_of_two(tmp_path: Path) -> None:
+    """SECDED (15, 10) of two lanes: of PE 2, place 3 has an error in each lane, place 4 two in its
+    second."""
+    word = 2 << 4 | 3
+    path = flips_at(tmp_path / "m.npz", (word, 7), (word, 17), (word + 1, 15), (word + 1, 20))
+    memory = SecdedBank(data_bits=10, inner=FaultyBank(map=path))
+    design = replace(SMALL, weight_memory=memory)
+    assert design.weights_as_crossed and not design.weight_memory.exact
+    seen, meant, kept, lost = seen_of(design), seen_of(failing(rate=SEEN)), 0, 0
+    for group in range(seen.mapping.groups):
+        own, right = seen.read(group), meant.read(group)
+        lists, first = seen.meant[group], sum(one.vectors for one in seen.meant[:group])
+        place = (first + np.arange(lists.vectors)) % SMALL.weight_fifo_vectors
+        assert not own.values[2, place == 4, 1].any()
+        lost += right.values[2, place == 4, 1].any()
+        for begin, end in pairwise(lists.starts.tolist()):
+            pes = [pe for pe in range(4) if pe != 2 or 4 not in place[begin:end]]
+            kept += 2 in pes and 3 in place[begin:end]
+            for one, other in zip(own, right, strict=True):
+                assert (one[pes, begin:end] == other[pes, begin:end]).all()
+    assert lost and kept, "of lists some have corrected errors and no others"
+
+
+def test_check_bits_of_sound_cells_change_nothing() -> None:
+    design = replace(SMALL, weight_memory=ParityBank(data_bits=10))
+    assert design.weights_as_crossed and design.weight_memory.exact
+    assert not SMALL.weights_as_crossed
+    operands = operands_of(CONV)
+    assert_alike(layer_timing(design, CONV, operands), layer_timing(SMALL, CONV, operands))
+
+
+def test_maps_have_the_geometry_of_the_fifos(tmp_path: Path) -> None:
+    """16 places of 20 bits in each of four PEs, of which 13 are used."""
+    flips = FaultyBank(map=flips_at(tmp_path / "m.npz", bits=20))
+    assert replace(SMALL, weight_memory=flips).weight_memory.exact  # none fails
+    for words, bits in ((52, 20), (128, 20), (64, 28)):
+        path = flips_at(tmp_path / "n.npz", (0, 0), words=words, bits=bits)
+        with pytest.raises(InputError, match="where weight has 64 words of 20 bits, 1 in a row"):
+            replace(SMALL, weight_memory=FaultyBank(map=path))
+    side = FaultyBank(map=flips_at(tmp_path / "s.npz", (0, 0), words=32, bits=40), interleave=2)
+    assert not replace(SMALL, weight_memory=side).weight_memory.exact
+
+
 def test_the_supply_prices_the_vectors_of_the_fifo() -> None:
     priced = replace(SCNN_ISCA17, weight_memory=FaultyBank(voltage=0.85)).components
     low = {one.name for one in priced if one.kind == "sram" and one.relative_voltage == 0.85}
@@ -154,8 +228,9 @@ def test_the_supply_prices_the_vectors_of_the_fifo() -> None:
             "activation_memory must not compress values where cells of weights fail, not be boveda",
         ),
         (
-            {"grid_rows": 64, "grid_columns": 64, "weight_fifo_vectors": 50},
-            "weight_memory must be such that each bit of the FIFOs of all PEs fares by itself",
+            {"grid_rows": 64, "grid_columns": 64, "weight_fifo_vectors": 257},
+            "weight_memory: the FIFOs of all PEs must have at most 1048576 places to fail, in "
+            "powers of two each, not 2097152",
         ),
         (
             {"weight_memory": FaultyBank(rate=0.1, protected_bits=(10,))},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -47,11 +48,11 @@ def _sample() -> dict[tuple[str, str], Key]:
 SAMPLE = _sample()
 
 
-@lru_cache(maxsize=1)
-def _measuring() -> MachinePoints:
+@lru_cache
+def _measuring(chips: int = 1) -> MachinePoints:
     """With nothing known and nothing kept."""
     return MachinePoints(
-        model=shipped(MODEL), images=IMAGES, chips=1,
+        model=shipped(MODEL), images=IMAGES, chips=chips,
         pictures=lambda: (labelled("mnist", "test"), labelled("mnist", "train")),
     )  # fmt: skip
 
@@ -92,19 +93,45 @@ def test_a_shipped_energy_is_measured_again(memory: str) -> None:
     assert found.by_memory_pj == pytest.approx(kept["by_memory_pj"], rel=1e-9)
 
 
+def _counts(known: Mapping[Key, Any]) -> Iterator[tuple[Key, dict[int, int]]]:
+    """Of whole memories, by key without chip and pictures: of each chip that is kept its count."""
+    found: dict[Key, dict[int, int]] = {}
+    for key, value in known.items():
+        if len(key) == 5 and key[3].isdecimal() and key[4] == str(IMAGES):
+            found.setdefault(key[:3], {})[int(key[3])] = value
+    yield from found.items()
+
+
+def _stale(known: Mapping[Key, Any], errors: Callable[[Key, int], list[float]]) -> list[str]:
+    """Counts that are others than what is measured; errors: of a key, on so many chips."""
+    found: list[str] = []
+    for key, kept in _counts(known):
+        measured = errors(key, max(kept) + 1)
+        counts = {chip: round(measured[chip] * IMAGES / 100) for chip in kept}
+        if counts != kept:
+            found.append(f"{key[1]}, {key[2]}: kept {kept}, measured {counts}")
+    return found
+
+
+def test_counts_of_any_chips_are_compared() -> None:
+    """Also where the first chip, or a later one, is not kept."""
+    at, more = ("model", "edge-16", "weight plain 0.9"), ("model", "volta", "weight plain 0.9")
+    known = {(*at, "1", "100"): 7, (*more, "0", "100"): 3, (*more, "energy", "16nm"): {}}
+    asked: list[tuple[Key, int]] = []
+
+    def errors(key: Key, chips: int) -> list[float]:
+        asked.append((key, chips))
+        return [3.0, 7.0][:chips]
+
+    assert not _stale(known, errors)
+    assert asked == [(at, 2), (more, 1)]
+    (said,) = _stale({**known, (*at, "0", "100"): 4}, errors)
+    assert "edge-16" in said and "{1: 7, 0: 4}" in said
+
+
 @pytest.mark.slow
 def test_every_shipped_count_is_measured_again() -> None:
-    measuring = MachinePoints(
-        model=shipped(MODEL), images=IMAGES, chips=2,
-        pictures=lambda: (labelled("mnist", "test"), labelled("mnist", "train")),
-    )  # fmt: skip
-    stale: list[str] = []
-    for key in KNOWN:
-        if len(key) != 5 or key[3] != "0" or key[4] != str(IMAGES):
-            continue
-        _, machine, failing, *_ = key
-        found = measuring.errors(load_design(machine), _at(failing))
-        kept = [KNOWN[*key[:3], str(chip), key[4]] for chip in range(len(found))]
-        if [round(one * IMAGES / 100) for one in found] != kept:
-            stale.append(f"{machine}, {failing}: kept {kept}, measured {found}")
-    assert not stale
+    def errors(key: Key, chips: int) -> list[float]:
+        return _measuring(chips).errors(load_design(key[1]), _at(key[2]))
+
+    assert not _stale(KNOWN, errors)

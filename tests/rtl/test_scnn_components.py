@@ -12,6 +12,7 @@ from netlists import USED, Components, Netlist, registers
 from archsim.blocks import WORDS
 from archsim.machines.scnn.design import Scnn
 from archsim.memories.boveda_stream.stream import BovedaStream
+from archsim.memories.protected.bank import ParityBank, SecdedBank
 from energy_models.component import Component
 from energy_models.technology import load_technology
 from rtl.emit import emit
@@ -49,6 +50,12 @@ DESIGNS = {
     "compressed, macros": replace(
         SMALL, ifmap_lanes=4, operand_bits=16, iaram_bytes=4000, oaram_bytes=6000,
         activation_memory=BovedaStream(group=4, expansion=1),
+    ),
+    "check bits": replace(
+        SMALL, grid_columns=2, index_bits=3, weight_memory=SecdedBank(data_bits=22)
+    ),
+    "check bits, macros": replace(
+        SMALL, weight_lanes=4, weight_fifo_vectors=150, weight_memory=ParityBank(data_bits=12)
     ),
 }  # fmt: skip
 

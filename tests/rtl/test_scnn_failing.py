@@ -5,8 +5,10 @@ ofmap may grow longer than the memory that they were cut for.  Flags do not fail
 """
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from amaranth.hdl import Const
 from faults import Patch, late_input, seen_input
@@ -14,6 +16,7 @@ from scnn_bench import caught
 from scnn_faults import in_bounds, rewritten
 from scnn_growing import growing
 
+from archsim.errors import InputError
 from archsim.machine.registry import design_from_record, design_record
 from archsim.machines.scnn.design import Scnn
 from archsim.memories.faulty.stream import FaultyStream
@@ -50,6 +53,35 @@ FOUR = replace(
     ONE, grid_rows=2, grid_columns=2, weight_lanes=2, banks=4, iaram_bytes=100,
     activation_memory=FaultyStream(rate=0.05, chip=4),
 )  # fmt: skip
+
+
+def measured(design: Scnn, path: Path, rate: float, seed: int = 5) -> Scnn:
+    """The design with a drawn map of the lists in all its PEs."""
+    use, draws = design.stream_use("iaram"), np.random.default_rng(seed)
+    shape = 2 * design.pes << use.row_bits, use.vector_bits
+    cells = (draws.random(shape) < rate) * draws.integers(1, 4, shape)
+    np.savez(path, map=cells.astype(np.uint8))
+    return replace(design, activation_memory=FaultyStream(map=str(path)))
+
+
+@pytest.mark.parametrize("pes", [1, pytest.param(4, marks=SLOW)])
+def test_a_core_with_measured_faults_of_its_lists_is_its_model(pes: int, tmp_path: Path) -> None:
+    design = measured(ONE if pes == 1 else FOUR, tmp_path / "map.npz", 0.1)
+    assert design_from_record(design_record(design), "it") == design
+    case = random_case(7, 1, design)
+    assert isinstance(case, SparseCase)
+    sound = replace(case, design=replace(design, activation_memory=PlainStream()))
+    ofmaps = [one.answer().transfers["ofmap"].payload for one in (case, sound)]
+    assert ofmaps[0].shape != ofmaps[1].shape or (ofmaps[0] != ofmaps[1]).any()
+    assert check(case, runner(design, "amaranth")).equal
+
+
+def test_a_measured_map_of_lists_has_their_geometry(tmp_path: Path) -> None:
+    """Of IARAM and OARAM, 32 vectors of 20 bits at most."""
+    other = measured(FOUR, tmp_path / "other.npz", 0.1).activation_memory
+    said = "where activation has 2 x 32 words of 20 bits, 1 in a row"
+    with pytest.raises(InputError, match=f"^activation_memory: map: .*{said}"):
+        replace(ONE, activation_memory=other)
 
 
 def memories(*fault: str) -> Patch:

@@ -5,8 +5,10 @@ stands behind it in its list.  Flags do not fail, so nothing hangs.
 """
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from amaranth.hdl import Const
 from faults import Patch, late_input, seen_input
@@ -18,6 +20,8 @@ from archsim.machine.registry import design_from_record, design_record
 from archsim.machines.scnn.design import Scnn
 from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.faulty.stream import FaultyStream
+from archsim.memories.protected.bank import ParityBank, SecdedBank
+from archsim.memory import PlainBank
 from rtl.cases import Draw, random_case
 from rtl.conformance import check
 from rtl.core import scnn_pe, scnn_weights
@@ -94,6 +98,15 @@ class TestScnnFailingWeights(DesignConformance):
     pytestmark = SLOW
 
     def random_design(self, draw: Draw) -> Scnn:
+        """Of all with failing cells, a third behind check bits."""
+        found = self._failing(draw)
+        if not draw.chance(0.33):
+            return found
+        around = (ParityBank, SecdedBank)[draw.whole(0, 1)]
+        memory = around(data_bits=found.element_bits, inner=found.weight_memory)
+        return replace(found, weight_memory=memory)
+
+    def _failing(self, draw: Draw) -> Scnn:
         kinds: tuple[dict[str, Any], ...] = ({}, {}, EVERYTHING, {"one_to_zero": 1.0})
         faults = kinds[draw.whole(0, 3)]
         lists: dict[str, Any] = (
@@ -137,7 +150,48 @@ def test_a_core_with_weights_in_failing_cells_is_its_model() -> None:
     assert ofmaps[0].shape != ofmaps[1].shape or (ofmaps[0] != ofmaps[1]).any()
 
 
-@pytest.mark.parametrize("design", [FOUR, replace(ONE, weight_memory=FaultyBank(rate=0.0))])
+@pytest.mark.parametrize(
+    "inner", [FaultyBank(rate=0.1, chip=4), pytest.param(PlainBank(), marks=SLOW)]
+)
+def test_a_core_with_check_bits_on_its_weights_is_its_model(inner: Any) -> None:
+    design = replace(ONE, weight_memory=SecdedBank(data_bits=20, inner=inner))
+    assert design_from_record(design_record(design), "it") == design
+    assert check(drawn(0, design), runner(design, "amaranth")).equal
+
+
+@pytest.mark.parametrize("pes", [1, pytest.param(4, marks=SLOW)])
+@pytest.mark.parametrize("coded", [True, pytest.param(False, marks=SLOW)])
+def test_a_core_with_measured_faults_of_its_weights_is_its_model(
+    pes: int, coded: bool, tmp_path: Path
+) -> None:
+    """Of PEs with 8 places each, of which 5 are used."""
+    draws, shape = np.random.default_rng(3), (8 * pes, 26 if coded else 20)
+    cells = (draws.random(shape) < 0.1) * draws.integers(1, 4, shape)
+    np.savez(tmp_path / "map.npz", map=cells.astype(np.uint8))
+    memory: Any = FaultyBank(map=str(tmp_path / "map.npz"))
+    if coded:
+        memory = SecdedBank(data_bits=20, inner=memory)
+    side, iaram = (1, 60) if pes == 1 else (2, 100)
+    design = replace(
+        ONE, grid_rows=side, grid_columns=side, weight_memory=memory, iaram_bytes=iaram
+    )
+    assert not design.weight_memory.exact
+    assert check(drawn(3, design), runner(design, "amaranth")).equal
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        FOUR,
+        replace(ONE, weight_memory=FaultyBank(rate=0.0)),
+        replace(
+            FOUR,
+            weight_memory=SecdedBank(data_bits=10, inner=FaultyBank(rate=0.05, chip=4)),
+            activation_memory=FaultyStream(rate=0.05, chip=4),
+        ),
+        replace(FOUR, weight_memory=ParityBank(data_bits=10, inner=FaultyBank(rate=0.1, chip=4))),
+    ],
+)
 @pytest.mark.parametrize("number", [0, 5, 7])
 @SLOW
 def test_cores_are_their_model(number: int, design: Scnn) -> None:

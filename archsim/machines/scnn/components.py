@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 POSITION_BITS, COORDINATE_BITS, PLACE_BITS, TAP_BITS = 20, 12, 15, 5
 """Of positions in lists, of places in a tile, of those of a product (signed), of taps."""
 
+WALK_BITS = 45
+"""Of where a PE's decoder of weights stands: the phase, the list of its group, the group."""
+
 MULTIPLIER_BITS = 16
 WIDEST_MUX = 16
 """Ways of one multiplexer; one of more is a tree of them."""
@@ -152,30 +155,46 @@ def _activations(design: Scnn) -> Components:
 
 
 def _weights(design: Scnn) -> Components:
-    """The decoder of the broadcast, and the FIFO of each PE."""
-    name, lanes, bits = "weight_decoder", design.weight_lanes, address_bits(design)
-    crossed: Events = {"weight_write": 1.0}
-    each = times(crossed, lanes)
-    stored = lanes * (design.operand_bits + 2 * TAP_BITS + bits) + 1
-    depth = design.weight_fifo_vectors
+    """The decoder of the broadcast, or of each PE, and the FIFO of each PE."""
+    depth, lanes, bits = design.weight_fifo_vectors, design.weight_lanes, address_bits(design)
+    ends: Events = {"fifo_write": 1.0}
+    pointers = design.pes, 1, _pointer_bits(design), depth
+    name = "weight_fifo.ends" + blocks.WORDS
+    if not design.weights_as_crossed:
+        stored = lanes * (design.operand_bits + 2 * TAP_BITS + bits) + 1
+        return (
+            *_weight_decoders(design, 1, {"weight_write": 1.0}),
+            *_fifo(design, stored),
+            *design.weight_memory.macros(name, pointers, ends, ends),
+        )
+    flags, sound = (design.pes, 1, 1, depth), PlainBank()
     return (
-        *_positions(name, lanes, 1, crossed),
+        *_weight_decoders(design, design.pes, {"weight_read": 1.0}),
+        *registers("weight_decoder", WALK_BITS, design.pes, {}),
+        *registers("weight_decoder", POSITION_BITS, 1, {"weight_write": 1.0}),  # counts lists
+        *_fifo(design, lanes * design.element_bits),
+        *sound.macros("weight_fifo.flags" + blocks.WORDS, flags, {"weight_read": 1.0}, ends),
+        *sound.macros(name, pointers, ends, ends),
+    )
+
+
+def _fifo(design: Scnn, bits: int) -> Components:
+    """Vectors of so many bits in every PE, as the FIFO's kind keeps them."""
+    shape = 1, bits, design.weight_fifo_vectors
+    return _words(
+        design, ("weight", "weight_fifo"), shape, {"weight_read": 1.0}, {"fifo_write": 1.0}
+    )
+
+
+def _weight_decoders(design: Scnn, count: int, decoded: Events) -> Components:
+    """So many decoders of weights; decoded: vectors that they decode."""
+    name, bits, lanes = "weight_decoder", address_bits(design), count * design.weight_lanes
+    each = times(decoded, design.weight_lanes)
+    return (
+        *_positions(name, design.weight_lanes, count, decoded),
         *shifters(name, TAP_BITS, lanes, each),
         *_addresses(name, TAP_BITS, bits, (lanes, each)),
         *adders(name, bits, lanes, each),
-        *_words(
-            design,
-            ("weight", "weight_fifo"),
-            (1, stored, depth),
-            {"weight_read": 1.0},
-            {"fifo_write": 1.0},
-        ),
-        *(design.weight_memory if design.weight_memory.exact else PlainBank()).macros(
-            "weight_fifo.ends" + blocks.WORDS,
-            (design.pes, 1, _pointer_bits(design), depth),
-            {"fifo_write": 1.0},
-            {"fifo_write": 1.0},
-        ),
     )
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
+
 from archsim.errors import (
     require,
     require_clock,
@@ -51,7 +53,7 @@ CHAIN = Option(
 
 UNLIMITED = OffChip()
 PLAIN = PlainStream()
-PARTS = {"activation": ("iaram", "oaram"), "weight": ("weight_fifo",)}
+PARTS = {"activation": ("iaram", "oaram"), "weight": ("weight_fifo", "weight_decoder")}
 PLAIN_BANK = PlainBank()
 
 MOST_BANKS = 1 << 15
@@ -170,6 +172,16 @@ class Scnn(Design):
     def lists_as_meant(self) -> bool:
         """Whether PEs read the lists that were written, as no cell of them fails."""
         return self.activation_memory.exact and self.weight_memory.exact
+
+    @cached_property
+    def weights_as_crossed(self) -> bool:
+        """Whether FIFOs hold vectors as they cross, values and indices, which each PE decodes:
+        where their cells may fail, or keep more than the vectors."""
+        kind, use = self.weight_memory, self.use("weight")
+        if not kind.exact or kind.masks(use, 1) is not None:
+            return True
+        cells = kind.stored(use, np.zeros((1, use.lanes), np.int64))
+        return [bits.shape[-1] for bits in cells.values()] != [use.word_bits]
 
     @property
     def weight_place_bits(self) -> int:
@@ -290,6 +302,7 @@ class Scnn(Design):
             field=f"{name}_memory",
             lane_bits=(bits,) * lanes,
             lane_signed=(True,) * lanes,
+            words=self.weight_fifo_rows if name == "weight" else 0,
         )
 
     def lane_bits(self, memory: str) -> int:
@@ -299,7 +312,8 @@ class Scnn(Design):
         return super().lane_bits(memory)
 
     def memory_parts(self, memory: str) -> tuple[str, ...]:
-        """Lists of activations stand in two memories, those of weights in a FIFO."""
+        """Lists of activations stand in two memories, those of weights in a FIFO, with decoders in
+        front of it or behind."""
         return PARTS.get(memory) or super().memory_parts(memory)
 
     def bank(self, name: str) -> Bank:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from archsim.errors import InputError, require
-from archsim.memory import PlainStream, Use
+from archsim.memory import PlainStream
 
 if TYPE_CHECKING:
     from archsim.machines.scnn.design import Scnn
@@ -16,10 +13,8 @@ if TYPE_CHECKING:
 SUMS = "a sum that is read otherwise does not commute with the additions behind it"
 """Why banks must give back what was written."""
 
-DECODED = "its FIFO holds vectors that are decoded, and no check bits beside"
-"""Why a FIFO's words lie there as they are."""
-
-BY_LANE = "each bit of the FIFOs of all PEs fares by itself: no measured map, 2^20 bits at most"
+MOST_PLACES = 1 << 20
+"""Of the FIFOs of all PEs: of more the draws of one would be another's."""
 
 
 def check_memories(design: Scnn) -> None:
@@ -35,29 +30,12 @@ def _check_kinds(design: Scnn) -> None:
     design.activation_memory.check(design.stream_use("iaram"))
     sums = design.accumulator_memory
     require(sums.exact, f"accumulator_memory must be exact, not {sums.kind}: {SUMS}")
-    words = design.use("weight")
-    bit = replace(words, lane_bits=(1,), lane_signed=(False,))
-    _require_words_as_they_are(design, bit)  # which code words of any width hold
     for memory in ("weight", "accumulator"):
         use = design.use(memory)
         try:
             design.bank(memory).check(use)
         except InputError as error:
             raise InputError(f"{use.field}: {error}") from error
-    _require_words_as_they_are(design, words)
-
-
-def _require_words_as_they_are(design: Scnn, use: Use) -> None:
-    """Of a FIFO's words as `use` has them; what the kind itself refuses is said by its check."""
-    kind = design.weight_memory
-    try:
-        cells = kind.stored(use, np.zeros((1, use.lanes), np.int64))
-    except InputError:
-        return
-    require(
-        [bits.shape[-1] for bits in cells.values()] == [use.word_bits],
-        f"{use.field} must keep words as they are, not {kind.kind}: {DECODED}",
-    )
 
 
 def _check_rules(design: Scnn) -> None:
@@ -76,8 +54,12 @@ def _check_rules(design: Scnn) -> None:
     )
     if kind.exact:
         return
-    known = kind.masks(design.use("weight"), design.weight_fifo_rows) is not None
-    require(known, f"weight_memory must be such that {BY_LANE}")
+    places = design.weight_fifo_rows
+    require(
+        places <= MOST_PLACES,
+        f"weight_memory: the FIFOs of all PEs must have at most {MOST_PLACES} places to fail, in "
+        f"powers of two each, not {places}",
+    )
     require(
         not design.activation_memory.by_value,
         "activation_memory must not compress values where cells of weights fail, not be "

@@ -25,6 +25,7 @@ from archsim.machines.scnn.kernels import Lists as ScanLists
 from archsim.machines.scnn.lists import weight_lists
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.seen_kernels import Cells, Given, Reading, add_taps, for_scan, read_lists
+from archsim.memory.lane_masks import LaneMasks
 from archsim.numbers import AnyIntArray, IntArray
 
 Floats = npt.NDArray[np.float64]
@@ -100,15 +101,46 @@ class SeenWeights:
         return np.array([row * self.design.grid_columns + column for row, column in places])
 
     @cached_property
+    def _masks(self) -> LaneMasks | None:
+        """Of the FIFOs of all PEs; None where words are read otherwise than bit by bit."""
+        design = self.design
+        return design.weight_memory.masks(design.use("weight"), design.weight_fifo_rows)
+
+    @cached_property
     def _cells(self) -> Cells:
-        design, mapping = self.design, self.mapping
-        found = design.weight_memory.masks(design.use("weight"), design.weight_fifo_rows)
-        assert found is not None, "the design has refused others"
-        kept = ~found.if_zero if found.kept is None else found.kept
+        """With masks of words that were read already where there are none."""
+        mapping, found = self.mapping, self._masks
         pitches = (mapping.tap_pitch(column) for _, column in mapping.phases)
         bits = np.array([(pitch - 1).bit_length() for pitch in pitches], np.int64)
-        masks = np.ascontiguousarray(found.if_zero), np.ascontiguousarray(kept)
-        return (np.tile(bits, mapping.channels), *masks)
+        column_bits = np.tile(bits, mapping.channels)
+        if found is None:
+            shape = self.design.weight_fifo_vectors, self.design.weight_lanes
+            return column_bits, np.zeros(shape, np.int64), np.full(shape, -1, np.int64)
+        kept = ~found.if_zero if found.kept is None else found.kept
+        return column_bits, np.ascontiguousarray(found.if_zero), np.ascontiguousarray(kept)
+
+    @cached_property
+    def _words_read(self) -> npt.NDArray[np.int32]:
+        """[PEs, vectors of a pass, lanes]: by way of the cells, as many vectors at once as lie in
+        the FIFOs."""
+        design, words = self.design, self._given[-1][0]
+        kind, use, depth = design.weight_memory, design.use("weight"), design.weight_fifo_vectors
+        found = np.empty((len(self._fifos), *words.shape), np.int32)
+        held = np.zeros((design.pes, 1 << design.weight_place_bits, design.weight_lanes), np.int64)
+        for first in range(0, len(words), depth):
+            here = words[first : first + depth]
+            held[:, : len(here)] = here
+            flat = held.reshape(-1, held.shape[-1])
+            read = kind.read_back(use, kind.stored(use, flat), len(flat)).reshape(held.shape)
+            found[:, first : first + depth] = read[self._numbers, : len(here)]
+        return found
+
+    def _seen_by(self, pe: int, given: Given, first: int) -> tuple[int, Given]:
+        """Where a PE's masks begin, and vectors from a number on as its masks take them."""
+        if self._masks is not None:
+            return int(self._fifos[pe]), given
+        words = self._words_read[pe, first : first + len(given[0])]
+        return 0, (words.astype(np.int64), given[1])
 
     @cached_property
     def _reading(self) -> Reading:
@@ -134,14 +166,21 @@ class SeenWeights:
 
     def read(self, group: int, pes: slice = slice(None)) -> Weights:
         """What some PEs read of a group's lists."""
-        fifos, lists = np.ascontiguousarray(self._fifos[pes]), self.meant[group]
-        shape = len(fifos), lists.vectors, lists.lanes
+        numbers, lists = range(len(self._fifos))[pes], self.meant[group]
+        shape = len(numbers), lists.vectors, lists.lanes
         one, two, three, four = (np.empty(shape, np.int64) for _ in Weights._fields)
+        out = one, two, three, four
         first = int(self._firsts[group]), self.mapping.group_filters(group)
-        read_lists(
-            fifos, self._given[group], first, self._cells, self._reading, (one, two, three, four)
-        )
-        return Weights(one, two, three, four)
+        if self._masks is not None:
+            fifos = np.ascontiguousarray(self._fifos[pes])
+            read_lists(fifos, self._given[group], first, self._cells, self._reading, out)
+            return Weights(*out)
+        for row, pe in enumerate(numbers):
+            fifo, given = self._seen_by(pe, self._given[group], first[0])
+            at = slice(row, row + 1)
+            into = one[at], two[at], three[at], four[at]
+            read_lists(np.array([fifo]), given, first, self._cells, self._reading, into)
+        return Weights(*out)
 
     def taps(self, pe: int) -> tuple[tuple[SeenTaps, ...], IntArray]:
         """By phase, what a PE sees of all groups; values of each list that are not zero [lists]."""
@@ -158,7 +197,7 @@ class SeenWeights:
         taps, counts = np.zeros((*places, mapping.filters)), np.zeros(places)
         found = np.zeros(mapping.lists, np.int64)
         add_taps(
-            int(self._fifos[pe]), self._given[-1], self._cells, self._reading,
+            *self._seen_by(pe, self._given[-1], 0), self._cells, self._reading,
             (mapping.lists, mapping.group_size, mapping.filters, size[0] - 1, size[1] - 1),
             (taps, counts, found),
         )  # fmt: skip

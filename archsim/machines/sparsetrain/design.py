@@ -257,12 +257,12 @@ class SparseTrain(Design):
 
     @property
     def intake(self) -> Intake:
-        from archsim.layer.intake import IntegerIntake
+        from archsim.layer.intake import IntegerSums
         from archsim.machines.sparsetrain.float_values import UnsignedZeros
 
         if self.floating:
             return UnsignedZeros(operand=BF16, accumulator=FP32)
-        return IntegerIntake(
+        return IntegerSums(
             operand_bits=self.operand_bits,
             accumulator_bits=self.accumulator_bits,
             multiplier_bits=16,

@@ -6,10 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from archsim.arithmetic.float_kernels import unit_of
 from archsim.errors import require
 from archsim.layer.float_intake import FloatIntake, FloatOperands
+from archsim.layer.intake import with_bias
 from archsim.machines.sparsetrain.float_kernels import block_sums, patterns
 from archsim.machines.sparsetrain.kernels import window_of
 from archsim.machines.sparsetrain.tiling import TILE
@@ -51,6 +53,11 @@ class UnsignedZeros(FloatIntake):
         return replace(
             found, ifmap=self._unsigned(found.ifmap), weight=self._unsigned(found.weight)
         )
+
+    def reals(self, operands: FloatOperands, ofmap: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """Sums, which leave without their bias, and it."""
+        bias = None if operands.bias is None else self.accumulator.decode(operands.bias)
+        return with_bias(ofmap, bias).astype(np.float32)
 
     def _unsigned(self, given: IntArray) -> IntArray:
         zeros = given == self.operand.sign_mask

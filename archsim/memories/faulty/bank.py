@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from archsim.blocks import Components, Events
+from archsim.errors import require
 from archsim.memories.faulty.cell_faults import Bits, CellFaults
 from archsim.memories.faulty.components import at_voltage
 from archsim.memories.faulty.word_masks import lane_masks
@@ -40,6 +41,12 @@ class FaultyBank(CellFaults, AroundBank):
         for sram, size in self.srams(use).items():
             self.check_geometry(use, sram, size)
         super().check(use)
+        cells = self.inner.stored(use, np.zeros((1, use.lanes), np.int64))
+        require(
+            WORDS not in cells or cells[WORDS].shape[-1] == use.word_bits,
+            f"inner of a faulty memory must keep words without check bits, not "
+            f"{self.inner.kind}: cells fail below them, so that kind=faulty is set first",
+        )
 
     def srams(self, use: Use) -> Mapping[str, tuple[int, int]]:
         """Of each SRAM the words of a half, 0 of a bank's, whose user says, and their bits."""

@@ -49,8 +49,9 @@ class CellFaults:
 
     map: a file of measured faults (`measured`), in place of a rate and of all that says how cells
     fail; a voltage beside it prices alone.  It must have the memory's geometry: its rows hold the
-    words of both halves, the second one's in its lower half.  Of a compressed memory it is that of
-    the rows, and directory_map that of the directories, of all group columns side by side.
+    words of both halves, the second one's in its lower half, or those of all banks alike.  Of a
+    compressed memory it is that of the rows, and directory_map that of the directories, of all
+    group columns side by side.
     interleave: words side by side in a row of the array, bit by bit: neighbouring bits of a word
     lie so many columns apart, and fail apart where columns do.
     protected_bits: of every lane of a word.  column_shape: of the Gamma distribution of the rates
@@ -144,12 +145,12 @@ class CellFaults:
             columns=found.columns,
             interleaved=self.interleave > 1,
             measured=found,
-            second_half=1 << HALF_BIT,
+            second_half=0 if use.words else 1 << HALF_BIT,
         )
 
     def check_geometry(self, use: Use, sram: str, size: tuple[int, int]) -> None:
         """Raise `InputError` where a measured map's columns are not those of words side by side,
-        or it has another number of words than both halves; size: words of a half of the SRAM, 0
+        or it has another number of words than there are; size: words of a half of the SRAM, 0
         where not known, and their bits."""
         if self.map is None:
             return
@@ -159,13 +160,14 @@ class CellFaults:
         found = measured(path)
         side = found.columns // bits
         wanted = self.interleave if self.interleave > 1 else max(side, 1)
-        halves = f"2 x {depth}" if depth else "two halves of"
+        words = use.words or 2 * depth
+        halves = use.words or (f"2 x {depth}" if depth else "two halves of")
         require(
             side * bits == found.columns
             and side == wanted
             and side & (side - 1) == 0
-            and (not depth or found.rows * side == 2 * depth)
-            and found.rows * side % 2 == 0,
+            and (not words or found.rows * side == words)
+            and (bool(use.words) or found.rows * side % 2 == 0),
             f"{name}: {path} has {found.rows} x {found.columns} cells, where {use.name} has "
             f"{halves} {'entries' if sram == DIRECTORY else 'words'} of {bits} bits, {wanted} in a "
             "row",

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from archsim.blocks import Components, Events
-from archsim.errors import require
+from archsim.errors import InputError, require
 from archsim.memories.faulty.cell_faults import HALF_BIT, MOST_ROWS, CellFaults, wrong_of_rows
 from archsim.memories.faulty.components import at_voltage
 from archsim.memories.faulty.fault_map import FaultMap
@@ -60,8 +60,9 @@ class FaultyStream(CellFaults):
         return self.inner.latency_cycles
 
     def check(self, use: StreamUse) -> None:
-        """As the inner one; raise `InputError` for protected bits beyond an element, a measured
-        map, a compressed inner one, and for more vectors than the hash tells apart."""
+        """As the inner one; raise `InputError` for protected bits beyond an element, a measured map
+        of another geometry, a compressed inner one, and for more vectors than the hash tells
+        apart."""
         self.inner.check(use)
         name = words_use(use).field
         require(
@@ -69,11 +70,12 @@ class FaultyStream(CellFaults):
             f"{name}: inner must be plain, not {self.inner.kind}: only vectors that lie as they "
             "are have failing cells",
         )
-        require(
-            self.map is None,
-            f"{name}: map must not be given: a measured map is of one array, and every PE has two",
-        )
-        self.check_lanes(words_use(use))
+        words = words_use(use)
+        self.check_lanes(words)
+        try:
+            self.check_geometry(words, WORDS, (use.pes << use.row_bits, words.word_bits))
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from error
         rows = bit_ceil(max(use.pes, 2)) << use.row_bits
         require(
             rows <= MOST_ROWS,

@@ -166,11 +166,13 @@ class FaultyStreamRtl:
 
     def outside(self, design: Any) -> dict[str, int]:
         """The PE's number, and registers."""
-        return {"number": number_bits(design), "settings": self.settings(design).bits}
+        found, settings = {"number": number_bits(design)}, self.settings(design)
+        return found if settings is None else found | {"settings": settings.bits}
 
-    def settings(self, design: Any) -> Settings:
-        """Key, draw, rates of both memories."""
-        return Layout(faults=self._map(design)).settings()
+    def settings(self, design: Any) -> Settings | None:
+        """Key, draw, rates of both memories; none of a measured map."""
+        faults = self._map(design)
+        return None if faults.measured else Layout(faults=faults).settings()
 
     def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
         """The inner one's."""

@@ -24,7 +24,8 @@ class MeasuredLayer(wiring.Component):
 
     Members
     -------
-    half, address: of the word; i: what the memory reads; o: that, as the cells give it.
+    half, address: of the word, half of no account where there are none; i: what the memory reads;
+    o: that, as the cells give it.
     """
 
     half: Signal
@@ -42,7 +43,8 @@ class MeasuredLayer(wiring.Component):
         self.faults, self.first_bit, self.latency = faults, first_bit, latency
         found = faults.measured
         assert found is not None
-        self.words = found.rows * (found.columns // faults.word_bits) // 2
+        self.halves = 2 if faults.second_half else 1
+        self.words = found.rows * (found.columns // faults.word_bits) // self.halves
         require(
             found.rows * found.columns <= MOST_BITS,
             f"a measured map in hardware must have at most {MOST_BITS} cells, not "
@@ -54,7 +56,7 @@ class MeasuredLayer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         bits, rows = len(self.i), list[int]()
-        for half in range(2):
+        for half in range(self.halves):
             masks = self.faults.masks(half << HALF_BIT, self.words)
             wholes = ([int.from_bytes(row.tobytes(), "little") for row in one] for one in masks)
             rows += [
@@ -68,7 +70,11 @@ class MeasuredLayer(wiring.Component):
         wrong = Signal(2 * bits)
         m.d.comb += [
             read.en.eq(1),
-            read.addr.eq(Mux(self.half, self.address + self.words, self.address)),
+            read.addr.eq(
+                Mux(self.half, self.address + self.words, self.address)
+                if self.halves > 1
+                else self.address
+            ),
             line.i.eq(read.data),
             wrong.eq(line.o),
             self.o.eq(

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from archsim.errors import require, require_clock, require_positive, require_within
-from archsim.layer.intake import IntegerIntake
+from archsim.layer.intake import IntegerSums
 from archsim.machine.design import Design
 from archsim.machine.option import Option, read_whole
 from archsim.memory import OffChip
@@ -62,8 +62,8 @@ class DotUnit(Design):
         return DotModel(self)
 
     @property
-    def intake(self) -> IntegerIntake:
-        return IntegerIntake(
+    def intake(self) -> IntegerSums:
+        return IntegerSums(
             operand_bits=self.operand_bits,
             accumulator_bits=self.accumulator_bits,
             multiplier_bits=16,
