@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sparsetrain_designs import random_design
 from sparsetrain_oracle import cycles_of, stepped
 from written_networks import written
 
@@ -35,22 +36,6 @@ from workloads.training.step import training_network
 
 SMALL = SparseTrain(pes=2, lanes=4, rows=4, columns=4, depth=3)
 LAYER = MatMul(name="product", m=9, n=11, k=50)
-
-
-def random_design(draw: Draw) -> SparseTrain:
-    """A small one of every kind of window."""
-    pes, lanes = draw.one_of(1, 2, 4), draw.one_of(1, 2, 4, 8)
-    segments = min(draw.one_of(1, 2, 4), lanes)
-    return SparseTrain(
-        pes=pes, lanes=lanes, segments=segments, look_ahead=draw.whole(0, 3),
-        look_aside=draw.whole(0, 5), skip_outputs=draw.chance(0.7),
-        move_work=draw.chance(0.7), rows=draw.whole(1, 5),
-        columns=pes * segments * draw.one_of(1, 2), depth=draw.whole(1, 7),
-        operand_bits=draw.whole(2, 8),
-        accumulator_bits=draw.whole(16, 33),
-        row_scratchpad=draw.one_of(0, draw.whole(1, 60)),
-        column_scratchpad=draw.one_of(0, draw.whole(1, 60)), pipelined_pes=draw.chance(0.4),
-    )  # fmt: skip
 
 
 def answer_of(design: SparseTrain, layer: Any, operands: Operands) -> SparseTrainAnswer:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from timed_verilog import bench_says
 
 from fpga.devices import DEVICES, Target
 from fpga.gowin import wrapper_pins
@@ -25,7 +26,7 @@ from fpga.nextpnr import pack_bitstream, run_nextpnr
 from fpga.units import TOP, unit_verilog
 from fpga.wrapper import wrapper_verilog
 from rtl.core.pe import AccumulatingPE
-from rtl.toolchain import run_tool, run_yosys, verilator_environment, verilator_path
+from rtl.toolchain import run_yosys
 
 CHIP = DEVICES["gw1nr-9"]
 SIDE = {"IBUF": "I", "OBUF": "O"}
@@ -129,19 +130,8 @@ def simulated(
              if inner.get(port) != "shift_out"]  # fmt: skip
     bench = BENCH.format(ports="".join(given), out=pins["shift_out"])
     (folder / "tb.v").write_text(bench)
-    command = [
-        str(verilator_path()),
-        "--binary",
-        "--timing",
-        "-CFLAGS",
-        "-std=c++20",
-        "-Wno-lint",
-        "-Wno-fatal",
-    ]
-    command += ["--top", "tb", "--Mdir", "made", "tb.v", "golden.v"]
-    run_tool([*command, *(f"{name}_flat.v" for name in texts)], cwd=folder,
-             env=verilator_environment())  # fmt: skip
-    return run_tool([str(folder / "made" / "Vtb")])
+    flat = (f"{name}_flat.v" for name in texts)
+    return bench_says(folder, "tb", ["tb.v", "golden.v", *flat], "-Wno-fatal")
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 from netlists import USED, Netlist, registers
+from sparsetrain_designs import random_design
 
 from archsim.errors import InputError
 from archsim.layer.intake import Drawing
@@ -97,17 +98,7 @@ class TestSparseTrain(DesignConformance):
         super().test_cocotb_on_the_emitted_file()
 
     def random_design(self, draw: Draw) -> SparseTrain:
-        pes, lanes = draw.one_of(1, 2, 4), draw.one_of(1, 2, 4, 8)
-        segments = min(draw.one_of(1, 2, 4), lanes)
-        return SparseTrain(
-            pes=pes, lanes=lanes, segments=segments, look_ahead=draw.whole(0, 3),
-            look_aside=draw.whole(0, 5), skip_outputs=draw.chance(0.7),
-            move_work=draw.chance(0.7), rows=draw.whole(1, 5),
-            columns=pes * segments * draw.one_of(1, 2), depth=draw.whole(1, 7),
-            operand_bits=draw.whole(2, 8), accumulator_bits=draw.whole(16, 33),
-            row_scratchpad=draw.one_of(0, draw.whole(1, 60)),
-            column_scratchpad=draw.one_of(0, draw.whole(1, 60)), pipelined_pes=draw.chance(0.4),
-        )  # fmt: skip
+        return random_design(draw)
 
 
 class TestPipelined(TestSparseTrain):

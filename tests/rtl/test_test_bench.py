@@ -1,15 +1,15 @@
 """The bench in plain Verilog: it passes, and finds a fault, where no archsim is."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+from timed_verilog import bench_says
 
 from archsim.machine.registry import load_design, with_settings
 from rtl.emit import emit
 from rtl.test_bench import test_bench
-from rtl.toolchain import lint, run_tool, verilator_environment, verilator_path
+from rtl.toolchain import lint
 
 SMALL = [f"{name}_memory.capacity_bytes=1024" for name in ("ifmap", "weight", "accumulator")]
 KINDS = {
@@ -28,22 +28,7 @@ def _written(kind: str, folder: Path) -> Path:
 
 
 def _said(folder: Path, *options: str) -> str:
-    command = [
-        str(verilator_path()),
-        "--binary",
-        "--timing",
-        "-CFLAGS",
-        "-std=c++20",
-        "-Wno-lint",
-        "-Wno-style",
-        *options,
-    ]
-    command += ["--top-module", "core_tb", "core.v", "core_tb.v"]
-    run_tool(command, cwd=folder, env=verilator_environment())
-    ran = subprocess.run(
-        ["obj_dir/Vcore_tb"], cwd=folder, capture_output=True, text=True, check=True
-    )
-    return ran.stdout
+    return bench_says(folder, "core_tb", ["core.v", "core_tb.v"], "-Wno-style", *options)
 
 
 def test_its_text(tmp_path: Path) -> None:

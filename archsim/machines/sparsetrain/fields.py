@@ -48,8 +48,8 @@ following; masks (`ONES` and the following)."""
 """Bits of a field, fields of a word; lanes of a segment, in a ring; rows of the window; lanes of a
 PE; its segments."""
 
-(ONES, OWN, HIGHEST) = range(3)
-"""In each field the lowest bit; all lanes; the highest bit."""
+(ONES, HIGHEST) = range(2)
+"""In each field the lowest bit; the highest bit."""
 
 Batch = tuple[Words, Words, Words, Words]
 """Of some words of a block's columns, each with all of its rows, one behind the other: pairs of
@@ -74,7 +74,7 @@ def fields_of(design: SparseTrain, segments: int) -> Fields:
         np.array([ahead, turns], np.int64).T.copy(),
         np.array([below, above], np.uint64).T.copy(),
         np.array([bits, number, ring, design.window_rows, lanes, segments], np.int64),
-        np.array([ones, ones * ((1 << lanes) - 1), ones << (bits - 1)], np.uint64),
+        np.array([ones, ones << (bits - 1)], np.uint64),
     )
 
 
@@ -198,7 +198,6 @@ __all__ = [
     "LANES",
     "NUMBER",
     "ONES",
-    "OWN",
     "RING",
     "ROOM",
     "SEGMENTS",
