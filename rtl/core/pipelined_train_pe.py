@@ -7,7 +7,6 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from archsim.machines.sparsetrain.design import SparseTrain
 from rtl.core.adder_tree import sum_of
 from rtl.core.delay import Delay
-from rtl.core.memory import Banks
 from rtl.core.one_hot import any_of, chosen
 from rtl.core.pipelined_train_queue import PipelinedTrainQueue
 from rtl.core.product import Product
@@ -113,13 +112,7 @@ class PipelinedTrainPe(TrainPe):
 
     def _shown(self, m: Module, number: Signal) -> list[list[tuple[Value, Value]]]:
         """What the banks show, of rows and of columns."""
-        design = self.design
-        columns = address_bits(design.own_columns) if design.own_columns > 1 else 0
-        own: Value = number[:columns]
-        if design.segments > 1:
-            own = Mux(self.split, own[self._within :], own)
-        buffers = ("row", design.rows, number[columns:]), ("column", design.own_columns, own)
-        return [self._ahead(m, name, (most, at), self.moves) for name, most, at in buffers]
+        return [self._ahead(m, name, vectors) for name, vectors in self._vectors(number)]
 
     def _lanes(self) -> Value:
         """Those of segments of which outputs are shown."""
@@ -155,42 +148,25 @@ class PipelinedTrainPe(TrainPe):
         ]
         m.d.sync += head.eq(self._by_done(ways))
 
-    def _ahead(
-        self, m: Module, name: str, vectors: tuple[int, Value], moves: list[list[Value]]
-    ) -> list[tuple[Value, Value]]:
+    def _ahead(self, m: Module, name: str, vectors: tuple[int, Value]) -> list[tuple[Value, Value]]:
         """What each bank shows, of the rows behind the window: a step, and which of it is not zero.
 
         That is found out when the step is written, and kept beside each value.
         """
-        most, vector = vectors
-        lines = self.design.bank_rows
-        depth = 2 * most * lines
-        write, bank_in, address, data = (
-            getattr(self, f"{name}_{port}") for port in ("write", "bank", "address", "data")
-        )
-        begin = Signal(address_bits(depth), name=f"{name}_begin")
-        m.d.comb += begin.eq(Mux(self.half, most * lines, 0) + vector * lines)
-        banks = Banks(memory=self.design.bank(name), use=self.design.use(name))
         lanes, bits = range(self.design.lanes), self.design.operand_bits
-        values = [data.word_select(lane, bits) for lane in lanes]
+        values = [getattr(self, f"{name}_data").word_select(lane, bits) for lane in lanes]
         given = Cat(Cat(value, value.any()) for value in values)
-        shown: list[tuple[Value, Value]] = []
-        for bank, moved in enumerate(moves):
-            line, now = (Signal.like(begin, name=f"{name}_{what}_{bank}") for what in ("at", "to"))
-            words = banks.place(m, self, f"{name}_{bank}", 0, bits=len(given), depth=depth)
+
+        def onward(bank: int, begin: Value, line: Value) -> Value:
             ways = [
                 Mux(fetch, begin, Mux(moves, line + 1, line)[: len(line)])
-                for fetch, moves in zip(self.fetch, moved, strict=True)
+                for fetch, moves in zip(self.fetch, self.moves[bank], strict=True)
             ]
-            m.d.comb += [
-                now.eq(self._by_done(ways)),
-                words.read_address.eq(now),
-                words.write.eq(write & (bank_in == bank)),
-                words.write_address.eq(address),
-                words.write_data.eq(given),
-            ]
-            m.d.sync += line.eq(now)
-            kept = [words.read_data.word_select(lane, bits + 1) for lane in lanes]
+            return self._by_done(ways)
+
+        shown: list[tuple[Value, Value]] = []
+        for word in self._buffer(m, name, vectors, given, onward):
+            kept = [word.word_select(lane, bits + 1) for lane in lanes]
             shown.append((Cat(one[:bits] for one in kept), Cat(one[bits] for one in kept)))
         return shown
 

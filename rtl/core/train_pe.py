@@ -1,5 +1,6 @@
 """A PE of the sparse training machine: a queue of needed outputs, a window, multipliers, sums."""
 
+from collections.abc import Callable
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -18,6 +19,9 @@ from rtl.core.train_queue import TrainQueue
 from rtl.core.train_totals import TrainTotals
 from rtl.core.train_window import TrainWindow, pairs_of, source
 from rtl.hierarchy import place
+
+Onward = Callable[[int, Value, Value], Value]
+"""Of a bank, the line where its vector begins, and the line it shows: the one it shows next."""
 
 
 def operand_ports(design: SparseTrain, vectors: int) -> dict[str, Any]:
@@ -143,16 +147,15 @@ class TrainPe(wiring.Component):
     def _operands(self, m: Module, window: TrainWindow, taken: Signal) -> list[list[Value]]:
         """Of the window's rows both operands; it moves on by as many rows as are done."""
         design, rows = self.design, self.design.window_rows
-        columns = address_bits(design.own_columns) if design.own_columns > 1 else 0
-        own: Value = taken[:columns]
-        if design.segments > 1:
-            own = Mux(self.split, own[self._within :], own)
-        found, moves = list[list[Value]](), [Signal(name=f"moves_{bank}") for bank in range(rows)]
-        for name, vectors, vector in (
-            ("row", design.rows, taken[columns:]),
-            ("column", design.own_columns, own),
-        ):
-            found.append(self._buffer(m, name, (vectors, vector), moves))
+        moves = [Signal(name=f"moves_{bank}") for bank in range(rows)]
+
+        def onward(bank: int, begin: Value, line: Value) -> Value:
+            return Mux(self.takes, begin, line + moves[bank])
+
+        found = [
+            self._buffer(m, name, vectors, getattr(self, f"{name}_data"), onward)
+            for name, vectors in self._vectors(taken)
+        ]
         pairs = [pairs_of(both, design.operand_bits) for both in zip(*found, strict=True)]
         if design.segments > 1:
             lanes = [part.replicate(design.segment_lanes) for part in self.parts]
@@ -213,25 +216,34 @@ class TrainPe(wiring.Component):
             m.d.sync += [head.eq(0), *(one.eq(0) for one in spent)]
         return seen
 
+    def _vectors(self, number: Value) -> list[tuple[str, tuple[int, Value]]]:
+        """Of an output's number by buffer how many vectors there are, and which one."""
+        design = self.design
+        columns = address_bits(design.own_columns) if design.own_columns > 1 else 0
+        own: Value = number[:columns]
+        if design.segments > 1:
+            own = Mux(self.split, own[self._within :], own)
+        return [("row", (design.rows, number[columns:])), ("column", (design.own_columns, own))]
+
     def _buffer(
-        self, m: Module, name: str, vectors: tuple[int, Value], moves: list[Signal]
+        self, m: Module, name: str, vectors: tuple[int, Value], data: Value, onward: Onward
     ) -> list[Value]:
-        """The word that each bank shows: of the row that is in the window, or comes into it."""
+        """The words that the banks show, a bank for each row of the window; `data` is written."""
         most, vector = vectors
         lines = self.design.bank_rows
         depth = 2 * most * lines
-        write, bank_in, address, data = (
-            getattr(self, f"{name}_{port}") for port in ("write", "bank", "address", "data")
+        write, bank_in, address = (
+            getattr(self, f"{name}_{port}") for port in ("write", "bank", "address")
         )
         begin = Signal(address_bits(depth), name=f"{name}_begin")
         m.d.comb += begin.eq(Mux(self.half, most * lines, 0) + vector * lines)
         banks = Banks(memory=self.design.bank(name), use=self.design.use(name))
         shown: list[Value] = []
-        for bank, moved in enumerate(moves):
+        for bank in range(self.design.window_rows):
             line, now = (Signal.like(begin, name=f"{name}_{what}_{bank}") for what in ("at", "to"))
             words = banks.place(m, self, f"{name}_{bank}", 0, bits=len(data), depth=depth)
             m.d.comb += [
-                now.eq(Mux(self.takes, begin, line + moved)),
+                now.eq(onward(bank, begin, line)),
                 words.read_address.eq(now),
                 words.write.eq(write & (bank_in == bank)),
                 words.write_address.eq(address),
