@@ -12,7 +12,7 @@ from archsim.numbers import IntArray
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.timing import plan_tiling
 from archsim.tiled.trace import PORTS, Answer, answer
-from archsim.timing import Service
+from archsim.timing import NO_GAPS, Service
 from rtl.conformance import Case
 from rtl.coverage.shrink import cut_gaps, smaller_gaps, smaller_pieces
 from rtl.tile_paths import figures_apart
@@ -77,7 +77,9 @@ class TileCase(Case):
         }
 
     def waiting(self, gaps: Mapping[str, IntArray]) -> "TileCase":
-        return replace(self, services=tuple(Service(gaps=gaps[name]) for name in PORTS))
+        """A port without idle cycles of its own never waits."""
+        services = tuple(Service(gaps=gaps.get(name, NO_GAPS)) for name in PORTS)
+        return replace(self, services=services)
 
     def smaller(self) -> "list[Case]":
         """With fewer stalls; in one tile, or as few as fit; with half of the layer."""

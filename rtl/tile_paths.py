@@ -8,7 +8,7 @@ import numpy as np
 
 from archsim.causes import CAUSES
 from archsim.errors import InputError
-from archsim.layer.problem import T_GROUPS, Tiling
+from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray
 from archsim.result import LayerResult
 from archsim.tiled.actions import count_actions
@@ -21,7 +21,6 @@ from archsim.tiled.many import COUNTS, count_many
 from archsim.tiled.nest import RUN_COLUMNS, ifmap_words, make_nest, most_runs
 from archsim.tiled.plan import PlanRecord, plan_columns, plan_row
 from archsim.tiled.schedule import schedule
-from archsim.tiled.side_by_side import block_problem
 from archsim.tiled.summary import LayerSummary, time_tiles
 from archsim.tiled.timing import time_layer
 from archsim.tiled.traffic import services_of
@@ -114,7 +113,7 @@ def _in_a_tiling(
     yield from _within(block, tiling, machine, written)
     yield "cycles and their causes", (said.cycles, sum(getattr(said, c, 0) for c in CAUSES))
     yield "tiles", (len(tiles), said.tiles)
-    yield from _counts(design, said, tiles, (problem.vector(), tiling.vector()))
+    yield from _counts(design, said, tiles, (problem, tiling))
 
 
 def _within(
@@ -132,10 +131,10 @@ def _within(
 
 
 def _counts(
-    design: CoreDesign, said: LayerSummary, tiles: Any, of: tuple[Any, Any]
+    design: CoreDesign, said: LayerSummary, tiles: Any, of: tuple[Problem, Tiling]
 ) -> Iterator[tuple[str, Pair]]:
     """Actions and bytes, by tiles and by kinds of tiles."""
-    problem, tiling = of
+    problem, tiling = (one.vector() for one in of)
     kinds = count_many(problem[None], tiling[None, None], design.machine[None])[0, 0]
     by_kinds = dict(zip(COUNTS, kinds.tolist(), strict=True))
     actions = count_actions(tiles, design.machine, design.stores)
@@ -148,9 +147,9 @@ def _counts(
             yield f"{name} by tiles and kinds", (int(getattr(said, name)), int(count))
 
 
-def _ifmap_words(design: CoreDesign, tiles: Any, of: tuple[Any, Any]) -> Pair:
-    columns, (problem, tiling) = columns_of(tiles), of
-    block = block_problem(problem, tiling[T_GROUPS])
+def _ifmap_words(design: CoreDesign, tiles: Any, of: tuple[Problem, Tiling]) -> Pair:
+    columns, (problem, chosen) = columns_of(tiles), of
+    block, tiling = problem.side_by_side(chosen.groups).vector(), chosen.vector()
     runs = np.empty((most_runs(block, tiling), RUN_COLUMNS), np.int64)
     nest = make_nest(block, tiling, runs)
     words = ifmap_words(nest, runs, (block, tiling, design.machine))
