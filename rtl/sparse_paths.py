@@ -42,7 +42,7 @@ def figures_apart(design: Scnn, runs: Sequence[LayerRun]) -> Mapping[str, Pair]:
     memory that is slow: pass by pass with all words, and as layers with neither; words as they are
     offered, and as a queue of transfers offers them; words that cross as they are offered, and as a
     port that is idle so long lets them; the parts of the cycles, and their sum; words, and bytes.
-    Strips are the fewest, and groups of filters the largest, that fit.
+    Strips are the fewest, and groups of filters the largest, that fit, where none were chosen.
     """
     last = runs[-1]
     chained = len(runs) > 1 and all(run.keep_ofmap for run in runs[:-1])
@@ -72,7 +72,8 @@ def _pairs(design: Scnn, runs: tuple[LayerRun, ...]) -> Iterator[tuple[str, Pair
         ends = [found["end by passes and a queue"][1] for found in programs]
         yield "cycles by layers and the better program", (layer.cycles, min(ends))
     for one in passes:
-        yield "filters in a group", _largest_group(design, one.strip)
+        if not runs[one.number].choice:
+            yield "filters in a group", _largest_group(design, one.strip)
     if len(runs) == 1 and isinstance(runs[0].layer, Conv2d) and not runs[0].choice:
         yield "strips, and the fewest that fit", _strips(design, runs[0])
 
