@@ -15,7 +15,7 @@ from archsim.ports import Port
 from rtl.core.delay import Delay
 from rtl.core.memory import Settings, stream_settings
 from rtl.core.scnn_bias import BiasQueue
-from rtl.core.scnn_cells import pe_inputs, weight_settings
+from rtl.core.scnn_cells import pe_inputs, sum_settings, sums_may_fail, weight_settings
 from rtl.core.scnn_control import GroupControl
 from rtl.core.scnn_drain import SIDES, DrainSequencer
 from rtl.core.scnn_layouts import command_layout, vector_layout
@@ -54,7 +54,11 @@ NEIGHBOURS = {"left": (0, -1), "right": (0, 1), "up": (-1, 0), "down": (1, 0)}
 
 def settings_of_memories(design: Scnn) -> dict[str, Settings]:
     """What memories take from registers, by memory, in the order of their chain."""
-    found = {"activation": stream_settings(design), "weight": weight_settings(design)}
+    found = {
+        "activation": stream_settings(design),
+        "weight": weight_settings(design),
+        "accumulator": sum_settings(design),
+    }
     return {name: one for name, one in found.items() if one is not None}
 
 
@@ -240,6 +244,7 @@ class ScnnCore(wiring.Component):
             control.drain_ended.eq(sequencer.ended),
             sequencer.start.eq(control.drain),
             sequencer.filters.eq(control.filters),
+            *([sequencer.begin.eq(self.start)] if sums_may_fail(self.design) else []),
             biases.filters.eq(control.filters),
             biases.step.eq(sequencer.step),
         ]
@@ -271,9 +276,9 @@ class ScnnCore(wiring.Component):
         ]
         if "number" in pe_inputs(design):
             m.d.comb += pe.number.eq(row * design.grid_columns + column)
-        for name, port in (("activation", "settings"), ("weight", "weight_settings")):
-            if name in self.settings:
-                m.d.comb += getattr(pe, port).eq(self.settings[name].o)
+        for name, chain in self.settings.items():
+            port = "settings" if name == "activation" else f"{name}_settings"
+            m.d.comb += getattr(pe, port).eq(chain.o)
         for side in SIDES:
             down, right = NEIGHBOURS[side]
             neighbour = self.pes.get((row + down, column + right))

@@ -79,7 +79,7 @@ _INSIDE: tuple[tuple[str, str, str, tuple[int, ...]], ...] = (
 def sparse_bins(design: Scnn) -> Iterator[Bin]:
     """Everything but the ports'."""
     yield channel_bin(lambda seen: case_of(seen).idle is None)
-    yield from _in_sequence(stays=design.lists_as_meant)
+    yield from _in_sequence(stays=design.values_as_meant)
     yield from pass_bins(design)
     yield from list_bins(design)
     yield from failing_bins(design)

@@ -7,6 +7,7 @@ import numpy as np
 from archsim.codecs.zero_run import BoolArray
 from archsim.machines.scnn.addresses import decoded
 from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.failing_sums import failing_places
 from archsim.machines.scnn.lists import vectors_by_pe
 from archsim.machines.scnn.words import LayerRun, PassWords
 from rtl.coverage.bins import Bin
@@ -65,7 +66,9 @@ def _run(name: str, why: str, says: Callable[[LayerRun], bool]) -> Bin:
 
 
 def failing_bins(design: Scnn) -> Iterator[Bin]:
-    """Of lists that are read from failing cells."""
+    """Of sums and lists that are read from failing cells."""
+    if not design.accumulator_memory.exact:
+        yield from _sum_bins(design)
     if design.activation_memory.exact:
         return
     yield Bin(
@@ -92,6 +95,27 @@ def failing_bins(design: Scnn) -> Iterator[Bin]:
         name="more vectors of the ofmap than an OARAM has",
         why="lists end where it does",
         hit=passes(lambda one: _overflows(one, design)),
+    )
+
+
+def _sum_bins(design: Scnn) -> Iterator[Bin]:
+    def places(one: PassWords, half: int) -> tuple[BoolArray, BoolArray]:
+        return failing_places(design, one.strip.mapping, half)
+
+    def in_both(one: PassWords) -> bool:
+        return one.strip.mapping.groups > 1 and all(places(one, n)[0].any() for n in range(2))
+
+    yield Bin(
+        name="sums of both halves in failing cells",
+        why="a half has cells of its own, and a layer begins with the first",
+        hit=passes(in_both),
+    )
+    if design.pes == 1:
+        return
+    yield Bin(
+        name="a halo's sum in a failing cell",
+        why="it is read once more, to be sent",
+        hit=passes(lambda one: bool(places(one, 0)[1].any())),
     )
 
 

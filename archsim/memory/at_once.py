@@ -11,6 +11,7 @@ from archsim.memory.seam import Bank, Use
 from archsim.numbers import AnyIntArray, IntArray
 
 Bits = npt.NDArray[np.uint8]
+BoolArray = npt.NDArray[np.bool_]
 
 Wrong = tuple[IntArray, IntArray]
 """Elements of words that are read wrong, by their places in them as a flat array, and by how much:
@@ -44,6 +45,37 @@ class AtOnce(Protocol):
         ...
 
 
+@runtime_checkable
+class WordsFail(Protocol):
+    """A memory that knows which of its words may be read otherwise than they were written."""
+
+    def failing_words(self, use: Use, words: int) -> BoolArray:
+        """[words] from address 0 on."""
+        ...
+
+
+def words_that_fail(memory: Bank, use: Use, words: int) -> BoolArray:
+    """[words] from address 0 on that may be read otherwise than they were written: all of a memory
+    that does not know."""
+    if isinstance(memory, WordsFail):
+        return memory.failing_words(use, words)
+    return np.full(words, not memory.exact)
+
+
+def bit_by_bit(memory: Bank, use: Use, words: int) -> tuple[IntArray, IntArray] | None:
+    """Of words of signed lanes [words, lanes] from address 0 on: bits that read 1 where 0 is
+    stored, and where 1 is; None where bits do not fare by themselves."""
+    masks = memory.masks(use, words)
+    if masks is not None:
+        kept = ~masks.if_zero if masks.kept is None else masks.kept
+        return masks.if_zero, kept
+    if memory.masks(use, 1) is None:
+        return None
+    zero, one = (np.full((words, use.lanes), value, np.int64) for value in (0, -1))
+    zero, one = (memory.read_back(use, memory.stored(use, one), words) for one in (zero, one))
+    return zero, one
+
+
 def seen(memory: Bank, use: Use, words: IntArray) -> IntArray:
     """The words [words, lanes] that are read of words written from address 0 on."""
     masks = memory.masks(use, len(words))
@@ -69,4 +101,15 @@ def wrong_of(memory: Bank, use: Use, tiles: AnyIntArray) -> Wrong:
     return places, change[places]
 
 
-__all__ = ["AtOnce", "CellReads", "Through", "Wrong", "seen", "wrong_of"]
+__all__ = [
+    "AtOnce",
+    "BoolArray",
+    "CellReads",
+    "Through",
+    "WordsFail",
+    "Wrong",
+    "bit_by_bit",
+    "seen",
+    "words_that_fail",
+    "wrong_of",
+]

@@ -41,7 +41,8 @@ class Use:
     store them in another form; machine: with it, of whom that is said.  half: of a scratchpad,
     in which of the two the words lie.  as_banks: its halves are banks of rows that are added to
     where they lie, lane by lane, placed and priced by `macros` and hardware of banks alone.
-    words: of a bank without halves, with those of all banks alike; 0 of two halves.
+    words: of a bank without halves, with those of all banks alike; 0 of two halves.  depth: of a
+    bank with halves the words of each, with those of all banks alike; 0 where not known.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Use:
     half: int = 0
     as_banks: bool = False
     words: int = 0
+    depth: int = 0
 
     @property
     def lanes(self) -> int:

@@ -1,12 +1,16 @@
 """The accumulators of a PE: multipliers, a crossbar, and banks in two halves."""
 
+from dataclasses import replace
+from typing import Any, cast
+
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
-from rtl.core.memory import Banks
+from rtl.core.memory import bank_for
 from rtl.core.one_hot import chosen
+from rtl.core.scnn_cells import number_bits, sum_settings, sum_words, sums_may_fail
 from rtl.core.scnn_layouts import accumulator_address_bits, bank_bits
 from rtl.core.scnn_queue import ProductQueue, queued_layout
 from rtl.hierarchy import place
@@ -66,6 +70,16 @@ def occupied_layout(design: Scnn) -> data.ArrayLayout:
     return data.ArrayLayout(design.bank_queue - 1, design.banks)
 
 
+def cell_inputs(design: Scnn) -> dict[str, Any]:
+    """Ports of banks whose cells may fail: of which PE they are; settings."""
+    found, settings = dict[str, Any](), sum_settings(design)
+    if sums_may_fail(design):
+        found["pe"] = In(number_bits(design))
+    if settings is not None:
+        found["settings"] = In(settings.bits)
+    return found
+
+
 class AccumulatorBank(wiring.Component):
     """half[entry] ← half[entry] + the first product of this bank's queue, if there is one.
 
@@ -76,7 +90,8 @@ class AccumulatorBank(wiring.Component):
     Members
     -------
     number: of the bank; i: all products; drain: the other port; read_data: of the drain's
-    read_address, a cycle later; adding: a sum is written; occupied, with Q > 1: of the queue.
+    read_address, a cycle later; adding: a sum is written; occupied, with Q > 1: of the queue; pe,
+    settings: where cells may fail.
     """
 
     number: Signal
@@ -98,13 +113,12 @@ class AccumulatorBank(wiring.Component):
                 "read_data": Out(design.accumulator_bits),
                 "adding": Out(1),
                 **queue,
+                **cell_inputs(design),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        sizes = {"bits": self.design.accumulator_bits, "depth": self.design.bank_entries}
-        memory, use = self.design.accumulator_memory, self.design.use("accumulator")
         first = self._first(m)
         target = Signal.like(first.entry, reset_less=True)
         addend = Signal(self.design.accumulator_bits, reset_less=True)
@@ -118,8 +132,7 @@ class AccumulatorBank(wiring.Component):
         drain, chosen = self.drain, self._here(self.drain.write_address)
         halves: list[Value] = []
         for number in range(2):
-            banks = Banks(memory=memory, use=use)
-            store = banks.place(m, self, f"half_{number}", number, transparent=True, **sizes)
+            store = self._store(m, number)
             mine = drain.half == number
             m.d.comb += [
                 store.read_address.eq(
@@ -139,6 +152,18 @@ class AccumulatorBank(wiring.Component):
         m.d.sync += shown.eq(drain.half)
         m.d.comb += self.read_data.eq(Mux(shown, halves[1], halves[0]))
         return m
+
+    def _store(self, m: Module, half: int) -> Any:
+        """What holds the sums of a half; its cells are told apart by PE and bank."""
+        words, own = sum_words(self.design), cast("Any", self)
+        words = replace(words, use=self.design.use("accumulator").in_half(half))
+        kind, parameters = bank_for(self.design.accumulator_memory, words, transparent=True)
+        store = place(m, f"half_{half}", kind, **parameters)
+        if "number" in store.signature.members:
+            m.d.comb += store.number.eq(Cat(self.number[: self.low], own.pe))
+        if "settings" in store.signature.members:
+            m.d.comb += store.settings.eq(own.settings)
+        return store
 
     def _first(self, m: Module) -> data.View:
         """The product that is added next."""
@@ -185,7 +210,7 @@ class AccumulatorBanks(wiring.Component):
     it has its half (i does not use that half then); `clear` writes 0 to the entry of write_address
     in all banks of both halves, `erase` of its half; read_data: of the drain's read_address, a
     cycle later; updates: of which banks a sum is written; occupied, with Q > 1: bit n of a bank is
-    1 if a product at i must go to a place behind n.
+    1 if a product at i must go to a place behind n; pe, settings: where cells may fail.
     """
 
     i: data.View
@@ -203,6 +228,7 @@ class AccumulatorBanks(wiring.Component):
                 "read_data": Out(design.accumulator_bits),
                 "updates": Out(design.banks),
                 **({"occupied": Out(occupied_layout(design))} if design.bank_queue > 1 else {}),
+                **cell_inputs(design),
             }
         )
 
@@ -220,6 +246,9 @@ class AccumulatorBanks(wiring.Component):
             reads.append(bank.read_data)
             if self.design.bank_queue > 1:
                 m.d.comb += self.occupied[number].eq(bank.occupied)
+            m.d.comb += [
+                getattr(bank, name).eq(getattr(self, name)) for name in cell_inputs(self.design)
+            ]
         m.d.comb += self.read_data.eq(Array(reads)[selected])
         return m
 

@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from archsim.machines.scnn.design import Scnn
 from rtl.core.credits import Credits
 from rtl.core.delay import Delay
+from rtl.core.scnn_cells import sums_may_fail
 from rtl.core.scnn_layouts import layer_layout
 from rtl.hierarchy import place
 
@@ -18,7 +19,8 @@ class GroupControl(wiring.Component):
     drained(g − 1), biased(g) + 1).
 
     B: all PEs wait.  A group needs one of the two halves of the accumulators, which its drain gives
-    back.  LP is `design.pipeline_latency_cycles`.
+    back; where their cells may fail, every layer begins with the first.  LP is
+    `design.pipeline_latency_cycles`.
     Latency: `go` in the cycle of its cause; `drain` in the cycle before the drain's first.
 
     Members
@@ -49,6 +51,7 @@ class GroupControl(wiring.Component):
         self.latency = design.pipeline_latency_cycles
         self.ofmap_latency = design.ofmap_latency_cycles
         self.flushes = design.activation_memory.stepped
+        self.begins_anew = sums_may_fail(design)
         taken = ("start", "loaded", "done", "biased", "drain_ready", "drain_ended")
         super().__init__(
             {
@@ -96,6 +99,9 @@ class GroupControl(wiring.Component):
             waiting.eq((barrier | waiting) & ~self.go & more),
             self.half.eq(self.half ^ self.go),
         ]
+        if self.begins_anew:
+            with m.If(self.start):
+                m.d.sync += self.half.eq(0)
         return m
 
     def _count(self, m: Module, name: str, event: Signal) -> Signal:

@@ -1,11 +1,14 @@
 """The drain of a group of sums: which of them every PE sends, receives or gives out, and when."""
 
+from typing import Any
+
 from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.command import COORDINATE_BITS
 from archsim.machines.scnn.design import Scnn
+from rtl.core.scnn_cells import sums_may_fail
 from rtl.core.scnn_layouts import layer_layout
 from rtl.core.scnn_pool import OFFSET_BITS, WindowWalk
 from rtl.hierarchy import place
@@ -61,7 +64,8 @@ class DrainSequencer(wiring.Component):
 
     Members
     -------
-    layer: the command; start, with filters: a group is to be drained; ready: start may be given;
+    layer: the command; begin, where cells of sums may fail: a layer does, with the first half;
+    start, with filters: a group is to be drained; ready: start may be given;
     step: to all PEs; entry: that it clears; ended: this is the drain's last cycle.
     """
 
@@ -79,6 +83,7 @@ class DrainSequencer(wiring.Component):
             {
                 "layer": In(layer_layout()),
                 "start": In(1),
+                **({"begin": In(1)} if sums_may_fail(design) else {}),
                 "filters": In(10),
                 "ready": Out(1),
                 "step": Out(step_layout()),
@@ -112,6 +117,10 @@ class DrainSequencer(wiring.Component):
             m.d.sync += phase.eq(Mux(clears, CLEAR, self._phase_from(m, "after", phase + 1)))
         with m.If(self.ended):
             m.d.sync += [active.eq(0), half.eq(~half)]
+        if sums_may_fail(self.design):
+            own: Any = self
+            with m.If(own.begin):
+                m.d.sync += half.eq(0)
         with m.If(self.start):
             m.d.sync += [active.eq(1), count.eq(self.filters)]
             m.d.sync += phase.eq(self._phase_from(m, "first", Value.cast(0)))

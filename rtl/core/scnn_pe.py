@@ -12,7 +12,7 @@ from rtl.core.memory import rtl_of, stream_inputs
 from rtl.core.requantize import Requantize
 from rtl.core.scnn_activations import Activations
 from rtl.core.scnn_arbiter import Arbiter
-from rtl.core.scnn_banks import AccumulatorBanks
+from rtl.core.scnn_banks import AccumulatorBanks, cell_inputs
 from rtl.core.scnn_cells import pe_inputs
 from rtl.core.scnn_compress import Compressor
 from rtl.core.scnn_drain import SIDES, step_layout
@@ -255,6 +255,7 @@ class ScnnPe(wiring.Component):
             banks.i.places.eq(arbiter.places),
             banks.i.addresses.eq(arbiter.addresses),
             banks.i.half.eq(half),
+            *(getattr(banks, name).eq(getattr(self, own)) for name, own in self._cells()),
             self.events.product.eq(sum(arbiter.selected)),
             self.events.accumulator_update.eq(sum(banks.updates)),
         ]
@@ -264,6 +265,11 @@ class ScnnPe(wiring.Component):
             m.d.comb += banks.i.activations[lane].eq(activations.o.lanes[lane].value)
         for lane in range(self.design.weight_lanes):
             m.d.comb += banks.i.weights[lane].eq(self.word.lanes[lane].value)
+
+    def _cells(self) -> list[tuple[str, str]]:
+        """Ports of the banks whose cells may fail, and what they are of the PE's."""
+        names = {"pe": "number", "settings": "accumulator_settings"}
+        return [(name, names[name]) for name in cell_inputs(self.design)]
 
     def _drain(self, m: Module) -> None:
         design, banks = self.design, self.banks

@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 
 from archsim.memory import Memory
 from rtl.core.memory import Placed, Words
-from rtl.core.scnn_cells import weights_may_fail
+from rtl.core.scnn_cells import ofmaps_grow
 from rtl.core.scnn_memories import ActivationMemories, BoundedActivations, address_port
 from rtl.core.sram import Sram, halves_ports
 from rtl.hierarchy import place
@@ -105,8 +105,9 @@ class PlainStreamRtl(PlainBankRtl):
     """An SRAM for each of the two memories, read by addresses."""
 
     def unit(self, design: Any) -> Placed:
-        """Both memories of a PE; where weights may fail, with an end behind their last vectors."""
-        if weights_may_fail(design):
+        """Both memories of a PE; where ofmaps may be larger than meant, with an end behind their
+        last vectors."""
+        if ofmaps_grow(design):
             return BoundedActivations, {"design": design}
         return ActivationMemories, {"design": design}
 

@@ -208,7 +208,7 @@ def test_the_supply_prices_both_memories() -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"sparsity": "weights"}, "sparsity must be both where cells of lists fail, not weights"),
+        ({"sparsity": "weights"}, "sparsity must be both where cells fail, not weights"),
         (
             {"activation_memory": FaultyStream(rate=0.1, inner=BovedaStream(group=1))},
             "activation_memory: inner must be plain, not boveda: ",
@@ -233,7 +233,7 @@ def test_ofmaps_do_not_stay_and_nothing_is_searched() -> None:
     run = LayerRun(layer=CONV, operands=operands, keep_ofmap=True)
     with pytest.raises(InputError, match=r"^conv: activation_memory must be exact for an ofmap"):
         pass_words(design, [run, run])
-    with pytest.raises(InputError, match=r"^conv: nothing is searched where cells of lists fail"):
+    with pytest.raises(InputError, match=r"^conv: nothing is searched where cells fail"):
         best_choice(design, CONV, operands)
     layer = replace(CONV, channels=5, ifmap_height=4, ifmap_width=7)
     ofmap = plan_layer(design, CONV, operands).ofmap

@@ -20,7 +20,6 @@ from archsim.machine.registry import (
     registered,
     with_settings,
 )
-from archsim.machines.scnn.memory_check import SUMS as NO_ORDER
 from archsim.machines.sparsetrain.design import AGAIN, SUMS, WINDOW
 from archsim.memory.kinds import access_of, kinds
 from archsim.memory.seam import PROTOCOLS
@@ -60,7 +59,7 @@ REFUSED: dict[str, dict[str, dict[str, str]]] = {
     "scnn": {
         "activation_memory": dict.fromkeys(("parity", "secded"), READ_ANY),
         "weight_memory": {"boveda": READ_ANY},
-        "accumulator_memory": {"boveda": READ_ANY, "faulty": NO_ORDER},
+        "accumulator_memory": {"boveda": READ_ANY},
     },
     "sparsetrain": {
         "row_memory": {"boveda": READ_ANY, "faulty": WINDOW},

@@ -87,7 +87,7 @@ def _linked(design: Scnn, steps: Sequence[Step]) -> list[LayerPlan]:
 def _kept_plan(here: Scnn, before: LayerPlan, step: Step) -> LayerPlan | None:
     """The layer with IARAM and OARAM in each other's place, if the ofmap before can stay: not where
     cells fail, since the next ifmap would be what is read of it."""
-    if not here.lists_as_meant:
+    if not here.values_as_meant:
         return None
     try:
         plan = plan_layer(exchanged(here), *step)

@@ -173,6 +173,11 @@ class Scnn(Design):
         """Whether PEs read the lists that were written, as no cell of them fails."""
         return self.activation_memory.exact and self.weight_memory.exact
 
+    @property
+    def values_as_meant(self) -> bool:
+        """Whether the ofmap is what was meant, as no cell of lists or sums fails."""
+        return self.lists_as_meant and self.accumulator_memory.exact
+
     @cached_property
     def weights_as_crossed(self) -> bool:
         """Whether FIFOs hold vectors as they cross, values and indices, which each PE decodes:
@@ -192,6 +197,17 @@ class Scnn(Design):
     def weight_fifo_rows(self) -> int:
         """Places of the FIFOs of all PEs, as the cells that fail are counted."""
         return self.pes << self.weight_place_bits
+
+    @property
+    def bank_entry_bits(self) -> int:
+        """Of a sum's place in its bank, above which the numbers of bank and PE stand in failing
+        cells."""
+        return max((self.bank_entries - 1).bit_length(), 1)
+
+    @property
+    def bank_words(self) -> int:
+        """Places of a half of the banks of all PEs, as the cells that fail are counted."""
+        return self.pes * self.banks << self.bank_entry_bits
 
     def machine_model(self) -> MachineModel:
         """The model of a machine whose cycles depend on its values."""
@@ -303,6 +319,7 @@ class Scnn(Design):
             lane_bits=(bits,) * lanes,
             lane_signed=(True,) * lanes,
             words=self.weight_fifo_rows if name == "weight" else 0,
+            depth=self.bank_words if name == "accumulator" else 0,
         )
 
     def lane_bits(self, memory: str) -> int:

@@ -59,9 +59,9 @@ def best_choice(
         f"{layer.name}: nothing is chosen where cycles are counted as DNNsim does",
     )
     require(
-        design.lists_as_meant,
-        f"{layer.name}: nothing is searched where cells of lists fail: bounds are of lists as they "
-        "were meant",
+        design.values_as_meant,
+        f"{layer.name}: nothing is searched where cells fail: bounds are of lists as they were "
+        "meant",
     )
     search = _Search(design, layer, operands, objective_named(objective))
     for shape in shapes(design, layer):

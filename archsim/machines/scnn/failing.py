@@ -6,7 +6,8 @@ beside the PE's tile is a place like any other: the value is multiplied, and wha
 the PE's region is added there.  The flags that end lists do not fail, so there are as many lists of
 as many vectors, and nothing waits for what does not come.
 
-Weights are read as wrongly where cells of FIFOs fail (`archsim.machines.scnn.seen_weights`).
+Weights are read as wrongly where cells of FIFOs fail (`archsim.machines.scnn.seen_weights`), and
+sums where those of accumulators do (`archsim.machines.scnn.failing_sums`).
 
 The ofmap is computed of that, compressed, and read as wrongly when it leaves.  Its lists may be
 longer than those that the strips were cut for: vectors behind an OARAM's last are lost, and lists
@@ -24,12 +25,12 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from archsim.codecs.zero_run import BoolArray, Lists
-from archsim.layer.values import requantize
 from archsim.machines.scnn.addresses import decoded
 from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.failing_sums import AfterSums, given_of_failing_sums
 from archsim.machines.scnn.lists import given_places, ofmap_lists, vectors_by_pe
 from archsim.machines.scnn.mapping import Mapping
-from archsim.machines.scnn.pooling import Window
+from archsim.machines.scnn.pooling import Window, largest_of_windows
 from archsim.machines.scnn.seen_kernels import Elements, products_of, put
 from archsim.machines.scnn.seen_weights import Met, SeenTaps, SeenWeights, positions_read
 from archsim.machines.scnn.strips import Strip
@@ -37,9 +38,6 @@ from archsim.numbers import AnyIntArray, IntArray, wrap
 from workloads.operands import Operands
 
 Floats = npt.NDArray[np.float64]
-
-LOWEST = np.iinfo(np.int64).min
-"""What is below every output, beside the plane of a window."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,15 +85,23 @@ def seen_strip(
     if not design.activation_memory.exact:
         used = [mapping.place(pe) for pe in range(mapping.used_pes)]
         read = seen_lists(design, "iaram", meant.ifmap, used)
-    if seen is None:
-        found = sums_of(mapping, read or meant.ifmap, meant.weight)
+    lists, found = read or meant.ifmap, None
+    if seen is not None:
+        found, met = sums_of_seen(mapping, lists, seen)
+    after = AfterSums(
+        bias=0 if bias is None else bias,
+        scaling=(operands.multiplier, operands.shift),
+        relu=relu,
+        bits=design.operand_bits,
+    )
+    if design.accumulator_memory.exact:
+        sums = sums_of(mapping, lists, meant.weight) if found is None else found
+        plane = after.of(slice(None), wrap(sums, design.accumulator_bits))
+        given = _pooled(plane, (mapping.rows.window, mapping.columns.window))
     else:
-        found, met = sums_of_seen(mapping, read or meant.ifmap, seen)
-    sums = wrap(found, design.accumulator_bits)
-    scaling = operands.multiplier, operands.shift
-    plane = requantize(sums, 0 if bias is None else bias, scaling, relu, design.operand_bits)
-    windows = mapping.rows.window, mapping.columns.window
-    written = ofmap_lists(design, mapping, _pooled(plane, windows))
+        weights = seen or SeenWeights(design=design, mapping=mapping, weight=meant.weight)
+        given = given_of_failing_sums(mapping, lists, weights, after)
+    written = ofmap_lists(design, mapping, given)
     givers = [
         (row, column)
         for row in range(mapping.rows.givers)
@@ -244,11 +250,7 @@ def _pooled(plane: IntArray, windows: tuple[Window, Window]) -> IntArray:
     """[U, V, K] of [P, Q, K]: the largest of each window, which is one output without pooling."""
     for axis, window in enumerate(windows):
         moved = np.moveaxis(plane, axis, 0)
-        found = np.full((window.outputs, *moved.shape[1:]), LOWEST)
-        for place in range(window.size):
-            at = np.arange(window.outputs) * window.stride - window.pad + place
-            inside = (at >= 0) & (at < len(moved))
-            found[inside] = np.maximum(found[inside], moved[at[inside]])
+        found = largest_of_windows(window, range(window.outputs), 0, moved)
         plane = np.moveaxis(found, 0, axis)
     return plane
 

@@ -52,12 +52,12 @@ def layer_values(
     design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
 ) -> IntArray:
     """The ofmap in the layer's own shape, [N, K, U, V] if it is pooled: exact, sums wrap at
-    `accumulator_bits`; as it is read where cells of lists fail.
+    `accumulator_bits`; as it is read where cells fail.
 
     Raises InputError for operands of other shapes or widths than the layer's and the design's, and
     for a pooling that the layer cannot have; where cells fail as `plan_layer`.
     """
-    if not design.lists_as_meant:
+    if not design.values_as_meant:
         return plan_layer(design, layer, operands, pool).ofmap
     problem = problem_of(layer)
     ofmap = layer_tensors(design, layer, operands, pool)[2]
@@ -98,7 +98,7 @@ def _passes(
         ]
     except InputError as error:
         raise InputError(f"{layer.name}: {error}") from None
-    if design.lists_as_meant:
+    if design.values_as_meant:
         return found
     biases = None
     if operands.bias is not None:

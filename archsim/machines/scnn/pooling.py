@@ -19,6 +19,9 @@ from workloads.errors import WorkloadError
 from workloads.layers import Conv2d, MatMul
 from workloads.pooling import MaxPool, max_pool
 
+LOWEST = np.iinfo(np.int64).min
+"""What is below every output, beside the plane of a window."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Window:
@@ -54,6 +57,19 @@ def windows_of(pool: MaxPool | None, plane: tuple[int, int]) -> tuple[Window, Wi
         )
     )
     return rows, columns
+
+
+def largest_of_windows(window: Window, given: range, first: int, plane: IntArray) -> IntArray:
+    """[given, ...] of a plane [outputs, ...] that begins with output `first` of the layer: the
+    largest of each of the given windows, which is one output without pooling; what is beside the
+    plane does not count."""
+    windows = np.array(given, np.int64)
+    found = np.full((len(windows), *plane.shape[1:]), LOWEST)
+    for place in range(window.size):
+        at = windows * window.stride - window.pad + place - first
+        inside = (at >= 0) & (at < len(plane))
+        found[inside] = np.maximum(found[inside], plane[at[inside]])
+    return found
 
 
 def check_pool(layer: Conv2d | MatMul, pool: MaxPool | None) -> None:

@@ -102,8 +102,11 @@ class SeenWeights:
 
     @cached_property
     def _masks(self) -> LaneMasks | None:
-        """Of the FIFOs of all PEs; None where words are read otherwise than bit by bit."""
+        """Of the FIFOs of all PEs; None where none fails, or words are read otherwise than bit by
+        bit."""
         design = self.design
+        if design.weight_memory.exact:
+            return None
         return design.weight_memory.masks(design.use("weight"), design.weight_fifo_rows)
 
     @cached_property
@@ -139,6 +142,8 @@ class SeenWeights:
         """Where a PE's masks begin, and vectors from a number on as its masks take them."""
         if self._masks is not None:
             return int(self._fifos[pe]), given
+        if self.design.weight_memory.exact:
+            return 0, given
         words = self._words_read[pe, first : first + len(given[0])]
         return 0, (words.astype(np.int64), given[1])
 
@@ -181,6 +186,10 @@ class SeenWeights:
             into = one[at], two[at], three[at], four[at]
             read_lists(np.array([fifo]), given, first, self._cells, self._reading, into)
         return Weights(*out)
+
+    def starts(self, group: int) -> IntArray:
+        """Where each list of a group begins [lists + 1]."""
+        return self._given[group][1]
 
     def taps(self, pe: int) -> tuple[tuple[SeenTaps, ...], IntArray]:
         """By phase, what a PE sees of all groups; values of each list that are not zero [lists]."""

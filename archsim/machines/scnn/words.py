@@ -79,7 +79,7 @@ def _linked(design: Scnn, runs: Sequence[LayerRun]) -> list[LayerPlan | None]:
     for run in runs:
         here = exchanged(here) if before else design
         linked = before or run.keep_ofmap
-        for name in ("activation_memory", "weight_memory"):
+        for name in ("activation_memory", "weight_memory", "accumulator_memory"):
             memory = getattr(design, name)
             require(
                 not run.keep_ofmap or memory.exact,

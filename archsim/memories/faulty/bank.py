@@ -15,7 +15,7 @@ from archsim.memories.faulty.components import at_voltage
 from archsim.memories.faulty.word_masks import lane_masks
 from archsim.memory import Cells, Use
 from archsim.memory.around import AroundBank
-from archsim.memory.at_once import Through, Wrong
+from archsim.memory.at_once import BoolArray, Through, Wrong
 from archsim.memory.lane_masks import LaneMasks
 from archsim.memory.plain import WORDS, keeps_words
 from archsim.numbers import AnyIntArray, IntArray
@@ -49,8 +49,8 @@ class FaultyBank(CellFaults, AroundBank):
         )
 
     def srams(self, use: Use) -> Mapping[str, tuple[int, int]]:
-        """Of each SRAM the words of a half, 0 of a bank's, whose user says, and their bits."""
-        return {WORDS: (0, use.word_bits)}
+        """Of each SRAM the words of a half, 0 where that is not known, and their bits."""
+        return {WORDS: (use.depth, use.word_bits)}
 
     def stored(self, use: Use, words: IntArray) -> Cells:
         """The inner one's cells, as they are read."""
@@ -58,17 +58,29 @@ class FaultyBank(CellFaults, AroundBank):
 
     def masks(self, use: Use, words: int) -> LaneMasks | None:
         """Of whole lanes, where words lie in the inner one as they are."""
+        return lane_masks(self, use, words) if self._keeps_words else None
+
+    @property
+    def _keeps_words(self) -> bool:
+        """Whether words lie in the inner one as they are, and are read so but for faults."""
+        return self._plainly and keeps_words(self.inner)
+
+    @property
+    def _plainly(self) -> bool:
         own = type(self)
-        plainly = own.stored is FaultyBank.stored and own.read_back is AroundBank.read_back
-        if not (plainly and keeps_words(self.inner)):
-            return None
-        return lane_masks(self, use, words)
+        return own.stored is FaultyBank.stored and own.read_back is AroundBank.read_back
+
+    def failing_words(self, use: Use, words: int) -> BoolArray:
+        """By its cells, where words lie in the inner one as they are; else all."""
+        if self.exact or not self._keeps_words:
+            return np.full(words, not self.exact)
+        zero, one = self.everywhere(use, WORDS, (words, use.word_bits))
+        wrong = zero | (one ^ 1)
+        return np.asarray(wrong.any(axis=1))
 
     def wrong(self, use: Use, tiles: AnyIntArray) -> Wrong | None:
         """By the inner one, where it reads words through other cells; not of a map, a file."""
-        own = type(self)
-        plainly = own.stored is FaultyBank.stored and own.read_back is AroundBank.read_back
-        if not (plainly and self.map is None and isinstance(self.inner, Through)):
+        if not (self._plainly and self.map is None and isinstance(self.inner, Through)):
             return None
         return self.inner.wrong_through(use, tiles, self)
 

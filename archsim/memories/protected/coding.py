@@ -12,6 +12,7 @@ from archsim.errors import require_positive
 from archsim.memories.protected.code import Code, parity, secded
 from archsim.memories.protected.layout import Group, coded_use, decoded, encoded, groups_of
 from archsim.memory import Cells, Use
+from archsim.memory.at_once import BoolArray, words_that_fail
 from archsim.numbers import IntArray
 
 
@@ -57,6 +58,10 @@ class Coding:
         """Corrected where that can be, zeros where it cannot."""
         groups = self.groups(use)
         return decoded(use, groups, self.inner.read_back(coded_use(use, groups), cells, words))
+
+    def failing_words(self, use: Use, words: int) -> BoolArray:
+        """Those of the inner one, whether errors are corrected or not."""
+        return words_that_fail(self.inner, self.coded(use), words)
 
     def macros(
         self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events
