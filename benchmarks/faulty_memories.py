@@ -155,7 +155,7 @@ def sparse_layers() -> None:
     )  # fmt: skip
     operands = synthetic(layer, bits=8, density=0.4, seed=1)
     designs: dict[str, Any] = {"sound cells": SCNN_ISCA17}
-    for name in ("activation", "weight"):
+    for name in ("activation", "weight", "accumulator"):
         settings = [f"{name}_memory.kind=faulty", f"{name}_memory.rate=0.001"]
         designs[name] = with_settings(SCNN_ISCA17, settings)
     runs = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -45,35 +46,75 @@ class AtOnce(Protocol):
         ...
 
 
+Reader = Callable[[IntArray, IntArray], IntArray]
+"""What is read of values [n, lanes] in words at [n], of which each may be there several times."""
+
+
 @runtime_checkable
-class WordsFail(Protocol):
-    """A memory that knows which of its words may be read otherwise than they were written."""
+class ReadsWords(Protocol):
+    """A memory that knows what is read of some of its words, whatever lies in the others."""
 
     def failing_words(self, use: Use, words: int) -> BoolArray:
-        """[words] from address 0 on."""
+        """[words] from address 0 on that may be read otherwise than they were written."""
+        ...
+
+    def reader(self, use: Use, words: int) -> Reader:
+        """Of words from address 0 on."""
+        ...
+
+
+@runtime_checkable
+class ByBits(Protocol):
+    """A memory of which bits may fare by themselves."""
+
+    def by_bits(self, use: Use, words: int) -> tuple[IntArray, IntArray] | None:
+        """As `bit_by_bit`."""
         ...
 
 
 def words_that_fail(memory: Bank, use: Use, words: int) -> BoolArray:
     """[words] from address 0 on that may be read otherwise than they were written: all of a memory
     that does not know."""
-    if isinstance(memory, WordsFail):
+    if isinstance(memory, ReadsWords):
         return memory.failing_words(use, words)
-    return np.full(words, not memory.exact)
+    both = bit_by_bit(memory, use, words)
+    if both is None:
+        return np.full(words, not memory.exact)
+    return np.asarray(wrong_bits(use, both).any(axis=1))
+
+
+def wrong_bits(use: Use, both: tuple[IntArray, IntArray]) -> IntArray:
+    """[words, lanes] of `bit_by_bit`: bits that may be read otherwise than they were written."""
+    low = np.array([(1 << bits) - 1 if bits < 63 else -1 for bits in use.lane_bits])
+    return (both[0] | ~both[1]) & low
 
 
 def bit_by_bit(memory: Bank, use: Use, words: int) -> tuple[IntArray, IntArray] | None:
-    """Of words of signed lanes [words, lanes] from address 0 on: bits that read 1 where 0 is
-    stored, and where 1 is; None where bits do not fare by themselves."""
-    masks = memory.masks(use, words)
-    if masks is not None:
-        kept = ~masks.if_zero if masks.kept is None else masks.kept
-        return masks.if_zero, kept
-    if memory.masks(use, 1) is None:
-        return None
-    zero, one = (np.full((words, use.lanes), value, np.int64) for value in (0, -1))
-    zero, one = (memory.read_back(use, memory.stored(use, one), words) for one in (zero, one))
-    return zero, one
+    """Of words [words, lanes] from address 0 on: bits that read 1 where 0 is stored, and where 1
+    is; None where bits do not fare by themselves."""
+    return memory.by_bits(use, words) if isinstance(memory, ByBits) else None
+
+
+def reader(memory: Bank, use: Use, words: int) -> Reader:
+    """Of words from address 0 on; of a memory that does not know, by all of its cells."""
+    if isinstance(memory, ReadsWords):
+        return memory.reader(use, words)
+    both = bit_by_bit(memory, use, words)
+    above = np.array([64 - bits for bits in use.lane_bits], np.int64)
+    signed = np.array(use.lane_signed)
+
+    def by_bits(at: IntArray, values: IntArray) -> IntArray:
+        assert both is not None
+        found = (values & both[1][at] | ~values & both[0][at]) << above
+        plain = (found.view(np.uint64) >> above.view(np.uint64)).view(np.int64)
+        return np.where(signed, found >> above, plain)
+
+    def by_cells(at: IntArray, values: IntArray) -> IntArray:
+        every = np.zeros((words, use.lanes), np.int64)
+        every[at] = values
+        return memory.read_back(use, memory.stored(use, every), words)[at]
+
+    return by_cells if both is None else by_bits
 
 
 def seen(memory: Bank, use: Use, words: IntArray) -> IntArray:
@@ -104,12 +145,16 @@ def wrong_of(memory: Bank, use: Use, tiles: AnyIntArray) -> Wrong:
 __all__ = [
     "AtOnce",
     "BoolArray",
+    "ByBits",
     "CellReads",
+    "Reader",
+    "ReadsWords",
     "Through",
-    "WordsFail",
     "Wrong",
     "bit_by_bit",
+    "reader",
     "seen",
     "words_that_fail",
+    "wrong_bits",
     "wrong_of",
 ]

@@ -28,6 +28,7 @@ from archsim.memories.faulty.measured import FLIPS, READS_ONE, READS_ZERO
 from archsim.memories.faulty.stream import FaultyStream
 from archsim.memories.faulty.word_masks import MOST_BITS
 from archsim.memories.protected.bank import ParityBank, SecdedBank
+from archsim.memory.at_once import words_that_fail
 from archsim.memory.plain import WORDS
 from archsim.numbers import wrap
 from workloads.operands import Operands, synthetic
@@ -309,13 +310,14 @@ def test_check_bits_correct_one_error_and_lose_a_sum_of_two(tmp_path: Path) -> N
 def test_words_that_may_fail_are_those_with_failing_cells(tmp_path: Path) -> None:
     use = SMALL.use("accumulator")
     memory = FaultyBank(map=one_cell(tmp_path / "m.npz", 70, 3, READS_ZERO))
-    assert np.flatnonzero(memory.failing_words(use, SMALL.bank_words)).tolist() == [70]
-    assert not memory.failing_words(use.in_half(1), SMALL.bank_words).any()
+    assert np.flatnonzero(words_that_fail(memory, use, SMALL.bank_words)).tolist() == [70]
+    assert not words_that_fail(memory, use.in_half(1), SMALL.bank_words).any()
     inner = FaultyBank(rate=0.02, chip=4)
     coded = ParityBank(data_bits=20, inner=inner)
-    found = coded.failing_words(use, 200)
-    assert np.array_equal(found, inner.failing_words(coded.coded(use), 200))
-    assert 0 < found.sum() < 200
+    found = words_that_fail(coded, use, 200)
+    assert np.array_equal(found, words_that_fail(inner, coded.coded(use), 200))
+    twice = SecdedBank(data_bits=20, inner=inner)
+    assert 0 < words_that_fail(twice, use, 2000).sum() < words_that_fail(coded, use, 2000).sum()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ with the first half of the banks (docs/contracts/scnn.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -20,22 +20,23 @@ import numpy.typing as npt
 
 from archsim.codecs.zero_run import BoolArray, Lists
 from archsim.layer.values import requantize
-from archsim.machines.scnn import sum_kernels
 from archsim.machines.scnn.addresses import decoded
 from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.pooling import largest_of_windows
 from archsim.machines.scnn.seen_weights import SeenWeights
-from archsim.machines.scnn.sum_kernels import add_products
+from archsim.machines.scnn.sum_kernels import Elements, Region, add_products
 from archsim.memory import Use
-from archsim.memory.at_once import bit_by_bit, words_that_fail
+from archsim.memory.at_once import Reader, bit_by_bit, reader, words_that_fail
 from archsim.numbers import IntArray, wrap
 
 Kind = TypeVar("Kind", bound=np.generic)
 
 LEAST_ROOM = 1 << 12
 """Products of a PE and a group that are kept, of sums that are read by way of their cells."""
+
+_NO_ROOM = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
 class AfterSums(NamedTuple):
@@ -62,10 +63,11 @@ def given_of_failing_sums(
     found = np.zeros((rows, columns, mapping.filters), np.int64)
     design, activations = weights.design, _activations(mapping, lists)
     halves = [_Cells(design=design, mapping=mapping, half=half) for half in range(2)]
+    moves = [*_moves(mapping)]
     for group in range(mapping.groups):
         sums = _Sums(mapping, halves[group % 2])
         sums.add(activations, weights, group)
-        sums.move(mapping.group_filters(group))
+        sums.move(mapping.group_filters(group), moves)
         first = group * mapping.group_size
         filters = slice(first, first + mapping.group_filters(group))
         sums.give(found, filters, after)
@@ -119,28 +121,34 @@ class _Cells:
         memory, count = self.design.accumulator_memory, self.design.bank_words
         return words_that_fail(memory, self._use, count)[self._words]
 
+    @cached_property
+    def _reader(self) -> Reader:
+        return reader(self.design.accumulator_memory, self._use, self.design.bank_words)
+
+    def read_at(self, places: tuple[IntArray, IntArray], values: IntArray) -> IntArray:
+        """What is read of values [n] stored at places: PEs and addresses, [n] each."""
+        if self.masks is not None:
+            zero, one = (mask[places] for mask in self.masks)
+            return wrap(values & one | ~values & zero, self.design.accumulator_bits)
+        return self._reader(self._words[places], values[:, None])[:, 0]
+
     def read(self, sums: IntArray) -> IntArray:
         """What is read of sums [PEs, addresses], all of them stored."""
-        if self.masks is not None:
-            zero, one = self.masks
-            return wrap(sums & one | ~sums & zero, self.design.accumulator_bits)
-        words = np.zeros((self.design.bank_words, 1), np.int64)
-        words[self._words, 0] = sums
-        memory, use = self.design.accumulator_memory, self._use
-        return memory.read_back(use, memory.stored(use, words), len(words))[self._words, 0]
+        found, (pes, places) = sums.copy(), np.nonzero(self.fails)
+        found[pes, places] = self.read_at((pes, places), sums[pes, places])
+        return found
 
 
-class _Activations(NamedTuple):
-    """Of all PEs [vectors, lanes]: values, and the outputs of their first taps in the region; where
-    each list begins, and one place more."""
-
-    values: IntArray
-    rows: IntArray
-    columns: IntArray
-    starts: IntArray
+def _elements(fields: tuple[IntArray, IntArray, IntArray, IntArray], starts: IntArray) -> Elements:
+    """Of vectors [vectors, lanes]: values, rows, columns and addresses."""
+    some = fields[0] != 0
+    values, rows, columns, addresses = (np.ascontiguousarray(one[some]) for one in fields)
+    vectors = np.concatenate([[0], np.cumsum(some.sum(axis=1))])
+    return Elements(values, rows, columns, addresses, vectors, np.ascontiguousarray(starts))
 
 
-def _activations(mapping: Mapping, lists: Lists) -> _Activations:
+def _activations(mapping: Mapping, lists: Lists) -> Elements:
+    """Of all PEs: rows and columns of the outputs of their first taps in the region."""
     number = np.repeat(np.arange(len(lists)), lists.lengths)
     pe, block = np.divmod(number, mapping.lists)
     phases = np.array(mapping.phases)[block % len(mapping.phases)].T
@@ -152,13 +160,18 @@ def _activations(mapping: Mapping, lists: Lists) -> _Activations:
     ):  # fmt: skip
         first = np.array([axis.base(pe) for pe in range(axis.pes)])[at]
         first -= phase >= np.array([axis.threshold(pe) for pe in range(axis.pes)])[at]
-        outputs.append(np.ascontiguousarray(offset + first[:, None], np.int64))
-    return _Activations(
-        values=np.ascontiguousarray(lists.values, np.int64),
-        rows=outputs[0],
-        columns=outputs[1],
-        starts=np.ascontiguousarray(lists.starts, np.int64),
-    )
+        outputs.append(offset + first[:, None])
+    addresses = (outputs[0] * mapping.columns.extent + outputs[1]) * mapping.filter_pitch
+    values = lists.values.astype(np.int64, copy=False)
+    return _elements((values, outputs[0], outputs[1], addresses), lists.starts.astype(np.int64))
+
+
+def _weights(weights: SeenWeights, group: int, pe: int) -> Elements:
+    """Of a group, as a PE reads them."""
+    mapping, every = weights.mapping, weights.read(group, slice(pe, pe + 1))
+    values, filters, rows, columns = (one[0] for one in every)
+    addresses = filters - (rows * mapping.columns.extent + columns) * mapping.filter_pitch
+    return _elements((values, rows, columns, addresses), weights.starts(group))
 
 
 class _Move(NamedTuple):
@@ -178,44 +191,41 @@ class _Sums:
         self._bits = cells.design.accumulator_bits
         self._stored = np.zeros((mapping.used_pes, mapping.accumulators), np.int64)
 
-    def add(self, activations: _Activations, weights: SeenWeights, group: int) -> None:
+    def add(self, activations: Elements, weights: SeenWeights, group: int) -> None:
         """All products of a group, in order."""
         mapping, lists = self._mapping, self._mapping.lists
-        for pe in range(mapping.used_pes):
-            row, column = mapping.place(pe)
-            region = (
-                len(mapping.rows.region(row)), len(mapping.columns.region(column)),
-                mapping.columns.extent, mapping.filter_pitch, 64 - self._bits,
-            )  # fmt: skip
-            own = activations.starts[pe * lists : (pe + 1) * lists + 1]
-            read = (one[0] for one in weights.read(group, slice(pe, pe + 1)))
-            self._add(pe, ((*activations[:3], own), (*read, weights.starts(group)), region))
+        every = range(mapping.used_pes)
+        # what each PE reads of weights in failing cells is its own
+        some = [every] if weights.design.weight_memory.exact else [range(n, n + 1) for n in every]
+        for pes in some:
+            sizes = np.array([mapping.region_size(pe) for pe in pes], np.int64)
+            own = activations.starts[pes.start * lists : pes.stop * lists + 1]
+            given = activations._replace(starts=own), _weights(weights, group, pes.start)
+            self._add(slice(pes.start, pes.stop), (*given, (sizes, lists, 64 - self._bits)))
 
-    def _add(
-        self,
-        pe: int,
-        given: tuple[sum_kernels.Activations, sum_kernels.Weights, sum_kernels.Region],
-    ) -> None:
-        """Of a PE; sums that are read by way of their cells take their n-th products at once."""
-        masks, before = self._cells.masks, self._stored[pe].copy()
-        if masks is not None:
-            none, room = np.zeros(len(before), np.bool_), np.zeros(0, np.int64)
-            add_products(*given, (self._stored[pe], masks[0][pe], masks[1][pe]), (none, room, room))
+    def _add(self, pes: slice, given: tuple[Elements, Elements, Region]) -> None:
+        """Of some PEs; sums that are read by way of their cells take their n-th products at once,
+        behind all others."""
+        stored = self._stored[pes]
+        if self._cells.masks is not None:
+            zero, one = self._cells.masks
+            none = np.zeros_like(stored, np.bool_)
+            add_products(*given, (stored, zero[pes], one[pes]), (none, *_NO_ROOM))
             return
-        zero, one = np.zeros_like(before), np.full_like(before, -1)
-        found, places, products = LEAST_ROOM, before, before
+        zero, one, fails = np.zeros_like(stored), np.full_like(stored, -1), self._cells.fails[pes]
+        found, (places, products) = LEAST_ROOM, _NO_ROOM
         while found > len(places):
-            self._stored[pe] = before
+            stored[:] = 0
             places, products = np.empty((2, found), np.int64)
-            beside = self._cells.fails[pe], places, products
-            found = add_products(*given, (self._stored[pe], zero, one), beside)
-        for at, some in _in_turns(places[:found], products[:found]):
-            read = self._cells.read(self._stored)[pe, at]
-            self._stored[pe, at] = wrap(read + some, self._bits)
+            found = add_products(*given, (stored, zero, one), (fails, places, products))
+        for at, more in _in_turns(places[:found], products[:found]):
+            pe, address = np.divmod(at, self._mapping.accumulators)
+            seen = self._cells.read_at((pe + pes.start, address), stored[pe, address])
+            stored[pe, address] = wrap(seen + more, self._bits)
 
-    def move(self, filters: int) -> None:
-        """Halos, then copies, of so many filters."""
-        for moves in _moves(self._mapping):
+    def move(self, filters: int, every: Sequence[Sequence[_Move]]) -> None:
+        """Halos, then copies, of so many filters; every: those of a step, one after the other."""
+        for moves in every:
             read = self._planes(self._cells.read(self._stored))
             stored = self._planes(self._stored)
             for move in moves:
@@ -266,7 +276,9 @@ def _moves(mapping: Mapping) -> Iterator[list[_Move]]:
     for kept in (False, True):
         for across in (True, False):
             for step in (-1, 1):
-                yield [*_moves_of(mapping, step, across=across, kept=kept)]
+                found = [*_moves_of(mapping, step, across=across, kept=kept)]
+                if found:
+                    yield found
 
 
 def _moves_of(mapping: Mapping, step: int, *, across: bool, kept: bool) -> Iterator[_Move]:

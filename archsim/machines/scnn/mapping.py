@@ -57,6 +57,11 @@ class Mapping:
         """Row and column of a PE; PEs are counted row by row."""
         return divmod(pe, self.columns.pes)
 
+    def region_size(self, pe: int) -> tuple[int, int]:
+        """Rows and columns of a PE's region."""
+        row, column = self.place(pe)
+        return len(self.rows.region(row)), len(self.columns.region(column))
+
     @property
     def groups(self) -> int:
         """Groups of filters."""

@@ -15,7 +15,8 @@ from archsim.memories.faulty.components import at_voltage
 from archsim.memories.faulty.word_masks import lane_masks
 from archsim.memory import Cells, Use
 from archsim.memory.around import AroundBank
-from archsim.memory.at_once import BoolArray, Through, Wrong
+from archsim.memory.at_once import Through, Wrong
+from archsim.memory.bits import words_of
 from archsim.memory.lane_masks import LaneMasks
 from archsim.memory.plain import WORDS, keeps_words
 from archsim.numbers import AnyIntArray, IntArray
@@ -70,13 +71,17 @@ class FaultyBank(CellFaults, AroundBank):
         own = type(self)
         return own.stored is FaultyBank.stored and own.read_back is AroundBank.read_back
 
-    def failing_words(self, use: Use, words: int) -> BoolArray:
-        """By its cells, where words lie in the inner one as they are; else all."""
-        if self.exact or not self._keeps_words:
-            return np.full(words, not self.exact)
+    def by_bits(self, use: Use, words: int) -> tuple[IntArray, IntArray] | None:
+        """Of any map and size, where words lie in the inner one as they are."""
+        if not self._keeps_words:
+            return None
+        masks = self.masks(use, words)
+        if masks is not None:
+            kept = ~masks.if_zero if masks.kept is None else masks.kept
+            return masks.if_zero[:words], kept[:words]
         zero, one = self.everywhere(use, WORDS, (words, use.word_bits))
-        wrong = zero | (one ^ 1)
-        return np.asarray(wrong.any(axis=1))
+        plain = (False,) * use.lanes
+        return words_of(zero, use.lane_bits, plain), ~words_of(1 - one, use.lane_bits, plain)
 
     def wrong(self, use: Use, tiles: AnyIntArray) -> Wrong | None:
         """By the inner one, where it reads words through other cells; not of a map, a file."""

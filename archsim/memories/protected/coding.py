@@ -7,12 +7,22 @@ from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from archsim.blocks import Components, Events, selectors
 from archsim.errors import require_positive
 from archsim.memories.protected.code import Code, parity, secded
 from archsim.memories.protected.layout import Group, coded_use, decoded, encoded, groups_of
 from archsim.memory import Cells, Use
-from archsim.memory.at_once import BoolArray, words_that_fail
+from archsim.memory.at_once import (
+    BoolArray,
+    Reader,
+    bit_by_bit,
+    reader,
+    words_that_fail,
+    wrong_bits,
+)
+from archsim.memory.bits import bits_of
 from archsim.numbers import IntArray
 
 
@@ -60,8 +70,27 @@ class Coding:
         return decoded(use, groups, self.inner.read_back(coded_use(use, groups), cells, words))
 
     def failing_words(self, use: Use, words: int) -> BoolArray:
-        """Those of the inner one, whether errors are corrected or not."""
-        return words_that_fail(self.inner, self.coded(use), words)
+        """Those of the inner one, but for code words with one failing cell, which is corrected."""
+        coded = self.coded(use)
+        both = bit_by_bit(self.inner, coded, words)
+        if both is None:
+            return words_that_fail(self.inner, coded, words)
+        wrong, found = bits_of(wrong_bits(coded, both), coded.lane_bits), np.zeros(words, np.bool_)
+        for group in self.groups(use):
+            cells = wrong[:, group.coded_bit : group.coded_bit + group.code.bits]
+            found |= cells.sum(axis=1) > int(group.code.corrects)
+        return found
+
+    def reader(self, use: Use, words: int) -> Reader:
+        """By way of the inner one's."""
+        groups = self.groups(use)
+        coded = coded_use(use, groups)
+        inner = reader(self.inner, coded, words)
+
+        def read(at: IntArray, values: IntArray) -> IntArray:
+            return decoded(use, groups, inner(at, encoded(use, groups, values)))
+
+        return read
 
     def macros(
         self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events
