@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from archsim.arithmetic.formats import FloatFormat
 from archsim.codecs.vector_dot import scale_product
 from archsim.codecs.vector_operands import VectorOperands
 from archsim.codecs.vsquant import VectorFormat
@@ -42,13 +41,9 @@ def values_apart(
         for name in ("ifmap", "weight"):
             real = getattr(operands, name) * np.float64(getattr(operands, f"{name}_scale"))
             pairs[f"{name} patterns by table and one by one"] = first_apart(
-                getattr(taken, name), _encoded(form.operand, real)
+                getattr(taken, name), form.operand.encode(real)
             )
     return {name: two for name, two in pairs.items() if two[0] != two[1]}
-
-
-def _encoded(form: FloatFormat, values: Any) -> AnyIntArray:
-    return form.encode(values)
 
 
 def _of_vectors(
@@ -96,7 +91,9 @@ def _bounds(
     """`vector_kernels.bounds`, of all filters at once."""
     values, scales = (one.astype(np.int64) for one in tensors.weight)
     norms = np.add.reduceat(np.abs(values), np.arange(0, values.shape[-1], summation.vector), -1)
-    terms = norms * largest[0] * scale_product(summation.mac, scales, np.int64(largest[1]))
+    terms = (
+        norms * largest[0] * scale_product(summation.mac, scales, np.full_like(scales, largest[1]))
+    )
     taps = terms.sum(axis=(2, 3))
     tiles = np.add.reduceat(taps, np.arange(0, taps.shape[-1], summation.channel_tile), -1)
     return int(tiles.max()), int(tiles.sum(axis=-1).max())
