@@ -11,12 +11,13 @@ from archsim.errors import InputError
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray
 from archsim.result import LayerResult
+from archsim.tiled import plan as pn
 from archsim.tiled.actions import count_actions
 from archsim.tiled.bound_paths import bound_of
 from archsim.tiled.commands import TileCommand, columns_of
 from archsim.tiled.cycles import cycles_of, cycles_within
 from archsim.tiled.design import CoreDesign
-from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.gaps import NO_GAPS, join_gaps
 from archsim.tiled.many import COUNTS, count_many
 from archsim.tiled.nest import RUN_COLUMNS, ifmap_words, make_nest, most_runs
 from archsim.tiled.plan import PlanRecord, plan_columns, plan_row
@@ -39,8 +40,8 @@ def figures_apart(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) ->
     Of the layer's design, and of one whose off-chip memory is slow: the plan with a row for every
     tile, its summary, the scan over loops, counts by kinds of tiles; many designs at once and one
     by one, each in the tiling that it finds; commands of tiles, and blocks of groups, by what they
-    are made of.  With the slow one the core stepped from its contract
-    too (`rtl.stepped`), for so many cycles as `STEPPED`.
+    are made of; outputs by the closed form of a port that never waits, and by rows.  With the slow
+    one the core stepped from its contract too (`rtl.stepped`), for so many cycles as `STEPPED`.
     """
     slow = replace(design, off_chip=slow_off_chip(Draw(layer.macs, tiling.filters)))
     apart: dict[str, Pair] = {}
@@ -48,7 +49,7 @@ def figures_apart(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) ->
         pairs = dict(_in_a_tiling(one, layer, tiling))
         apart |= {f"{name}{where}": two for name, two in pairs.items() if two[0] != two[1]}
     pairs = dict(_by_steps(slow, layer, tiling)) | dict(_at_once(slow, layer))
-    pairs |= dict(_of_commands(design, layer, tiling))
+    pairs |= dict(_of_commands(design, layer, tiling)) | dict(_of_outputs(design, layer, tiling))
     return apart | {name: two for name, two in pairs.items() if two[0] != two[1]}
 
 
@@ -147,6 +148,35 @@ def _of_commands(
         words = problem.side_by_side(groups).vector()
         block = block_problem(problem.vector(), groups)
         yield f"blocks of {groups} groups of tiles and of words", first_apart(block, words)
+
+
+_DRAIN = [pn.STREAM_START, pn.DRAIN_START, pn.DRAIN_END, pn.FIRST_OUT, pn.LAST_OUT]
+
+
+def _of_outputs(
+    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling
+) -> Iterator[tuple[str, Pair]]:
+    """Ports that never wait: outputs by the closed form, and row by row; and a first word that
+    waits for longer than all would take."""
+    tiles = walk_layer(design.numerics.problem(layer), tiling, design.machine)
+    services = np.zeros((len(pn.PORTS), pn.SERVICE_COLUMNS), np.int64)
+    free = schedule(tiles, design.machine, services, NO_GAPS)
+    late, words = int(free.max()) + 7, int(columns_of(tiles).output_words.sum())
+    stepped, waiting = (
+        schedule(tiles, design.machine, services, _ofmap_gaps(words, first)) for first in (0, late)
+    )
+    yield (
+        "outputs by a closed form and by rows",
+        first_apart(free[:, _DRAIN], stepped[:, _DRAIN]),
+    )
+    crossed = waiting[:, pn.FIRST_OUT]
+    yield "a first output that is late", (int(crossed[crossed >= 0][0]), late)
+
+
+def _ofmap_gaps(words: int, first: int) -> IntArray:
+    """Of a port whose first word alone waits."""
+    times = np.arange(first, first + words, dtype=np.int64) + 1
+    return join_gaps([np.zeros(0, np.int64)] * pn.OFMAP + [times])
 
 
 def _counts(

@@ -139,8 +139,6 @@ def general_aims(plain: Callable[[Draw, Any, int], Case]) -> dict[str, Aim]:
         for own in gaps.values():
             if len(own):
                 own[min(draw.whole(1, len(own)), len(own) - 1)] += LONG_STALL
-        for name in results_of(case):  # longer than anything takes before
-            gaps[name][:1] += LONG_STALL
         return case.waiting(gaps)
 
     def steady(draw: Draw, design: Any, longest_words: int) -> Case:

@@ -146,6 +146,17 @@ def test_values_and_figures_that_are_another_are_told(
     assert said in told(name, 3)
 
 
+def test_outputs_that_wait_otherwise_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = tile_paths.join_gaps
+    monkeypatch.setattr(tile_paths, "join_gaps", lambda ports: sound([one + 1 for one in ports]))
+    found = told("edge-16", 3)
+    assert "a first output that is late" in found
+    monkeypatch.setattr(
+        tile_paths, "join_gaps", lambda ports: sound([np.cumsum(one + 3) for one in ports])
+    )
+    assert "outputs by a closed form and by rows" in told("edge-16", 3)
+
+
 @pytest.mark.parametrize("step", tile_paths.STEPS)
 def test_a_step_that_is_not_made_of_its_factors_is_told(
     step: str, monkeypatch: pytest.MonkeyPatch
