@@ -27,12 +27,11 @@ from archsim.machines.scnn.timing import PassTiming, Services, pass_timing
 from archsim.machines.scnn.words import LayerRun, PassWords, pass_words
 from archsim.numbers import IntArray
 from archsim.timing import Service
+from rtl.apart import Pair, first_apart
 from rtl.draw import Draw
 from rtl.slow_memory import slow_off_chip
 from rtl.stepped.sparse_channel import INPUTS, Crossed, OfferedWords
 from workloads.layers import Conv2d, MatMul
-
-Pair = tuple[int, int]
 
 
 def figures_apart(design: Scnn, runs: Sequence[LayerRun]) -> Mapping[str, Pair]:
@@ -41,7 +40,8 @@ def figures_apart(design: Scnn, runs: Sequence[LayerRun]) -> Mapping[str, Pair]:
     Of the last layer, or of all where each ofmap stays but the last, on the design with an off-chip
     memory that is slow: pass by pass with all words, and as layers with neither; words as they are
     offered, and as a queue of transfers offers them; words that cross as they are offered, and as a
-    port that is idle so long lets them; the parts of the cycles, and their sum; words, and bytes.
+    port that is idle so long lets them; behind a latency, and behind as many idle cycles; outputs
+    of strips, and those that there are; the parts of the cycles, and their sum; words, and bytes.
     Strips are the fewest, and groups of filters the largest, that fit, where none were chosen.
     """
     last = runs[-1]
@@ -66,16 +66,40 @@ def _pairs(design: Scnn, runs: tuple[LayerRun, ...]) -> Iterator[tuple[str, Pair
     for number, layer in enumerate(layers):
         own = [one for one in passes if one.number == number]
         yield from _in_parts(design, own, layer)
+        outputs = sum(
+            len(one.strip.rows) * len(one.strip.columns) * one.strip.mapping.filters for one in own
+        )
+        yield "outputs of passes and of the layer", (outputs, _outputs(design, runs[number]))
         programs = [_by_a_queue(design, own, spread=one) for one in (False, True)[: len(own)]]
         for found in programs:
             yield from found.items()
         ends = [found["end by passes and a queue"][1] for found in programs]
         yield "cycles by layers and the better program", (layer.cycles, min(ends))
+    yield from _late_ports(design, passes[0], latency=int(words.cycles) % 50)
     for one in passes:
         if not runs[one.number].choice:
             yield "filters in a group", _largest_group(design, one.strip)
     if len(runs) == 1 and isinstance(runs[0].layer, Conv2d) and not runs[0].choice:
         yield "strips, and the fewest that fit", _strips(design, runs[0])
+
+
+def _outputs(design: Scnn, run: LayerRun) -> int:
+    return layer_tensors(design, run.layer, run.operands, run.pool)[2].size
+
+
+def _late_ports(design: Scnn, one: PassWords, *, latency: int) -> Iterator[tuple[str, Pair]]:
+    """A pass whose ports have a latency, and one whose ports are idle before their first words."""
+    strip, late, idle = one.strip, dict[str, Service](), dict[str, Service]()
+    for port in INPUTS:
+        gaps = np.zeros(max(1, len(one.words[port])), np.int64)
+        gaps[0] = 1 + latency
+        late[port], idle[port] = Service(latency_cycles=latency), Service(gaps=gaps)
+    by_latency, by_gaps = (
+        _ports_of(pass_timing(design, strip.mapping, strip.operands, Services(**services)))
+        for services in (late, idle)
+    )
+    for port, cycles in by_latency.items():
+        yield f"{port} by latency and idle cycles", first_apart(cycles, by_gaps[port])
 
 
 def _in_parts(
@@ -86,12 +110,12 @@ def _in_parts(
     busy = np.sum(list(pe_cycles(layer).values()), axis=0)
     yield (
         "cycles of PEs and their parts",
-        _first_apart(busy, np.full_like(busy, layer.compute_cycles)),
+        first_apart(busy, np.full_like(busy, layer.compute_cycles)),
     )
     for one in layer.free or layer.passes:
         pes, most = one.pes, one.compute_cycles
         parts = pes.busy + pes.wait + pes.skip + pes.barrier + pes.drain
-        yield "a PE's cycles and what it does", _first_apart(parts, np.full_like(parts, most))
+        yield "a PE's cycles and what it does", first_apart(parts, np.full_like(parts, most))
     bits, moved = {port.name: port.bits for port in scnn_ports(design)}, bytes_of(layer)
     for port, count in moved.items():
         words = sum(len(one.words[port]) for one in passes)
@@ -109,13 +133,13 @@ def _by_a_queue(design: Scnn, passes: Sequence[PassWords], *, spread: bool) -> d
     for number, (begin, one, words) in enumerate(zip(begins, found.passes, passes, strict=False)):
         for port in INPUTS:
             offers = np.array(queue.offers[port, number], np.int64) - begin
-            apart[f"{port} {number} offered by passes and a queue"] = _first_apart(
+            apart[f"{port} {number} offered by passes and a queue"] = first_apart(
                 one.offered[port], offers
             )
         idle = {port: _idle(one.offered[port], _ports_of(one)[port]) for port in INPUTS}
         free = pass_timing(design, words.strip.mapping, words.strip.operands, Services(**idle))
         for port, cycles in _ports_of(free).items():
-            apart[f"{port} {number} by a channel and idle ports"] = _first_apart(
+            apart[f"{port} {number} by a channel and idle ports"] = first_apart(
                 _ports_of(one)[port], cycles
             )
     return apart
@@ -153,14 +177,6 @@ def _strips(design: Scnn, run: LayerRun) -> Pair:
     found = (strips_of(design, problem, first, run.pool, from_one=one) for one in (False, True))
     fewer, fewest = map(len, found)
     return fewer, fewest
-
-
-def _first_apart(one: IntArray, other: IntArray) -> Pair:
-    """The first two that differ; how many, if there are not as many; (0, 0) if none do."""
-    if one.shape != other.shape:
-        return one.size, other.size
-    at = np.argwhere(one != other)[:1]
-    return (int(one[tuple(at[0])]), int(other[tuple(at[0])])) if len(at) else (0, 0)
 
 
 def _timed(design: Scnn, runs: tuple[LayerRun, ...]) -> tuple[ScnnTiming, ...]:

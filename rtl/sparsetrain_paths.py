@@ -12,10 +12,9 @@ from archsim.machines.sparsetrain.model import SparseTrainAnswer
 from archsim.machines.sparsetrain.tiling import GROUP, ROW, ROWS, STEP, STEPS
 from archsim.machines.sparsetrain.work import LayerWork
 from archsim.numbers import IntArray, wrap
+from rtl.apart import Pair, first_apart
 from rtl.layer_verification import LayerCase
 from rtl.plain_sums import plain_sums
-
-Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,13 +41,11 @@ class TrainCase(LayerCase):
 
 
 def _sums(layer: MatrixLayer, free: SparseTrainAnswer) -> Pair:
-    """The first two that differ."""
     found, design, needed = free.ofmap, free.design, free.taken.needed
     plain = wrap(plain_sums(layer, free.taken), design.accumulator_bits).reshape(found.shape)
     if needed is not None and design.skip_outputs:
         plain = plain * needed.reshape(found.shape)
-    apart = np.argwhere(found != plain)[:1]
-    return (int(found[tuple(apart[0])]), int(plain[tuple(apart[0])])) if len(apart) else (0, 0)
+    return first_apart(found, plain)
 
 
 PLAINLY = {"outputs": OUTPUTS, "products": PRODUCTS, "rows taken": TAKEN_ROWS,

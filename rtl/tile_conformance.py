@@ -16,6 +16,7 @@ from archsim.timing import NO_GAPS, Service
 from rtl.conformance import Case
 from rtl.coverage.shrink import cut_gaps, smaller_gaps, smaller_pieces
 from rtl.tile_paths import figures_apart
+from rtl.value_paths import values_apart
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 
@@ -119,7 +120,9 @@ class TileCase(Case):
         return free.waiting({name: cut_gaps(gaps[name], words[name]) for name in PORTS})
 
     def figures_apart(self) -> Mapping[str, tuple[int, int]]:
-        return figures_apart(self.design, self.layer, self.tiling)
+        """Of the layer in its tiling: counts and cycles; values."""
+        of = self.design, self.layer, self.tiling
+        return {**figures_apart(*of), **values_apart(*of, self.operands)}
 
     def details(self) -> dict[str, str]:
         return {"layer": repr(self.layer), "tiling": repr(self.tiling)}

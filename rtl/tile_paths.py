@@ -11,26 +11,27 @@ from archsim.errors import InputError
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import IntArray
 from archsim.result import LayerResult
+from archsim.tiled import plan as pn
 from archsim.tiled.actions import count_actions
 from archsim.tiled.bound_paths import bound_of
 from archsim.tiled.commands import TileCommand, columns_of
 from archsim.tiled.cycles import cycles_of, cycles_within
 from archsim.tiled.design import CoreDesign
-from archsim.tiled.gaps import NO_GAPS
+from archsim.tiled.gaps import NO_GAPS, join_gaps
 from archsim.tiled.many import COUNTS, count_many
 from archsim.tiled.nest import RUN_COLUMNS, ifmap_words, make_nest, most_runs
 from archsim.tiled.plan import PlanRecord, plan_columns, plan_row
 from archsim.tiled.schedule import schedule
+from archsim.tiled.side_by_side import block_problem
 from archsim.tiled.summary import LayerSummary, time_tiles
 from archsim.tiled.timing import time_layer
 from archsim.tiled.traffic import services_of
 from archsim.tiled.walk import walk_layer
+from rtl.apart import Pair, first_apart
 from rtl.draw import Draw
 from rtl.slow_memory import slow_off_chip
 from rtl.stepped.core import Stepped
 from workloads.layers import Conv2d, MatMul
-
-Pair = tuple[int, int]
 
 
 def figures_apart(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) -> Mapping[str, Pair]:
@@ -38,8 +39,9 @@ def figures_apart(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) ->
 
     Of the layer's design, and of one whose off-chip memory is slow: the plan with a row for every
     tile, its summary, the scan over loops, counts by kinds of tiles; many designs at once and one
-    by one, each in the tiling that it finds.  With the slow one the core stepped from its contract
-    too (`rtl.stepped`), for so many cycles as `STEPPED`.
+    by one, each in the tiling that it finds; commands of tiles, and blocks of groups, by what they
+    are made of; outputs by the closed form of a port that never waits, and by rows.  With the slow
+    one the core stepped from its contract too (`rtl.stepped`), for so many cycles as `STEPPED`.
     """
     slow = replace(design, off_chip=slow_off_chip(Draw(layer.macs, tiling.filters)))
     apart: dict[str, Pair] = {}
@@ -47,6 +49,7 @@ def figures_apart(design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling) ->
         pairs = dict(_in_a_tiling(one, layer, tiling))
         apart |= {f"{name}{where}": two for name, two in pairs.items() if two[0] != two[1]}
     pairs = dict(_by_steps(slow, layer, tiling)) | dict(_at_once(slow, layer))
+    pairs |= dict(_of_commands(design, layer, tiling)) | dict(_of_outputs(design, layer, tiling))
     return apart | {name: two for name, two in pairs.items() if two[0] != two[1]}
 
 
@@ -75,10 +78,10 @@ def _by_steps(
         yield f"{port} words by tiles and steps", (int(crossing.sum()), len(by_steps))
         if crossing.sum() == len(by_steps):
             said = first[crossing > 0]
-            yield f"{port} first words by plan and steps", _first_apart(said, by_steps[begins])
+            yield f"{port} first words by plan and steps", first_apart(said, by_steps[begins])
             if port == "ofmap":
                 said = plan_columns(plan).last_out[crossing > 0]
-                yield "ofmap last words by plan and steps", _first_apart(said, by_steps[ends - 1])
+                yield "ofmap last words by plan and steps", first_apart(said, by_steps[ends - 1])
 
 
 def _crossed(
@@ -91,12 +94,6 @@ def _crossed(
         "bias": (tiles.bias_words, plan.bias_first),
         "ofmap": (tiles.output_words, plan.first_out),
     }
-
-
-def _first_apart(one: IntArray, other: IntArray) -> Pair:
-    """The first two cycles that differ; (0, 0) if there are none."""
-    at = np.flatnonzero(one != other)[:1]
-    return (int(one[at[0]]), int(other[at[0]])) if len(at) else (0, 0)
 
 
 def _in_a_tiling(
@@ -130,12 +127,66 @@ def _within(
     yield "cycles above a limit", (written, min(max(over, written), written))
 
 
+STEPS = {
+    "row_step": ("row_stride", "pitch"), "tap_step": ("tap_rows", "pitch"),
+    "image_step": ("height", "pitch"), "address_start": ("row_start", "pitch"),
+}  # fmt: skip
+"""Of a tile's command what the RTL has as a product of two others."""
+
+
+def _of_commands(
+    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling
+) -> Iterator[tuple[str, Pair]]:
+    """Steps of addresses, and their factors; blocks of groups side by side, as tiles are made of
+    them and as words are."""
+    problem = design.numerics.problem(layer)
+    tiles = columns_of(walk_layer(problem, tiling, design.machine))
+    for step, (one, other) in STEPS.items():
+        made = getattr(tiles, one) * getattr(tiles, other)
+        yield f"{step} and its factors", first_apart(getattr(tiles, step), made)
+    for groups in {1, 2, tiling.groups}:
+        words = problem.side_by_side(groups).vector()
+        block = block_problem(problem.vector(), groups)
+        yield f"blocks of {groups} groups of tiles and of words", first_apart(block, words)
+
+
+_DRAIN = [pn.STREAM_START, pn.DRAIN_START, pn.DRAIN_END, pn.FIRST_OUT, pn.LAST_OUT]
+
+
+def _of_outputs(
+    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling
+) -> Iterator[tuple[str, Pair]]:
+    """Ports that never wait: outputs by the closed form, and row by row; and a first word that
+    waits for longer than all would take."""
+    tiles = walk_layer(design.numerics.problem(layer), tiling, design.machine)
+    services = np.zeros((len(pn.PORTS), pn.SERVICE_COLUMNS), np.int64)
+    free = schedule(tiles, design.machine, services, NO_GAPS)
+    late, words = int(free.max()) + 7, int(columns_of(tiles).output_words.sum())
+    stepped, waiting = (
+        schedule(tiles, design.machine, services, _ofmap_gaps(words, first)) for first in (0, late)
+    )
+    yield (
+        "outputs by a closed form and by rows",
+        first_apart(free[:, _DRAIN], stepped[:, _DRAIN]),
+    )
+    crossed = waiting[:, pn.FIRST_OUT]
+    yield "a first output that is late", (int(crossed[crossed >= 0][0]), late)
+
+
+def _ofmap_gaps(words: int, first: int) -> IntArray:
+    """Of a port whose first word alone waits."""
+    times = np.arange(first, first + words, dtype=np.int64) + 1
+    return join_gaps([np.zeros(0, np.int64)] * pn.OFMAP + [times])
+
+
 def _counts(
     design: CoreDesign, said: LayerSummary, tiles: Any, of: tuple[Problem, Tiling]
 ) -> Iterator[tuple[str, Pair]]:
-    """Actions and bytes, by tiles and by kinds of tiles."""
+    """Actions and bytes, by tiles and by kinds of tiles; none of a layer that has no tiling."""
     problem, tiling = (one.vector() for one in of)
-    kinds = count_many(problem[None], tiling[None, None], design.machine[None])[0, 0]
+    tilings = np.stack([tiling, np.zeros_like(tiling)])
+    kinds, none = count_many(np.stack([problem] * 2), tilings[None], design.machine[None])[0]
+    yield "counts of a layer without a tiling", (int(np.abs(none).sum()), 0)
     by_kinds = dict(zip(COUNTS, kinds.tolist(), strict=True))
     actions = count_actions(tiles, design.machine, design.stores)
     if not design.gather_units:

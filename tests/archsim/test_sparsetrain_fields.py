@@ -10,7 +10,7 @@ import pytest
 
 from archsim.machines.sparsetrain.block_work import block_work
 from archsim.machines.sparsetrain.design import SPARSETRAIN, SparseTrain
-from archsim.machines.sparsetrain.fields import MOST_STEPS, fields_of
+from archsim.machines.sparsetrain.fields import BATCH, MOST_STEPS, fields_of
 from archsim.machines.sparsetrain.kernels import bundled_words, choose, window_of
 from archsim.machines.sparsetrain.tiling import COLUMN, COLUMNS, GROUP, ROW, ROWS, STEP, STEPS, Cut
 from archsim.numbers import IntArray
@@ -112,3 +112,19 @@ def test_more_steps_than_a_field_counts(look_ahead: int) -> None:
     outputs = (np.zeros((0, 0, 0), np.bool_), np.arange(3).reshape(1, 1, 3), 3)
     (found,) = block_work(full, full, outputs, blocks, fields_of(design, 1), 2)
     assert found.tolist() == [9 * steps, 36 * steps, 9, 9 * steps, 6 * steps, 9 * steps]
+
+
+def test_more_rows_than_a_batch_has_words() -> None:
+    """A block's rows are never in two batches."""
+    design, rows, steps = replace(SPARSETRAIN, lanes=4, pes=2), BATCH + 45, 4
+    draws = np.random.default_rng(5)
+    words: Any = tuple(
+        draws.integers(0, 16, (1, many, steps)).astype(np.uint64) for many in (rows, 3)
+    )
+    blocks = Cut(
+        groups=1, rows=rows, columns=3, steps=steps, tile_rows=rows, tile_columns=4,
+        block_steps=steps,
+    ).blocks  # fmt: skip
+    outputs = (np.zeros((0, 0, 0), np.bool_), np.arange(3).reshape(1, 1, 3), rows)
+    found = block_work(words[0], words[1], outputs, blocks, fields_of(design, 1), 2)
+    assert np.array_equal(found, one_by_one(design, words, outputs, blocks, 1))

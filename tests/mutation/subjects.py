@@ -116,7 +116,7 @@ ALSO: dict[str, tuple[Subject, ...]] = {
     ),
     "sparsetrain": _designs(
         "sparsetrain",
-        "pes=2 lanes=4 rows=4 columns=8 depth=3 row_scratchpad=12 column_scratchpad=20",
+        "pes=2 lanes=4 rows=10 columns=16 depth=3 row_scratchpad=24 column_scratchpad=40",
     ),
 }
 """What faults in the model are tried on besides: with sums that fail; with banks that fill several

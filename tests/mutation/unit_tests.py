@@ -21,7 +21,7 @@ FOLDERS = tuple(ROOT / "tests" / name for name in ("rtl", "archsim", "workloads"
 
 
 OF_TILES = ("test_cycles.py", "test_families.py", "test_stepped.py", "test_paths_agree.py")
-"""What all cores that are walked by tiles share is seen in these too."""
+"""What all cores that are walked by tiles share is seen in these first."""
 
 
 def files_of(module: str, kind: str) -> list[str]:
@@ -40,6 +40,7 @@ def files_of(module: str, kind: str) -> list[str]:
     shared = [path.stem for path in SHARED.glob("*.py") if not of_rtl and _names(path, module)]
     family, last = _family(kind), module.rpartition(".")[2]
     after = () if of_rtl else (f"test_{last}.py", f"test_{family}_{last}.py")
+    after += OF_TILES if module.startswith("archsim.tiled.") else ()
     found = [path for path in files
              if path.name in after or _names(path, module) or _takes(path, shared)]  # fmt: skip
     if not of_rtl:
@@ -51,7 +52,6 @@ def files_of(module: str, kind: str) -> list[str]:
     if family not in ("scnn", "sparsetrain"):  # which have none of the tiled cores' table
         own[:0] = ["test_emit.py", "test_components.py"]
     if not of_rtl:
-        own += OF_TILES if module.startswith("archsim.tiled.") else []
         own += [path.name for path in files if path.name.startswith(f"test_{family}_")]
     found += [path for name in own for path in files if path.name == name]
     return [str(path.relative_to(ROOT)) for path in dict.fromkeys(found)]

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from archsim.codecs import vsquant
+from archsim.layer import float_intake
 from archsim.machine.registry import load_design, with_settings
-from archsim.machines.scnn import channel, served
+from archsim.machines.scnn import biases, channel, served
 from archsim.machines.sparsetrain import work
 from archsim.machines.sparsetrain.block_work import LEAST, PRODUCTS
-from rtl import sparse_paths, tile_paths
+from archsim.machines.vsq import vector_kernels
+from rtl import sparse_paths, tile_paths, value_paths
 from rtl.cases import random_case
 from rtl.conformance import Case
 from rtl.draw import Draw
@@ -25,6 +28,8 @@ DESIGNS = {
              "iaram_bytes=100", "oaram_bytes=100", "weight_fifo_vectors=4"],
     "edge-16": ["rows=4", "columns=3",
                 *(f"{name}_memory.capacity_bytes=2048" for name in ("ifmap", "weight"))],
+    "volta": ["octets=1", "rows=4"],
+    "vsq-16": ["lanes=2", "vector=4", "hold_cycles=3"],
     "sparsetrain": ["pes=2", "lanes=4", "rows=4", "columns=4", "depth=3"],
 }  # fmt: skip
 
@@ -84,6 +89,86 @@ def test_more_strips_and_smaller_groups_than_need_be_are_told(
     monkeypatch.setattr(sparse_paths, "longest_list", lambda *given: 0)
     monkeypatch.setattr(sparse_paths, "strips_of", lambda *given, from_one: (1,) * from_one)
     assert told("scnn") == {"filters in a group", "strips, and the fewest that fit"}
+
+
+def test_words_behind_a_latency_that_are_too_early_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sound = biases.BiasPort.__init__
+
+    def early(self: Any, *given: Any, **named: Any) -> None:
+        sound(self, *given, **named)
+        self._first = 1
+
+    monkeypatch.setattr(biases.BiasPort, "__init__", early)
+    assert "bias by latency and idle cycles" in told("scnn")
+
+
+def test_strips_that_overlap_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = sparse_paths.pass_words
+
+    def twice(*given: Any) -> Any:
+        found = sound(*given)
+        return [*found, found[-1]]
+
+    monkeypatch.setattr(sparse_paths, "pass_words", twice)
+    assert "outputs of passes and of the layer" in told("scnn", 3)
+
+
+def another(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
+    """A function answers one more: of several numbers the first, of an array the last."""
+    sound = getattr(module, name)
+
+    def more(*given: Any) -> Any:
+        found = sound(*given)
+        if isinstance(found, tuple):
+            return (found[0] + 1, *found[1:])
+        return found + (np.arange(1 - found.size, 1) == 0).reshape(found.shape)
+
+    monkeypatch.setattr(module, name, more)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "function", "said"),
+    [
+        ("edge-16", tile_paths, "block_problem", "blocks of groups of tiles and of words"),
+        ("edge-16", tile_paths, "count_many", "counts of a layer without a tiling"),
+        ("volta", float_intake, "_encoded", "ifmap patterns by table and one by one"),
+        ("vsq-16", value_paths, "sums_of", "sums by products and loops"),
+        ("vsq-16", vector_kernels, "bounds", "bound of a tile by loops and arrays"),
+        ("vsq-16", vsquant, "rounded_ratio", "weight values that are not the nearest"),
+    ],
+)
+def test_values_and_figures_that_are_another_are_told(
+    name: str, module: Any, function: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    another(monkeypatch, module, function)
+    assert said in told(name, 3)
+
+
+def test_outputs_that_wait_otherwise_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = tile_paths.join_gaps
+    monkeypatch.setattr(tile_paths, "join_gaps", lambda ports: sound([one + 1 for one in ports]))
+    found = told("edge-16", 3)
+    assert "a first output that is late" in found
+    monkeypatch.setattr(
+        tile_paths, "join_gaps", lambda ports: sound([np.cumsum(one + 3) for one in ports])
+    )
+    assert "outputs by a closed form and by rows" in told("edge-16", 3)
+
+
+@pytest.mark.parametrize("step", tile_paths.STEPS)
+def test_a_step_that_is_not_made_of_its_factors_is_told(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = tile_paths.columns_of
+
+    def faulty(tiles: Any) -> Any:
+        found = sound(tiles)
+        return found._replace(**{step: getattr(found, step) + 1})
+
+    monkeypatch.setattr(tile_paths, "columns_of", faulty)
+    assert f"{step} and its factors" in told("edge-16", 1)
 
 
 def test_a_schedule_that_stops_too_early_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

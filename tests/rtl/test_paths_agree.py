@@ -6,6 +6,7 @@ With values and without, one design or many, alone or in a network, summed up or
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import compressed_designs
@@ -20,9 +21,11 @@ from hypothesis import strategies as st
 from archsim import simulate, simulate_many
 from archsim.errors import InputError
 from archsim.machine.registry import load_design, with_settings
+from archsim.machines.scnn.answer import sparse_answer
 from archsim.machines.scnn.chain import chain_timing
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.layer import layer_timing
+from archsim.machines.scnn.words import LayerRun, pass_words
 from archsim.machines.sparsetrain.design import SparseTrain
 from archsim.memory import OffChip
 from archsim.result import LayerResult
@@ -32,7 +35,7 @@ from rtl.cases import Draw, random_case
 from rtl.sparse_cases import random_layer as sparse_layer
 from rtl.tile_cases import random_layer, random_operands
 from rtl.tile_conformance import free_services
-from workloads.layers import Network
+from workloads.layers import Conv2d, Network
 from workloads.operands import synthetic
 from workloads.pooling import Feed
 
@@ -215,3 +218,64 @@ def test_sparse_lists(seed: int) -> None:
     other = replace(layer, name="other")
     pair = simulate(design, network_of(layer, other), operands=lambda one: operands).layers
     assert [figures(one) for one in pair] == [figures(found)] * 2
+
+
+def chain_drawn(seed: int) -> tuple[Scnn, list[Any], list[Any]]:
+    """Two or three convolutions, each of what the one before gives; the ofmaps of some stay."""
+    draw = Draw(seed, 81)
+    while True:
+        design = replace(sparse_design(draw), iaram_bytes=draw.one_of(200, 3000), oaram_bytes=3000)
+        layers, operands = list[Any](), list[Any]()
+        channels, height, width = draw.whole(1, 4), draw.whole(3, 7), draw.whole(3, 7)
+        try:
+            for number in range(draw.whole(2, 3)):
+                kernel = draw.one_of(1, 3)
+                pads = {f"pad_{side}": kernel // 2 for side in ("top", "bottom", "left", "right")}
+                layer = Conv2d(
+                    name=f"layer {number}", channels=channels, filters=draw.whole(1, 5),
+                    ifmap_height=height, ifmap_width=width, kernel_height=kernel,
+                    kernel_width=kernel, stride_height=draw.one_of(1, 1, 1, 2), relu=True, **pads,
+                )  # fmt: skip
+                own = synthetic(layer, bits=8, density=0.7, seed=seed + number)
+                if operands:
+                    before = layer_timing(design, layers[-1], operands[-1])
+                    own = replace(own, ifmap=before.ofmap.astype(own.ifmap.dtype))
+                layers.append(layer)
+                operands.append(own)
+                channels, height, width = layer.filters, layer.ofmap_height, layer.ofmap_width
+            layer_timing(design, layers[-1], operands[-1])
+        except InputError:
+            continue
+        return design, layers, operands
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=seeds)
+def test_sparse_chains(seed: int) -> None:
+    """A network's chain, its layers' timings, and all words; layers alone but for what stays."""
+    design, layers, operands = chain_drawn(seed)
+    chained = chain_timing(design, layers, operands)
+    stays = [bool(one.passes[0].mapping.keep_ofmap) for one in chained]
+    feeds = tuple(Feed(source=a.name, target=b.name) for a, b in pairwise(layers))
+    given_ = {layer.name: own for layer, own in zip(layers, operands, strict=True)}
+    found = simulate(design, network_of(*layers, feeds=feeds), operands=given_, chain=True).layers
+    for one, timing in zip(found, chained, strict=True):
+        assert (one.cycles, dict(one.actions)) == (timing.cycles, timing.actions)
+        assert sum(one.where.values()) == one.cycles
+    runs = [LayerRun(layer=layer, operands=own, keep_ofmap=stay)
+            for layer, own, stay in zip(layers, operands, stays, strict=True)]  # fmt: skip
+    words = sparse_answer(design, pass_words(design, runs))
+    assert words.cycles == sum(one.cycles for one in chained)
+    for name, count in words.actions.items():
+        assert count == sum(one.actions[name] for one in chained), name
+    for number, (layer, one) in enumerate(zip(layers, found, strict=True)):
+        plain, came = alone(design, layer, operands=given_), number > 0 and stays[number - 1]
+        assert plain.ofmap is not None
+        assert np.array_equal(chained[number].ofmap, plain.ofmap)
+        moved = {"ifmap": not came, "weight": True, "bias": True, "ofmap": not stays[number]}
+        if not came and not stays[number]:
+            assert figures(one) == figures(plain)
+        else:
+            crossed = {name: plain.bytes_moved[name] * moves for name, moves in moved.items()}
+            assert dict(one.bytes_moved) == crossed
+            assert one.actions["product"] == plain.actions["product"]
