@@ -31,11 +31,13 @@ from archsim.tiled.walk import chunks_of, run_shape
     OFMAP_WRITES,
     STREAMS,  # from here on of the array, of one group: cycles of its streams at least
     LOADINGS,  # and of its stationary loads
+    FOLDS,  # and of its folds, the longer of stream and stationary load of each
     BY_CHANNEL,  # cycles by the path over the channel, where it is one; else 0
     BEHIND_STREAM,  # cycles from a stream's start on, of this one and a cycle before it of all
     BEHIND_LOADING,  # and the same from a stationary load's start on
+    BEHIND_FOLDS,  # and of all folds, from where the first one's stream may begin on
     BOUND_COLUMNS,
-) = range(18)
+) = range(20)
 """Columns of a bound: what all tiles of a layer take at least, and for the actions exactly (but for
 the words of the ifmap, which are packed tile by tile)."""
 
@@ -99,6 +101,7 @@ def add_tiles(
     chunks = runs * chunks_of(length, machine)
     found[STREAMS] += many * least_stream(span)
     found[LOADINGS] += many * least_loading(span)
+    found[FOLDS] += many * span[5]
     if flow == mc.OUTPUT_STATIONARY:
         blocks = ceil(pixels, machine[mc.ROWS])
         found[MOVING] += many * span[5]

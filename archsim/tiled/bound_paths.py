@@ -15,12 +15,14 @@ from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import plan as pn
 from archsim.tiled.bound import (
+    BEHIND_FOLDS,
     BEHIND_LOADING,
     BEHIND_STREAM,
     BIAS_WRITES,
     BOUND_COLUMNS,
     BY_CHANNEL,
     CYCLES,
+    FOLDS,
     IFMAP_READS,
     IFMAP_WRITES,
     LOADINGS,
@@ -34,7 +36,7 @@ from archsim.tiled.bound import (
     last_size,
     least_stream,
 )
-from archsim.tiled.bound_round import round_trips
+from archsim.tiled.bound_round import round_trips, waits_for_room
 from archsim.tiled.bound_tiles import (
     beginning,
     ending,
@@ -164,6 +166,20 @@ def _behind_channel(
     return whole_cycles(taken + early) + 1 + write, whole_cycles(all_words)
 
 
+@inlined
+def _rises(problem: IntArray, machine: IntArray, tiling: IntArray, counts: Counts) -> int:
+    """By how much the moving words of a fold grow from tile to tile at most, in all: behind every
+    tile that is smaller than the first by what it lacks."""
+    pixels, filters, _ = first_sizes(problem, tiling)
+    n_pixels, n_filters, _ = counts
+    outer, groups = tiling[pb.T_FILTERS_OUTER] == 1, problem[pb.GROUPS]
+    if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
+        sweeps = 1 if outer else n_pixels
+        return groups * sweeps * (n_filters * filters - problem[pb.FILTERS])
+    of_all = problem[pb.IMAGES] * problem[pb.OUT_HEIGHT] * problem[pb.OUT_WIDTH]
+    return groups * (n_filters if outer else 1) * (n_pixels * pixels - of_all)
+
+
 @kernel
 def _longest(
     found: IntArray, problem: IntArray, machine: IntArray, services: IntArray, tiling: IntArray,
@@ -179,9 +195,16 @@ def _longest(
     left, end = least_stream(span), ending(machine, services, last)
     found[BEHIND_STREAM] = found[STREAMS] + tiles + end
     cycles = stream + found[BEHIND_STREAM] - 1
+    cycles += waits_for_room(found, problem, machine, services, tiling, counts)
     if kept:
         found[BEHIND_LOADING] = found[LOADINGS] + tiles + span[1] + end
         cycles = max(cycles, loading + found[BEHIND_LOADING] - 1)
+        _, moving, filling, second, _, _ = span_of_sizes(problem, machine, first)
+        found[BEHIND_FOLDS] = found[FOLDS] + span[1] + end
+        found[BEHIND_FOLDS] -= _rises(problem, machine, tiling, counts)
+        # of the first fold the load is behind; the second load may be behind where it streams
+        begun = max(loading + filling, stream - max(0, second - moving))
+        cycles = max(cycles, begun + found[BEHIND_FOLDS] - max(moving, filling))
     of_ifmap, of_weight = sweeps(tiling, counts)
     loads = groups * counts[0] * channels * of_ifmap, groups * counts[1] * channels * of_weight
     start = max(tiles * machine[mc.TILE_INTERVAL] + 2,
@@ -212,7 +235,7 @@ def bound(
     add_array(found, problem, machine, tiling)
     for column in range(IFMAP_READS, ROWS + 1):
         found[column] *= problem[pb.GROUPS]
-    for column in range(STREAMS, LOADINGS + 1):
+    for column in range(STREAMS, FOLDS + 1):
         found[column] *= problem[pb.GROUPS]
     _add_words(found, problem, machine, tiling, counts)
     found[CYCLES] = _longest(found, problem, machine, services, tiling, counts)

@@ -17,19 +17,11 @@ from archsim.tiled.near_bound import Channels, Filters, array_words, least_bytes
 from archsim.tiled.near_layer import COLUMNS, IMAGES, ROWS, Layer, part_of
 from archsim.tiled.near_queue import Queue
 from archsim.tiled.near_sizes import MOST_SIZES, pixel_block, row_sizes
+from archsim.tiled.near_tiers import about_tier
 from archsim.tiled.tile_fit import ceil, reach
 from archsim.tiled.tiling_estimate import swept
 
 FloatArray = npt.NDArray[np.float64]
-
-TOLERANCE = 0.005
-"""By so much of its cycles may the best of the tilings be better than the one taken."""
-
-SLACK = 0.004
-"""So much of the cycles of the fastest tiling that is found may be spent on fewer bytes."""
-
-CLOSE = (1 + TOLERANCE) / (1 + SLACK) - 1
-"""By so much may the best of the tilings be better than the fastest that is found."""
 
 MOST_TILES = 1 << 20
 """Of a layer that is scheduled; a tiling of more is not tried."""
@@ -37,31 +29,23 @@ MOST_TILES = 1 << 20
 
 class Found(NamedTuple):
     """best: [2] cycles and bytes of the best tiling so far; tiling: its sizes [TILING_COLUMNS];
-    limit: [1] cycles that some tiling that fits is known to take, and SLACK of them; effort:
-    [EFFORT_COLUMNS]; most: the bytes that a tiling may have; 0 where bytes do not count; memo:
-    what is known of tilings (`archsim.tiled.near_memo`)."""
+    limit: [2] the most cycles that are of use, now and later; floor: where the lowest tier begins
+    (`archsim.tiled.near_tiers`); effort: [EFFORT_COLUMNS]; most: the bytes that a tiling may have;
+    0 where bytes do not count; memo: what is known of tilings (`archsim.tiled.near_memo`)."""
 
     best: FloatArray
     tiling: IntArray
-    limit: FloatArray
+    limit: IntArray
+    floor: int
     effort: IntArray
     most: int
     memo: IntArray
 
 
 @inlined
-def promises(least: int, found: Found) -> bool:
-    """Whether what takes so many cycles at least may be better by more than CLOSE."""
-    return least * (1 + CLOSE) < found.best[0]
-
-
-@inlined
-def counts(least: int, found: Found) -> bool:
-    """Whether what takes so many cycles at least may have a say in what is found.
-
-    What takes no more than the limit may, though it is not that much better: it may come first.
-    """
-    return least <= found.limit[0] and promises(least, found)
+def by_tier(found: Found, least: int, stage: int) -> tuple[int, int]:
+    """What decides when a part or a tiling comes: in a tier tilings before parts."""
+    return 2 * about_tier(found.floor, least) + int(stage == nq.PART), least
 
 
 @inlined
@@ -118,18 +102,20 @@ def _meet_rows(
             break
         loads = ceil(each * sizes[1][at], machine[mc.IFMAP_LANES])
         end = sum_rows(machine, last * last_size(problem[pb.OUT_HEIGHT], rows), steps)
+        if tiles == 1 and outer == 1:
+            continue  # the loops are those with filters inside
         low = least_cycles(ground, part, outer, (tiles, loads, 1, end))
-        if not counts(low, found):
-            if counts(least_cycles(ground, part, outer, (tiles, fewest, 1, 1)), found):
+        if low > found.limit[0]:
+            if least_cycles(ground, part, outer, (tiles, fewest, 1, 1)) <= found.limit[0]:
                 continue
             break  # fewer rows make no fewer tiles
-        second = 0
+        order = by_tier(found, low, nq.TILING)
         if found.most > 0:
-            low = least_bytes(machine, ground, part, outer, (tiles, loads))
-            second = array_words(ground, part, tiles)
-            if low > found.most:
+            moved = least_bytes(machine, ground, part, outer, (tiles, loads))
+            if moved > found.most:
                 continue
-        nq.push(queue, (low, second), nq.TILING, sizes[3] + at, tried)
+            order = moved, array_words(ground, part, tiles)
+        nq.push(queue, order, low, nq.TILING, sizes[3] + at, tried)
 
 
 @kernel

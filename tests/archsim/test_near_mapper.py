@@ -25,7 +25,7 @@ from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.mapper import FAST, Mapper
 from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, near_tiling
 from archsim.tiled.near_bound import array_words, least_bytes, least_cycles
-from archsim.tiled.near_meet import TOLERANCE
+from archsim.tiled.near_tiers import TOLERANCE
 from archsim.tiled.near_memo import ROOM, new_memo
 from archsim.tiled.near_sizes import MOST_SIZES, even_sizes, row_sizes
 from archsim.tiled.tile_fit import ceil, pixel_words, weight_words
