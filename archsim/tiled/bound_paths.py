@@ -30,13 +30,15 @@ from archsim.tiled.bound import (
     ROWS,
     STREAMS,
     WEIGHT_WRITES,
+    WHOLE_STREAMS,
     add_array,
     add_bytes,
     filter_steps,
     last_size,
     least_stream,
 )
-from archsim.tiled.bound_round import round_trips, waits_for_room
+from archsim.tiled.bound_room import waits_for_room
+from archsim.tiled.bound_round import round_trips
 from archsim.tiled.bound_tiles import (
     beginning,
     ending,
@@ -235,7 +237,7 @@ def bound(
     add_array(found, problem, machine, tiling)
     for column in range(IFMAP_READS, ROWS + 1):
         found[column] *= problem[pb.GROUPS]
-    for column in range(STREAMS, FOLDS + 1):
+    for column in range(WHOLE_STREAMS, FOLDS + 1):
         found[column] *= problem[pb.GROUPS]
     _add_words(found, problem, machine, tiling, counts)
     found[CYCLES] = _longest(found, problem, machine, services, tiling, counts)
