@@ -56,7 +56,10 @@ MOST_SCHEDULED = 1 << 22
 SCHEDULED, TILES, BOUNDED, MET, TRIED, CUT_OFF, EFFORT_COLUMNS = range(7)
 """What a search did: tilings that were scheduled, their tiles, tilings that were held against the
 second bound, parts and tilings that were met; tilings of fewer bytes than the fastest that were
-scheduled; and whether it was cut off."""
+scheduled; and whether it was cut off: 1 where there may be fewer bytes, else NOT_ALL."""
+
+NOT_ALL = 2
+"""Of a search that was cut off before the lowest tier was sure."""
 
 MOST_TRIED = 32
 """Tilings of fewer bytes than the fastest that are scheduled at most."""
@@ -162,13 +165,15 @@ def _look(layer: Layer, found: Found, queue: Queue, bounds: IntArray) -> None:
 
 
 @kernel
-def _search(layer: Layer, found: Found, queue: Queue, more: int) -> bool:
+def _search(layer: Layer, found: Found, queue: Queue, more: int, least: int) -> bool:
     """Go through the queue, while there may be something of a lower tier; whether it came to an
-    end, and not to where there is no room for so many entries more."""
+    end, and not to where there is no room for so many entries more.
+
+    least: none takes fewer cycles."""
     bounds = np.zeros(BOUND_COLUMNS, np.int64)
     while queue.counts[1] > 0 and found.effort[TILES] <= MOST_SCHEDULED:
         tier = queue.entries[queue.heap[0], nq.FIRST] // 2
-        if found.limit[0] < found.floor or tier > about_tier(found.floor, found.limit[0]):
+        if found.limit[0] < least or tier > about_tier(found.floor, found.limit[0]):
             break
         if not nq.has_room(queue, more):
             return False
@@ -218,7 +223,7 @@ def _look_again(layer: Layer, fastest: Found, found: Found, queue: Queue, more: 
     effort, bounds = fastest.effort, np.zeros(BOUND_COLUMNS, np.int64)
     while queue.counts[1] > 0:
         if effort[TRIED] == MOST_TRIED or effort[TILES] > MOST_SCHEDULED:
-            effort[CUT_OFF] = 1
+            effort[CUT_OFF] = max(effort[CUT_OFF], 1)
             break
         if not nq.has_room(queue, more):
             return False
@@ -246,17 +251,19 @@ def _fewest_bytes(layer: Layer, fastest: Found, found: Found, before: Queue) -> 
         queue = nq.with_room(queue, more)
 
 
-@kernel("i8.1, i8.1, bool, f8.1, i8.2, i8.1, i8.2", answer="none")
+@kernel("i8.1, i8.1, bool, f8.1, i8.2, i8.1, i8.2, int", answer="none")
 def near_tiling(  # noqa: PLR0913
     problem: IntArray, machine: IntArray, share: bool, best: FloatArray, tilings: IntArray,
-    effort: IntArray, memo: IntArray,
+    effort: IntArray, memo: IntArray, tier: int,
 ) -> None:  # fmt: skip
     """Write the tiling of a layer, groups included, and what it takes, into `tilings` and `best`.
 
-    best: its cycles and bytes, as if words of the ifmap were packed across tiles, infinite before;
-    they stay so where none fits.  tilings: [2, TILING_COLUMNS], that which is taken, and the
-    fastest that was found.  share: groups may lie side by side.  effort: [EFFORT_COLUMNS], zeros:
-    what it did.  memo: what is known of the layer's tilings (`archsim.tiled.near_memo`).
+    best: its cycles and bytes, as if words of the ifmap were packed across tiles; before those of
+    the tiling in tilings[1], which fits, or infinite, and they stay so where none fits.  tilings:
+    [2, TILING_COLUMNS], that which is taken, and the fastest that was found.  share: groups may lie
+    side by side.  effort: [EFFORT_COLUMNS], zeros: what it did.  memo: what is known of the layer's
+    tilings (`archsim.tiled.near_memo`).  tier: cycles of the tier below which no tiling is that
+    fits, or 0.
     """
     many = np.zeros(MOST_SIZES, np.int64)
     limit, best_of_few = np.full(2, ANY), np.full(2, np.inf)
@@ -266,16 +273,20 @@ def near_tiling(  # noqa: PLR0913
         if many[at] > 1:
             block = block_layer(layer, block_problem(problem, many[at]))
             floor = min(floor, floor_of(block))
-    found = Found(best, tilings[1], limit, max(floor, 1), effort, 0, memo)
+    floor = max(floor, 1)
+    found = Found(best, tilings[1], limit, floor, effort, 0, memo)
+    least = floor if tier <= floor else most_of_tier(floor, tier_of(floor, tier) - 1) + 1
+    if best[0] < np.inf:
+        _raise_bar(found)
     for at in range(count):
         block = layer
         if many[at] > 1:
             block = block_layer(layer, block_problem(problem, many[at]))
         queue = _begin(block, queue, found, many[at], at)
     more = most_of_part(layer)
-    while not _search(layer, found, queue, more):
+    while limit[0] >= least and not _search(layer, found, queue, more, least):
         queue = nq.with_room(queue, more)
-    effort[CUT_OFF] = int(effort[TILES] > MOST_SCHEDULED)
+    effort[CUT_OFF] = NOT_ALL * int(effort[TILES] > MOST_SCHEDULED)
     if best[0] < np.inf:
         limit[0] = limit[1]
         few = Found(best_of_few, tilings[0], limit, found.floor, effort, int(best[1]), memo)

@@ -139,7 +139,7 @@ def both_found(problem: Problem, machine: IntArray) -> tuple[Tiling, Tiling, boo
     """What the mapper takes, the fastest that it found, and whether it was cut off."""
     best, tilings = np.full(2, np.inf), np.zeros((2, pb.TILING_COLUMNS), np.int64)
     effort = np.zeros(EFFORT_COLUMNS, np.int64)
-    near_tiling(problem.vector(), machine, True, best, tilings, effort, new_memo(ROOM))
+    near_tiling(problem.vector(), machine, True, best, tilings, effort, new_memo(ROOM), 0)
     taken, fastest = map(Tiling.from_vector, tilings)
     return taken, fastest, bool(effort[CUT_OFF])
 
