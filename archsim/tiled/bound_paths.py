@@ -53,6 +53,9 @@ from archsim.tiled.tile_fit import ceil, weight_words
 from archsim.tiled.tiling_estimate import swept
 from archsim.tiled.traffic import services_of
 
+ANY = 1 << 62
+"""Above all cycles."""
+
 Counts = tuple[int, int, int]
 """Tiles along pixels (images, rows and columns), filters and channels."""
 
@@ -183,11 +186,11 @@ def _rises(problem: IntArray, machine: IntArray, tiling: IntArray, counts: Count
 
 
 @kernel
-def _longest(
+def _longest(  # noqa: PLR0913
     found: IntArray, problem: IntArray, machine: IntArray, services: IntArray, tiling: IntArray,
-    counts: Counts,
+    counts: Counts, most: int,
 ) -> int:  # fmt: skip
-    """The longest path, of the sums in `found`."""
+    """The longest path, of the sums in `found`; of more than `most` cycles another one may do."""
     groups, channels = problem[pb.GROUPS], counts[2]
     outputs = groups * counts[0] * counts[1]
     tiles, kept = outputs * channels, machine[mc.DATAFLOW] != mc.OUTPUT_STATIONARY
@@ -197,7 +200,6 @@ def _longest(
     left, end = least_stream(span), ending(machine, services, last)
     found[BEHIND_STREAM] = found[STREAMS] + tiles + end
     cycles = stream + found[BEHIND_STREAM] - 1
-    cycles += waits_for_room(found, problem, machine, services, tiling, counts)
     if kept:
         found[BEHIND_LOADING] = found[LOADINGS] + tiles + span[1] + end
         cycles = max(cycles, loading + found[BEHIND_LOADING] - 1)
@@ -216,22 +218,27 @@ def _longest(
     loaded, whole = _behind_channel(found, machine, services, output)
     if whole > 0:
         found[BY_CHANNEL] = max(loaded + left + end, whole)
-    cycles = max(cycles, max(start, loaded) + left + end)
+    cycles = max(max(cycles, whole), max(start, loaded) + left + end)
+    if cycles > most:
+        return cycles
+    waits = waits_for_room(found, problem, machine, services, tiling, counts)
+    cycles = max(cycles, stream + found[BEHIND_STREAM] - 1 + waits)
     results = machine[mc.RESULT_LATENCY]
     summed = stream + first_outputs(problem, machine, tiling)
     around = round_trips(found, problem, machine, services, tiling, counts)
     cycles = max(cycles, summed + around + end)
     read = summed + results + found[ROWS] + outputs - 1
     held = found[STREAMS] + outputs * (channels - 1 + results) + found[ROWS]
-    cycles = max(cycles, max(read + machine[mc.OUTPUT_LATENCY], stream + held // 2))
-    return max(cycles, whole)
+    return max(cycles, max(read + machine[mc.OUTPUT_LATENCY], stream + held // 2))
 
 
 @kernel
-def bound(
-    found: IntArray, problem: IntArray, machine: IntArray, services: IntArray, tiling: IntArray
-) -> None:
-    """Write what a tiling takes at least into `found` [BOUND_COLUMNS]."""
+def bound_within(
+    found: IntArray, problem: IntArray, machine: IntArray, services: IntArray, tiling: IntArray,
+    most: int,
+) -> None:  # fmt: skip
+    """Write what a tiling takes at least into `found` [BOUND_COLUMNS]; of one that takes more than
+    `most` cycles any number of cycles above that."""
     counts = count_tiles(problem, tiling)
     found[:] = 0
     add_array(found, problem, machine, tiling)
@@ -240,7 +247,15 @@ def bound(
     for column in range(WHOLE_STREAMS, FOLDS + 1):
         found[column] *= problem[pb.GROUPS]
     _add_words(found, problem, machine, tiling, counts)
-    found[CYCLES] = _longest(found, problem, machine, services, tiling, counts)
+    found[CYCLES] = _longest(found, problem, machine, services, tiling, counts, most)
+
+
+@kernel
+def bound(
+    found: IntArray, problem: IntArray, machine: IntArray, services: IntArray, tiling: IntArray
+) -> None:
+    """Write what a tiling takes at least into `found` [BOUND_COLUMNS]."""
+    bound_within(found, problem, machine, services, tiling, ANY)
 
 
 @kernel("i8.1, i8.1, i8.1")

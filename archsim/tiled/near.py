@@ -19,7 +19,7 @@ from archsim.tiled import machine_vector as mc
 from archsim.tiled import near_memo as nm
 from archsim.tiled import near_queue as nq
 from archsim.tiled.bound import BOUND_COLUMNS, BYTES, CYCLES
-from archsim.tiled.bound_paths import bound, count_tiles
+from archsim.tiled.bound_paths import bound_within, count_tiles
 from archsim.tiled.cycles import ANY, cycles_within
 from archsim.tiled.near_bound import least_bytes
 from archsim.tiled.near_layer import (
@@ -80,7 +80,7 @@ def _learn(  # noqa: PLR0913
         least = memo[at, nm.LEAST]
         if least > most or memo[at, nm.EXACT] == 1:
             return memo[at, nm.BOUND], memo[at, nm.BYTES], least
-    bound(bounds, problem, layer.machine, layer.services, tiling)
+    bound_within(bounds, problem, layer.machine, layer.services, tiling, most)
     least, exact = bounds[CYCLES], 0
     if least <= most:
         least = cycles_within(problem, tiling, layer.machine, bounds, most)
@@ -134,6 +134,8 @@ def _begin(layer: Layer, queue: Queue, found: Found, groups: int, place: int) ->
         tried[pb.T_CHANNELS] = parts[at, PART_CHANNELS]
         tried[pb.T_FILTERS_OUTER] = parts[at, PART_OUTER]
         code, low = place * PARTS + parts[at, PART_CODE], parts[at, LEAST]
+        if low > found.limit[1]:
+            continue
         nq.push(queue, by_tier(found, low, nq.PART), low, nq.PART, code, tried)
     return queue
 
@@ -278,14 +280,22 @@ def near_tiling(  # noqa: PLR0913
     least = floor if tier <= floor else most_of_tier(floor, tier_of(floor, tier) - 1) + 1
     if best[0] < np.inf:
         _raise_bar(found)
-    for at in range(count):
-        block = layer
-        if many[at] > 1:
-            block = block_layer(layer, block_problem(problem, many[at]))
-        queue = _begin(block, queue, found, many[at], at)
     more = most_of_part(layer)
-    while limit[0] >= least and not _search(layer, found, queue, more, least):
-        queue = nq.with_room(queue, more)
+    if best[0] == np.inf and tier > 0:
+        # perhaps there is one in the tier that none is below
+        limit[0] = limit[1] = most_of_tier(floor, tier_of(floor, tier))
+    for attempt in range(2):
+        nq.clear(queue)
+        for at in range(count):
+            block = layer
+            if many[at] > 1:
+                block = block_layer(layer, block_problem(problem, many[at]))
+            queue = _begin(block, queue, found, many[at], at)
+        while limit[0] >= least and not _search(layer, found, queue, more, least):
+            queue = nq.with_room(queue, more)
+        if best[0] < np.inf or limit[1] == ANY or attempt == 1:
+            break
+        limit[0] = limit[1] = ANY
     effort[CUT_OFF] = NOT_ALL * int(effort[TILES] > MOST_SCHEDULED)
     if best[0] < np.inf:
         limit[0] = limit[1]

@@ -41,6 +41,12 @@ def new_queue() -> Queue:
 
 
 @inlined
+def clear(queue: Queue) -> None:
+    """Take all entries out."""
+    queue.counts[0] = queue.counts[1] = 0
+
+
+@inlined
 def has_room(queue: Queue, more: int) -> bool:
     """Whether so many entries more have room."""
     return queue.counts[0] + more <= len(queue.heap)
