@@ -19,6 +19,7 @@ from archsim.tiled.bound import (
     OFMAP_WRITES,
     ROWS,
     STREAMS,
+    WHOLE_STREAMS,
     filter_steps,
     least_loading,
     least_stream,
@@ -115,7 +116,11 @@ def round_trips(
     # streams on the way: not those of the tiles just behind the outputs, nor of the first chains
     aside = outputs * ((BEHIND - 1) % channels) + apart * channels
     thick, thin = span_of_sizes(problem, machine, first), span_of_sizes(problem, machine, last)
-    streams = trips * load + max(0, found[STREAMS] - aside * least_stream(thick))
+    beside = aside * least_stream(thick)
+    if channels >= BEHIND:
+        beside = (BEHIND - 1) * found[WHOLE_STREAMS] // (channels - 1)
+        beside += (channels - BEHIND + 1) * least_stream(thick)
+    streams = trips * load + max(0, found[STREAMS] - beside)
     if channels > 1 and thick[2] > 0:
         # or the stationary loads of as many tiles, and the last fold of the last of these
         loadings = max(0, found[LOADINGS] - aside * least_loading(thick))
