@@ -23,7 +23,7 @@ from archsim.tiled.choice import choose_mapping, tiles_of
 from archsim.tiled.cycles import cycles_of
 from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, NOT_ALL, near_tiling, same_sizes
 from archsim.tiled.near_meet import FloatArray
-from archsim.tiled.near_memo import SHARED_ROOM, new_memo
+from archsim.tiled.near_memo import SHARED_ROOM, forget, new_memo
 from archsim.tiled.side_by_side import block_problem
 from archsim.tiled.tile_fit import pixel_words, weight_words
 
@@ -230,7 +230,7 @@ def _time_all(
             machine = machines[design]
             if design == 0 or not _alike(machine, machines[design - 1]):
                 counts[0] = counts[1] = 0
-                memo[:] = 0
+                forget(memo)
             at = _known(answers, machine)
             if at < 0:
                 _watch(machine, watched)

@@ -43,7 +43,7 @@ from archsim.tiled.near_meet import (
     meet_part,
     most_of_part,
 )
-from archsim.tiled.near_memo import place_of
+from archsim.tiled.near_memo import key_of, place_of
 from archsim.tiled.near_queue import Queue
 from archsim.tiled.near_sizes import MOST_SIZES, group_sizes
 from archsim.tiled.near_tiers import about_tier, most_of_tier, tier_of
@@ -76,7 +76,8 @@ def _learn(  # noqa: PLR0913
     """Of a tiling of that number: its bound, its bytes, and its cycles if they are no more than
     `most`, else some number above."""
     memo, at, tiling = found.memo, place_of(found.memo, number), entry[nq.SIZES :]
-    if at >= 0 and memo[at, nm.NUMBER] > 0:
+    key = key_of(memo, number)
+    if at >= 0 and memo[at, nm.NUMBER] == key:
         least = memo[at, nm.LEAST]
         if least > most or memo[at, nm.EXACT] == 1:
             return memo[at, nm.BOUND], memo[at, nm.BYTES], least
@@ -86,7 +87,7 @@ def _learn(  # noqa: PLR0913
         least = cycles_within(problem, tiling, layer.machine, bounds, most)
         exact = int(least <= most)
     if at >= 0:
-        memo[at, nm.NUMBER], memo[at, nm.LEAST] = number + 1, least
+        memo[at, nm.NUMBER], memo[at, nm.LEAST] = key, least
         memo[at, nm.BOUND], memo[at, nm.BYTES] = bounds[CYCLES], bounds[BYTES]
         memo[at, nm.EXACT] = exact
     return bounds[CYCLES], bounds[BYTES], least
