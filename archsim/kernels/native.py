@@ -155,7 +155,7 @@ def _environment() -> bytes:
     features = llvm.get_host_cpu_features().flatten()
     machine = [llvm.get_process_triple(), llvm.get_host_cpu_name(), features]
     python = [sys.implementation.cache_tag, sys.version, np.__version__]
-    return "\n".join(["archsim kernels 2", *tools, *machine, *map(str, python)]).encode()
+    return "\n".join(["archsim kernels 3", *tools, *machine, *map(str, python)]).encode()
 
 
 def _place(name: str, part: Part, spelled: str) -> tuple[str, str]:

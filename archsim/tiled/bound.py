@@ -29,13 +29,16 @@ from archsim.tiled.walk import chunks_of, run_shape
     STATIC,  # stationary_step
     ROWS,  # output_read
     OFMAP_WRITES,
-    STREAMS,  # from here on of the array, of one group: cycles of its streams at least
+    WHOLE_STREAMS,  # from here on of the array, of one group: as STREAMS, of tiles of all channels
+    STREAMS,  # of a tile but the last ones; cycles of its streams at least
     LOADINGS,  # and of its stationary loads
+    FOLDS,  # and of its folds, the longer of stream and stationary load of each
     BY_CHANNEL,  # cycles by the path over the channel, where it is one; else 0
     BEHIND_STREAM,  # cycles from a stream's start on, of this one and a cycle before it of all
     BEHIND_LOADING,  # and the same from a stationary load's start on
+    BEHIND_FOLDS,  # and of all folds, from where the first one's stream may begin on
     BOUND_COLUMNS,
-) = range(18)
+) = range(21)
 """Columns of a bound: what all tiles of a layer take at least, and for the actions exactly (but for
 the words of the ifmap, which are packed tile by tile)."""
 
@@ -99,6 +102,7 @@ def add_tiles(
     chunks = runs * chunks_of(length, machine)
     found[STREAMS] += many * least_stream(span)
     found[LOADINGS] += many * least_loading(span)
+    found[FOLDS] += many * span[5]
     if flow == mc.OUTPUT_STATIONARY:
         blocks = ceil(pixels, machine[mc.ROWS])
         found[MOVING] += many * span[5]
@@ -140,8 +144,10 @@ def _add_pixels(
             if inner > 0:
                 runs, length = run_shape(problem, part)
                 runs *= problem[pb.KERNEL_HEIGHT]
-                tile = pixels, steps, runs, length
+                tile, before = (pixels, steps, runs, length), found[STREAMS]
                 add_tiles(found, machine, many * count * inner, tile)
+                if channel_kind == 0:
+                    found[WHOLE_STREAMS] += found[STREAMS] - before
 
 
 @kernel

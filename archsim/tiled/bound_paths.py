@@ -15,12 +15,14 @@ from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import plan as pn
 from archsim.tiled.bound import (
+    BEHIND_FOLDS,
     BEHIND_LOADING,
     BEHIND_STREAM,
     BIAS_WRITES,
     BOUND_COLUMNS,
     BY_CHANNEL,
     CYCLES,
+    FOLDS,
     IFMAP_READS,
     IFMAP_WRITES,
     LOADINGS,
@@ -28,12 +30,14 @@ from archsim.tiled.bound import (
     ROWS,
     STREAMS,
     WEIGHT_WRITES,
+    WHOLE_STREAMS,
     add_array,
     add_bytes,
     filter_steps,
     last_size,
     least_stream,
 )
+from archsim.tiled.bound_room import waits_for_room
 from archsim.tiled.bound_round import round_trips
 from archsim.tiled.bound_tiles import (
     beginning,
@@ -48,6 +52,9 @@ from archsim.tiled.packing import layer_words
 from archsim.tiled.tile_fit import ceil, weight_words
 from archsim.tiled.tiling_estimate import swept
 from archsim.tiled.traffic import services_of
+
+ANY = 1 << 62
+"""Above all cycles."""
 
 Counts = tuple[int, int, int]
 """Tiles along pixels (images, rows and columns), filters and channels."""
@@ -164,12 +171,26 @@ def _behind_channel(
     return whole_cycles(taken + early) + 1 + write, whole_cycles(all_words)
 
 
+@inlined
+def _rises(problem: IntArray, machine: IntArray, tiling: IntArray, counts: Counts) -> int:
+    """By how much the moving words of a fold grow from tile to tile at most, in all: behind every
+    tile that is smaller than the first by what it lacks."""
+    pixels, filters, _ = first_sizes(problem, tiling)
+    n_pixels, n_filters, _ = counts
+    outer, groups = tiling[pb.T_FILTERS_OUTER] == 1, problem[pb.GROUPS]
+    if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
+        sweeps = 1 if outer else n_pixels
+        return groups * sweeps * (n_filters * filters - problem[pb.FILTERS])
+    of_all = problem[pb.IMAGES] * problem[pb.OUT_HEIGHT] * problem[pb.OUT_WIDTH]
+    return groups * (n_filters if outer else 1) * (n_pixels * pixels - of_all)
+
+
 @kernel
-def _longest(
+def _longest(  # noqa: PLR0913
     found: IntArray, problem: IntArray, machine: IntArray, services: IntArray, tiling: IntArray,
-    counts: Counts,
+    counts: Counts, most: int,
 ) -> int:  # fmt: skip
-    """The longest path, of the sums in `found`."""
+    """The longest path, of the sums in `found`; of more than `most` cycles another one may do."""
     groups, channels = problem[pb.GROUPS], counts[2]
     outputs = groups * counts[0] * counts[1]
     tiles, kept = outputs * channels, machine[mc.DATAFLOW] != mc.OUTPUT_STATIONARY
@@ -182,6 +203,12 @@ def _longest(
     if kept:
         found[BEHIND_LOADING] = found[LOADINGS] + tiles + span[1] + end
         cycles = max(cycles, loading + found[BEHIND_LOADING] - 1)
+        _, moving, filling, second, _, _ = span_of_sizes(problem, machine, first)
+        found[BEHIND_FOLDS] = found[FOLDS] + span[1] + end
+        found[BEHIND_FOLDS] -= _rises(problem, machine, tiling, counts)
+        # of the first fold the load is behind; the second load may be behind where it streams
+        begun = max(loading + filling, stream - max(0, second - moving))
+        cycles = max(cycles, begun + found[BEHIND_FOLDS] - max(moving, filling))
     of_ifmap, of_weight = sweeps(tiling, counts)
     loads = groups * counts[0] * channels * of_ifmap, groups * counts[1] * channels * of_weight
     start = max(tiles * machine[mc.TILE_INTERVAL] + 2,
@@ -191,15 +218,36 @@ def _longest(
     loaded, whole = _behind_channel(found, machine, services, output)
     if whole > 0:
         found[BY_CHANNEL] = max(loaded + left + end, whole)
-    cycles = max(cycles, max(start, loaded) + left + end)
+    cycles = max(max(cycles, whole), max(start, loaded) + left + end)
+    if cycles > most:
+        return cycles
+    waits = waits_for_room(found, problem, machine, services, tiling, counts)
+    cycles = max(cycles, stream + found[BEHIND_STREAM] - 1 + waits)
     results = machine[mc.RESULT_LATENCY]
     summed = stream + first_outputs(problem, machine, tiling)
     around = round_trips(found, problem, machine, services, tiling, counts)
     cycles = max(cycles, summed + around + end)
     read = summed + results + found[ROWS] + outputs - 1
     held = found[STREAMS] + outputs * (channels - 1 + results) + found[ROWS]
-    cycles = max(cycles, max(read + machine[mc.OUTPUT_LATENCY], stream + held // 2))
-    return max(cycles, whole)
+    return max(cycles, max(read + machine[mc.OUTPUT_LATENCY], stream + held // 2))
+
+
+@kernel
+def bound_within(
+    found: IntArray, problem: IntArray, machine: IntArray, services: IntArray, tiling: IntArray,
+    most: int,
+) -> None:  # fmt: skip
+    """Write what a tiling takes at least into `found` [BOUND_COLUMNS]; of one that takes more than
+    `most` cycles any number of cycles above that."""
+    counts = count_tiles(problem, tiling)
+    found[:] = 0
+    add_array(found, problem, machine, tiling)
+    for column in range(IFMAP_READS, ROWS + 1):
+        found[column] *= problem[pb.GROUPS]
+    for column in range(WHOLE_STREAMS, FOLDS + 1):
+        found[column] *= problem[pb.GROUPS]
+    _add_words(found, problem, machine, tiling, counts)
+    found[CYCLES] = _longest(found, problem, machine, services, tiling, counts, most)
 
 
 @kernel
@@ -207,15 +255,7 @@ def bound(
     found: IntArray, problem: IntArray, machine: IntArray, services: IntArray, tiling: IntArray
 ) -> None:
     """Write what a tiling takes at least into `found` [BOUND_COLUMNS]."""
-    counts = count_tiles(problem, tiling)
-    found[:] = 0
-    add_array(found, problem, machine, tiling)
-    for column in range(IFMAP_READS, ROWS + 1):
-        found[column] *= problem[pb.GROUPS]
-    for column in range(STREAMS, LOADINGS + 1):
-        found[column] *= problem[pb.GROUPS]
-    _add_words(found, problem, machine, tiling, counts)
-    found[CYCLES] = _longest(found, problem, machine, services, tiling, counts)
+    bound_within(found, problem, machine, services, tiling, ANY)
 
 
 @kernel("i8.1, i8.1, i8.1")

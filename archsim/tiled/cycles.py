@@ -20,6 +20,7 @@ from archsim.tiled import nest as ns
 from archsim.tiled import plan as pn
 from archsim.tiled import work as wk
 from archsim.tiled.bound import (
+    BEHIND_FOLDS,
     BEHIND_LOADING,
     BEHIND_STREAM,
     BOUND_COLUMNS,
@@ -60,6 +61,7 @@ from archsim.tiled.work import fill_outputs
     SENT,  # ticks of what went over the shared channel
     STREAM_BEHIND,  # cycles from the end of the stream on, at least, and from that of the
     LOADING_BEHIND,  # stationary loads on (`archsim.tiled.bound`)
+    FOLDS_BEHIND,  # and from the later of the last fold's loads and the stream before it on
     COMING,  # + operand: words of the next load
     BEGUN,  # units of an ofmap word that tiles before have begun
     KIND_1,  # the kind of the tile before; -1 where it has no outputs
@@ -74,7 +76,7 @@ from archsim.tiled.work import fill_outputs
     EVERY,  # + operand: tiles from one load to the next
     TURN,  # + operand: tiles since the last load
     FLOW_COLUMNS,
-) = (0, 1, 2, 3, *range(5, 16), 17, 19)
+) = (0, 1, 2, 3, 4, *range(6, 17), 18, 20)
 """What the scan carries from tile to tile beside times."""
 
 
@@ -166,6 +168,7 @@ def _start_tile(core: Core, loops: Loops, kind: int, first: bool, last: bool) ->
     compute(core, kind)
     loops.flow[STREAM_BEHIND] -= core.works[kind, wk.LEAST_STREAM] + 1
     loops.flow[LOADING_BEHIND] -= core.works[kind, wk.LEAST_LOADING] + 1
+    loops.flow[FOLDS_BEHIND] -= core.works[kind, wk.TOTAL]
     ifmap, weight = _turn(loops.flow, 0), _turn(loops.flow, 1)
     free_operands(core, ifmap or last, weight or last)
 
@@ -263,6 +266,7 @@ def _run_ahead(core: Core, loops: Loops, kind: int, taken: IntArray) -> int:
         flow[SENT] += _shared_ticks(core, port, words)
     flow[STREAM_BEHIND] -= count * (works[kind, wk.LEAST_STREAM] + 1)
     flow[LOADING_BEHIND] -= count * (works[kind, wk.LEAST_LOADING] + 1)
+    flow[FOLDS_BEHIND] -= count * works[kind, wk.TOTAL]
     for _ in range(min(count - 1, OUTPUT_SLOTS)):
         next_slot(core)
         _pass_on(flow)
@@ -291,6 +295,7 @@ def _least(core: Core, flow: IntArray, by_channel: int) -> int:
     by_array = max(
         state[pn.STREAM_ENDED] + flow[STREAM_BEHIND],
         state[pn.STATIONARY_ENDED] + flow[LOADING_BEHIND],
+        max(state[pn.EARLIER_ENDED], state[pn.STATIONARY_ENDED]) + flow[FOLDS_BEHIND],
     )
     return max(by_channel + (idle >> TICK_BITS), by_array)
 
@@ -308,6 +313,7 @@ def cycles_within(
     places, services = np.zeros(pn.PLACES_COLUMNS, np.int64), services_of(machine)
     core, flow = Core(new_state(machine, 0), places, works, machine, services), loops.flow
     flow[STREAM_BEHIND], flow[LOADING_BEHIND] = bounds[BEHIND_STREAM], bounds[BEHIND_LOADING]
+    flow[FOLDS_BEHIND] = bounds[BEHIND_FOLDS]
     least = _by_channel(core, loops, bounds)
     if least > most:
         return least

@@ -224,9 +224,12 @@ class CoreDesign(Design):
 
     def word_bits(self, name: str) -> int:
         """Width of a word of "ifmap", "weight", "bias", "ofmap" (their ports') or "accumulator"."""
-        if name == "accumulator":
-            return self.accumulator_word_bits
-        return next(port.bits for port in self.data_ports if port.name == name)
+        return self.accumulator_word_bits if name == "accumulator" else self._port_bits[name]
+
+    @cached_property
+    def _port_bits(self) -> dict[str, int]:
+        """Width of a word of each data port."""
+        return FrozenDict({port.name: port.bits for port in self.data_ports})
 
     @cached_property
     def ports(self) -> tuple[Port, ...]:

@@ -3,8 +3,8 @@
 Depths have a say in which tiles fit, and in nothing else.  So what a search found on one design
 holds on every other on which all that it asked fits, or does not, as there: where each depth lies
 between the most words that fitted and the fewest that did not.  The mapper `fast` needs less: that
-what it took, and the fastest that it found, fit, and no more does
-(docs/adr/0048-fewest-bytes-of-what-is-as-fast.md).
+what it took fits, and no more does (docs/adr/0063-tiers-of-cycles.md).  And what is known of other
+designs of a family shortens the search on one: a tiling that fits, and a tier that none is below.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
 from archsim.tiled.choice import choose_mapping, tiles_of
 from archsim.tiled.cycles import cycles_of
-from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, near_tiling, same_sizes
-from archsim.tiled.near_memo import SHARED_ROOM, new_memo
+from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, NOT_ALL, near_tiling, same_sizes
+from archsim.tiled.near_meet import FloatArray
+from archsim.tiled.near_memo import SHARED_ROOM, forget, new_memo
 from archsim.tiled.side_by_side import block_problem
 from archsim.tiled.tile_fit import pixel_words, weight_words
 
@@ -33,9 +34,9 @@ FITTED, LACKED = 0, mc.MEMORIES
 """Of an answer, + memory: the least depth for which it holds, and the least for which it may not.
 They are noted behind the columns of a watched machine."""
 
-CYCLES = 2 * mc.MEMORIES
-SIZES = CYCLES + 1
-"""Of an answer: the layer's cycles, and from here on the sizes of the tiling."""
+CYCLES, MOVED, SURE, SIZES = range(2 * mc.MEMORIES, 2 * mc.MEMORIES + 4)
+"""Of an answer: the layer's cycles, its bytes as the mapper `fast` counts them, its cycles where no
+tiling that fits is of a lower tier, else 0, and from here on the sizes of the tiling."""
 
 KEPT = 256
 """Answers of a family that are kept for a layer, the last ones."""
@@ -79,14 +80,17 @@ def _known(answers: Answers, machine: IntArray) -> int:
 
 @kernel
 def _timed(answers: Answers, problem: IntArray, machine: IntArray, row: IntArray, most: int) -> int:
-    """The cycles of an answer's tiling; from another answer of the same tiling, if there is one."""
+    """The cycles of an answer's tiling: from the search, or from another answer of the same tiling,
+    if there is one."""
     tiling = row[SIZES:]
-    for at in range(answers.counts[0]):
-        if at != answers.counts[1] and same_sizes(answers.rows[at, SIZES:], tiling):
-            return answers.rows[at, CYCLES]
     block = block_problem(problem, tiling[pb.T_GROUPS])
     if tiles_of(block, tiling, most) > most:
         return TOO_MANY_TILES
+    if row[CYCLES] > 0:
+        return row[CYCLES]
+    for at in range(answers.counts[0]):
+        if at != answers.counts[1] and same_sizes(answers.rows[at, SIZES:], tiling):
+            return answers.rows[at, CYCLES]
     return cycles_of(block, tiling, machine)
 
 
@@ -121,17 +125,42 @@ def _needs(row: IntArray, problem: IntArray, machine: IntArray, tiling: IntArray
 
 
 @kernel
+def _what_is_known(answers: Answers, machine: IntArray, best: FloatArray, tiling: IntArray) -> int:
+    """Write the fastest tiling of all answers that fits, and what it takes, into `tiling` and
+    `best`; returns cycles of the tier below which none is that fits, or 0."""
+    tier = 0
+    for at in range(answers.counts[0]):
+        row = answers.rows[at]
+        if at == answers.counts[1] or row[CYCLES] < 0:
+            continue
+        fits = less = True
+        for memory in range(mc.MEMORIES):
+            depth = machine[mc.IFMAP_DEPTH + memory]
+            fits = fits and row[FITTED + memory] <= depth
+            less = less and depth < row[LACKED + memory]
+        if less:
+            tier = max(tier, row[SURE])
+        if fits and row[CYCLES] < best[0]:
+            best[0], best[1] = row[CYCLES], row[MOVED]
+            for size in range(pb.TILING_COLUMNS):
+                tiling[size] = row[SIZES + size]
+    return tier
+
+
+@kernel
 def _answer(answers: Answers, problem: IntArray, watched: IntArray) -> bool:
     """Search as the mapper `fast` does, into the next answer; whether a tiling fits.
 
-    It holds for less of any memory into which both what was taken and what was the fastest fit.
+    It holds for less of any memory into which what was taken fits.
     """
     row, best = answers.rows[answers.counts[1]], np.full(2, np.inf)
     machine = watched[: mc.MACHINE_COLUMNS]
     tilings = np.zeros((2, pb.TILING_COLUMNS), np.int64)
     effort = np.zeros(EFFORT_COLUMNS, np.int64)
-    near_tiling(problem, machine, True, best, tilings, effort, answers.memo)
+    tier = _what_is_known(answers, machine, best, tilings[1])
+    near_tiling(problem, machine, True, best, tilings, effort, answers.memo, tier)
     some = np.isfinite(best[0])
+    row[SURE] = 0
     if not some:
         some = _answer_roughly(answers, problem, watched)
     else:
@@ -139,13 +168,15 @@ def _answer(answers: Answers, problem: IntArray, watched: IntArray) -> bool:
             row[FITTED + note] = 0
         for size in range(pb.TILING_COLUMNS):
             row[SIZES + size] = tilings[0, size]
-        for taken in tilings:
-            _needs(row, problem, machine, taken)
+        _needs(row, problem, machine, tilings[0])
         for note in range(mc.MEMORIES):
             row[LACKED + note] = ANY_DEPTH
+        row[CYCLES], row[MOVED] = int(best[0]), int(best[1])
+        if effort[CUT_OFF] < NOT_ALL:
+            row[SURE] = int(best[0])
     for memory in range(mc.MEMORIES):
         depth = machine[mc.IFMAP_DEPTH + memory]
-        if effort[CUT_OFF] == 1:
+        if effort[CUT_OFF] > 0:
             row[FITTED + memory] = depth
         row[LACKED + memory] = min(row[LACKED + memory], depth + 1)
     return some
@@ -199,7 +230,7 @@ def _time_all(
             machine = machines[design]
             if design == 0 or not _alike(machine, machines[design - 1]):
                 counts[0] = counts[1] = 0
-                memo[:] = 0
+                forget(memo)
             at = _known(answers, machine)
             if at < 0:
                 _watch(machine, watched)

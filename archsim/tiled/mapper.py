@@ -137,7 +137,7 @@ def find_near(problem: Problem, machine: IntArray, *, share: bool) -> Tiling | N
 
     best, tilings = np.full(2, np.inf), np.zeros((2, pb.TILING_COLUMNS), np.int64)
     effort, memo = np.zeros(EFFORT_COLUMNS, np.int64), new_memo(ROOM)
-    near_tiling(problem.vector(), machine, share, best, tilings, effort, memo)
+    near_tiling(problem.vector(), machine, share, best, tilings, effort, memo, 0)
     return Tiling.from_vector(tilings[0]) if np.isfinite(best[0]) else None
 
 

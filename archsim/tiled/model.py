@@ -258,15 +258,16 @@ def _timed(
 
     # most numerics make the same problems
     alike: dict[tuple[Problem, ...], list[int]] = {}
-    seen: dict[Any, tuple[Problem, ...]] = {}
+    seen: dict[Any, list[int]] = {}
     for at, design in enumerate(designs):
         if design.gather_units:
             for layer in layers:
                 check_rows(design, layer)
         key = design.numerics.problem_key
         if key not in seen:
-            seen[key] = tuple(design.numerics.problem(one_step(layer)) for layer in layers)
-        alike.setdefault(seen[key], []).append(at)
+            own = tuple(design.numerics.problem(one_step(layer)) for layer in layers)
+            seen[key] = alike.setdefault(own, [])
+        seen[key].append(at)
     for problems, rows in alike.items():
         unique = {problem: number for number, problem in enumerate(dict.fromkeys(problems))}
         vectors = np.stack([problem.vector() for problem in unique])

@@ -34,6 +34,7 @@ from archsim.tiled.near_sizes import (
 from archsim.tiled.tile_fit import ceil
 from archsim.tiled.tiling_estimate import swept
 from archsim.tiled.traffic import services_of
+from archsim.tiled.walk import region
 
 FILTERS, CHANNELS, IMAGES, COLUMNS, ROWS, LISTS = range(6)
 """Lists of sizes."""
@@ -42,6 +43,9 @@ LEAST, PART_CODE, PART_FILTERS, PART_CHANNELS, PART_OUTER, PART_COLUMNS = range(
 """Of a part: its bound, its number, filters and channels of a tile, whether filters are outside."""
 
 
+FIRST = 2
+"""Of `Layer.swept`, + axis: of the first tile."""
+
 ABOVE_ALL = 1 << 62
 """Above every count."""
 
@@ -49,9 +53,9 @@ ABOVE_ALL = 1 << 62
 class Layer(NamedTuple):
     """A problem of blocks of groups on a machine, and what the search knows of it.
 
-    sizes: [LISTS, MOST_SIZES]; many: [LISTS] of each; swept: [2, MOST_SIZES] ifmap rows, and
-    columns, that pixel tiles of each size load; least: elements of a channel of the ifmap that they
-    load in all, at least.
+    sizes: [LISTS, MOST_SIZES]; many: [LISTS] of each; swept: [4, MOST_SIZES] ifmap rows, and
+    columns, that pixel tiles of each size load, and those that the first of them loads; least:
+    elements of a channel of the ifmap that they load in all, at least.
     """
 
     problem: IntArray
@@ -66,11 +70,12 @@ class Layer(NamedTuple):
 
 @kernel
 def _fill_swept(found: IntArray, problem: IntArray, sizes: IntArray, many: int, axis: int) -> int:
-    """Write the ifmap rows (axis 0) or columns (1) that tiles of each size load into `found`
-    [2, MOST_SIZES]; the least of them."""
+    """Write the ifmap rows (axis 0) or columns (1) that tiles of each size load, and the first of
+    them, into `found` [4, MOST_SIZES]; the least of the former."""
     least = ABOVE_ALL
     for at in range(many):
         found[axis, at] = swept(problem, sizes[at], axis)[1]
+        found[FIRST + axis, at] = region(0, sizes[at], problem, axis)[1]
         least = min(least, found[axis, at])
     return least
 
@@ -85,7 +90,7 @@ def layer_of(problem: IntArray, machine: IntArray) -> Layer:
     many[COLUMNS] = column_sizes(sizes[COLUMNS], problem, machine)
     # blocks of the array's pixels may add rows, whose loads lie between those of their neighbours
     many[ROWS] = row_sizes(sizes[ROWS], problem, machine, problem[pb.OUT_WIDTH])
-    loads = np.zeros((2, MOST_SIZES), np.int64)
+    loads = np.zeros((4, MOST_SIZES), np.int64)
     least = problem[pb.IMAGES] * _fill_swept(loads, problem, sizes[ROWS], many[ROWS], 0)
     least *= _fill_swept(loads, problem, sizes[COLUMNS], many[COLUMNS], 1)
     services = services_of(machine)

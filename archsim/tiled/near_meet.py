@@ -14,22 +14,15 @@ from archsim.tiled import machine_vector as mc
 from archsim.tiled import near_queue as nq
 from archsim.tiled.bound import filter_steps, last_size, sum_rows
 from archsim.tiled.near_bound import Channels, Filters, array_words, least_bytes, least_cycles
-from archsim.tiled.near_layer import COLUMNS, IMAGES, ROWS, Layer, part_of
+from archsim.tiled.near_layer import COLUMNS, FIRST, IMAGES, ROWS, Layer, part_of
 from archsim.tiled.near_queue import Queue
 from archsim.tiled.near_sizes import MOST_SIZES, pixel_block, row_sizes
+from archsim.tiled.near_tiers import about_tier
 from archsim.tiled.tile_fit import ceil, reach
 from archsim.tiled.tiling_estimate import swept
+from archsim.tiled.walk import region
 
 FloatArray = npt.NDArray[np.float64]
-
-TOLERANCE = 0.005
-"""By so much of its cycles may the best of the tilings be better than the one taken."""
-
-SLACK = 0.004
-"""So much of the cycles of the fastest tiling that is found may be spent on fewer bytes."""
-
-CLOSE = (1 + TOLERANCE) / (1 + SLACK) - 1
-"""By so much may the best of the tilings be better than the fastest that is found."""
 
 MOST_TILES = 1 << 20
 """Of a layer that is scheduled; a tiling of more is not tried."""
@@ -37,31 +30,23 @@ MOST_TILES = 1 << 20
 
 class Found(NamedTuple):
     """best: [2] cycles and bytes of the best tiling so far; tiling: its sizes [TILING_COLUMNS];
-    limit: [1] cycles that some tiling that fits is known to take, and SLACK of them; effort:
-    [EFFORT_COLUMNS]; most: the bytes that a tiling may have; 0 where bytes do not count; memo:
-    what is known of tilings (`archsim.tiled.near_memo`)."""
+    limit: [2] the most cycles that are of use, now and later; floor: where the lowest tier begins
+    (`archsim.tiled.near_tiers`); effort: [EFFORT_COLUMNS]; most: the bytes that a tiling may have;
+    0 where bytes do not count; memo: what is known of tilings (`archsim.tiled.near_memo`)."""
 
     best: FloatArray
     tiling: IntArray
-    limit: FloatArray
+    limit: IntArray
+    floor: int
     effort: IntArray
     most: int
     memo: IntArray
 
 
 @inlined
-def promises(least: int, found: Found) -> bool:
-    """Whether what takes so many cycles at least may be better by more than CLOSE."""
-    return least * (1 + CLOSE) < found.best[0]
-
-
-@inlined
-def counts(least: int, found: Found) -> bool:
-    """Whether what takes so many cycles at least may have a say in what is found.
-
-    What takes no more than the limit may, though it is not that much better: it may come first.
-    """
-    return least <= found.limit[0] and promises(least, found)
+def by_tier(found: Found, least: int, stage: int) -> tuple[int, int]:
+    """What decides when a part or a tiling comes: in a tier tilings before parts."""
+    return 2 * about_tier(found.floor, least) + int(stage == nq.PART), least
 
 
 @inlined
@@ -97,47 +82,55 @@ def _first_of(sizes: IntArray, count: int, most: int) -> int:
 @kernel
 def _meet_rows(
     layer: Layer, found: Found, queue: Queue, tried: IntArray, part: tuple[Filters, Channels],
-    sizes: tuple[IntArray, IntArray, int, int, int],
+    sizes: tuple[IntArray, IntArray, IntArray, int, int, int],
 ) -> None:  # fmt: skip
     """Tilings of all sizes in `tried` but its rows, which are any of `sizes`: these, the ifmap rows
-    that each loads, how many there are, the number of the first tiling, and the ifmap columns that
-    tiles load.
+    that each loads, and the first tile of each, how many there are, the number of the first tiling,
+    and the place of the columns among all.
     """
     problem, machine, ground = layer.problem, layer.machine, layer.ground
     outer, images, columns = tried[pb.T_FILTERS_OUTER], tried[pb.T_IMAGES], tried[pb.T_COLUMNS]
     bands = ceil(problem[pb.IMAGES], images) * ceil(problem[pb.OUT_WIDTH], columns)
     last = last_size(problem[pb.IMAGES], images) * last_size(problem[pb.OUT_WIDTH], columns)
     steps = filter_steps(machine, last_size(problem[pb.FILTERS], tried[pb.T_FILTERS]))
-    each = problem[pb.IMAGES] * problem[pb.CHANNELS] * sizes[4]
+    each = problem[pb.IMAGES] * problem[pb.CHANNELS] * layer.swept[1, sizes[5]]
+    of_first = images * tried[pb.T_CHANNELS] * layer.swept[FIRST + 1, sizes[5]]
     fewest = ceil(layer.least * problem[pb.CHANNELS], machine[mc.IFMAP_LANES])
     many = float(part[0].tiles) * part[1].tiles * ground.groups
-    for at in range(_first_of(sizes[0], sizes[2], _most_rows(problem, machine, tried)), sizes[2]):
+    for at in range(_first_of(sizes[0], sizes[3], _most_rows(problem, machine, tried)), sizes[3]):
         rows = tried[pb.T_ROWS] = sizes[0][at]
         tiles = bands * ceil(problem[pb.OUT_HEIGHT], rows)
         if many * tiles > MOST_TILES:
             break
         loads = ceil(each * sizes[1][at], machine[mc.IFMAP_LANES])
         end = sum_rows(machine, last * last_size(problem[pb.OUT_HEIGHT], rows), steps)
-        low = least_cycles(ground, part, outer, (tiles, loads, 1, end))
-        if not counts(low, found):
-            if counts(least_cycles(ground, part, outer, (tiles, fewest, 1, 1)), found):
+        if tiles == 1 and outer == 1:
+            continue  # the loops are those with filters inside
+        first = ceil(of_first * sizes[2][at], machine[mc.IFMAP_LANES])
+        low = least_cycles(ground, part, outer, (tiles, loads, first, end))
+        if low > found.limit[0]:
+            if least_cycles(ground, part, outer, (tiles, fewest, 1, 1)) <= found.limit[0]:
                 continue
             break  # fewer rows make no fewer tiles
-        second = 0
+        order = by_tier(found, low, nq.TILING)
         if found.most > 0:
-            low = least_bytes(machine, ground, part, outer, (tiles, loads))
-            second = array_words(ground, part, tiles)
-            if low > found.most:
+            moved = least_bytes(machine, ground, part, outer, (tiles, loads))
+            if moved > found.most:
                 continue
-        nq.push(queue, (low, second), nq.TILING, sizes[3] + at, tried)
+            order = moved, array_words(ground, part, tiles)
+        nq.push(queue, order, low, nq.TILING, sizes[4] + at, tried)
 
 
 @kernel
-def _own_rows(layer: Layer, columns: int, sizes: IntArray, loads: IntArray) -> int:
-    """Write rows of tiles of so many columns, and the ifmap rows that each loads; how many."""
+def _own_rows(
+    layer: Layer, columns: int, sizes: IntArray, loads: IntArray, firsts: IntArray
+) -> int:
+    """Write rows of tiles of so many columns, the ifmap rows that each loads, and that the first
+    loads; how many."""
     count = row_sizes(sizes, layer.problem, layer.machine, columns)
     for at in range(count):
         loads[at] = swept(layer.problem, sizes[at], 0)[1]
+        firsts[at] = region(0, sizes[at], layer.problem, 0)[1]
     return count
 
 
@@ -154,17 +147,19 @@ def meet_part(layer: Layer, found: Found, queue: Queue, entry: IntArray) -> None
     problem, machine, sizes, many = layer.problem, layer.machine, layer.sizes, layer.many
     tried, part = entry[nq.SIZES :].copy(), part_of(layer, entry[nq.SIZES :])
     alike = pixel_block(machine) == 1 or problem[pb.OUT_HEIGHT] == 1
-    own, loads = np.zeros(len(sizes[ROWS]), np.int64), np.zeros(len(sizes[ROWS]), np.int64)
+    many_rows = np.zeros((3, len(sizes[ROWS])), np.int64)
+    own, loads, firsts = many_rows[0], many_rows[1], many_rows[2]
     code = entry[nq.CODE] * MOST_SIZES
     for at in range(many[IMAGES]):
         for beside in range(many[COLUMNS]):
             tried[pb.T_IMAGES], tried[pb.T_COLUMNS] = sizes[IMAGES, at], sizes[COLUMNS, beside]
             if _most_rows(problem, machine, tried) == 0:
                 continue
-            rows, swept_rows, count = sizes[ROWS], layer.swept[0], many[ROWS]
+            rows, swept_rows, of_first = sizes[ROWS], layer.swept[0], layer.swept[FIRST]
+            count = many[ROWS]
             if not alike:
-                rows, swept_rows = own, loads
-                count = _own_rows(layer, tried[pb.T_COLUMNS], own, loads)
-            first = ((code + at) * MOST_SIZES + beside) * MOST_SIZES
-            wide = layer.swept[1, beside]
-            _meet_rows(layer, found, queue, tried, part, (rows, swept_rows, count, first, wide))
+                rows, swept_rows, of_first = own, loads, firsts
+                count = _own_rows(layer, tried[pb.T_COLUMNS], own, loads, firsts)
+            number = ((code + at) * MOST_SIZES + beside) * MOST_SIZES
+            of_rows = rows, swept_rows, of_first, count, number, beside
+            _meet_rows(layer, found, queue, tried, part, of_rows)

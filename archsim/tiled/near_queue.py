@@ -1,8 +1,4 @@
-"""What the fast mapper has found and not yet looked at: a heap, the lowest bound first.
-
-An entry is a part or a tiling.  Of equal bounds parts come first: before a tiling comes, all that
-may come before it are there.
-"""
+"""What the fast mapper has found and not yet looked at: a heap of parts and of tilings."""
 
 from __future__ import annotations
 
@@ -14,9 +10,9 @@ from archsim.kernels import inlined, kernel
 from archsim.layer import problem as pb
 from archsim.numbers import IntArray
 
-LOW, SECOND, STAGE, CODE, SIZES = range(5)
-"""Of an entry: its bound, what decides of equal ones, what it is, its number among all of the
-layer, and from here on its sizes."""
+FIRST, SECOND, STAGE, CODE, LOW, SIZES = range(6)
+"""Of an entry: what decides when it comes, what decides of equal ones, what it is, its number among
+all of the layer, the cycles that it takes at least, and from here on its sizes."""
 
 COLUMNS = SIZES + pb.TILING_COLUMNS
 
@@ -45,6 +41,12 @@ def new_queue() -> Queue:
 
 
 @inlined
+def clear(queue: Queue) -> None:
+    """Take all entries out."""
+    queue.counts[0] = queue.counts[1] = 0
+
+
+@inlined
 def has_room(queue: Queue, more: int) -> bool:
     """Whether so many entries more have room."""
     return queue.counts[0] + more <= len(queue.heap)
@@ -69,7 +71,7 @@ def with_room(queue: Queue, more: int) -> Queue:
 @inlined
 def _before(entries: IntArray, one: int, other: int) -> bool:
     """Whether an entry comes first."""
-    for column in range(SIZES):
+    for column in range(LOW):
         if entries[one, column] != entries[other, column]:
             return entries[one, column] < entries[other, column]
     return False
@@ -105,10 +107,13 @@ def _sink(queue: Queue) -> None:
 
 
 @kernel
-def push(queue: Queue, lows: tuple[int, int], stage: int, code: int, tiling: IntArray) -> None:
+def push(
+    queue: Queue, order: tuple[int, int], low: int, stage: int, code: int, tiling: IntArray
+) -> None:
     """Add an entry, for which there is room."""
     entries, at = queue.entries, queue.counts[0]
-    entries[at, LOW], entries[at, SECOND] = lows
+    entries[at, FIRST], entries[at, SECOND] = order
+    entries[at, LOW] = low
     entries[at, STAGE], entries[at, CODE] = stage, code
     for size in range(pb.TILING_COLUMNS):
         entries[at, SIZES + size] = tiling[size]

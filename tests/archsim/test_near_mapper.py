@@ -25,12 +25,13 @@ from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.mapper import FAST, Mapper
 from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, near_tiling
 from archsim.tiled.near_bound import array_words, least_bytes, least_cycles
-from archsim.tiled.near_meet import TOLERANCE
 from archsim.tiled.near_memo import ROOM, new_memo
 from archsim.tiled.near_sizes import MOST_SIZES, even_sizes, row_sizes
+from archsim.tiled.near_tiers import TOLERANCE
 from archsim.tiled.tile_fit import ceil, pixel_words, weight_words
 from archsim.tiled.tiling_estimate import swept
 from archsim.tiled.timing import time_layer
+from archsim.tiled.walk import region
 from rtl.cases import Draw
 from workloads.layers import Conv2d, MatMul
 
@@ -85,7 +86,10 @@ def least(problem: Problem, layer: nl.Layer, tiling: Tiling) -> tuple[int, int]:
     last *= bd.last_size(problem.out_width, tiling.pixel_columns)
     steps = bd.filter_steps(layer.machine, bd.last_size(problem.filters, tiling.filters))
     tiles = count_tiles(layer.problem, tiling.vector())[0]
-    pixels = tiles, words, 1, bd.sum_rows(layer.machine, last, steps)
+    first = min(tiling.images, problem.images) * tiling.channels
+    for axis, size in enumerate((tiling.pixel_rows, tiling.pixel_columns)):
+        first *= region(0, size, layer.problem, axis)[1]
+    pixels = tiles, words, ceil(first, lanes), bd.sum_rows(layer.machine, last, steps)
     outer = int(tiling.order == "filters_outer")
     part = nl.part_of(layer, tiling.vector())
     moved = least_bytes(layer.machine, layer.ground, part, outer, pixels[:2])
@@ -139,7 +143,7 @@ def both_found(problem: Problem, machine: IntArray) -> tuple[Tiling, Tiling, boo
     """What the mapper takes, the fastest that it found, and whether it was cut off."""
     best, tilings = np.full(2, np.inf), np.zeros((2, pb.TILING_COLUMNS), np.int64)
     effort = np.zeros(EFFORT_COLUMNS, np.int64)
-    near_tiling(problem.vector(), machine, True, best, tilings, effort, new_memo(ROOM))
+    near_tiling(problem.vector(), machine, True, best, tilings, effort, new_memo(ROOM), 0)
     taken, fastest = map(Tiling.from_vector, tilings)
     return taken, fastest, bool(effort[CUT_OFF])
 

@@ -8,6 +8,7 @@ from archsim.kernels import build, kernel
 from archsim.kernels.references import without_counts
 from archsim.numbers import IntArray
 
+ATOMIC = re.compile(r"\batomicrmw\b|\bx86\.atomic\b|@nrt_atomic_")
 COUNT = re.compile(r"call void @NRT_(?:incref|decref)\(")
 
 
@@ -35,6 +36,13 @@ def _lent_only(values: IntArray) -> int:
     return total
 
 
+def body_of(text: str, name: str) -> str:
+    """The definition of a function by its whole name."""
+    found = re.search(rf"^define [^\n]*?@{name}\(.*?^}}\n", text, re.M | re.S)
+    assert found
+    return found[0]
+
+
 def counts_of(text: str, name: str) -> int:
     """Counts in the body of a function."""
     bodies = re.findall(r"^define [^\n]*?@[^\n(]*" + name + r".*?^}\n", text, re.M | re.S)
@@ -59,6 +67,9 @@ def test_only_borrowed_arrays_are_not_counted() -> None:
     finally:
         build.without_counts = original
     ((before, after),) = seen
+    for count in ("NRT_incref", "NRT_decref"):
+        assert ATOMIC.search(body_of(before, count))
+        assert not ATOMIC.search(body_of(after, count))
     assert counts_of(before, "_lent_only") > 0
     assert counts_of(after, "_lent_only") == 0
     for kept in ("_view", "_of_view", "_made"):
