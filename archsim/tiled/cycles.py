@@ -295,9 +295,9 @@ def _least(core: Core, flow: IntArray, by_channel: int) -> int:
     by_array = max(
         state[pn.STREAM_ENDED] + flow[STREAM_BEHIND],
         state[pn.STATIONARY_ENDED] + flow[LOADING_BEHIND],
-        max(state[pn.EARLIER_ENDED], state[pn.STATIONARY_ENDED]) + flow[FOLDS_BEHIND],
     )
-    return max(by_channel + (idle >> TICK_BITS), by_array)
+    by_folds = max(state[pn.EARLIER_ENDED], state[pn.STATIONARY_ENDED]) + flow[FOLDS_BEHIND]
+    return max(by_channel + (idle >> TICK_BITS), max(by_array, by_folds))
 
 
 @kernel("i8.1, i8.1, i8.1, i8.1, int", answer="int")
