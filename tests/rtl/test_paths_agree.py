@@ -230,7 +230,8 @@ def chain_drawn(seed: int) -> tuple[Scnn, list[Any], list[Any]]:
         try:
             for number in range(draw.whole(2, 3)):
                 kernel = draw.one_of(1, 3)
-                pads = {f"pad_{side}": kernel // 2 for side in ("top", "bottom", "left", "right")}
+                sides = ("top", "bottom", "left", "right")
+                pads: dict[str, Any] = {f"pad_{side}": kernel // 2 for side in sides}
                 layer = Conv2d(
                     name=f"layer {number}", channels=channels, filters=draw.whole(1, 5),
                     ifmap_height=height, ifmap_width=width, kernel_height=kernel,
