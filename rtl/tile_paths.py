@@ -150,9 +150,6 @@ def _of_commands(
         yield f"blocks of {groups} groups of tiles and of words", first_apart(block, words)
 
 
-_DRAIN = [pn.STREAM_START, pn.DRAIN_START, pn.DRAIN_END, pn.FIRST_OUT, pn.LAST_OUT]
-
-
 def _of_outputs(
     design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling
 ) -> Iterator[tuple[str, Pair]]:
@@ -165,12 +162,17 @@ def _of_outputs(
     stepped, waiting = (
         schedule(tiles, design.machine, services, _ofmap_gaps(words, first)) for first in (0, late)
     )
-    yield (
-        "outputs by a closed form and by rows",
-        first_apart(free[:, _DRAIN], stepped[:, _DRAIN]),
-    )
-    crossed = waiting[:, pn.FIRST_OUT]
+    yield "outputs by a closed form and by rows", first_apart(_drains(free), _drains(stepped))
+    crossed = plan_columns(waiting).first_out
     yield "a first output that is late", (int(crossed[crossed >= 0][0]), late)
+
+
+def _drains(plan: IntArray) -> IntArray:
+    """[tiles, 5] of a plan."""
+    at = plan_columns(plan)
+    return np.stack(
+        [at.stream_start, at.drain_start, at.drain_end, at.first_out, at.last_out], axis=1
+    )
 
 
 def _ofmap_gaps(words: int, first: int) -> IntArray:

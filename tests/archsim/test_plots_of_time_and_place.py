@@ -65,7 +65,7 @@ def test_the_map_is_the_shares(result: NetworkResult, found: Occupancy) -> None:
     assert pixels(image) * found.shares.max() == pytest.approx(found.shares)
     text = f"row 3, column 3: busy in {100 * found.shares[3, 3]:.2f} % of the cycles"
     assert sum(one.startswith(text) for one in notes(ax)) == 1
-    assert "PEs busy in 38.0 to 94.6 % of the cycles" in ax.get_title()
+    assert "PEs busy in 38.1 to 94.7 % of the cycles" in ax.get_title()
 
 
 def test_lines_over_time_are_the_shares(result: NetworkResult, found: Occupancy) -> None:
