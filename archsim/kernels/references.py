@@ -18,35 +18,26 @@ _CALL = re.compile(r"\b(?:call|invoke) [^\n]*?@(\"[^\"\n]+\"|[-\w$.]+)\(")
 _COUNT = re.compile(r"^\s*(?:tail )?call void @NRT_(?:incref|decref)\([^\n]*\)[^\n]*\n", re.M)
 _COUNTS = frozenset({"NRT_incref", "NRT_decref"})
 
-_PLAIN = {
-    "NRT_incref": """define void @NRT_incref(ptr %owner) noinline {
+_PLAIN_COUNT = """define void @NRT_{name}(ptr %owner) noinline {{
   %none = icmp eq ptr %owner, null
   br i1 %none, label %over, label %some
 some:
   %before = load i64, ptr %owner
-  %now = add i64 %before, 1
+  %now = {change} i64 %before, 1
   store i64 %now, ptr %owner
-  br label %over
+{then}
 over:
   ret void
-}
-""",
-    "NRT_decref": """define void @NRT_decref(ptr %owner) noinline {
-  %none = icmp eq ptr %owner, null
-  br i1 %none, label %over, label %some
-some:
-  %before = load i64, ptr %owner
-  %now = sub i64 %before, 1
-  store i64 %now, ptr %owner
-  %last = icmp eq i64 %now, 0
+}}
+"""
+_LAST = """  %last = icmp eq i64 %now, 0
   br i1 %last, label %done, label %over
 done:
   call void @NRT_MemInfo_call_dtor(ptr %owner)
-  br label %over
-over:
-  ret void
-}
-""",
+  br label %over"""
+_PLAIN = {
+    "NRT_incref": _PLAIN_COUNT.format(name="incref", change="add", then="  br label %over"),
+    "NRT_decref": _PLAIN_COUNT.format(name="decref", change="sub", then=_LAST),
 }
 """Counts that are not atomic: a tenth of the time of those that are."""
 

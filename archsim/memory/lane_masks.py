@@ -38,6 +38,11 @@ class LaneMasks:
         return _read(values, (self.if_zero[at], kept, self.above[at[1]], unsigned))
 
     @cached_property
+    def if_one(self) -> IntArray:
+        """[words, lanes]: bits that read 1 where 1 is stored, and all above."""
+        return ~self.if_zero if self.kept is None else self.kept
+
+    @cached_property
     def failing(self) -> tuple[IntArray, IntArray]:
         """Words and lanes, [n] each in order, of which a bit may be read wrong."""
         wrong = self.if_zero if self.kept is None else self.if_zero | ~self.kept

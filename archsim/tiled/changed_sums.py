@@ -173,9 +173,7 @@ def _failing_lanes(
         if masks is None:
             return None
         at = masks.failing
-        if_zero = masks.if_zero[at]
-        if_one = ~if_zero if masks.kept is None else masks.kept[at]
-        each.append(np.stack([*at, if_zero, if_one], axis=1))
+        each.append(np.stack([*at, masks.if_zero[at], masks.if_one[at]], axis=1))
     return _behind_one_another(each)
 
 

@@ -12,12 +12,13 @@ import pytest
 from amaranth.hdl import Const, Value
 from faults import Patch, late_input, seen_input
 from scnn_bench import caught
+from scnn_failing_designs import EVERYTHING, drawn, failing_bank, small_core
 
 from archsim.machine.registry import design_from_record, design_record
 from archsim.machines.scnn.design import Scnn
 from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.faulty.stream import FaultyStream
-from archsim.memories.protected.bank import ParityBank, SecdedBank
+from archsim.memories.protected.bank import SecdedBank
 from archsim.memory import PlainBank
 from rtl.cases import Draw, random_case
 from rtl.conformance import check
@@ -26,7 +27,6 @@ from rtl.core.scnn_control import GroupControl
 from rtl.core.scnn_drain import DrainSequencer
 from rtl.memories.faulty.fault_layer import FaultLayer
 from rtl.simulators import runner
-from rtl.sparse_conformance import SparseCase
 from rtl.suite import DesignConformance
 
 SLOW = pytest.mark.slow
@@ -36,9 +36,6 @@ ONE = Scnn(
     operand_bits=8, bank_queue=2, accumulator_memory=FaultyBank(rate=0.05, chip=4),
 )  # fmt: skip
 FOUR = replace(ONE, grid_rows=2, grid_columns=2, iaram_bytes=100)
-EVERYTHING: dict[str, Any] = {
-    "column_shape": 0.5, "persistent": 0.4, "draw": 3, "zero_to_one": 0.2, "one_to_zero": 0.5,
-}  # fmt: skip
 
 
 def _other_number(change: Any) -> Patch:
@@ -70,12 +67,6 @@ def test_a_fault_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(caught(drawn(number, one)) for one in (ONE, FOUR) for number in range(8))
 
 
-def drawn(number: int, design: Scnn) -> SparseCase:
-    case = random_case(7, number, design)
-    assert isinstance(case, SparseCase)
-    return case
-
-
 class TestScnnFailingSums(DesignConformance):
     """In Verilog four PEs; random ones in Amaranth."""
 
@@ -96,42 +87,13 @@ class TestScnnFailingSums(DesignConformance):
 
     def random_design(self, draw: Draw) -> Scnn:
         """Of all with failing cells, a third behind check bits."""
-        found = self._failing(draw)
-        if not draw.chance(0.33):
-            return found
-        around = (ParityBank, SecdedBank)[draw.whole(0, 1)]
-        memory = around(data_bits=found.accumulator_bits, inner=found.accumulator_memory)
-        return replace(found, accumulator_memory=memory)
-
-    def _failing(self, draw: Draw) -> Scnn:
-        kinds: tuple[dict[str, Any], ...] = ({}, {}, EVERYTHING, {"one_to_zero": 1.0})
-        lists: dict[str, Any] = {}
+        found = small_core(draw)
+        found = replace(found, accumulator_memory=failing_bank(draw, found.accumulator_bits))
         if draw.chance(0.3):
-            lists["activation_memory"] = FaultyStream(rate=0.05)
+            found = replace(found, activation_memory=FaultyStream(rate=0.05))
         if draw.chance(0.3):
-            lists["weight_memory"] = FaultyBank(rate=0.05)
-        return Scnn(
-            grid_rows=draw.whole(1, 2),
-            grid_columns=draw.whole(1, 2),
-            weight_lanes=draw.whole(1, 3),
-            ifmap_lanes=draw.whole(1, 2),
-            banks=draw.one_of(1, 2, 4),
-            bank_entries=draw.one_of(16, 33),
-            weight_fifo_vectors=draw.one_of(2, 13, 16),
-            filter_group=draw.whole(1, 4),
-            iaram_bytes=draw.one_of(40, 100),
-            oaram_bytes=draw.one_of(20, 100),
-            index_bits=draw.one_of(1, 2, 4),
-            operand_bits=draw.one_of(4, 8, 16),
-            accumulator_bits=draw.one_of(12, 24, 37),
-            bank_queue=draw.whole(1, 4),
-            accumulator_memory=FaultyBank(
-                rate=(0.02, 0.3, 1.0)[draw.whole(0, 2)],
-                chip=draw.whole(0, 9),
-                **kinds[draw.whole(0, 3)],
-            ),
-            **lists,
-        )
+            found = replace(found, weight_memory=FaultyBank(rate=0.05))
+        return found
 
 
 def test_a_core_with_sums_in_failing_cells_is_its_model() -> None:

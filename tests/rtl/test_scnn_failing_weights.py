@@ -13,6 +13,7 @@ import pytest
 from amaranth.hdl import Const
 from faults import Patch, late_input, seen_input
 from scnn_bench import caught
+from scnn_failing_designs import EVERYTHING, drawn, failing_bank, small_core
 from scnn_faults import in_bounds, rewritten
 from scnn_growing import growing
 
@@ -29,7 +30,6 @@ from rtl.core.scnn_fifo import WeightFifo
 from rtl.core.scnn_weights import PeWeightDecoder
 from rtl.memories.faulty.fault_layer import FaultLayer
 from rtl.simulators import runner
-from rtl.sparse_conformance import SparseCase
 from rtl.suite import DesignConformance
 
 SLOW = pytest.mark.slow
@@ -41,9 +41,6 @@ ONE = Scnn(
 LONG = replace(ONE, weight_memory=FaultyBank(rate=0.5, chip=3))
 """Ofmaps of `growing` have more vectors than its OARAM."""
 FOUR = replace(ONE, grid_rows=2, grid_columns=2, weight_fifo_vectors=7, iaram_bytes=100)
-EVERYTHING: dict[str, Any] = {
-    "column_shape": 0.5, "persistent": 0.4, "draw": 3, "zero_to_one": 0.2, "one_to_zero": 0.5,
-}  # fmt: skip
 
 FAULTS: dict[str, Patch] = {
     "the first PE's faults in all": seen_input(
@@ -75,12 +72,6 @@ def test_a_fault_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def drawn(number: int, design: Scnn) -> SparseCase:
-    case = random_case(7, number, design)
-    assert isinstance(case, SparseCase)
-    return case
-
-
 class TestScnnFailingWeights(DesignConformance):
     """In Verilog four PEs; random ones in Amaranth."""
 
@@ -99,39 +90,11 @@ class TestScnnFailingWeights(DesignConformance):
 
     def random_design(self, draw: Draw) -> Scnn:
         """Of all with failing cells, a third behind check bits."""
-        found = self._failing(draw)
-        if not draw.chance(0.33):
-            return found
-        around = (ParityBank, SecdedBank)[draw.whole(0, 1)]
-        memory = around(data_bits=found.element_bits, inner=found.weight_memory)
-        return replace(found, weight_memory=memory)
-
-    def _failing(self, draw: Draw) -> Scnn:
-        kinds: tuple[dict[str, Any], ...] = ({}, {}, EVERYTHING, {"one_to_zero": 1.0})
-        faults = kinds[draw.whole(0, 3)]
-        lists: dict[str, Any] = (
-            {"activation_memory": FaultyStream(rate=0.05)} if draw.chance(0.3) else {}
-        )
-        return Scnn(
-            grid_rows=draw.whole(1, 2),
-            grid_columns=draw.whole(1, 2),
-            weight_lanes=draw.whole(1, 3),
-            ifmap_lanes=draw.whole(1, 2),
-            banks=draw.one_of(1, 4),
-            bank_entries=draw.one_of(16, 33),
-            weight_fifo_vectors=draw.one_of(1, 2, 13, 16),
-            filter_group=draw.whole(1, 4),
-            iaram_bytes=draw.one_of(40, 100),
-            oaram_bytes=draw.one_of(20, 100),
-            index_bits=draw.one_of(1, 2, 4),
-            operand_bits=draw.one_of(4, 8, 16),
-            accumulator_bits=draw.one_of(12, 24),
-            bank_queue=draw.whole(1, 4),
-            weight_memory=FaultyBank(
-                rate=(0.02, 0.3, 1.0)[draw.whole(0, 2)], chip=draw.whole(0, 9), **faults
-            ),
-            **lists,
-        )
+        found = small_core(draw)
+        found = replace(found, weight_memory=failing_bank(draw, found.element_bits))
+        if draw.chance(0.3):
+            found = replace(found, activation_memory=FaultyStream(rate=0.05))
+        return found
 
 
 @SLOW

@@ -119,8 +119,8 @@ class SeenWeights:
         if found is None:
             shape = self.design.weight_fifo_vectors, self.design.weight_lanes
             return column_bits, np.zeros(shape, np.int64), np.full(shape, -1, np.int64)
-        kept = ~found.if_zero if found.kept is None else found.kept
-        return column_bits, np.ascontiguousarray(found.if_zero), np.ascontiguousarray(kept)
+        if_zero, if_one = (np.ascontiguousarray(one) for one in (found.if_zero, found.if_one))
+        return column_bits, if_zero, if_one
 
     @cached_property
     def _words_read(self) -> npt.NDArray[np.int32]:

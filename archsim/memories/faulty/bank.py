@@ -77,8 +77,7 @@ class FaultyBank(CellFaults, AroundBank):
             return None
         masks = self.masks(use, words)
         if masks is not None:
-            kept = ~masks.if_zero if masks.kept is None else masks.kept
-            return masks.if_zero[:words], kept[:words]
+            return masks.if_zero[:words], masks.if_one[:words]
         zero, one = self.everywhere(use, WORDS, (words, use.word_bits))
         plain = (False,) * use.lanes
         return words_of(zero, use.lane_bits, plain), ~words_of(1 - one, use.lane_bits, plain)
