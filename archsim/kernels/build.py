@@ -289,18 +289,13 @@ def _machine_code(text: str, entry: str, symbol: str, short_loops: bool) -> byte
         if not function.is_declaration:
             function.linkage = "external" if function.name == entry else "internal"
     module.get_function(entry).name = symbol
-    for level in (0, 3):
-        options = llvm.create_pipeline_tuning_options(level)
-        options.loop_vectorization = level > 0 and not short_loops
-        options.slp_vectorization = level > 0 and short_loops
-        builder = llvm.create_pass_builder(machine, options)
-        passes = builder.getModulePassManager()
-        if level == 0:  # first as many parts as can be together, so that references are paired
-            passes.add_loop_rotate_pass()
-            passes.add_instruction_combine_pass()
-            passes.add_jump_threading_pass()
-        passes.add_refprune_pass()
-        passes.run(module, builder)
+    options = llvm.create_pipeline_tuning_options(3)
+    options.loop_vectorization = not short_loops
+    options.slp_vectorization = short_loops
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    passes.add_refprune_pass()
+    passes.run(module, builder)
     for name in [one.name for one in module.functions if one.is_declaration]:
         if name in _RUNTIME:
             module.link_in(llvm.parse_assembly(_RUNTIME[name].format(name=name)))
