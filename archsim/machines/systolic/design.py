@@ -95,7 +95,7 @@ class Systolic(CoreDesign):
         )
 
     def for_fpga(self) -> Systolic:
-        """With `pipelined_control` and all registers of ifmap, products, accumulators, output stage.
+        """With `pipelined_control` and all registers: ifmap, products, accumulators, output stage.
 
         Without the ifmap's where its memory has registers of its own behind its SRAM, and the
         accumulators' where a row must not go around their memory.
