@@ -33,7 +33,7 @@ SHARED_STATE_BITS = 5332
 window's walk, of loaders, credits and counters, but for the addresses, counted in the netlist."""
 
 
-PIPELINED_WALKER_BITS = 415
+PIPELINED_WALKER_BITS = 433
 """More in a tile walker with a register behind every sum and product, counted in its netlist."""
 
 PIPELINED_SEQUENCER_BITS = 11
