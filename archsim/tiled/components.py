@@ -33,7 +33,7 @@ SHARED_STATE_BITS = 5332
 window's walk, of loaders, credits and counters, but for the addresses, counted in the netlist."""
 
 
-PIPELINED_WALKER_BITS = 415
+PIPELINED_WALKER_BITS = 433
 """More in a tile walker with a register behind every sum and product, counted in its netlist."""
 
 PIPELINED_SEQUENCER_BITS = 11
@@ -83,6 +83,7 @@ def operand_memories(
     return (
         *gather_unit(design),
         *design.ifmap_memory.components(design.use("ifmap").as_lanes(ifmap)),
+        *(registers("ifmap.memory", bits, ifmap, every_lane) if design.ifmap_registers else ()),
         *_rotation(bits, ifmap),
         *registers("ifmap.align", bits, ifmap, every_lane),
         *design.weight_memory.components(design.use("weight").as_lanes(weight)),
@@ -113,7 +114,7 @@ def waiting_bits(design: CoreDesign, ifmap_lanes: int) -> int:
         kind = design.memory(name)
         total += design.read_wait_cycles(name) * (bits + 1) + kind.write_latency_cycles
     aligned = (ifmap_lanes - 1).bit_length() + 2 * ifmap_lanes.bit_length()
-    total += (design.ifmap_memory.read_latency_cycles - 1) * aligned
+    total += (design.read_latency_cycles("ifmap") - 1) * aligned
     return total + design.weight_memory.read_latency_cycles - 1
 
 

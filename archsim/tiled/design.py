@@ -47,7 +47,9 @@ class CoreDesign(Design):
     words in each half of the bias memory, bias_memory: its kind; off_chip: what fills them;
     clock_hz: of the core; pipelined_control: registers behind every sum and product of the tile
     walker, and for every comparison of the sequencers, for FPGAs (no cycle changes); gather_units:
-    units of the longest row that the gather unit before the ifmap scratchpad takes, 0 without one.
+    units of the longest row that the gather unit before the ifmap scratchpad takes, 0 without one;
+    ifmap_registers: 1 between the ifmap scratchpad and the rotation of its words, for an FPGA whose
+    memories are slow: operands come a cycle later, for the weights are asked for a cycle later too.
     """
 
     ifmap_memory: Scratchpad = field(default_factory=lambda: kibibytes(64))
@@ -59,6 +61,7 @@ class CoreDesign(Design):
     clock_hz: float = 500e6
     pipelined_control: bool = field(default=False, repr=False, metadata={"implied": True})
     gather_units: int = field(default=0, repr=False, metadata={"implied": True})
+    ifmap_registers: int = field(default=0, repr=False, metadata={"implied": True})
 
     options = MAPPER_OPTIONS
 
@@ -88,6 +91,11 @@ class CoreDesign(Design):
         require(
             isinstance(pipelined, bool),
             f"pipelined_control must be true or false, not {pipelined!r}",
+        )
+        registers: Any = self.ifmap_registers
+        require(
+            type(registers) is int and registers in (0, 1),
+            f"ifmap_registers must be 0 or 1, not {registers!r}",
         )
         for name in ("ifmap", "weight", "accumulator"):
             self._check_kind(name, self.memory(name))
@@ -217,10 +225,15 @@ class CoreDesign(Design):
             return self.bias_words
         return self.memory(name).sure_depth(self.word_bits(name))
 
+    def read_latency_cycles(self, name: str) -> int:
+        """From an address of "ifmap" or "weight" to its word, behind the ifmap's register."""
+        registers = self.ifmap_registers if name == "ifmap" else 0
+        return self.memory(name).read_latency_cycles + registers
+
     def read_wait_cycles(self, name: str) -> int:
         """By how much "ifmap" or "weight" is read later, so that both arrive together."""
-        latencies = [self.memory(one).read_latency_cycles for one in ("ifmap", "weight")]
-        return max(latencies) - self.memory(name).read_latency_cycles
+        latencies = [self.read_latency_cycles(one) for one in ("ifmap", "weight")]
+        return max(latencies) - self.read_latency_cycles(name)
 
     def word_bits(self, name: str) -> int:
         """Width of a word of "ifmap", "weight", "bias", "ofmap" (their ports') or "accumulator"."""
@@ -259,7 +272,7 @@ class CoreDesign(Design):
         """From a walker's issue to the operand at the array (address, memory, align)."""
         return (
             self.address_latency_cycles
-            + self.ifmap_memory.read_latency_cycles
+            + self.read_latency_cycles("ifmap")
             + self.read_wait_cycles("ifmap")
             + self.align_latency_cycles
         )

@@ -17,7 +17,8 @@ class AlignedBanks(wiring.Component):
 
     Element a lies in bank a mod lanes, row ⌊a / lanes⌋: any `lanes` neighbours lie in different
     banks, and a rotation puts them in order; a compressed memory keeps that order in its words.
-    Latency: 1 + `memory.read_latency_cycles` from address to o (memory, then rotation and mask).
+    Latency: 1 + `memory.read_latency_cycles` + `registers` from address to o (memory, its register
+    if there is one, then rotation and mask).
     Throughput: one vector a cycle.  Never stalls.
 
     Members
@@ -43,9 +44,11 @@ class AlignedBanks(wiring.Component):
     read: Signal
     settings: Signal
 
-    def __init__(self, *, memory: Scratchpad, words: Words) -> None:
+    def __init__(self, *, memory: Scratchpad, words: Words, registers: int = 0) -> None:
+        """registers: 1 between the memory and the rotation."""
         self.memory = memory
         self.words = words
+        self.registers = registers
         self.lanes = lanes = words.lanes
         self.bits = bits = words.bits
         self.depth = depth = words.depth
@@ -81,13 +84,13 @@ class AlignedBanks(wiring.Component):
         borrows: list[Value] = [offset > lane for lane in range(self.lanes - 1)]
         borrows.append(Const(0, 1))
         read = self._store if self.whole_words else self._banks
-        lanes = read(m, row, borrows)
+        lanes = self._registered(m, read(m, row, borrows))
         late = place(
             m,
             "late",
             Delay,
             bits=shift_bits + 2 * len(self.low),
-            cycles=self.memory.read_latency_cycles,
+            cycles=self.memory.read_latency_cycles + self.registers,
         )
         rotation, low, high = (
             Signal(max(shift_bits, 1)),
@@ -109,6 +112,14 @@ class AlignedBanks(wiring.Component):
         masked = [Mux((lane >= low) & (lane < high), value, 0) for lane, value in enumerate(lanes)]
         m.d.sync += self.o.eq(Cat(value[: self.bits] for value in masked))
         return m
+
+    def _registered(self, m: Module, lanes: list[Value]) -> list[Value]:
+        """What the memory gives, a cycle later where there is a register."""
+        if not self.registers:
+            return lanes
+        kept = [Signal(self.bits, name=f"kept_{lane}") for lane in range(self.lanes)]
+        m.d.sync += [one.eq(value) for one, value in zip(kept, lanes, strict=True)]
+        return [*kept]
 
     def _banks(self, m: Module, row: Value, borrows: list[Value]) -> list[Value]:
         """A memory a lane, each read at its own row."""

@@ -184,12 +184,14 @@ class Core(wiring.Component):
             window.slot_in_block.eq(pixel_walk.slot_in_block),
             window.slot_counts.eq(pixel_walk.slot_counts),
         ]
+        kept = {"registers": design.ifmap_registers} if design.ifmap_registers else {}
         self.banks = banks = place(
             m,
             "ifmap_banks",
             AlignedBanks,
             memory=design.ifmap_memory,
             words=words["ifmap"],
+            **kept,
         )
         half = Signal(name="ifmap_read_half")
         m.d.sync += half.eq(self._half(m, "ifmap", pixel_walk))

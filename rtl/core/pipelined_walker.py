@@ -24,6 +24,19 @@ class PipelinedTileWalker(TileWalker):
     address start; elements.  Beside them the steps of rows and taps.
     """
 
+    def _mark_last(
+        self, m: Module, last: Signal, left: Signal, start: tuple[Value, Value], turned: Value
+    ) -> None:
+        """A register, compared a turn ahead: of a tile, ten cycles; and so is how many turns
+        there are."""
+        starting, turns = start
+        second, single = Signal(name=f"{left.name}_second"), Signal(name=f"{left.name}_single")
+        m.d.sync += second.eq(left == 2)
+        with m.If(starting):
+            m.d.sync += [last.eq(turns == 1), single.eq(turns == 1)]
+        with m.Elif(turned):
+            m.d.sync += last.eq(Mux(last, single, second))
+
     def _clip(self, m: Module, axis: str, window: Value, extent: Value) -> tuple[Signal, Signal]:
         """Elements from a window to its span's end inside 0 … extent − 1, at least one; and where
         the window begins, seen from the first of them.  Valid 3 cycles behind the window.
@@ -31,11 +44,12 @@ class PipelinedTileWalker(TileWalker):
         edge, end = Signal(signed(25), name=f"{axis}_edge"), Signal(signed(27), name=f"{axis}_end")
         low, beyond = Signal(24, name=f"{axis}_low"), Signal(signed(27), name=f"{axis}_beyond")
         size, start = Signal(24, name=f"{axis}_size"), Signal(signed(26), name=f"{axis}_start")
+        room = extent - end  # its sign comes from one carry chain; of a comparison it does not
         m.d.sync += [
             edge.eq(extent - 1),
             end.eq(window + self._pick(f"{axis}_span", axis) + 1),
             low.eq(Mux(window < 0, 0, Mux(window >= extent, edge, window))),
-            beyond.eq(Mux(end > extent, extent, end)),
+            beyond.eq(Mux(room[-1], extent, end)),
             size.eq(Mux(beyond <= low, 1, beyond - low)),
             start.eq(window - low),
         ]

@@ -74,8 +74,6 @@ class TileWalker(wiring.Component):
         counts = {loop: f"{loop}_tiles" for loop in LOOPS} | {"group": "groups"}
         left = {loop: Signal(24, name=f"{loop}_left") for loop in LOOPS}
         last = {loop: Signal(name=f"{loop}_last") for loop in LOOPS}
-        for loop in LOOPS:
-            m.d.comb += last[loop].eq(left[loop] == 1)
         outer = current.filters_outer
         pixel_last = last["column"] & last["row"] & last["image"]
         pixel = Mux(outer, last["channel"], last["channel"] & last["filter"])
@@ -94,10 +92,21 @@ class TileWalker(wiring.Component):
                 m.d.sync += left[loop].eq(fresh[counts[loop]])
             with m.Elif(taken & turns[loop]):
                 m.d.sync += left[loop].eq(Mux(last[loop], current[counts[loop]], left[loop] - 1))
+            turned = taken & turns[loop]
+            self._mark_last(m, last[loop], left[loop], (starting, fresh[counts[loop]]), turned)
         self.last, self.first_channel = last, left["channel"] == current.channel_tiles
         self._windows(m, taken, turns)
         self._loads(m, starting, taken, turns)
         return group & last["group"]
+
+    def _mark_last(
+        self, m: Module, last: Signal, left: Signal, start: tuple[Value, Value], turned: Value
+    ) -> None:
+        """Whether one turn of a loop is left.
+
+        start: a layer begins, with so many turns; turned: a turn ends in this cycle.
+        """
+        m.d.comb += last.eq(left == 1)
 
     def _loads(self, m: Module, starting: Value, taken: Value, turns: dict[str, Value]) -> None:
         """Whether the tile is loaded, and behind it freed: where its indices change."""

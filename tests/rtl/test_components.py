@@ -30,6 +30,7 @@ DESIGNS = [
     replace(EDGE_16, rows=8, columns=8, accumulator_memory=Plain(capacity_bytes=8192)),
     replace(EDGE_16, rows=2, columns=3, product_registers=2, output_registers=2),
     replace(EDGE_16, rows=3, columns=2, accumulator_registers=1).for_fpga(),
+    replace(EDGE_16, rows=5, columns=2, ifmap_registers=1),
 ]
 
 
@@ -78,6 +79,9 @@ VSQ = {
         gated=True,
         **MEMORIES,
     ),
+    "a register behind the ifmap": Vsq(
+        lanes=4, vector=4, hold_cycles=4, ifmap_registers=1, **MEMORIES
+    ),
     "W8/A8/-/-": Vsq(
         lanes=3,
         vector=5,
@@ -105,6 +109,15 @@ TENSOR = {
     "int8, for an FPGA": TensorCore(
         octets=1, group_columns=2, rows=4, operand="int8", accumulator="int32", **MEMORIES
     ).for_fpga(),
+    "int8, a register behind the ifmap": TensorCore(
+        octets=1,
+        group_columns=2,
+        rows=4,
+        operand="int8",
+        accumulator="int32",
+        ifmap_registers=1,
+        **MEMORIES,
+    ),
     "int4, one product": TensorCore(
         octets=3,
         group_columns=1,

@@ -93,7 +93,7 @@ def test_accumulators_that_err_have_no_way_around_them() -> None:
         load_design("edge-16"), ["accumulator_memory.kind=faulty", "accumulator_memory.rate=0.01"]
     )
     assert faulty.for_fpga() == replace(
-        faulty, pipelined_control=True, product_registers=2, output_registers=2
+        faulty, pipelined_control=True, ifmap_registers=1, product_registers=2, output_registers=2
     )
     for value, text in ((1, "must be 0 with an accumulator_memory"), (2, "must be 0 or 1, not 2")):
         with pytest.raises(InputError, match=f"accumulator_registers {text}"):
@@ -110,15 +110,20 @@ class TestProductRegisters(DesignConformance):
         Systolic(
             rows=3, columns=4, dataflow=dataflow, product_registers=registers,
             output_registers=registers, pipelined_control=registers == 2,
-            accumulator_registers=1,
+            accumulator_registers=1, ifmap_registers=registers - 1,
         )
         for dataflow, registers in zip(DATAFLOWS, (2, 2, 1), strict=True)
     )  # fmt: skip
     amaranth_cases = 4
 
     def random_design(self, draw: Draw) -> Systolic:
-        names = ("product_registers", "output_registers", "accumulator_registers")
-        lowest, highest = (1, 0, 0), (2, 2, 1)
+        names = (
+            "product_registers",
+            "output_registers",
+            "accumulator_registers",
+            "ifmap_registers",
+        )
+        lowest, highest = (1, 0, 0, 0), (2, 2, 1, 1)
         drawn = zip(names, lowest, highest, strict=True)
         registers: Any = {name: draw.whole(low, high) for name, low, high in drawn}
         return replace(random_design(draw), **registers)

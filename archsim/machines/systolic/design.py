@@ -95,13 +95,15 @@ class Systolic(CoreDesign):
         )
 
     def for_fpga(self) -> Systolic:
-        """With `pipelined_control` and all registers of products, accumulators, output stage.
+        """With `pipelined_control` and all registers: ifmap, products, accumulators, output stage.
 
-        Without the accumulators' where a row must not go around their memory.
+        Without the ifmap's where its memory has registers of its own behind its SRAM, and the
+        accumulators' where a row must not go around their memory.
         """
         return replace(
             self,
             pipelined_control=True,
+            ifmap_registers=int(self.ifmap_memory.read_latency_cycles == 1),
             product_registers=2,
             output_registers=2,
             accumulator_registers=int(self.accumulator_memory.exact),
