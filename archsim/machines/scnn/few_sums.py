@@ -137,7 +137,7 @@ def given_of_few_sums(
         add_in_order(half.words, into, operands, taps, (*places, first, filters, 64 - bits))
         for source, target in half.moves:
             sent, there = half.read(sums, source, bits), half.read(sums, target, bits)
-            sums[target], sums[source] = wrap(there + sent, bits), 0
+            sums[target] = wrap(there + sent, bits)  # what is sent is read no more
         some = half.outputs[:, 2] < filters
         rows, columns, own = half.outputs[some].T
         given = after.of(first + own, half.read(sums, half.given[some], bits))
