@@ -155,9 +155,10 @@ def sparse_layers() -> None:
     )  # fmt: skip
     operands = synthetic(layer, bits=8, density=0.4, seed=1)
     designs: dict[str, Any] = {"sound cells": SCNN_ISCA17}
-    for name in ("activation", "weight", "accumulator"):
-        settings = [f"{name}_memory.kind=faulty", f"{name}_memory.rate=0.001"]
-        designs[name] = with_settings(SCNN_ISCA17, settings)
+    rates = [("activation", 1e-3), ("weight", 1e-3), *(("accumulator", rate) for rate in RATES)]
+    for name, rate in rates:
+        settings = [f"{name}_memory.kind=faulty", f"{name}_memory.rate={rate}"]
+        designs[f"{name} at {rate:.2%}"] = with_settings(SCNN_ISCA17, settings)
     runs = {
         name: partial(layer_timing, design, layer, operands) for name, design in designs.items()
     }

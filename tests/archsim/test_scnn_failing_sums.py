@@ -11,10 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
 from scnn_failing_layers import CONV, POOL, PRODUCT, SEEN, assert_alike
 
 from archsim.errors import InputError
 from archsim.layer.values import requantize
+from archsim.machines.scnn import failing as failing_passes
+from archsim.machines.scnn import few_sums
 from archsim.machines.scnn.chain import chain_timing
 from archsim.machines.scnn.design import SCNN_DNNSIM, SCNN_ISCA17, Scnn
 from archsim.machines.scnn.exact import best_choice
@@ -31,6 +35,7 @@ from archsim.memories.protected.bank import ParityBank, SecdedBank
 from archsim.memory.at_once import words_that_fail
 from archsim.memory.plain import WORDS
 from archsim.numbers import wrap
+from workloads.layers import Conv2d
 from workloads.operands import Operands, synthetic
 from workloads.pooling import MaxPool
 
@@ -113,7 +118,7 @@ def walked(design: Scnn, strip: Any, read: Read) -> dict[tuple[int, int, int], l
     mapping, lists, bits = strip.mapping, strip.operands.ifmap, design.accumulator_bits
     rows, columns = mapping.rows, mapping.columns
     places = [mapping.place(pe) for pe in range(mapping.used_pes)]
-    given: dict[tuple[int, int, int], list[int]] = {}
+    out: dict[tuple[int, int, int], list[int]] = {}
 
     def kept(value: int) -> int:
         return int(wrap(np.array(value), bits))
@@ -176,8 +181,8 @@ def walked(design: Scnn, strip: Any, read: Read) -> dict[tuple[int, int, int], l
                 for q in columns.seen(column):
                     for k in filters:
                         at = p, q, group * mapping.group_size + k
-                        given.setdefault(at, []).append(look(half, stored, (pe, p, q, k)))
-    return given
+                        out.setdefault(at, []).append(look(half, stored, (pe, p, q, k)))
+    return out
 
 
 def goes(
@@ -242,6 +247,103 @@ def outputs_of(design: Scnn, strip: Any, sums: Any, operands: Operands) -> Any:
                                 ):
                                     found[u, v, k] = max(found[u, v, k], int(value))
     return found
+
+
+MEMORIES = st.one_of(
+    st.builds(
+        lambda rate, chip, more: FaultyBank(rate=rate, chip=chip, **more),
+        st.sampled_from([SEEN, 1e-4, 1e-3, 1e-2, 0.2, 1.0]), st.integers(0, 9),
+        st.sampled_from([{}, EVERYTHING, {"protected_bits": (3, 19)}]),
+    ),
+    st.builds(
+        lambda code, rate: code(data_bits=20, inner=FaultyBank(rate=rate)),
+        st.sampled_from([ParityBank, SecdedBank]), st.sampled_from([1e-3, 0.02, 1.0]),
+    ),
+)  # fmt: skip
+
+
+@st.composite
+def any_layer(draw: st.DrawFn) -> Conv2d:
+    """Also of one pixel, one tap or one channel, with strides, groups and borders, a channel a
+    group, planes of strips."""
+    groups, own, filters = (draw(st.sampled_from(one)) for one in ([1, 2, 3], [1, 2, 5], [1, 3, 7]))
+    height, width = draw(st.sampled_from([1, 3, 7, 12, 29])), draw(st.sampled_from([1, 5, 11]))
+    rows, columns = (min(draw(st.integers(1, 4)), size) for size in (height, width))
+    pads = [draw(st.integers(0, (rows, rows, columns, columns)[at] - 1)) for at in range(4)]
+    return Conv2d(
+        name="any", channels=own * groups, filters=filters * groups, groups=groups,
+        ifmap_height=height, ifmap_width=width, kernel_height=rows, kernel_width=columns,
+        stride_height=draw(st.integers(1, 3)), stride_width=draw(st.integers(1, 3)),
+        pad_top=pads[0], pad_bottom=pads[1], pad_left=pads[2], pad_right=pads[3],
+        batch=draw(st.integers(1, 2)), relu=draw(st.booleans()), bias=draw(st.booleans()),
+    )  # fmt: skip
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    layer=any_layer(),
+    memory=MEMORIES,
+    grid=st.sampled_from([(1, 1), (2, 2), (3, 2), (1, 4)]),
+    lanes=st.sampled_from([(1, 3), (2, 2), (4, 1)]),
+    group=st.sampled_from([1, 3, 4]),
+    density=st.sampled_from([0.1, 0.5, 1.0]),
+)
+def test_few_sums_laid_over_sound_ones_are_those_of_the_whole_walk(
+    layer: Conv2d,
+    memory: Any,
+    grid: tuple[int, int],
+    lanes: tuple[int, int],
+    group: int,
+    density: float,
+) -> None:
+    """Bit by bit and cycle by cycle, at every rate, however many sums fail."""
+    design = replace(
+        SMALL, grid_rows=grid[0], grid_columns=grid[1], weight_lanes=lanes[0],
+        ifmap_lanes=lanes[1], filter_group=group, accumulator_memory=memory,
+        bank_entries=160, iaram_bytes=4000, oaram_bytes=4000,
+    )  # fmt: skip
+    operands = replace(synthetic(layer, bits=8, density=density, seed=2), shift=2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(few_sums, "DENSE", -1)
+        try:
+            right = layer_timing(design, layer, operands)
+        except InputError:
+            reject()
+        patch.setattr(few_sums, "DENSE", 1e9)
+        assert_alike(layer_timing(design, layer, operands), right)
+
+
+def test_few_sums_are_walked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where few fail, of operands that are read as meant; and where many do, or others, all."""
+    operands, calls = operands_of(CONV), list[str]()
+    for name in ("given_of_few_sums", "given_of_failing_sums"):
+        whole = getattr(failing_passes, name)
+        monkeypatch.setattr(
+            failing_passes, name,
+            lambda *given, name=name, whole=whole: (calls.append(name), whole(*given))[1],
+        )  # fmt: skip
+    for design, which in (
+        (failing(rate=1e-4), "few"),
+        (failing(replace(SMALL, activation_memory=FaultyStream(rate=SEEN)), rate=1e-4), "failing"),
+        (failing(replace(SMALL, weight_memory=FaultyBank(rate=SEEN)), rate=1e-4), "failing"),
+        (replace(SMALL, accumulator_memory=SecdedBank(data_bits=20, inner=FaultyBank(rate=0.1))),
+         "failing"),
+    ):  # fmt: skip
+        calls.clear()
+        layer_timing(design, CONV, operands)
+        assert set(calls) == {f"given_of_{which}_sums"}
+    calls.clear()
+    layer_timing(
+        failing(rate=1e-4),
+        replace(CONV, stride_height=1, batch=2),
+        operands_of(replace(CONV, stride_height=1, batch=2)),
+        pool=POOL,
+    )
+    assert set(calls) == {"given_of_failing_sums"}
+    calls.clear()
+    sparse = synthetic(CONV, bits=8, density=0.05, seed=2)
+    layer_timing(failing(rate=0.5), CONV, sparse)
+    assert set(calls) == {"given_of_failing_sums"}
 
 
 def one_cell(path: Path, word: int, bit: int, kind: int, *, bits: int = 20) -> str:

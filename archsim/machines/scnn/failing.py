@@ -27,13 +27,15 @@ from numpy.lib.stride_tricks import sliding_window_view
 from archsim.codecs.zero_run import BoolArray, Lists
 from archsim.machines.scnn.addresses import decoded
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.failing_sums import AfterSums, given_of_failing_sums
+from archsim.machines.scnn.failing_sums import given_of_failing_sums
+from archsim.machines.scnn.few_sums import FailingSums, given_of_few_sums
 from archsim.machines.scnn.lists import given_places, ofmap_lists, vectors_by_pe
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.pooling import Window, largest_of_windows
 from archsim.machines.scnn.seen_kernels import Elements, products_of, put
 from archsim.machines.scnn.seen_weights import Met, SeenTaps, SeenWeights, positions_read
 from archsim.machines.scnn.strips import Strip
+from archsim.machines.scnn.sum_cells import AfterSums
 from archsim.numbers import AnyIntArray, IntArray, wrap
 from workloads.operands import Operands
 
@@ -51,36 +53,47 @@ class SeenLists(Lists):
 
 
 class SeenByLayer:
-    """The weights that PEs read in a layer's passes: images of one cut read the same."""
+    """What PEs read of weights in a layer's passes, and which of their sums fail: images of one cut
+    read the same."""
 
     def __init__(self, design: Scnn) -> None:
-        self._design = design
+        self.design = design
         self._known: dict[tuple[Any, ...], SeenWeights] = {}
+        self._sums: dict[Mapping, FailingSums] = {}
+
+    def sums_of(self, strip: Strip) -> FailingSums | None:
+        """Of a strip; None where no cell of a bank fails."""
+        if self.design.accumulator_memory.exact:
+            return None
+        made = FailingSums(design=self.design, mapping=strip.mapping)
+        return self._sums.setdefault(strip.mapping, made)
 
     def of(self, strip: Strip) -> SeenWeights | None:
         """Of a strip; None where no cell of a FIFO fails."""
-        if self._design.weight_memory.exact:
+        if self.design.weight_memory.exact:
             return None
         weight, mapping = strip.operands.weight, strip.mapping
         key = int(weight.__array_interface__["data"][0]), weight.shape, mapping
-        made = SeenWeights(design=self._design, mapping=mapping, weight=weight)
+        made = SeenWeights(design=self.design, mapping=mapping, weight=weight)
         return self._known.setdefault(key, made)
 
 
 def seen_strip(
-    design: Scnn,
+    by_layer: SeenByLayer,
     strip: Strip,
     operands: Operands,
     bias: IntArray | None,
-    seen: SeenWeights | None,
+    sound: IntArray,
     *,
     relu: bool,
 ) -> Strip:
     """A strip with its lists as they are read, and what its PEs then give out (`Strip.values`).
 
-    bias [K] of its filters; seen: its weights where cells of FIFOs fail.
+    by_layer: what passes have in common; bias [K] of its filters; sound: what it gives out where
+    no cell fails.
     """
-    mapping, meant = strip.mapping, strip.operands
+    design, mapping, meant = by_layer.design, strip.mapping, strip.operands
+    seen, failing = by_layer.of(strip), by_layer.sums_of(strip)
     read, met = None, None
     if not design.activation_memory.exact:
         used = [mapping.place(pe) for pe in range(mapping.used_pes)]
@@ -94,13 +107,15 @@ def seen_strip(
         relu=relu,
         bits=design.operand_bits,
     )
-    if design.accumulator_memory.exact:
+    if failing is None:
         sums = sums_of(mapping, lists, meant.weight) if found is None else found
         plane = after.of(slice(None), wrap(sums, design.accumulator_bits))
         given = _pooled(plane, (mapping.rows.window, mapping.columns.window))
+    elif failing.few_of(meant.ifmap, meant.weight):
+        given = given_of_few_sums(failing, meant.ifmap, meant.weight, sound, after)
     else:
         weights = seen or SeenWeights(design=design, mapping=mapping, weight=meant.weight)
-        given = given_of_failing_sums(mapping, lists, weights, after)
+        given = given_of_failing_sums(mapping, lists, weights, failing.halves, after)
     written = ofmap_lists(design, mapping, given)
     givers = [
         (row, column)
@@ -112,7 +127,8 @@ def seen_strip(
         leaves = seen_lists(design, "oaram", written, givers)
     left = _held(leaves, len(givers), design.oaram_vectors)
     own = replace(meant, read=read, written=written, ofmap=left, seen=seen, met=met)
-    return replace(strip, operands=own, values=given_out(mapping, left))
+    values = given if left is written else given_out(mapping, left)
+    return replace(strip, operands=own, values=values)
 
 
 def seen_lists(design: Scnn, name: str, lists: Lists, places: list[tuple[int, int]]) -> SeenLists:

@@ -103,16 +103,23 @@ def _passes(
     biases = None
     if operands.bias is not None:
         biases = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
-    relu, weights = bool(problem.relu), SeenByLayer(design)
+    relu, by_layer = bool(problem.relu), SeenByLayer(design)
+    planes = ofmap.reshape(-1, *ofmap.shape[2:])
 
     def seen(number: int) -> tuple[Strip, ...]:
         bias = None if biases is None else biases[number % problem.groups]
         return tuple(
-            seen_strip(design, strip, operands, bias, weights.of(strip), relu=relu)
+            seen_strip(by_layer, strip, operands, bias, _cut(planes[number], strip), relu=relu)
             for strip in found[number]
         )
 
     return in_threads(seen, range(len(found)))
+
+
+def _cut(plane: IntArray, strip: Strip) -> IntArray:
+    """Of a plane of outputs those of a strip."""
+    rows, columns = strip.rows, strip.columns
+    return plane[rows.start : rows.stop, columns.start : columns.stop]
 
 
 def layer_timing(
@@ -195,8 +202,7 @@ def _given_out(
     planes = found.reshape(-1, *meant.shape[2:])
     for plane, strips in zip(planes, passes, strict=True):
         for strip in strips:
-            rows, columns = strip.rows, strip.columns
-            plane[rows.start : rows.stop, columns.start : columns.stop] = strip.given
+            _cut(plane, strip)[:] = strip.given
     return found
 
 

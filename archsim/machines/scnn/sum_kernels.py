@@ -1,8 +1,10 @@
-"""The kernel behind `archsim.machines.scnn.failing_sums`, compiled by numba."""
+"""The kernels behind `archsim.machines.scnn.failing_sums` and `few_sums`, compiled by numba."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+import numpy as np
 
 from archsim.kernels import kernel
 from archsim.machines.scnn.kernels import BoolArray
@@ -28,9 +30,24 @@ Region = tuple[IntArray, int, int]
 Sums = tuple[IntArray, IntArray, IntArray]
 """[PEs, addresses] each: what is stored; bits that read 1 where 0 is stored, and where 1 is."""
 
+Words = tuple[IntArray, IntArray, IntArray]
+"""The same of some sums, [n] each."""
+
 Beside = tuple[BoolArray, IntArray, IntArray]
 """Sums that are not added to here [PEs, addresses]; places and values of their products, in order,
 all of a PE behind those of the one before."""
+
+Operands = tuple[IntArray, IntArray]
+"""Activations [PEs, channels, phases · places] and weights [filters, channels, taps of all phases],
+where they lie, zeros and all."""
+
+Taps = tuple[IntArray, IntArray, IntArray]
+"""The output of each PE's first row of inputs at the first tap, in its region, and of its first
+column [PEs, phases] each; each phase's rows and columns of taps [phases, 2]."""
+
+Plane = tuple[int, int, int, int, int, int]
+"""Rows and columns of places of a phase, and from a row to the next; the first filter of a group,
+how many it has; bits of 64 that a sum lacks."""
 
 
 @kernel(
@@ -77,4 +94,69 @@ def add_products(
     return found
 
 
-__all__ = ["Beside", "Elements", "Region", "Sums", "add_products"]
+@kernel(
+    "i8.2, (i8.1, i8.1, i8.1), (i8.3, i8.3), (i8.2, i8.2, i8.2), (int, int, int, int, int, int)"
+)
+def add_in_order(
+    words: IntArray, into: Words, operands: Operands, taps: Taps, plane: Plane
+) -> None:
+    """Add to some sums what is added to each, in order, where operands are read as they are meant.
+
+    Activations of a list come row by row, and so do the taps of a filter, so that a sum's products
+    come by channel, phase, and tap.  words [n, 4]: PE, row, column and filter; those of a place
+    side by side.
+    """
+    stored, zero, one = into
+    activations, weights = operands
+    firsts_down, firsts_right, counts = taps
+    height, width, pitch, first, filters, above = plane
+    each = weights.shape[2]
+    here, there = np.empty(each, np.int64), np.empty(each, np.int64)
+    pe = row = column = np.int64(-1)
+    seen = 0
+    for n in range(len(words)):
+        if words[n, 3] >= filters:
+            continue
+        if words[n, 0] != pe or words[n, 1] != row or words[n, 2] != column:
+            pe, row, column = words[n, 0], words[n, 1], words[n, 2]
+            seen = begin = 0
+            for phase in range(len(counts)):
+                top, left = row - firsts_down[pe, phase], column - firsts_right[pe, phase]
+                for r in range(counts[phase, 0]):
+                    for s in range(counts[phase, 1]):
+                        y, x = top + r, left + s
+                        if 0 <= y < height and 0 <= x < width:
+                            here[seen] = (phase * height + y) * pitch + x
+                            there[seen] = begin + r * counts[phase, 1] + s
+                            seen += 1
+                begin += counts[phase, 0] * counts[phase, 1]
+        own = weights[first + words[n, 3]]
+        given = activations[pe]
+        total = np.int64(0)
+        if zero[n] == 0 and one[n] == -1:
+            for channel in range(len(own)):
+                for at in range(seen):
+                    total += given[channel, here[at]] * own[channel, there[at]]
+            total = (total << above) >> above
+        else:
+            for channel in range(len(own)):
+                for at in range(seen):
+                    product = given[channel, here[at]] * own[channel, there[at]]
+                    if product:
+                        read = (total & one[n]) | (~total & zero[n])
+                        total = ((read + product) << above) >> above
+        stored[n] = total
+
+
+__all__ = [
+    "Beside",
+    "Elements",
+    "Operands",
+    "Plane",
+    "Region",
+    "Sums",
+    "Taps",
+    "Words",
+    "add_in_order",
+    "add_products",
+]

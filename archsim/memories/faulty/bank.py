@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from archsim.memories.faulty.components import at_voltage
 from archsim.memories.faulty.word_masks import lane_masks
 from archsim.memory import Cells, Use
 from archsim.memory.around import AroundBank
-from archsim.memory.at_once import Through, Wrong
+from archsim.memory.at_once import Through, Wrong, wrong_bits
 from archsim.memory.bits import words_of
 from archsim.memory.lane_masks import LaneMasks
 from archsim.memory.plain import WORDS, keeps_words
@@ -78,6 +79,16 @@ class FaultyBank(CellFaults, AroundBank):
         masks = self.masks(use, words)
         if masks is not None:
             return masks.if_zero[:words], masks.if_one[:words]
+        if self.map is not None:
+            return self.by_cells(use, words)
+        places, zero, one = _failing_words(self, use, words)
+        shape = words, use.lanes
+        if_zero, if_one = np.zeros(shape, np.int64), np.full(shape, -1, np.int64)
+        if_zero[places], if_one[places] = zero, one
+        return if_zero, if_one
+
+    def by_cells(self, use: Use, words: int) -> tuple[IntArray, IntArray]:
+        """As `by_bits`, of every cell."""
         zero, one = self.everywhere(use, WORDS, (words, use.word_bits))
         plain = (False,) * use.lanes
         return words_of(zero, use.lane_bits, plain), ~words_of(1 - one, use.lane_bits, plain)
@@ -98,6 +109,15 @@ class FaultyBank(CellFaults, AroundBank):
     ) -> Components:
         """The inner one's at the voltage: what makes cells fail on an FPGA is not in the chip."""
         return at_voltage(super().macros(name, shape, read, write), self.voltage)
+
+
+@lru_cache(maxsize=4)
+def _failing_words(memory: FaultyBank, use: Use, words: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Of a memory too large for masks that are kept, those of its words with failing cells: their
+    places [n], and [n, lanes] the bits that read 1 where 0 is stored, and where 1 is."""
+    both = memory.by_cells(use, words)
+    places = np.flatnonzero(wrong_bits(use, both).any(axis=1))
+    return places, both[0][places], both[1][places]
 
 
 __all__ = ["FaultyBank"]
