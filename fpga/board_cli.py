@@ -50,8 +50,9 @@ def build_for_board(  # noqa: PLR0913
 ) -> None:
     """Build a bitstream: the design behind a byte link at the board's serial port.
 
-    Cores have the registers that an FPGA wants (pipelined_control, ifmap_registers=1,
-    product_registers=2, output_registers=2, accumulator_registers=1) unless --set says otherwise.
+    Cores have the registers that an FPGA wants (systolic arrays pipelined_control,
+    ifmap_registers=1, product_registers=2, output_registers=2, accumulator_registers=1) unless
+    --set says otherwise.
     DIR/deploy has the bitstream, the emitted Verilog and its manifest; DIR/report what it takes,
     how fast it is, the tools' logs and a picture of where every cell lies; DIR/driver a script
     that runs a layer. Each step that was done is found again: an interrupted build goes on where

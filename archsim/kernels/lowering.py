@@ -74,28 +74,6 @@ def _of_arrays(expression: Any, signature: Any, state: Any) -> bool:
     return expression.op in ("binop", "inplace_binop", "unary")
 
 
-_PLAIN = frozenset({str, int, float, bool, type(None), ir.Loc})
-"""What instructions hold besides variables, and names none."""
-
-_variables_of: Any = ir.Inst._rec_list_vars
-
-
-def _variables(self: Any, value: Any) -> list[Any]:
-    """The variables of what an instruction holds: as numba lists them, in half the time."""
-    kind = type(value)
-    if kind is ir.Var:
-        return [value]
-    if kind in _PLAIN:
-        return []
-    if kind not in (list, tuple, dict):
-        return _variables_of(self, value)
-    found: list[Any] = []
-    for one in value.values() if kind is dict else value:
-        if type(one) not in _PLAIN:
-            found += self._rec_list_vars(one)
-    return found
-
-
 class _Plain:
     """numba's messages without colours."""
 
@@ -144,7 +122,6 @@ def lowered_only() -> Generator[bool]:
         (codegen.CPUCodeLibrary, "_optimize_functions", functions),
         (codegen.CPUCodeLibrary, "finalize", finalize),
         (cpu.CPUContext, "get_executable", executable),
-        (ir.Inst, "_rec_list_vars", _variables),
     )
     apart = all(hasattr(owner, name) for owner, name, _ in replaced)
     with ExitStack() as stack:

@@ -7,7 +7,7 @@ import pytest
 from amaranth.hdl import Const, Module, Mux, Signal, Value
 from compressed_bench import differences, random_store, steps_of
 from compressed_designs import random_design, with_compressed
-from faults import Patch, caught, delay, seen_input
+from faults import Patch, caught, delay, model_column, seen_input
 from tensorcore_designs import random_design as random_tensor_core
 
 from archsim.errors import InputError
@@ -16,7 +16,6 @@ from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from archsim.machines.tensorcore.design import TensorCore
 from archsim.memories.boveda.scratchpad import Boveda
 from archsim.memory import Plain
-from archsim.tiled import machine_vector as mc
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.timing import plan_tiling
 from rtl.cases import LONGEST_WORDS, Draw, random_case
@@ -319,14 +318,7 @@ def test_a_fault_between_core_and_scratchpad_is_caught(
 def test_every_latency_of_the_model_is_tight(
     column: str, design: CoreDesign, change: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = Systolic.machine.func
-
-    def mutated(self: Systolic) -> Any:
-        vector = plain(self).copy()
-        vector[getattr(mc, column)] += change
-        return vector
-
-    monkeypatch.setattr(Systolic, "machine", property(mutated))
+    model_column(Systolic, column, change)(monkeypatch)
     assert caught(design, 30)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Const, Module, Value
-from faults import caught, delay, seen_input
+from faults import caught, delay, model_column, seen_input
 from systolic_designs import random_design
 from unusual_layers import UNUSUAL_LAYERS
 
@@ -16,7 +16,6 @@ from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from archsim.machines.tensorcore.design import TensorCore
 from archsim.machines.vsq.design import Vsq
 from archsim.memory import Plain
-from archsim.tiled import machine_vector as mc
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.timing import plan_tiling
 from rtl.cases import Draw, random_case
@@ -158,28 +157,14 @@ def _one_lane_without(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AlignedBanks, "_registered", mutated)
 
 
-def _model(column: str, change: int) -> Callable[[pytest.MonkeyPatch], None]:
-    def broken(patch: pytest.MonkeyPatch) -> None:
-        plain = Systolic.machine.func
-
-        def mutated(self: Systolic) -> Any:
-            vector = plain(self).copy()
-            vector[getattr(mc, column)] += change
-            return vector
-
-        patch.setattr(Systolic, "machine", property(mutated))
-
-    return broken
-
-
 BROKEN: dict[str, Callable[[pytest.MonkeyPatch], Any]] = {
     "no register": _no_register,
     "a lane without": _one_lane_without,
     "weights do not wait": delay("weight_walk_delay", -1),
     "weights are freed late": delay("weight_free_delay", 1),
     "a weight that is never read": seen_input(WeightReader, "read", lambda *_: Const(0, 1)),
-    "the model knows of no register": _model("RESULT_LATENCY", -1),
-    "the model's weights do not wait": _model("WEIGHT_READ_WAIT", -1),
+    "the model knows of no register": model_column(Systolic, "RESULT_LATENCY", -1),
+    "the model's weights do not wait": model_column(Systolic, "WEIGHT_READ_WAIT", -1),
 }
 
 

@@ -12,12 +12,12 @@ from faults import (
     drive,
     few_or_all_cases,
     ignored_credit,
+    model_column,
     placed,
     seen_input,
 )
 
 from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
-from archsim.tiled import machine_vector as mc
 from rtl.core import output_stage
 from rtl.core.accumulators import Accumulators
 from rtl.core.loader import Loader
@@ -200,14 +200,7 @@ def test_every_latency_of_the_model_is_tight(
     column: str, change: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model that believes one cycle (or place) more or less differs from the RTL."""
-    plain = Systolic.machine.func
-
-    def mutated(self: Systolic) -> Any:
-        vector = plain(self).copy()
-        vector[getattr(mc, column)] += change
-        return vector
-
-    monkeypatch.setattr(Systolic, "machine", property(mutated))
+    model_column(Systolic, column, change)(monkeypatch)
     assert caught(Systolic(rows=2, columns=2), 60)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Module
-from faults import Patch, after, caught, delay, few_or_all_cases, ignored_credit
+from faults import Patch, after, caught, delay, few_or_all_cases, ignored_credit, model_column
 from tensorcore_designs import random_design
 from unusual_layers import UNUSUAL_LAYERS
 
@@ -13,7 +13,6 @@ from archsim.errors import InputError
 from archsim.layer.intake import Drawing
 from archsim.machines.tensorcore.design import VOLTA, TensorCore
 from archsim.memory import OffChip, Plain
-from archsim.tiled import machine_vector as mc
 from rtl.cases import LONGEST_WORDS, Draw, random_case
 from rtl.conformance import check
 from rtl.core.float_accumulators import FloatAccumulators
@@ -223,12 +222,5 @@ def test_every_latency_of_the_model_is_tight(
     column: str, change: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model that believes one cycle (slot, or pixel) more or less differs from the RTL."""
-    plain = TensorCore.machine.func
-
-    def mutated(self: TensorCore) -> Any:
-        vector = plain(self).copy()
-        vector[getattr(mc, column)] += change
-        return vector
-
-    monkeypatch.setattr(TensorCore, "machine", property(mutated))
+    model_column(TensorCore, column, change)(monkeypatch)
     assert caught(INTEGERS, 60)

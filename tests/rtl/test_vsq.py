@@ -6,14 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.hdl import Module, Signal, Value
-from faults import Patch, after, caught, delay, few_or_all_cases, ignored_credit
+from faults import Patch, after, caught, delay, few_or_all_cases, ignored_credit, model_column
 from unusual_layers import UNUSUAL_LAYERS
 from vsq_designs import random_design
 
 from archsim.layer.intake import Drawing
 from archsim.machines.vsq.design import Vsq
 from archsim.memory import OffChip, Plain
-from archsim.tiled import machine_vector as mc
 from archsim.tiled.timing import plan_tiling
 from rtl.cases import LONGEST_WORDS, Draw
 from rtl.conformance import check
@@ -186,14 +185,7 @@ def test_every_latency_of_the_model_is_tight(
     column: str, change: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model that believes one cycle (or place, or pixel) more or less differs from the RTL."""
-    plain = Vsq.machine.func
-
-    def mutated(self: Vsq) -> Any:
-        vector = plain(self).copy()
-        vector[getattr(mc, column)] += change
-        return vector
-
-    monkeypatch.setattr(Vsq, "machine", property(mutated))
+    model_column(Vsq, column, change)(monkeypatch)
     assert caught(_design(), 60)
 
 

@@ -13,6 +13,7 @@ import pytest
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
 
+from archsim.tiled import machine_vector
 from archsim.tiled.design import CoreDesign
 from rtl.benches.bench import ProtocolError
 from rtl.cases import random_case
@@ -72,6 +73,24 @@ def delay(name: str, change: int) -> Patch:
             return plain(self, m, line, value, cycles + change * (line == name))
 
         monkeypatch.setattr(Core, "delayed", mutated)
+
+    return patch
+
+
+def model_column(kind: type[CoreDesign], column: str, change: int) -> Patch:
+    """The model believes in so many cycles (places, or slots) more of a column of the vector of a
+    machine (`archsim.tiled.machine_vector`)."""
+
+    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
+        design: Any = kind
+        plain = design.machine.func
+
+        def mutated(self: CoreDesign) -> Any:
+            vector = plain(self).copy()
+            vector[getattr(machine_vector, column)] += change
+            return vector
+
+        monkeypatch.setattr(kind, "machine", property(mutated))
 
     return patch
 

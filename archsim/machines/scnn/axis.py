@@ -160,10 +160,13 @@ class Axis(Ownership):
         """The phase from which on it is one less: (first input + pad − 1) mod stride + 1."""
         return (self.inputs(pe).start + self.pad - 1) % self.stride + 1
 
+    def first_output(self, pe: int, phase: int) -> int:
+        """Of a PE's first place of a phase at the phase's first tap, in its region."""
+        return self.base(pe) - (phase >= self.threshold(pe))
+
     def first_address(self, pe: int, phase: int) -> int:
-        """Of a PE's first place of a phase at the phase's first tap, in `addressed`."""
-        base = self.base(pe) - (phase >= self.threshold(pe))
-        return base + self.region(pe).start - self.addressed(pe).start
+        """The same in `addressed`."""
+        return self.first_output(pe, phase) + self.region(pe).start - self.addressed(pe).start
 
     @property
     def phase_tile(self) -> int:

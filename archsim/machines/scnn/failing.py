@@ -240,8 +240,8 @@ def _tiles(mapping: Mapping, lists: Lists) -> Iterator[_Tile]:
         shape = (len(region[0]) + rows.last_tap, len(region[1]) + columns.last_tap)
         for which, (row_phase, column_phase) in enumerate(mapping.phases):
             vectors = np.flatnonzero(phase[own] == which) + ends[at]
-            y0 = rows.base(row) - (row_phase >= rows.threshold(row))
-            x0 = columns.base(column) - (column_phase >= columns.threshold(column))
+            y0 = rows.first_output(row, row_phase)
+            x0 = columns.first_output(column, column_phase)
             values = np.zeros((*shape, mapping.channels))
             elements = (
                 np.ascontiguousarray(lists.values[vectors], np.int64), y[vectors] + y0,

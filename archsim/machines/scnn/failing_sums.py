@@ -83,9 +83,10 @@ def _activations(mapping: Mapping, lists: Lists) -> Elements:
         (mapping.rows, mapping.columns), places, phases, decoded(mapping, lists.positions),
         strict=True,
     ):  # fmt: skip
-        first = np.array([axis.base(pe) for pe in range(axis.pes)])[at]
-        first -= phase >= np.array([axis.threshold(pe) for pe in range(axis.pes)])[at]
-        outputs.append(offset + first[:, None])
+        first = np.array(
+            [[axis.first_output(pe, f) for f in range(axis.phases)] for pe in range(axis.pes)]
+        )
+        outputs.append(offset + first[at, phase][:, None])
     addresses = (outputs[0] * mapping.columns.extent + outputs[1]) * mapping.filter_pitch
     values = lists.values.astype(np.int64, copy=False)
     return _elements((values, outputs[0], outputs[1], addresses), lists.starts.astype(np.int64))

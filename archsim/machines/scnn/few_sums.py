@@ -19,7 +19,7 @@ from archsim.codecs.zero_run import Lists, decode
 from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
-from archsim.machines.scnn.sum_cells import AfterSums, SumCells, moves_of, planes
+from archsim.machines.scnn.sum_cells import AfterSums, SumCells, moves_of, planes, read_by
 from archsim.machines.scnn.sum_kernels import Words, add_in_order
 from archsim.numbers import AnyIntArray, IntArray, wrap
 
@@ -41,8 +41,7 @@ class _Half(NamedTuple):
 
     def read(self, sums: IntArray, which: IntArray, bits: int) -> IntArray:
         """What is read of some sums."""
-        found = sums[which]
-        return wrap(found & self.one[which] | ~found & self.zero[which], bits)
+        return read_by((self.zero[which], self.one[which]), sums[which], bits)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -163,10 +162,7 @@ def _firsts(mapping: Mapping, number: int) -> IntArray:
     axis: Axis = (mapping.rows, mapping.columns)[number]
     phases: Sequence[int] = [phase[number] for phase in mapping.phases]
     pes = (mapping.place(pe)[number] for pe in range(mapping.used_pes))
-    return np.array(
-        [[axis.base(pe) - (phase >= axis.threshold(pe)) for phase in phases] for pe in pes],
-        np.int64,
-    )
+    return np.array([[axis.first_output(pe, phase) for phase in phases] for pe in pes], np.int64)
 
 
 def _taps(mapping: Mapping) -> IntArray:

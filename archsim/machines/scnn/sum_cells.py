@@ -16,7 +16,7 @@ from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
 from archsim.memory import Use
-from archsim.memory.at_once import Reader, bit_by_bit, reader, words_that_fail
+from archsim.memory.at_once import Reader, bit_by_bit, reader, words_that_fail, wrong_bits
 from archsim.numbers import IntArray, wrap
 
 Kind = TypeVar("Kind", bound=np.generic)
@@ -69,6 +69,8 @@ class SumCells:
     @cached_property
     def fails(self) -> BoolArray:
         """[PEs, addresses]: whether a sum may be read otherwise than it was written."""
+        if self.masks is not None:
+            return wrong_bits(self._use, self.masks) != 0  # words have one lane
         memory, count = self.design.accumulator_memory, self.design.bank_words
         return words_that_fail(memory, self._use, count)[self._words]
 
@@ -80,7 +82,7 @@ class SumCells:
         """What is read of values [n] stored at places: PEs and addresses, [n] each."""
         if self.masks is not None:
             zero, one = (mask[places] for mask in self.masks)
-            return wrap(values & one | ~values & zero, self.design.accumulator_bits)
+            return read_by((zero, one), values, self.design.accumulator_bits)
         return self._reader(self._words[places], values[:, None])[:, 0]
 
     def read(self, sums: IntArray) -> IntArray:
@@ -88,6 +90,12 @@ class SumCells:
         found, (pes, places) = sums.copy(), np.nonzero(self.fails)
         found[pes, places] = self.read_at((pes, places), sums[pes, places])
         return found
+
+
+def read_by(masks: tuple[IntArray, IntArray], values: IntArray, bits: int) -> IntArray:
+    """What is read of values; masks: bits of them that read 1 where 0 is stored, and where 1 is."""
+    zero, one = masks
+    return wrap(values & one | ~values & zero, bits)
 
 
 def planes(mapping: Mapping, sums: npt.NDArray[Kind]) -> npt.NDArray[Kind]:
@@ -167,4 +175,4 @@ def _in_region(outputs: range, region: range) -> slice:
     return slice(outputs.start - region.start, outputs.stop - region.start)
 
 
-__all__ = ["AfterSums", "Move", "SumCells", "moves_of", "planes"]
+__all__ = ["AfterSums", "Move", "SumCells", "moves_of", "planes", "read_by"]

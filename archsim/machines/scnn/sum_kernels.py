@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -94,6 +94,60 @@ def add_products(
     return found
 
 
+@kernel
+def _met(
+    place: tuple[Any, Any],
+    firsts: tuple[IntArray, IntArray],
+    counts: IntArray,
+    plane: tuple[Any, Any, Any],
+    out: tuple[IntArray, IntArray],
+) -> Any:
+    """How many taps meet a place of an output, in order, and which: places and taps go into `out`.
+
+    place: its row and column; firsts [phases]: those of the first input at the first tap.
+    """
+    height, width, pitch = plane
+    here, there = out
+    seen = begin = 0
+    for phase in range(len(counts)):
+        for r in range(counts[phase, 0]):
+            for s in range(counts[phase, 1]):
+                y, x = place[0] - firsts[0][phase] + r, place[1] - firsts[1][phase] + s
+                if 0 <= y < height and 0 <= x < width:
+                    here[seen] = (phase * height + y) * pitch + x
+                    there[seen] = begin + r * counts[phase, 1] + s
+                    seen += 1
+        begin += counts[phase, 0] * counts[phase, 1]
+    return seen
+
+
+@kernel
+def _total(given: IntArray, own: IntArray, here: IntArray, there: IntArray) -> Any:
+    """A sum of which no bit is read otherwise; given and own [channels, places or taps]."""
+    total = np.int64(0)
+    for channel in range(len(own)):
+        for at in range(len(here)):
+            total += given[channel, here[at]] * own[channel, there[at]]
+    return total
+
+
+@kernel
+def _total_as_read(
+    given: IntArray, own: IntArray, here: IntArray, there: IntArray, word: tuple[Any, Any, Any]
+) -> Any:
+    """A sum that is read before each product is added; word: both masks, and bits of 64 that it
+    lacks."""
+    zero, one, above = word
+    total = np.int64(0)
+    for channel in range(len(own)):
+        for at in range(len(here)):
+            product = given[channel, here[at]] * own[channel, there[at]]
+            if product:
+                read = (total & one) | (~total & zero)
+                total = ((read + product) << above) >> above
+    return total
+
+
 @kernel(
     "i8.2, (i8.1, i8.1, i8.1), (i8.3, i8.3), (i8.2, i8.2, i8.2), (int, int, int, int, int, int)"
 )
@@ -119,33 +173,13 @@ def add_in_order(
             continue
         if words[n, 0] != pe or words[n, 1] != row or words[n, 2] != column:
             pe, row, column = words[n, 0], words[n, 1], words[n, 2]
-            seen = begin = 0
-            for phase in range(len(counts)):
-                top, left = row - firsts_down[pe, phase], column - firsts_right[pe, phase]
-                for r in range(counts[phase, 0]):
-                    for s in range(counts[phase, 1]):
-                        y, x = top + r, left + s
-                        if 0 <= y < height and 0 <= x < width:
-                            here[seen] = (phase * height + y) * pitch + x
-                            there[seen] = begin + r * counts[phase, 1] + s
-                            seen += 1
-                begin += counts[phase, 0] * counts[phase, 1]
-        own = weights[first + words[n, 3]]
-        given = activations[pe]
-        total = np.int64(0)
+            firsts = firsts_down[pe], firsts_right[pe]
+            seen = _met((row, column), firsts, counts, (height, width, pitch), (here, there))
+        operands_met = activations[pe], weights[first + words[n, 3]], here[:seen], there[:seen]
         if zero[n] == 0 and one[n] == -1:
-            for channel in range(len(own)):
-                for at in range(seen):
-                    total += given[channel, here[at]] * own[channel, there[at]]
-            total = (total << above) >> above
+            stored[n] = (_total(*operands_met) << above) >> above
         else:
-            for channel in range(len(own)):
-                for at in range(seen):
-                    product = given[channel, here[at]] * own[channel, there[at]]
-                    if product:
-                        read = (total & one[n]) | (~total & zero[n])
-                        total = ((read + product) << above) >> above
-        stored[n] = total
+            stored[n] = _total_as_read(*operands_met, (zero[n], one[n], above))
 
 
 __all__ = [

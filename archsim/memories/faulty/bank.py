@@ -111,7 +111,7 @@ class FaultyBank(CellFaults, AroundBank):
         return at_voltage(super().macros(name, shape, read, write), self.voltage)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _failing_words(memory: FaultyBank, use: Use, words: int) -> tuple[IntArray, IntArray, IntArray]:
     """Of a memory too large for masks that are kept, those of its words with failing cells: their
     places [n], and [n, lanes] the bits that read 1 where 0 is stored, and where 1 is."""
