@@ -28,15 +28,23 @@ from archsim.machine.design import Design
 from archsim.machine.option import Options
 from archsim.result import NetworkResult
 from archsim.robust.model import RobustModel
-from archsim.robust.vector_unit import Floats, behind, by_pictures, window_sums, within
+from archsim.robust.vector_unit import (
+    AT_ONCE,
+    Doubles,
+    Floats,
+    behind,
+    by_pictures,
+    convolved,
+    window_sums,
+    within,
+)
 from archsim.simulate import simulate
 from workloads.labelled import Labelled
 from workloads.layers import Conv2d, Network
 from workloads.operands import Operands
-from workloads.optional import load_optional
 from workloads.quantize import quantize_at, requantize_parameters, scale_of, storage
 from workloads.simplenet import NormalizedConvolution
-from workloads.simplenet_onnx import simplenet_onnx
+from workloads.threads import in_threads
 
 CALIBRATED_PICTURES = 256
 
@@ -89,35 +97,37 @@ def matrix_network(model: RobustModel, pictures: int) -> Network:
 
 
 def calibrated(model: RobustModel, pictures: npt.NDArray[np.uint8]) -> Ranges:
-    """Ranges of a model without errors on pictures [n, colours, side, side], by ONNX Runtime."""
-    runtime: Any = load_optional("onnxruntime", install="onnxruntime", purpose="evaluation")
-    onnx: Any = load_optional("onnx", install="onnx", purpose="running a network")
-    graph = simplenet_onnx(model.network, model.values())
-    convolutions = model.network.convolutions
-    order = [*(one.name for one in convolutions), CLASSIFY]
-    sums = [*(f"{one.name}/sum" for one in convolutions), "logits"]
-    made = [f"{one.name}/{'pool' if one.pool > 1 else 'relu'}" for one in convolutions]
-    for name in (*sums[:-1], *made):
-        graph.graph.output.append(
-            onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
-        )
-    session = runtime.InferenceSession(graph.SerializeToString(), None, ["CPUExecutionProvider"])
-    given = pictures.astype(np.float32) / np.float32(255)
-    names = [*sums, *made]
-    arrays = dict(zip(names, session.run(names, {"pictures": given}), strict=True))
-    kernels = [*(one.kernel for one in convolutions), 1]
-    found: list[tuple[float, float, float]] = []
-    for name, of_sums, of_ifmap, kernel in zip(order, sums, (None, *made), kernels, strict=True):
-        ifmap = given if of_ifmap is None else arrays[of_ifmap]
-        whole = arrays[of_sums].reshape(*arrays[of_sums].shape[:2], *ifmap.shape[2:])
-        offset = _offset(model, name)
-        without = whole - np.float32(offset) * window_sums(ifmap, kernel) if offset else whole
-        found.append((_largest(whole), _largest(without), _largest(ifmap)))
-    return Ranges(*(dict(zip(order, column, strict=True)) for column in zip(*found, strict=True)))
+    """Ranges of a model without errors on pictures [n, colours, side, side].
+
+    In float64, rounded to float32 at the end: a range decides the scale of a whole layer, and the
+    last bits of float32 sums are others on processors whose vectors are of another width, so that
+    a few of a hundred pictures at low voltage would be too.
+    """
+    values = {name: array.astype(np.float64) for name, array in model.values().items()}
+    each = max(1, AT_ONCE // (model.network.side**2 * model.network.channels))
+    parts = [pictures[at : at + each] for at in range(0, len(pictures), each)]
+    found = in_threads(lambda part: _largest_by_layer(model, values, part), parts)
+    most = {name: np.max([one[name] for one in found], axis=0) for name in found[0]}
+    columns = zip(*(one.astype(np.float32).tolist() for one in most.values()), strict=True)
+    return Ranges(*({n: top or 1.0 for n, top in zip(most, one, strict=True)} for one in columns))
 
 
-def _largest(values: Floats) -> float:
-    return float(np.abs(values).max()) or 1.0
+def _largest_by_layer(
+    model: RobustModel, values: Mapping[str, Doubles], pictures: npt.NDArray[np.uint8]
+) -> dict[str, Doubles]:
+    """By matrix layer the largest magnitudes of its sums, of these without offset, of its ifmap."""
+    found: dict[str, Doubles] = {}
+    x = pictures / 255
+    after = {one.name: one for one in model.network.convolutions}
+    for layer in matrix_network(model, len(pictures)).matrix_layers:
+        assert isinstance(layer, Conv2d)
+        name, kernel = layer.name, layer.kernel_height
+        weight = values[f"{name}.weight"].reshape(layer.filters, layer.channels, kernel, kernel)
+        sums = convolved(x, weight, values[f"{name}.bias"])
+        without = sums - _offset(model, name) * window_sums(x, kernel)
+        found[name] = np.array([np.abs(one).max() for one in (sums, without, x)])
+        x = behind(after[name], sums, values) if name in after else sums
+    return found
 
 
 def _offset(model: RobustModel, name: str) -> float:

@@ -1,4 +1,5 @@
-"""What is done between two matrix layers of a SimpleNet: float32, [n, C, H, W].
+"""What is done between two matrix layers of a SimpleNet: float32, or float64 to calibrate with;
+[n, C, H, W].
 
 A machine's array makes sums; normalisation, ReLU and pooling are vector work, which has no memory
 of this model and no faults.
@@ -7,7 +8,7 @@ of this model and no faults.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,8 @@ from workloads.simplenet_onnx import EPSILON
 from workloads.threads import in_threads
 
 Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Values = TypeVar("Values", Floats, Doubles)
 
 AT_ONCE = 1 << 17
 """Values."""
@@ -42,7 +45,7 @@ def by_pictures(
     return np.concatenate(in_threads(work, parts))
 
 
-def behind(layer: NormalizedConvolution, sums: Floats, weights: Mapping[str, Floats]) -> Floats:
+def behind(layer: NormalizedConvolution, sums: Values, weights: Mapping[str, Values]) -> Values:
     """Group normalisation, ReLU and maximum pooling of a layer's sums, which are written over."""
     pictures, channels, height, width = sums.shape
     grouped = sums.reshape(pictures, layer.groups, -1)
@@ -55,20 +58,34 @@ def behind(layer: NormalizedConvolution, sums: Floats, weights: Mapping[str, Flo
     return pooled(np.maximum(found, 0, out=found), layer.pool)
 
 
-def pooled(values: Floats, side: int) -> Floats:
+def pooled(values: Values, side: int) -> Values:
     """Maxima of windows side by side; what is left at the edges is dropped."""
     if side == 1:
         return values
     rows, columns = values.shape[2] // side, values.shape[3] // side
     cut = values[:, :, : rows * side, : columns * side]
-    found = np.array(cut[:, :, ::side, ::side])
+    found = cut[:, :, ::side, ::side].copy()
     for place in range(1, side * side):
         row, column = divmod(place, side)
         np.maximum(found, cut[:, :, row::side, column::side], out=found)
     return found
 
 
-def window_sums(values: Floats, side: int) -> Floats:
+def convolved(values: Doubles, weight: Doubles, bias: Doubles) -> Doubles:
+    """By weights [F, C, K, K], zeros around: [n, F, H, W]."""
+    pictures, channels, height, width = values.shape
+    kernel = weight.shape[2]
+    reach = kernel // 2
+    wide = np.pad(values, ((0, 0), (0, 0), (reach, reach), (reach, reach)))
+    found = np.zeros((pictures, len(weight), height * width)) + bias[:, None]
+    for row in range(kernel):
+        for column in range(kernel):
+            seen = wide[:, :, row : row + height, column : column + width]
+            found += weight[:, :, row, column] @ seen.reshape(pictures, channels, -1)
+    return found.reshape(pictures, -1, height, width)
+
+
+def window_sums(values: Values, side: int) -> Values:
     """[n, 1, H, W]: sums of all channels within windows that keep the size, zeros around."""
     flat = values.sum(axis=1, keepdims=True)
     reach = side // 2
@@ -81,4 +98,4 @@ def window_sums(values: Floats, side: int) -> Floats:
     return found
 
 
-__all__ = ["behind", "by_pictures", "pooled", "window_sums", "within"]
+__all__ = ["behind", "by_pictures", "convolved", "pooled", "window_sums", "within"]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime
 import pytest
 from plugin_packages import example_module
 
@@ -21,13 +25,15 @@ from archsim.memories.faulty.scratchpad import Faulty
 from archsim.robust.evaluate import Evaluator
 from archsim.robust.machine_points import MachinePoints
 from archsim.robust.model import RobustModel, model_of
-from archsim.robust.on_machine import MachineEvaluator, calibrated, matrix_weights
+from archsim.robust.on_machine import MachineEvaluator, Ranges, calibrated, matrix_weights
 from archsim.robust.placed import At, able, memories_of, of_operands, placed, refusal
 from archsim.robust.vector_unit import within
 from archsim.robust.where import errors_by_bit, errors_by_layer
 from workloads.labelled import Labelled
 from workloads.simplenet import SimpleNet
+from workloads.simplenet_onnx import simplenet_onnx
 
+CPU = ["CPUExecutionProvider"]
 NETWORK = SimpleNet(channels=4)
 INTEGERS = ["operand_bits=16", "accumulator_bits=40"]
 FLOATS = ["operand=bf16", "operand_bits=16"]
@@ -76,6 +82,50 @@ def test_logits_are_those_of_the_network(scheme: RobustScheme, machine: str) -> 
     right = Evaluator(model, at_once=1).logits(data.floats())
     wrong = np.sqrt(np.square(found - right).mean() / np.square(right).mean())
     assert wrong < share
+
+
+def _largest_in_onnx_runtime(model: RobustModel, pictures: Labelled) -> dict[str, float]:
+    """By matrix layer, of its sums."""
+    graph = simplenet_onnx(model.network, model.values())
+    sums = {one.name: f"{one.name}/sum" for one in model.network.convolutions}
+    for name in sums.values():
+        made = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None)
+        graph.graph.output.append(made)
+    sums["classify"] = "logits"
+    session: Any = onnxruntime.InferenceSession(graph.SerializeToString(), None, CPU)
+    found = session.run(list(sums.values()), {"pictures": pictures.floats()})
+    return {name: float(np.abs(one).max()) for name, one in zip(sums, found, strict=True)}
+
+
+@pytest.mark.parametrize("scheme", [rquant(8), normal(8), normal(4)])
+def test_ranges_are_those_of_the_network(scheme: RobustScheme) -> None:
+    model, data = _model(scheme), _pictures(5)
+    found = calibrated(model, data.pictures)
+    assert found.sums == pytest.approx(_largest_in_onnx_runtime(model, data), rel=1e-4)
+    assert found.ifmaps["conv1"] == np.float32(data.pictures.max() / 255)
+    for name, sums in found.without_offset.items():
+        has_offset = model.scheme.line(model.tensors[f"{name}.weight"].of)[1] != 0
+        assert (sums != found.sums[name]) == has_offset
+
+
+def test_ranges_are_the_same_on_every_processor() -> None:
+    """Of whatever vectors: else a shipped point of a machine would be another elsewhere."""
+    given = _ranges()
+    for kind in ("Prescott", "Haswell"):
+        environment = {"OPENBLAS_CORETYPE": kind, "NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3"}
+        assert _in_a_process_of_its_own(environment) == given
+
+
+def _in_a_process_of_its_own(environment: dict[str, str]) -> Ranges:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            return pool.submit(_ranges).result(60)
+
+
+def _ranges() -> Ranges:
+    return calibrated(_model(rquant(8)), _pictures(3).pictures)
 
 
 @pytest.mark.parametrize("scheme", [rquant(8), replace(normal(8), rounding=True)])
