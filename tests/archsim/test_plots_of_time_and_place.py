@@ -65,7 +65,9 @@ def test_the_map_is_the_shares(result: NetworkResult, found: Occupancy) -> None:
     assert pixels(image) * found.shares.max() == pytest.approx(found.shares)
     text = f"row 3, column 3: busy in {100 * found.shares[3, 3]:.2f} % of the cycles"
     assert sum(one.startswith(text) for one in notes(ax)) == 1
-    assert "PEs busy in 38.1 to 94.7 % of the cycles" in ax.get_title()
+    least, most = 100 * found.shares.min(), 100 * found.shares.max()
+    assert 0 < least < most
+    assert f"PEs busy in {least:.1f} to {most:.1f} % of the cycles" in ax.get_title()
 
 
 def test_lines_over_time_are_the_shares(result: NetworkResult, found: Occupancy) -> None:
@@ -151,11 +153,12 @@ def test_a_layer_of_many_tiles_is_cut_and_says_so() -> None:
 
 
 def test_windows_that_are_none(result: NetworkResult) -> None:
+    none = f"{len(run_of(result, 'block2.2/depthwise').tiles)} tiles, and none of these"
     cases: tuple[tuple[dict[str, Any], str], ...] = (
         ({"tiles": slice(0, 2), "around": 5}, "only one of tiles, cycles and around can be given"),
         ({"tiles": slice(0, 9, 2)}, "tiles must follow one another, not every 2"),
-        ({"tiles": slice(900, None)}, "72 tiles, and none of these"),
-        ({"cycles": (10**9, 10**9 + 1)}, "72 tiles, and none of these"),
+        ({"tiles": slice(900, None)}, none),
+        ({"cycles": (10**9, 10**9 + 1)}, none),
         ({"around": -1}, "around must be a cycle of block2.2/depthwise, 0 to"),
         ({"most": 0}, "most must be positive, not 0"),
         ({"layer": "conv"}, "mobilenetv2 on edge-16 has no layer 'conv' of tiles; .*conv1"),
