@@ -40,9 +40,10 @@ PIPELINED_SEQUENCER_BITS = 11
 """More in a sequencer, with registers for the first and the last slot and two for the last turn of
 every loop: alone, and with the loops inside of it, of which the innermost has none."""
 
-AHEAD_BITS = {True: 29, False: 23}
+AHEAD_BITS = {True: 38, False: 32}
 """Of credits that are compared ahead, a register each, and of those for room in the queues of
-commands; decoupled, with a walk of its own for stationary loads, or not."""
+commands; of each loader also whether words are left, and whether one is.  Decoupled, with a walk
+of its own for stationary loads, or not."""
 
 
 def pipelining_bits(design: CoreDesign) -> int:

@@ -14,6 +14,7 @@ from faulty_module import faulty_module
 from float_proofs import FloatRoundProof
 from unit_proofs import (
     ArbiterProof,
+    CountdownProof,
     CreditsProof,
     LeadingZerosProof,
     LoaderProof,
@@ -31,6 +32,7 @@ from archsim.codecs.vector_output import VectorOutput
 from archsim.codecs.vsquant import VectorFormat
 from archsim.machines.scnn.design import Scnn
 from rtl.core import (
+    countdown,
     credits,
     float_round,
     loader,
@@ -109,7 +111,17 @@ PROOFS: dict[str, tuple[Any, Prove]] = {
         )
         for initial, limit in ((0, 1), (0, 2), (2, 2), (4, 4))
     },
+    **{
+        f"countdown{' ahead' * ahead}, {bits} bits": (
+            countdown, always(CountdownProof, bits=bits, ahead=ahead)
+        )
+        for bits, ahead in ((4, False), (1, True), (2, True), (4, True), (24, True))
+    },
     **{f"loader, halves of {n}": (loader, always(LoaderProof, depth=n)) for n in (1, 2, 5, 8)},
+    **{
+        f"loader ahead, halves of {n}": (loader, always(LoaderProof, depth=n, ahead=True))
+        for n in (1, 2, 5, 8)
+    },
     **{f"packer of {n}": (output_packer, always(PackerProof, 3, units=n)) for n in (1, 2, 3, 4)},
     **{f"arbiter, queues of {n}": (scnn_arbiter, arbiter(n)) for n in (1, 2, 3)},
     "arbiter, 4 banks": (scnn_arbiter, arbiter(2, 4)),
@@ -160,10 +172,21 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "a counter of credits too narrow": ("credits, 5 of 13", "range(limit + 1)", "range(limit - 5)"),
     "the first address is not 0": ("loader, halves of 5", "self.write_address.eq(0)",
                                    "self.write_address.eq(1)"),
-    "words before a half is free": ("loader, halves of 2", "(left != 0) & free_halves.available",
-                                    "left != 0"),
-    "a tile that ends a word early": ("loader, halves of 5", "self.write & (left == 1)",
+    "words before a half is free": ("loader, halves of 2", "some & free_halves.available", "some"),
+    "a tile that ends a word early": ("loader, halves of 5", "self.write & last",
                                       "self.write & (left == 2)"),
+    "words ahead before a half is free": ("loader ahead, halves of 5",
+                                          "some & free_halves.available", "some"),
+    "a word ahead that is not counted": ("loader ahead, halves of 5", "turn=self.write",
+                                         "turn=self.loaded"),
+    "words ahead of a tile before it is taken": ("loader ahead, halves of 5", "start=starts",
+                                                 "start=self.command.valid"),
+    "turns left behind the last": ("countdown ahead, 4 bits", "some.eq(~last)", "some.eq(1)"),
+    "a last turn that is seen late": ("countdown ahead, 4 bits", "left == 2", "left == 1"),
+    "a single turn that is not seen": ("countdown ahead, 1 bits", "last.eq(count == 1)",
+                                       "last.eq(0)"),
+    "no turns taken for some": ("countdown ahead, 24 bits", "some.eq(count != 0)", "some.eq(1)"),
+    "a last turn of none": ("countdown, 4 bits", "left == 1", "left <= 1"),
     "a word behind a half's end": ("loader, halves of 5", "range(max(depth, 2))",
                                    "range(max(depth, 2) - 1)"),
     "a word complete one unit late": ("packer of 3", "total >= self.word", "total > self.word"),

@@ -137,6 +137,33 @@ class CreditsProof(Proof):
         return m
 
 
+class CountdownProof(Proof):
+    """The flags of a counter that is started at any time and turns while turns are left."""
+
+    def __init__(self, unit: Any, *, bits: int, ahead: bool) -> None:
+        self.bits, self.ahead = bits, ahead
+        super().__init__(unit, start=1, count=bits, turn=1)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        left, account = Signal(self.bits, name="left"), Signal(self.bits + 1)
+        start, count, turn = self.free.start, self.free.count, self.free.turn
+        some, last = self.unit.countdown_flags(
+            m, left, start=start, count=count, turn=turn, ahead=self.ahead
+        )
+        with m.If(start):
+            m.d.sync += [left.eq(count), account.eq(count)]
+        with m.Elif(turn):
+            m.d.sync += [left.eq(left - 1), account.eq(account - 1)]
+        m.d.comb += [
+            Assume(~turn | (account > 0), "turns"),
+            claim(m, "left", left == account),
+            claim(m, "some", some == (account > 0)),
+            claim(m, "last", last == (account == 1)),
+        ]
+        return m
+
+
 class LoaderProof(Proof):
     """Tile by tile, word n of a tile goes to address n of the other half, while one is free.
 
@@ -145,8 +172,8 @@ class LoaderProof(Proof):
 
     WORDS_BITS = 4
 
-    def __init__(self, unit: Any, *, depth: int) -> None:
-        self.depth = depth
+    def __init__(self, unit: Any, *, depth: int, ahead: bool = False) -> None:
+        self.depth, self.ahead = depth, ahead
         super().__init__(
             unit, tile=1, words=range(depth + 1), word=1, payload=2, given_back=1,
         )  # fmt: skip
@@ -154,6 +181,7 @@ class LoaderProof(Proof):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         sizes = {"word_bits": 2, "depth": self.depth, "words_bits": self.WORDS_BITS}
+        sizes |= {"ahead": True} if self.ahead else {}
         loader = made(m, "loader", self.unit.Loader(**sizes))
         words, at, half, filled = Signal(8), Signal(8), Signal(), Signal(4)
         busy, goes, last = Signal(), Signal(), Signal()
@@ -177,7 +205,9 @@ class LoaderProof(Proof):
             claim(m, "data", loader.write_data == self.free.payload),
             claim(m, "loaded", loader.loaded == last),
             claim(m, "left", loader.left + at == words),
+            claim(m, "last", loader.last == (at + 1 == words)),
             claim(m, "halves", loader.free_halves.count + filled == 2),
+            claim(m, "free", loader.free_halves.available == (filled < 2)),
             claim(m, "size", words <= self.depth),
         ]
         m.d.sync += [at.eq(at + goes), half.eq(half ^ last)]
