@@ -55,6 +55,10 @@ def pipelining_bits(design: CoreDesign) -> int:
     return PIPELINED_WALKER_BITS + sequencers + AHEAD_BITS[decoupled]
 
 
+OUTPUT_AHEAD_BITS = 6
+"""More in an output stage with `output_registers`, which compares a row ahead: whether the next row
+is a short one, is the tile's last, is the last of its bias word; and three credits."""
+
 GATHERING_BITS = 272
 """Of the commands and counters of a core with a gather unit: the words of a row in the walker's and
 in the ifmap's queue, with rows there, and two counters."""
@@ -157,10 +161,11 @@ def bias_memory(design: CoreDesign, lanes: int) -> Components:
     )
 
 
-def packer(design: CoreDesign, units: int) -> Components:
+def packer(design: CoreDesign, units: int, *, ahead: bool = False) -> Components:
     """What packs rows into words of so many units: a row and what is begun, turned and merged.
 
-    The places travel beside the rows, from the read of the sums on.
+    The places travel beside the rows, from the read of the sums on.  ahead: whether a row completes
+    a word is kept in a register.
     """
     name, bits = "output_stage.packer", design.word_bits("ofmap") // units
     row: Events = {"output_read": 1.0}
@@ -168,7 +173,7 @@ def packer(design: CoreDesign, units: int) -> Components:
     turned = units * ((units - 1).bit_length() + 2)
     return (
         *moved_registers(name, place_bits, design.output_latency_cycles - 1, row),
-        *registers(name, address_bits(units), 1, row),
+        *registers(name, address_bits(units) + ahead, 1, row),
         *adders(name, address_bits(units) + 1, 2, times(row, 2)),
         *moved_registers(name, bits, units, row),
         *selectors(name, bits, turned, times(row, turned)),

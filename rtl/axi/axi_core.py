@@ -208,30 +208,41 @@ class AxiCore(wiring.Component):
         return getattr(self.core, f"count_{name.removeprefix('COUNT_').lower()}")
 
     def _read(self, m: Module) -> None:
-        """What is read; and which accesses are refused."""
-        slave = self.slave
+        """What is read; and which accesses are refused.
+
+        Which register an address is lies in registers, decoded in the cycle in which it crosses.
+        """
+        slave, io = self.slave, self._io
+        word, crosses = io.s_axi_araddr[2:], io.s_axi_arvalid & io.s_axi_arready
+        readable = Signal(name="readable")
         upper = Signal(COUNTER_BITS - DATA_BITS, name="upper")
+        given: list[Value] = []
+        known = Value.cast(0)
+        for register in self.registers:
+            if "r" not in register.access:
+                continue
+            asked = Signal(name=f"asked_{register.name.lower()}")
+            this = word == register.address >> 2
+            known = known | this
+            with m.If(crosses):
+                m.d.sync += asked.eq(this)
+            given.append(Mux(asked, self._read_one(m, register, asked, upper), 0))
+        with m.If(crosses):
+            m.d.sync += readable.eq(known)
         m.d.comb += [
-            slave.read_error.eq(0),
+            slave.read_error.eq(~readable),
             slave.write_error.eq(~self.may_be_written | self.refused | self.locked),
         ]
-        with m.Switch(slave.read_address[2:]):
-            for register in self.registers:
-                with m.Case(register.address >> 2):
-                    self._read_one(m, register, upper)
-            with m.Default():
-                m.d.comb += slave.read_error.eq(1)
+        for bit in range(DATA_BITS):
+            m.d.comb += slave.read_data[bit].eq(Cat(value[bit : bit + 1] for value in given).any())
 
-    def _read_one(self, m: Module, register: Register, upper: Signal) -> None:
-        slave = self.slave
-        if register.access == "w":
-            m.d.comb += slave.read_error.eq(1)
-        elif register.name.endswith("_LOW"):
-            counter = self._counter(register)
-            m.d.comb += slave.read_data.eq(counter[:DATA_BITS])
-            with m.If(slave.read):
-                m.d.sync += upper.eq(counter[DATA_BITS:])
-        elif register.name.endswith("_HIGH"):
-            m.d.comb += slave.read_data.eq(upper)
-        else:
-            m.d.comb += slave.read_data.eq(self._value(register))
+    def _read_one(self, m: Module, register: Register, asked: Signal, upper: Signal) -> Value:
+        """What a register reads; of a counter the lower half keeps the upper one."""
+        if register.name.endswith("_HIGH"):
+            return upper
+        if not register.name.endswith("_LOW"):
+            return self._value(register)
+        counter = self._counter(register)
+        with m.If(self.slave.read & asked):
+            m.d.sync += upper.eq(counter[DATA_BITS:])
+        return counter[:DATA_BITS]

@@ -123,6 +123,10 @@ PROOFS: dict[str, tuple[Any, Prove]] = {
         for n in (1, 2, 5, 8)
     },
     **{f"packer of {n}": (output_packer, always(PackerProof, 3, units=n)) for n in (1, 2, 3, 4)},
+    **{
+        f"packer ahead of {n}": (output_packer, always(PackerProof, 3, units=n, ahead=True))
+        for n in (1, 2, 3, 4)
+    },
     **{f"arbiter, queues of {n}": (scnn_arbiter, arbiter(n)) for n in (1, 2, 3)},
     "arbiter, 4 banks": (scnn_arbiter, arbiter(2, 4)),
     "requantise, 3 bits to 2": (requantize_unit, requantize(3, 2)),
@@ -190,6 +194,13 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "a word behind a half's end": ("loader, halves of 5", "range(max(depth, 2))",
                                    "range(max(depth, 2) - 1)"),
     "a word complete one unit late": ("packer of 3", "total >= self.word", "total > self.word"),
+    "a row ahead that fits taken for one that does not": (
+        "packer ahead of 3", "self.following_units >= self.word", "self.following_units > self.word"
+    ),
+    "a full row not known to complete a word": ("packer ahead of 3", "self.full | fits", "fits"),
+    "the row before not counted": ("packer ahead of 4", "Mux(self.take, following, position)",
+                                   "position"),
+    "what begins not looked at": ("packer ahead of 4", "self.take | self.begins", "self.take"),
     "places kept behind a flush": ("packer of 3", "position.eq(0)", "position.eq(position)"),
     "a flush not filled with zeros": ("packer of 3", "Mux(at.flush, 0, turn.o", "Mux(0, 0, turn.o"),
     "what is beyond a word lost": ("packer of 3", "Mux(at.complete, turn.o, self.word)",

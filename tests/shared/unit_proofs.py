@@ -345,17 +345,24 @@ class PopulationCountProof(Proof):
 class PackerProof(Proof):
     """Units of rows, of any number, are the units of words, in order; a flush fills up with zeros.
 
-    The packer with the places that it is given, as the output stage has them.
+    The packer with the places that it is given, as the output stage has them; ahead: a row is full,
+    or has the units that were told with the row before, or at the beginning behind a flush.
     """
 
-    def __init__(self, unit: Any, *, units: int, unit_bits: int = 1) -> None:
-        self.units, self.unit_bits = units, unit_bits
-        super().__init__(unit, row=units * unit_bits, number=range(units + 1), take=1, flush=1)
+    def __init__(self, unit: Any, *, units: int, unit_bits: int = 1, ahead: bool = False) -> None:
+        self.units, self.unit_bits, self.ahead = units, unit_bits, ahead
+        told = {"begins": 1, "told": range(units + 1)} if ahead else {}
+        super().__init__(
+            unit, row=units * unit_bits, number=range(units + 1), take=1, flush=1, **told
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         units, bits = self.units, self.unit_bits
-        m.submodules.place = place = self.unit.PackingPlace(word=units)
+        sizes = {"word": units} | ({"ahead": True} if self.ahead else {})
+        place = made(m, "place", self.unit.PackingPlace(**sizes))
+        if self.ahead:
+            self._tell(m, place)
         packer = made(m, "packer", self.unit.OutputPacker(units=units, unit_bits=bits))
         waiting = [Signal(bits, name=f"waiting_{n}") for n in range(units - 1)]
         count, taken, flush = Signal(8), Signal(), Signal()
@@ -392,6 +399,24 @@ class PackerProof(Proof):
             held = packer.begun.word_select(n, bits)
             m.d.comb += claim(m, f"held_{n}", (count <= n) | (held == one))
         return m
+
+    def _tell(self, m: Module, place: Any) -> None:
+        """What the place hears of the row behind."""
+        free, told, known = self.free, Signal(8, name="told_before"), Signal(name="known")
+        m.d.comb += [
+            place.full.eq(free.number == self.units),
+            place.begins.eq(free.begins),
+            place.following_units.eq(free.told),
+            Assume(free.told <= self.units, "told"),
+            Assume(~(free.begins & free.flush), "begins"),
+            Assume(~free.take | known, "known"),
+            Assume(~free.take | place.full | (free.number == told), "as_told"),
+            claim(m, "complete", ~known | ((place.o.position + told >= self.units) == place.fits)),
+        ]
+        with m.If(free.flush):
+            m.d.sync += known.eq(0)
+        with m.Elif(free.take | free.begins):
+            m.d.sync += [known.eq(1), told.eq(free.told)]
 
     def _line(
         self, m: Module, waiting: Sequence[Value], of: tuple[Any, Any, Any], count: Signal
