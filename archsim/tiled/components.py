@@ -33,17 +33,19 @@ SHARED_STATE_BITS = 5332
 window's walk, of loaders, credits and counters, but for the addresses, counted in the netlist."""
 
 
-PIPELINED_WALKER_BITS = 433
+PIPELINED_WALKER_BITS = 434
 """More in a tile walker with a register behind every sum and product, counted in its netlist."""
 
 PIPELINED_SEQUENCER_BITS = 11
 """More in a sequencer, with registers for the first and the last slot and two for the last turn of
 every loop: alone, and with the loops inside of it, of which the innermost has none."""
 
-AHEAD_BITS = {True: 38, False: 32}
+AHEAD_BITS = {True: 47, False: 40}
 """Of credits that are compared ahead, a register each, and of those for room in the queues of
-commands; of each loader also whether words are left, and whether one is.  Decoupled, with a walk
-of its own for stationary loads, or not."""
+commands, and whether all have room; whether each walk may start; of each loader whether words are
+left, and whether one is; of the window whether a column or a row ends, now and at the block's
+first pixel, and whether a tile has one.  Decoupled, with a walk of its own for stationary loads, or
+not."""
 
 
 def pipelining_bits(design: CoreDesign) -> int:

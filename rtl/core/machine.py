@@ -174,6 +174,7 @@ class Core(wiring.Component):
         design, pixel_walk = self.design, self.pixel_walk
         words = operand_words(design)
         lanes = {"rows": self.chunk, "lanes": design.ifmap_lanes}
+        lanes |= {"ahead": True} if design.pipelined_control else {}
         window = place(m, "window", Window, trailing=self.trailing, **lanes)
         names = "issue last_slot chunk_last run_last tap_last block_last tile_last current elements"
         for name in names.split():
