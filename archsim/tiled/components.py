@@ -36,9 +36,10 @@ window's walk, of loaders, credits and counters, but for the addresses, counted 
 PIPELINED_WALKER_BITS = 434
 """More in a tile walker with a register behind every sum and product, counted in its netlist."""
 
-PIPELINED_SEQUENCER_BITS = 11
+PIPELINED_SEQUENCER_BITS = 14
 """More in a sequencer, with registers for the first and the last slot and two for the last turn of
-every loop: alone, and with the loops inside of it, of which the innermost has none."""
+every loop: alone, and with the loops inside of it, of which the innermost has none; and whether the
+three inner loops have one turn."""
 
 AHEAD_BITS = {True: 47, False: 40}
 """Of credits that are compared ahead, a register each, and of those for room in the queues of

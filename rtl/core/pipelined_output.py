@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
 from rtl.core.delay import Delay
+from rtl.core.one_more import one_more
 from rtl.core.output_stage import OutputStage
 from rtl.core.requantize import MULTIPLIER_BITS, Requantize
 from rtl.hierarchy import place
@@ -43,18 +44,6 @@ class PipelinedRequantize(Requantize):
         behind += rounded.eq((doubled >> 1) + doubled[0])
         self._saturate(m, rounded, relu.o)
         return m
-
-
-def one_more(more: Value, number: Value) -> Value:
-    """more = number + 1, of as many bits, without a chain of carries.
-
-    A carry into a bit is right if the bits below are, and then the two below it tell of it.
-    """
-    carry, right = Value.cast(1), []
-    for n in range(len(number)):
-        right.append((more[n] ^ number[n]) == carry)
-        carry = number[n] & ~more[n]
-    return Cat(right, ~carry).all()
 
 
 class PipelinedOutputStage(OutputStage):

@@ -13,8 +13,8 @@ from amaranth.sim import Simulator
 from faulty_module import faulty_module
 
 from rtl.core import pipelined_output
+from rtl.core.one_more import one_more
 from rtl.core.output_stage import OutputStage
-from rtl.core.pipelined_output import one_more
 
 CYCLES = 900
 DEPTH, BIASES, BITS = 32, 4, 12
