@@ -33,16 +33,20 @@ SHARED_STATE_BITS = 5332
 window's walk, of loaders, credits and counters, but for the addresses, counted in the netlist."""
 
 
-PIPELINED_WALKER_BITS = 433
+PIPELINED_WALKER_BITS = 434
 """More in a tile walker with a register behind every sum and product, counted in its netlist."""
 
-PIPELINED_SEQUENCER_BITS = 11
+PIPELINED_SEQUENCER_BITS = 14
 """More in a sequencer, with registers for the first and the last slot and two for the last turn of
-every loop: alone, and with the loops inside of it, of which the innermost has none."""
+every loop: alone, and with the loops inside of it, of which the innermost has none; and whether the
+three inner loops have one turn."""
 
-AHEAD_BITS = {True: 29, False: 23}
+AHEAD_BITS = {True: 47, False: 40}
 """Of credits that are compared ahead, a register each, and of those for room in the queues of
-commands; decoupled, with a walk of its own for stationary loads, or not."""
+commands, and whether all have room; whether each walk may start; of each loader whether words are
+left, and whether one is; of the window whether a column or a row ends, now and at the block's
+first pixel, and whether a tile has one.  Decoupled, with a walk of its own for stationary loads, or
+not."""
 
 
 def pipelining_bits(design: CoreDesign) -> int:
@@ -53,6 +57,10 @@ def pipelining_bits(design: CoreDesign) -> int:
     sequencers = PIPELINED_SEQUENCER_BITS * (1 + decoupled)
     return PIPELINED_WALKER_BITS + sequencers + AHEAD_BITS[decoupled]
 
+
+OUTPUT_AHEAD_BITS = 6
+"""More in an output stage with `output_registers`, which compares a row ahead: whether the next row
+is a short one, is the tile's last, is the last of its bias word; and three credits."""
 
 GATHERING_BITS = 272
 """Of the commands and counters of a core with a gather unit: the words of a row in the walker's and
@@ -156,10 +164,11 @@ def bias_memory(design: CoreDesign, lanes: int) -> Components:
     )
 
 
-def packer(design: CoreDesign, units: int) -> Components:
+def packer(design: CoreDesign, units: int, *, ahead: bool = False) -> Components:
     """What packs rows into words of so many units: a row and what is begun, turned and merged.
 
-    The places travel beside the rows, from the read of the sums on.
+    The places travel beside the rows, from the read of the sums on.  ahead: whether a row completes
+    a word is kept in a register.
     """
     name, bits = "output_stage.packer", design.word_bits("ofmap") // units
     row: Events = {"output_read": 1.0}
@@ -167,7 +176,7 @@ def packer(design: CoreDesign, units: int) -> Components:
     turned = units * ((units - 1).bit_length() + 2)
     return (
         *moved_registers(name, place_bits, design.output_latency_cycles - 1, row),
-        *registers(name, address_bits(units), 1, row),
+        *registers(name, address_bits(units) + ahead, 1, row),
         *adders(name, address_bits(units) + 1, 2, times(row, 2)),
         *moved_registers(name, bits, units, row),
         *selectors(name, bits, turned, times(row, turned)),

@@ -1,5 +1,6 @@
 """A core behind AXI: operands and outputs as AXI4-Stream, everything else in registers."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, Module, Mux, ResetSignal, Signal, Value
@@ -89,16 +90,14 @@ class AxiCore(wiring.Component):
     def _decode(self, m: Module) -> None:
         """Which register an address is, in registers: it is steady a cycle before the write."""
         self.hits: dict[str, Signal] = {}
-        self.may_be_written = Signal(name="may_be_written")
         self.of_command = Signal(name="of_command")
         word = self.slave.write_address[2:]
-        m.d.sync += [self.may_be_written.eq(0), self.of_command.eq(word >= COMMAND >> 2)]
+        m.d.sync += self.of_command.eq(word >= COMMAND >> 2)
         for register in self.registers:
             if "w" in register.access:
                 self.hits[register.name] = hit = Signal(name=f"hit_{register.name.lower()}")
                 m.d.sync += hit.eq(word == register.address >> 2)
-                with m.If(word == register.address >> 2):
-                    m.d.sync += self.may_be_written.eq(1)
+        self.may_be_written = Cat(self.hits.values()).any()
 
     def _wrote(self, name: str) -> Value:
         """The register is written in this cycle."""
@@ -208,30 +207,40 @@ class AxiCore(wiring.Component):
         return getattr(self.core, f"count_{name.removeprefix('COUNT_').lower()}")
 
     def _read(self, m: Module) -> None:
-        """What is read; and which accesses are refused."""
-        slave = self.slave
-        upper = Signal(COUNTER_BITS - DATA_BITS, name="upper")
+        """What is read; and which accesses are refused.
+
+        Which register an address is lies in registers, decoded in the cycle in which it crosses.
+        The lower half of a counter keeps the upper one.
+        """
+        slave, io = self.slave, self._io
+        word, crosses = io.s_axi_araddr[2:], io.s_axi_arvalid & io.s_axi_arready
+        kept = Signal(COUNTER_BITS - DATA_BITS, name="upper")
+        given: list[Value] = []
+        upper: list[Value] = []
+        asked: dict[str, Signal] = {}
+        for register in self.registers:
+            if "r" not in register.access:
+                continue
+            name = register.name
+            asked[name] = Signal(name=f"asked_{name.lower()}")
+            with m.If(crosses):
+                m.d.sync += asked[name].eq(word == register.address >> 2)
+            value = kept if name.endswith("_HIGH") else self._value(register)
+            if name.endswith("_LOW"):
+                value = self._counter(register)
+                upper.append(Mux(asked[name], value[DATA_BITS:], 0))
+            given.append(Mux(asked[name], value[:DATA_BITS], 0))
+        counted = Cat(one for name, one in asked.items() if name.endswith("_LOW")).any()
+        with m.If(slave.read & counted):
+            m.d.sync += kept.eq(_any(upper))
         m.d.comb += [
-            slave.read_error.eq(0),
+            slave.read_data.eq(_any(given)),
+            slave.read_error.eq(~Cat(asked.values()).any()),
             slave.write_error.eq(~self.may_be_written | self.refused | self.locked),
         ]
-        with m.Switch(slave.read_address[2:]):
-            for register in self.registers:
-                with m.Case(register.address >> 2):
-                    self._read_one(m, register, upper)
-            with m.Default():
-                m.d.comb += slave.read_error.eq(1)
 
-    def _read_one(self, m: Module, register: Register, upper: Signal) -> None:
-        slave = self.slave
-        if register.access == "w":
-            m.d.comb += slave.read_error.eq(1)
-        elif register.name.endswith("_LOW"):
-            counter = self._counter(register)
-            m.d.comb += slave.read_data.eq(counter[:DATA_BITS])
-            with m.If(slave.read):
-                m.d.sync += upper.eq(counter[DATA_BITS:])
-        elif register.name.endswith("_HIGH"):
-            m.d.comb += slave.read_data.eq(upper)
-        else:
-            m.d.comb += slave.read_data.eq(self._value(register))
+
+def _any(values: Sequence[Value]) -> Value:
+    """Values of which all but one are 0, laid over each other; a bit is one gate of all."""
+    bits = max(map(len, values))
+    return Cat(Cat(value[bit : bit + 1] for value in values).any() for bit in range(bits))

@@ -1,6 +1,6 @@
 """A counter of credits: how many tiles, halves or banks one unit may take from another."""
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,32 +13,35 @@ class Credits(wiring.Component):
 
     Members
     -------
-    give, take: a credit comes, goes in this cycle; available: count is not 0.
+    give, take: a credit comes, goes in this cycle; available: count is not 0; soon: with `ahead`,
+    it will not be in the next cycle.
     """
 
     give: Signal
     take: Signal
     available: Signal
+    soon: Signal
 
     def __init__(self, *, initial: int, limit: int, ahead: bool = False) -> None:
         self.initial = initial
         self.ahead = ahead
         self.limit = limit
         self.count = Signal(range(limit + 1), init=initial)
-        super().__init__({"give": In(1), "take": In(1), "available": Out(1)})
+        soon = {"soon": Out(1)} if ahead else {}
+        super().__init__({"give": In(1), "take": In(1), "available": Out(1), **soon})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         count = self.count
-        one_more, one_less = [count.eq(count + 1)], [count.eq(count - 1)]
+        more, less = self.give & ~self.take, self.take & ~self.give
+        with m.If(more):
+            m.d.sync += count.eq(count + 1)
+        with m.Elif(less):
+            m.d.sync += count.eq(count - 1)
         available: Value = count != 0
         if self.ahead:
             available = Signal(init=self.initial != 0, name="ahead")
-            one_more.append(available.eq(1))
-            one_less.append(available.eq(count != 1))
-        with m.If(self.give & ~self.take):
-            m.d.sync += one_more
-        with m.Elif(self.take & ~self.give):
-            m.d.sync += one_less
+            m.d.comb += self.soon.eq(Mux(more, 1, Mux(less, count != 1, available)))
+            m.d.sync += available.eq(self.soon)
         m.d.comb += self.available.eq(available)
         return m

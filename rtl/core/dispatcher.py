@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Module, Value, ValueLike
+from amaranth.hdl import Module, Signal, Value, ValueLike
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -25,7 +25,7 @@ class Dispatcher(wiring.Component):
     -------
     command: the core's command stream; ifmap, weight, bias: to the loaders; stream, load: to the
     sequencers (`load` only where `decoupled`); output: to the output stage.  gathers: the ifmap's
-    loader is a `GatheringLoader`; ahead: whether a queue has room is a register, in the same
+    loader is a `GatheringLoader`; ahead: whether all queues have room is a register, in the same
     cycles.
     """
 
@@ -77,15 +77,19 @@ class Dispatcher(wiring.Component):
                 queue.o.ready.eq(unit.ready),
             ]
             ready = ready & (self._room(m, name, queue) if self.ahead else queue.i.ready)
+        if self.ahead:
+            room = Signal(init=1, name="room")
+            m.d.sync += room.eq(ready)
+            ready = room
         m.d.comb += self.command.ready.eq(ready)
         return m
 
     def _room(self, m: Module, name: str, queue: Queue) -> Value:
-        """Whether a queue has room, as it says itself."""
+        """Whether a queue has room in the next cycle, as it will say itself."""
         sizes = {"initial": self.queue_depth, "limit": self.queue_depth}
         room = place(m, f"{name}_room", Credits, **sizes, ahead=True)
         m.d.comb += [
             room.take.eq(queue.i.valid),  # never without room
             room.give.eq(queue.o.valid & queue.o.ready),
         ]
-        return room.available
+        return room.soon

@@ -9,6 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from archsim.gather import GatherUnit
+from rtl.core.countdown import countdown_flags
 from rtl.core.credits import Credits
 from rtl.core.gather import LanePacker
 from rtl.hierarchy import place
@@ -27,6 +28,8 @@ class GatheringLoader(wiring.Component):
     cycles later.  `loaded` is two cycles behind the last word in any case.  Throughput: a word a
     cycle, one idle cycle between tiles.  Back-pressure: word.ready is low while no half is free.
 
+    ahead: what is left, and whether a half is free, is compared a word ahead; in the same cycles.
+
     Members
     -------
     As of a `Loader`; takes_flags, takes_word: a word of flags, of a gathered row, crosses.
@@ -43,8 +46,9 @@ class GatheringLoader(wiring.Component):
     takes_flags: Signal
     takes_word: Signal
 
-    def __init__(self, *, unit: GatherUnit, depth: int) -> None:
+    def __init__(self, *, unit: GatherUnit, depth: int, ahead: bool = False) -> None:
         self.unit = unit
+        self.ahead = ahead
         word_bits = unit.lanes * unit.lane_bits
         super().__init__(
             {
@@ -87,28 +91,34 @@ class GatheringLoader(wiring.Component):
     def _counts(self, m: Module, done: Signal, row_word: Signal, head: Signal) -> Signal:
         """What is left of a load; returns the words of flags that are to come."""
         unit, fresh = self.unit, self.command.payload
-        free_halves = place(m, "free_halves", Credits, initial=2, limit=2)
+        ahead = {"ahead": True} if self.ahead else {}
+        free_halves = place(m, "free_halves", Credits, initial=2, limit=2, **ahead)
         left, heads = Signal(24), Signal(range(unit.list_words + 1))
         self.left, self.at = left, Signal(range(max(unit.depth, 2)))
         gathers, take, row_last = Signal(), Signal(), Signal()
+        starts = self.command.valid & self.command.ready
+        count = Mux(fresh.row_words == 0, fresh.words, fresh.pixels)
+        some, last = countdown_flags(
+            m, left, start=starts, count=count, turn=row_word & row_last, ahead=self.ahead
+        )
         shift = (unit.lane_bits - 1).bit_length()
         m.d.comb += [
             free_halves.give.eq(self.free),
             free_halves.take.eq(done),
-            self.command.ready.eq(left == 0),
-            self.word.ready.eq((left != 0) & free_halves.available),
+            self.command.ready.eq(~some),
+            self.word.ready.eq(some & free_halves.available),
             take.eq(self.word.valid & self.word.ready),
             gathers.eq(self.row_words != 0),
             head.eq(take & (heads != 0)),
             row_word.eq(take & (heads == 0)),
             row_last.eq(~gathers | (self.at + 1 == self.row_words)),
-            done.eq(row_word & row_last & (left == 1)),
+            done.eq(row_word & row_last & last),
             self.takes_flags.eq(head),
             self.takes_word.eq(row_word & gathers),
         ]
-        with m.If(self.command.valid & self.command.ready):
+        with m.If(starts):
             m.d.sync += [
-                left.eq(Mux(fresh.row_words == 0, fresh.words, fresh.pixels)),
+                left.eq(count),
                 self.row_words.eq(fresh.row_words),
                 heads.eq((fresh.row_words + (unit.lane_bits - 1)) >> shift),
             ]

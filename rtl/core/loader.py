@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.core.countdown import countdown_flags
 from rtl.core.credits import Credits
 from rtl.hierarchy import place
 
@@ -14,6 +15,8 @@ class Loader(wiring.Component):
     Latency: a word crosses and is written in the same cycle; a command is taken one cycle before
     its first word.  Throughput: one word a cycle, one idle cycle between tiles.
     Back-pressure: word.ready is low while no half is free.
+
+    ahead: what is left, and whether a half is free, is compared a word ahead; in the same cycles.
 
     Members
     -------
@@ -31,8 +34,11 @@ class Loader(wiring.Component):
     write_address: Signal
     write_data: Signal
 
-    def __init__(self, *, word_bits: int, depth: int, words_bits: int = 24) -> None:
+    def __init__(
+        self, *, word_bits: int, depth: int, words_bits: int = 24, ahead: bool = False
+    ) -> None:
         self.depth = depth
+        self.ahead = ahead
         self.words_bits = words_bits
         layout = data.StructLayout({"words": words_bits})
         super().__init__(
@@ -50,22 +56,27 @@ class Loader(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        free_halves = place(m, "free_halves", Credits, initial=2, limit=2)
-        left = Signal(self.words_bits)
-        self.free_halves, self.left = free_halves, left
+        ahead = {"ahead": True} if self.ahead else {}
+        free_halves = place(m, "free_halves", Credits, initial=2, limit=2, **ahead)
+        left, starts = Signal(self.words_bits), self.command.valid & self.command.ready
+        words = self.command.payload.words
+        some, last = countdown_flags(
+            m, left, start=starts, count=words, turn=self.write, ahead=self.ahead
+        )
+        self.free_halves, self.left, self.last = free_halves, left, last
         m.d.comb += [
             free_halves.give.eq(self.free),
             free_halves.take.eq(self.loaded),
             self.write_data.eq(self.word.payload),
         ]
         m.d.comb += [
-            self.command.ready.eq(left == 0),
-            self.word.ready.eq((left != 0) & free_halves.available),
+            self.command.ready.eq(~some),
+            self.word.ready.eq(some & free_halves.available),
             self.write.eq(self.word.valid & self.word.ready),
-            self.loaded.eq(self.write & (left == 1)),
+            self.loaded.eq(self.write & last),
         ]
-        with m.If(self.command.valid & self.command.ready):
-            m.d.sync += [left.eq(self.command.payload.words), self.write_address.eq(0)]
+        with m.If(starts):
+            m.d.sync += [left.eq(words), self.write_address.eq(0)]
         with m.If(self.write):
             m.d.sync += [left.eq(left - 1), self.write_address.eq(self.write_address + 1)]
         with m.If(self.loaded):

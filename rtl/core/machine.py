@@ -136,13 +136,13 @@ class Core(wiring.Component):
 
     def _loader(self, m: Module, name: str) -> Any:
         """A loader between the port and the scratchpad of that name."""
-        depth = self.design.depth(name)
+        sizes: dict[str, Any] = {"depth": self.design.depth(name)}
+        sizes |= {"ahead": True} if self.design.pipelined_control else {}
         if name == "ifmap" and self.design.gather:
-            loader = place(
-                m, f"{name}_loader", GatheringLoader, unit=self.design.gather, depth=depth
-            )
+            sizes["unit"] = self.design.gather
+            loader = place(m, f"{name}_loader", GatheringLoader, **sizes)
         else:
-            sizes = {"word_bits": self.design.word_bits(name), "depth": depth}
+            sizes["word_bits"] = self.design.word_bits(name)
             loader = place(m, f"{name}_loader", Loader, **sizes)
         wiring.connect(m, getattr(self.dispatcher, name), loader.command)
         wiring.connect(m, wiring.flipped(getattr(self, name)), loader.word)
@@ -174,6 +174,7 @@ class Core(wiring.Component):
         design, pixel_walk = self.design, self.pixel_walk
         words = operand_words(design)
         lanes = {"rows": self.chunk, "lanes": design.ifmap_lanes}
+        lanes |= {"ahead": True} if design.pipelined_control else {}
         window = place(m, "window", Window, trailing=self.trailing, **lanes)
         names = "issue last_slot chunk_last run_last tap_last block_last tile_last current elements"
         for name in names.split():

@@ -24,6 +24,11 @@ class PackingPlace(wiring.Component):
     units: of the row that comes next, at most those of a word; take: it comes in this cycle; flush:
     the layer ends in this cycle, instead of a row; complete: the row completes a word; begun: with
     the row taken, something of a word is left; o: where the row goes.
+
+    With `ahead`, `complete` is compared when the row before is taken, in the same cycles.  full:
+    the row has all units of a word, and completes one wherever it goes; begins: the next cycle's
+    row is the first behind a pause; following_units: of the row behind this cycle, if it is not
+    full.
     """
 
     units: Signal
@@ -31,18 +36,24 @@ class PackingPlace(wiring.Component):
     flush: Signal
     complete: Signal
     begun: Signal
+    full: Signal
+    begins: Signal
+    following_units: Signal
     o: data.View
 
-    def __init__(self, *, word: int) -> None:
+    def __init__(self, *, word: int, ahead: bool = False) -> None:
         self.word = word
+        self.ahead = ahead
+        units = In(range(word + 1))
         super().__init__(
             {
-                "units": In(range(word + 1)),
+                "units": units,
                 "take": In(1),
                 "flush": In(1),
                 "complete": Out(1),
                 "begun": Out(1),
                 "o": Out(place_layout(word)),
+                **({"full": In(1), "begins": In(1), "following_units": units} if ahead else {}),
             }
         )
 
@@ -52,7 +63,7 @@ class PackingPlace(wiring.Component):
         total, following = Signal(range(2 * self.word)), Signal.like(position)
         m.d.comb += [
             total.eq(position + self.units),
-            self.complete.eq(total >= self.word),
+            self.complete.eq(self._completes(m, position, following, total)),
             following.eq(Mux(self.complete, total - self.word, total)),
             self.begun.eq(following != 0),
             self.o.valid.eq(self.take | self.flush),
@@ -65,6 +76,16 @@ class PackingPlace(wiring.Component):
         with m.Elif(self.take):
             m.d.sync += position.eq(following)
         return m
+
+    def _completes(self, m: Module, position: Signal, following: Signal, total: Signal) -> Value:
+        """Whether the row completes a word."""
+        if not self.ahead:
+            return total >= self.word
+        self.fits = fits = Signal(name="fits")
+        with m.If(self.take | self.begins):
+            behind = Mux(self.take, following, position)
+            m.d.sync += fits.eq(behind + self.following_units >= self.word)
+        return self.full | fits
 
 
 class RotateUp(wiring.Component):

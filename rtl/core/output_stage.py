@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.commands import OUTPUT_FIELDS, command_layout
+from rtl.core.countdown import countdown_flags
 from rtl.core.credits import Credits
 from rtl.core.delay import Delay
 from rtl.core.memory import PLAIN_BANKS, Banks
@@ -107,6 +108,9 @@ class OutputStage(wiring.Component):
     read_data: Signal
     count_read: Signal
 
+    ahead = False
+    """Whether what a read waits for is compared a row ahead."""
+
     def __init__(  # noqa: PLR0913
         self,
         *,
@@ -144,8 +148,8 @@ class OutputStage(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        current = Signal(command_layout(*OUTPUT_FIELDS))
-        self.packing = place(m, "packing", PackingPlace, word=self.columns)
+        self.current = current = Signal(command_layout(*OUTPUT_FIELDS))
+        self.packing = place(m, "packing", PackingPlace, word=self.columns, **self._ahead)
         issue, last = self._walk(m, current)
         bias = self._bias(m, current, issue, last)
         words = self._pipeline(m, current, bias)
@@ -153,14 +157,21 @@ class OutputStage(wiring.Component):
         pack_words(m, self, words, (self.columns, self.operand_bits), cycles)
         return m
 
+    @property
+    def _ahead(self) -> dict[str, bool]:
+        return {"ahead": True} if self.ahead else {}
+
     def _walk(self, m: Module, current: data.View) -> tuple[Signal, Signal]:
         """Issue one read a cycle; returns (issue, last)."""
-        complete = place(m, "complete", Credits, initial=0, limit=2)
-        biased = place(m, "biased", Credits, initial=0, limit=2)
-        room = place(m, "room", Credits, initial=self.queue_depth, limit=self.queue_depth)
+        complete = place(m, "complete", Credits, initial=0, limit=2, **self._ahead)
+        biased = place(m, "biased", Credits, initial=0, limit=2, **self._ahead)
+        words = {"initial": self.queue_depth, "limit": self.queue_depth}
+        room = place(m, "room", Credits, **words, **self._ahead)
         running, first, issue, last = Signal(), Signal(), Signal(), Signal()
         packing = self.packing
         left, ending = Signal(24, name="rows_left"), Signal(name="ending")
+        take, rows = self.command.ready & self.command.valid, self.command.payload.output_rows
+        _, last_row = countdown_flags(m, left, start=take, count=rows, turn=issue, ahead=self.ahead)
         ready = complete.available & (biased.available | ~current.has_bias)
         m.d.comb += [
             self.command.ready.eq(~running & ~ending),
@@ -168,7 +179,7 @@ class OutputStage(wiring.Component):
             packing.take.eq(issue),
             packing.flush.eq(ending & room.available),
             issue.eq(running & (room.available | ~packing.complete) & (~first | ready)),
-            last.eq(issue & (left == 1)),
+            last.eq(issue & last_row),
             complete.give.eq(self.summed),
             complete.take.eq(issue & first),
             biased.give.eq(self.bias_loaded),
@@ -179,12 +190,12 @@ class OutputStage(wiring.Component):
             self.bias_released.eq(last & current.has_bias),
             self.count_read.eq(issue),
         ]
-        with m.If(self.command.ready & self.command.valid):
+        with m.If(take):
             m.d.sync += [
                 running.eq(1),
                 first.eq(1),
                 current.eq(self.command.payload),
-                left.eq(self.command.payload.output_rows),
+                left.eq(rows),
                 self.read_address.eq(0),
             ]
         with m.If(issue):
@@ -223,7 +234,7 @@ class OutputStage(wiring.Component):
         """The bias word of the read issued a cycle ago; zero without a bias."""
         lanes = self.bias_lanes
         word = Signal(lanes * self.accumulator_bits)
-        address, repeats, half = Signal(range(max(self.bias_depth, 2))), Signal(24), Signal()
+        address, half = Signal(range(max(self.bias_depth, 2))), Signal()
         used, selected = Signal(), Signal()
         reads: list[Signal] = []
         for number in range(2):
@@ -239,18 +250,29 @@ class OutputStage(wiring.Component):
             reads.append(store.read_data)
         m.d.sync += [used.eq(current.has_bias), selected.eq(half)]
         m.d.comb += word.eq(Mux(used, Mux(selected, reads[1], reads[0]), 0))
+        turn = self._turns(m, current, address, (issue, last))
         with m.If(issue):
             if self.scalar_bias:
-                m.d.sync += address.eq(Mux(address == current.filter_steps - 1, 0, address + 1))
+                m.d.sync += address.eq(Mux(turn, 0, address + 1))
             else:
-                turn = repeats == current.pixels - 1
-                m.d.sync += [
-                    repeats.eq(Mux(turn, 0, repeats + 1)),
-                    address.eq(Mux(turn, address + 1, address)),
-                ]
+                m.d.sync += address.eq(Mux(turn, address + 1, address))
         with m.If(last):
-            m.d.sync += [address.eq(0), repeats.eq(0), half.eq(half ^ current.has_bias)]
+            m.d.sync += [address.eq(0), half.eq(half ^ current.has_bias)]
         return word
+
+    def _turns(
+        self, m: Module, current: data.View, address: Signal, issued: tuple[Signal, Signal]
+    ) -> Value:
+        """Whether the row is the last of its bias word; with a scalar bias, of its block."""
+        if self.scalar_bias:
+            return address == current.filter_steps - 1
+        repeats, (issue, last) = Signal(24), issued
+        turn = repeats == current.pixels - 1
+        with m.If(issue):
+            m.d.sync += repeats.eq(Mux(turn, 0, repeats + 1))
+        with m.If(last):
+            m.d.sync += repeats.eq(0)
+        return turn
 
     def _pipeline(self, m: Module, current: data.View, bias: Signal) -> Signal:
         """The columns of read_data through their arithmetic; the parameters travel with the words.

@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 
 from rtl.core.delay import Delay
+from rtl.core.one_more import one_more
 from rtl.core.output_stage import OutputStage
 from rtl.core.requantize import MULTIPLIER_BITS, Requantize
 from rtl.hierarchy import place
@@ -48,9 +49,12 @@ class PipelinedRequantize(Requantize):
 class PipelinedOutputStage(OutputStage):
     """As `OutputStage`, each word `registers` cycles later.
 
-    Which lanes of the next row have an output is compared a row ahead: the credits that a read
-    waits for hang on it.
+    What a read waits for, and what ends with it, is compared a row ahead: credits, the last row,
+    lanes of the next row that have an output, whether it completes a word and takes the last of
+    its bias word.
     """
+
+    ahead = True
 
     def __init__(self, *, registers: int, **shape: Any) -> None:
         self.registers = registers
@@ -67,30 +71,52 @@ class PipelinedOutputStage(OutputStage):
         return 2
 
     def _lanes(self, m: Module, current: data.View, issue: Signal, left: Signal) -> Value:
-        short, fresh = Signal(name="short_row"), self.command.payload
+        short, fresh, packing = Signal(name="short_row"), self.command.payload, self.packing
         take = self.command.ready & self.command.valid
+        m.d.comb += [packing.full.eq(~short), packing.begins.eq(take)]
         if not self.scalar_bias:
+            m.d.comb += packing.following_units.eq(
+                Mux(packing.take, current.step_lanes, fresh.step_lanes)
+            )
             with m.If(take):
                 m.d.sync += short.eq(fresh.output_rows <= fresh.pixels)
-            with m.Elif(issue):
-                m.d.sync += short.eq(left - 1 <= current.pixels)
+            with m.Elif(issue & one_more(left, current.pixels)):
+                m.d.sync += short.eq(1)
             return Mux(short, current.step_lanes, self.columns)
         pixels, filters = Signal(24, name="pixels_left"), Signal(24, name="filters_left")
+        self.block_last = block_last = self._last_of(m, filters, "filter_steps", issue)
+        following = Mux(block_last, pixels - self.columns, pixels)
+        m.d.comb += packing.following_units.eq(
+            Mux(packing.take, following, fresh.pixels)[: len(packing.units)]
+        )
         with m.If(take):
+            m.d.sync += [pixels.eq(fresh.pixels), short.eq(fresh.pixels < self.columns)]
+        with m.Elif(issue & block_last):
             m.d.sync += [
-                pixels.eq(fresh.pixels),
-                filters.eq(fresh.filter_steps),
-                short.eq(fresh.pixels < self.columns),
+                pixels.eq(pixels - self.columns),
+                short.eq(pixels < 2 * self.columns),
             ]
+        return Mux(short, pixels[: len(packing.units)], self.columns)
+
+    def _turns(
+        self, m: Module, current: data.View, address: Signal, issued: tuple[Signal, Signal]
+    ) -> Value:
+        if self.scalar_bias:
+            return self.block_last
+        return self._last_of(m, Signal(24, name="repeats_left"), "pixels", issued[0])
+
+    def _last_of(self, m: Module, left: Signal, field: str, issue: Signal) -> Signal:
+        """Whether the row is the last of so many, again and again, as the command's field says."""
+        count, fresh = self.current[field], self.command.payload[field]
+        last = Signal(name=f"{left.name}_last")
+        with m.If(self.command.ready & self.command.valid):
+            m.d.sync += [left.eq(fresh), last.eq(fresh == 1)]
         with m.Elif(issue):
-            m.d.sync += filters.eq(filters - 1)
-            with m.If(filters == 1):
-                m.d.sync += [
-                    filters.eq(current.filter_steps),
-                    pixels.eq(pixels - self.columns),
-                    short.eq(pixels < 2 * self.columns),
-                ]
-        return Mux(short, pixels[: len(self.packing.units)], self.columns)
+            m.d.sync += [
+                left.eq(Mux(last, count, left - 1)),
+                last.eq(Mux(last, count == 1, left == 2)),
+            ]
+        return last
 
     def _requantize(self, m: Module, name: str, widths: dict[str, int]) -> Any:
         return place(m, name, PipelinedRequantize, **widths, registers=self.registers)

@@ -3,6 +3,7 @@
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data
 
+from rtl.core.one_more import one_more
 from rtl.core.sequencer import Sequencer
 
 _LOOPS = ("chunk", "run", "tap", "block", "step")
@@ -25,8 +26,17 @@ class PipelinedSequencer(Sequencer):
         with m.Elif(self.issue):
             m.d.sync += [
                 first.eq(last),
-                last.eq(Mux(last, self._next_one_slot(), self.slot == slots - 2)),
+                last.eq(Mux(last, self._next_one_slot(), self._two_left(slots))),
             ]
+
+    def _two_left(self, slots: Value | int) -> Value:
+        """Whether the slot is the last but one."""
+        if isinstance(slots, int):
+            return self.slot == slots - 2
+        slots = Value.cast(slots)
+        slot = self.slot[: len(slots)]
+        same = (slot[0] == slots[0]) & (self.slot[len(slots) :] == 0)
+        return same & one_more(slots[1:], slot[1:])
 
     def _one_slot(self, tile: data.View) -> Value:
         """Whether the first fold of a tile has one slot."""
@@ -71,10 +81,13 @@ class PipelinedSequencer(Sequencer):
             "block": Value.cast(1) if block is None else fresh.pixels <= block,
             "step": fresh.filter_steps == 1 if self.steps else Value.cast(1),
         }
+        single = {name: Signal(name=f"single_{name}") for name in ("chunk", "run", "tap")}
+        with m.If(self.command.ready & self.command.valid):
+            m.d.sync += [one.eq(begun[name]) for name, one in single.items()]
         turned: dict[str, tuple[Value, Value]] = {  # of the first turn again; of the next one
-            "chunk": (current.run_length <= rows, self._left <= 2 * rows),
-            "run": (current.runs == 1, runs_left == 2),
-            "tap": (current.taps == 1, taps_left == 2),
+            "chunk": (single["chunk"], self._left <= 2 * rows),
+            "run": (single["run"], runs_left == 2),
+            "tap": (single["tap"], taps_left == 2),
             "block": (begun["block"], begun["block"]),
             "step": (steps_left == 2, steps_left == 2),
         }

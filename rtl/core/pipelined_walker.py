@@ -24,6 +24,13 @@ class PipelinedTileWalker(TileWalker):
     address start; elements.  Beside them the steps of rows and taps.
     """
 
+    def _offer(self, m: Module, offering: Signal, running: Signal, step: Signal) -> None:
+        """A register, as a tile command waits for all queues and leads to all counters."""
+        with m.If(offering & self.tile.ready):
+            m.d.sync += offering.eq(0)
+        with m.Elif(running):
+            m.d.sync += offering.eq((step == PRODUCTS - 1) | offering)
+
     def _mark_last(
         self, m: Module, last: Signal, left: Signal, start: tuple[Value, Value], turned: Value
     ) -> None:

@@ -49,9 +49,9 @@ class TileWalker(wiring.Component):
         offering = Signal()
         m.d.comb += [
             self.layer.ready.eq(~running),
-            offering.eq(running & (step == PRODUCTS)),
             self.tile.valid.eq(offering),
         ]
+        self._offer(m, offering, running, step)
         taken = Signal()
         m.d.comb += taken.eq(offering & self.tile.ready)
         with m.If(self.layer.valid & self.layer.ready):
@@ -66,6 +66,10 @@ class TileWalker(wiring.Component):
                 m.d.sync += running.eq(0)
         self._fill(m, self._multiply(m, step))
         return m
+
+    def _offer(self, m: Module, offering: Signal, running: Signal, step: Signal) -> None:
+        """Whether the tile command is offered: all its products are there."""
+        m.d.comb += offering.eq(running & (step == PRODUCTS))
 
     def _walk(self, m: Module, taken: Value) -> Value:
         """Counters of the six loops; sets the load and free flags; returns "this is the last"."""

@@ -1,6 +1,6 @@
 """Window addresses: where in the ifmap tile the elements of an issue lie.  im2col, not stored."""
 
-from amaranth.hdl import Module, Mux, Shape, Signal, signed
+from amaranth.hdl import Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -24,6 +24,9 @@ class Window(wiring.Component):
     outputs of a `Sequencer`; fresh, take: the command that it takes, and that it does so in this
     cycle; slot_in_block, slot_counts: the slot is one of the block's, and stands for a pixel;
     address, low, high: to `AlignedBanks`.
+
+    ahead: which pixels are the last of a column or a row is compared a pixel ahead, in the same
+    cycles.
     """
 
     current: data.View
@@ -43,10 +46,11 @@ class Window(wiring.Component):
     low: Signal
     high: Signal
 
-    def __init__(self, *, rows: int, lanes: int, trailing: bool) -> None:
+    def __init__(self, *, rows: int, lanes: int, trailing: bool, ahead: bool = False) -> None:
         self.rows = rows
         self.lanes = lanes
         self.trailing = trailing
+        self.ahead = ahead
         flags = (
             "issue last_slot chunk_last run_last tap_last block_last tile_last "
             "slot_in_block slot_counts"
@@ -106,6 +110,7 @@ class Window(wiring.Component):
             "columns_left": Shape(24),
             "rows_left": Shape(24),
             "image": signed(_ELEMENT),
+            **({"columns_last": Shape(1), "rows_last": Shape(1)} if self.ahead else {}),
         }
         now = {name: Signal(shape, name=f"pixel_{name}") for name, shape in names.items()}
         after = {name: Signal(shape, name=f"next_{name}") for name, shape in names.items()}
@@ -113,6 +118,8 @@ class Window(wiring.Component):
         self.pixel, self.block = now, block
         current, fresh = self.current, self.fresh
         m.d.comb += [after[name].eq(now[name]) for name in names]
+        if self.ahead:
+            self._keep_single(m)
         with m.If(self.slot_in_block):
             self._next_pixel(m, now, after)
         starts = {
@@ -123,12 +130,14 @@ class Window(wiring.Component):
             "rows_left": "pixel_rows",
             "image": "address_start",
         }
+        begun = {name: (fresh[field], current[field]) for name, field in starts.items()}
+        begun |= self.single if self.ahead else {}
         turns = self.last_slot & self.tap_last  # to the next block, or to the first one again
-        for name, field in starts.items():
-            onward = Mux(self.block_last, current[field], after[name])
+        for name, (first, again) in begun.items():
+            onward = Mux(self.block_last, again, after[name])
             # what comes next is chosen before it is known whether there is an issue
             with m.If(self.take):
-                m.d.sync += [now[name].eq(fresh[field]), block[name].eq(fresh[field])]
+                m.d.sync += [now[name].eq(first), block[name].eq(first)]
             with m.Elif(self.issue):
                 with m.If(turns):
                     m.d.sync += [now[name].eq(onward), block[name].eq(onward)]
@@ -138,10 +147,30 @@ class Window(wiring.Component):
                     m.d.sync += now[name].eq(after[name])
         return now["element"], now["row"], now["base"]
 
+    def _keep_single(self, m: Module) -> None:
+        """Whether a tile has one column, one row: of the command that comes, and of this one."""
+        self.single: dict[str, tuple[Value, Signal]] = {}
+        for axis in ("columns", "rows"):
+            one, kept = self.fresh[f"pixel_{axis}"] == 1, Signal(name=f"single_{axis}")
+            with m.If(self.take):
+                m.d.sync += kept.eq(one)
+            self.single[f"{axis}_last"] = one, kept
+
+    def _turn(
+        self, m: Module, axis: str, now: dict[str, Signal], after: dict[str, Signal]
+    ) -> Value:
+        """Whether the pixel is the last of an axis, along which the next one goes on."""
+        left = now[f"{axis}_left"]
+        if not self.ahead:
+            return left == 1
+        name = f"{axis}_last"
+        m.d.comb += after[name].eq(Mux(now[name], self.single[name][1], left == 2))
+        return now[name]
+
     def _next_pixel(self, m: Module, now: dict[str, Signal], after: dict[str, Signal]) -> None:
         """The pixel behind this one: columns, rows, images turn."""
         current = self.current
-        with m.If(now["columns_left"] != 1):
+        with m.If(~self._turn(m, "columns", now, after)):
             m.d.comb += [
                 after["element"].eq(now["element"] + current.column_step),
                 after["columns_left"].eq(now["columns_left"] - 1),
@@ -151,7 +180,7 @@ class Window(wiring.Component):
                 after["element"].eq(current.element_start),
                 after["columns_left"].eq(current.pixel_columns),
             ]
-            with m.If(now["rows_left"] != 1):
+            with m.If(~self._turn(m, "rows", now, after)):
                 m.d.comb += [
                     after["row"].eq(now["row"] + current.row_stride),
                     after["base"].eq(now["base"] + current.row_step),

@@ -92,7 +92,17 @@ FAULTS = {
     "inner loops not waited for": (
         "output-stationary", "inner = inner & values[name]", "inner = values[name]",
     ),
-    "a slot too many": ("weight-stationary, stream", "slots - 2", "slots - 1"),
+    "a slot too many": ("output-stationary", "slots - 2", "slots - 1"),
+    "a slot of two too many": ("weight-stationary, stream", "slot[0] == slots[0]", "slot[0] == 0"),
+    "slots of another pair": (
+        "input-stationary, stream", "one_more(slots[1:], slot[1:])", "slots[1:] == slot[1:]",
+    ),
+    "the upper bits of a slot not looked at": (
+        "weight-stationary, stream", "self.slot[: len(slots)]", "self.slot[: len(slots) // 12]",
+    ),
+    "one turn of the tile before": (
+        "output-stationary", "one.eq(begun[name])", "one.eq(0)",
+    ),
     "a chunk of one taken for more": ("weight-stationary, loads", "self.rows + 1", "self.rows"),
     "a block of one taken for more": ("slots of a block", "self.block + 1", "self.block"),
     "one slot of a tile not seen": (

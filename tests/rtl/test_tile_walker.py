@@ -199,7 +199,7 @@ def test_flip_flops_that_pipelining_adds() -> None:
     walkers = (kind(lanes=8, blocks=False) for kind in (PipelinedTileWalker, TileWalker))
     pipelined, plain = map(_flip_flops, walkers)
     assert pipelined - plain == PIPELINED_WALKER_BITS
-    for name, sequencers, ahead in (("edge-16", 2, 29), ("volta", 1, 23), ("vsq-16", 1, 23)):
+    for name, sequencers, ahead in (("edge-16", 2, 47), ("volta", 1, 40), ("vsq-16", 1, 40)):
         plain, pipelined = (
             next(one.attributes["state_bits"] for one in design.components if one.kind == "control")
             for design in (load_design(name), with_settings(load_design(name), [PIPELINED]))

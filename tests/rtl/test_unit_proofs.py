@@ -14,6 +14,7 @@ from faulty_module import faulty_module
 from float_proofs import FloatRoundProof
 from unit_proofs import (
     ArbiterProof,
+    CountdownProof,
     CreditsProof,
     LeadingZerosProof,
     LoaderProof,
@@ -31,6 +32,7 @@ from archsim.codecs.vector_output import VectorOutput
 from archsim.codecs.vsquant import VectorFormat
 from archsim.machines.scnn.design import Scnn
 from rtl.core import (
+    countdown,
     credits,
     float_round,
     loader,
@@ -109,8 +111,22 @@ PROOFS: dict[str, tuple[Any, Prove]] = {
         )
         for initial, limit in ((0, 1), (0, 2), (2, 2), (4, 4))
     },
+    **{
+        f"countdown{' ahead' * ahead}, {bits} bits": (
+            countdown, always(CountdownProof, bits=bits, ahead=ahead)
+        )
+        for bits, ahead in ((4, False), (1, True), (2, True), (4, True), (24, True))
+    },
     **{f"loader, halves of {n}": (loader, always(LoaderProof, depth=n)) for n in (1, 2, 5, 8)},
+    **{
+        f"loader ahead, halves of {n}": (loader, always(LoaderProof, depth=n, ahead=True))
+        for n in (1, 2, 5, 8)
+    },
     **{f"packer of {n}": (output_packer, always(PackerProof, 3, units=n)) for n in (1, 2, 3, 4)},
+    **{
+        f"packer ahead of {n}": (output_packer, always(PackerProof, 3, units=n, ahead=True))
+        for n in (1, 2, 3, 4)
+    },
     **{f"arbiter, queues of {n}": (scnn_arbiter, arbiter(n)) for n in (1, 2, 3)},
     "arbiter, 4 banks": (scnn_arbiter, arbiter(2, 4)),
     "requantise, 3 bits to 2": (requantize_unit, requantize(3, 2)),
@@ -151,22 +167,40 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "a credit lost when one comes and one goes": ("credits, 0 of 2", "Elif(self.take & ~self.give)",
                                                   "If(self.take)"),
     "a credit too many at first": ("credits, 5 of 13", "init=initial", "init=initial + 1"),
-    "a last credit that is not seen ahead": ("credits ahead, 2 of 2", "eq(count != 1)",
-                                             "eq(count != 0)"),
-    "a first credit that is not seen ahead": ("credits ahead, 0 of 2", "available.eq(1)",
-                                              "available.eq(count != 0)"),
+    "a last credit that is not seen ahead": ("credits ahead, 2 of 2", "Mux(less, count != 1",
+                                             "Mux(less, count != 0"),
+    "a first credit that is not seen ahead": ("credits ahead, 0 of 2", "Mux(more, 1",
+                                              "Mux(more, count != 0"),
     "credits at reset that are not seen ahead": ("credits ahead, 2 of 2", "init=self.initial != 0",
                                                  "init=0"),
     "a counter of credits too narrow": ("credits, 5 of 13", "range(limit + 1)", "range(limit - 5)"),
     "the first address is not 0": ("loader, halves of 5", "self.write_address.eq(0)",
                                    "self.write_address.eq(1)"),
-    "words before a half is free": ("loader, halves of 2", "(left != 0) & free_halves.available",
-                                    "left != 0"),
-    "a tile that ends a word early": ("loader, halves of 5", "self.write & (left == 1)",
+    "words before a half is free": ("loader, halves of 2", "some & free_halves.available", "some"),
+    "a tile that ends a word early": ("loader, halves of 5", "self.write & last",
                                       "self.write & (left == 2)"),
+    "words ahead before a half is free": ("loader ahead, halves of 5",
+                                          "some & free_halves.available", "some"),
+    "a word ahead that is not counted": ("loader ahead, halves of 5", "turn=self.write",
+                                         "turn=self.loaded"),
+    "words ahead of a tile before it is taken": ("loader ahead, halves of 5", "start=starts",
+                                                 "start=self.command.valid"),
+    "turns left behind the last": ("countdown ahead, 4 bits", "some.eq(~last)", "some.eq(1)"),
+    "a last turn that is seen late": ("countdown ahead, 4 bits", "left == 2", "left == 1"),
+    "a single turn that is not seen": ("countdown ahead, 1 bits", "last.eq(count == 1)",
+                                       "last.eq(0)"),
+    "no turns taken for some": ("countdown ahead, 24 bits", "some.eq(count != 0)", "some.eq(1)"),
+    "a last turn of none": ("countdown, 4 bits", "left == 1", "left <= 1"),
     "a word behind a half's end": ("loader, halves of 5", "range(max(depth, 2))",
                                    "range(max(depth, 2) - 1)"),
     "a word complete one unit late": ("packer of 3", "total >= self.word", "total > self.word"),
+    "a row ahead that fits taken for one that does not": (
+        "packer ahead of 3", "self.following_units >= self.word", "self.following_units > self.word"
+    ),
+    "a full row not known to complete a word": ("packer ahead of 3", "self.full | fits", "fits"),
+    "the row before not counted": ("packer ahead of 4", "Mux(self.take, following, position)",
+                                   "position"),
+    "what begins not looked at": ("packer ahead of 4", "self.take | self.begins", "self.take"),
     "places kept behind a flush": ("packer of 3", "position.eq(0)", "position.eq(position)"),
     "a flush not filled with zeros": ("packer of 3", "Mux(at.flush, 0, turn.o", "Mux(0, 0, turn.o"),
     "what is beyond a word lost": ("packer of 3", "Mux(at.complete, turn.o, self.word)",

@@ -137,6 +137,33 @@ class CreditsProof(Proof):
         return m
 
 
+class CountdownProof(Proof):
+    """The flags of a counter that is started at any time and turns while turns are left."""
+
+    def __init__(self, unit: Any, *, bits: int, ahead: bool) -> None:
+        self.bits, self.ahead = bits, ahead
+        super().__init__(unit, start=1, count=bits, turn=1)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        left, account = Signal(self.bits, name="left"), Signal(self.bits + 1)
+        start, count, turn = self.free.start, self.free.count, self.free.turn
+        some, last = self.unit.countdown_flags(
+            m, left, start=start, count=count, turn=turn, ahead=self.ahead
+        )
+        with m.If(start):
+            m.d.sync += [left.eq(count), account.eq(count)]
+        with m.Elif(turn):
+            m.d.sync += [left.eq(left - 1), account.eq(account - 1)]
+        m.d.comb += [
+            Assume(~turn | (account > 0), "turns"),
+            claim(m, "left", left == account),
+            claim(m, "some", some == (account > 0)),
+            claim(m, "last", last == (account == 1)),
+        ]
+        return m
+
+
 class LoaderProof(Proof):
     """Tile by tile, word n of a tile goes to address n of the other half, while one is free.
 
@@ -145,8 +172,8 @@ class LoaderProof(Proof):
 
     WORDS_BITS = 4
 
-    def __init__(self, unit: Any, *, depth: int) -> None:
-        self.depth = depth
+    def __init__(self, unit: Any, *, depth: int, ahead: bool = False) -> None:
+        self.depth, self.ahead = depth, ahead
         super().__init__(
             unit, tile=1, words=range(depth + 1), word=1, payload=2, given_back=1,
         )  # fmt: skip
@@ -154,6 +181,7 @@ class LoaderProof(Proof):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         sizes = {"word_bits": 2, "depth": self.depth, "words_bits": self.WORDS_BITS}
+        sizes |= {"ahead": True} if self.ahead else {}
         loader = made(m, "loader", self.unit.Loader(**sizes))
         words, at, half, filled = Signal(8), Signal(8), Signal(), Signal(4)
         busy, goes, last = Signal(), Signal(), Signal()
@@ -177,7 +205,9 @@ class LoaderProof(Proof):
             claim(m, "data", loader.write_data == self.free.payload),
             claim(m, "loaded", loader.loaded == last),
             claim(m, "left", loader.left + at == words),
+            claim(m, "last", loader.last == (at + 1 == words)),
             claim(m, "halves", loader.free_halves.count + filled == 2),
+            claim(m, "free", loader.free_halves.available == (filled < 2)),
             claim(m, "size", words <= self.depth),
         ]
         m.d.sync += [at.eq(at + goes), half.eq(half ^ last)]
@@ -315,17 +345,24 @@ class PopulationCountProof(Proof):
 class PackerProof(Proof):
     """Units of rows, of any number, are the units of words, in order; a flush fills up with zeros.
 
-    The packer with the places that it is given, as the output stage has them.
+    The packer with the places that it is given, as the output stage has them; ahead: a row is full,
+    or has the units that were told with the row before, or at the beginning behind a flush.
     """
 
-    def __init__(self, unit: Any, *, units: int, unit_bits: int = 1) -> None:
-        self.units, self.unit_bits = units, unit_bits
-        super().__init__(unit, row=units * unit_bits, number=range(units + 1), take=1, flush=1)
+    def __init__(self, unit: Any, *, units: int, unit_bits: int = 1, ahead: bool = False) -> None:
+        self.units, self.unit_bits, self.ahead = units, unit_bits, ahead
+        told = {"begins": 1, "told": range(units + 1)} if ahead else {}
+        super().__init__(
+            unit, row=units * unit_bits, number=range(units + 1), take=1, flush=1, **told
+        )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         units, bits = self.units, self.unit_bits
-        m.submodules.place = place = self.unit.PackingPlace(word=units)
+        sizes = {"word": units} | ({"ahead": True} if self.ahead else {})
+        place = made(m, "place", self.unit.PackingPlace(**sizes))
+        if self.ahead:
+            self._tell(m, place)
         packer = made(m, "packer", self.unit.OutputPacker(units=units, unit_bits=bits))
         waiting = [Signal(bits, name=f"waiting_{n}") for n in range(units - 1)]
         count, taken, flush = Signal(8), Signal(), Signal()
@@ -362,6 +399,24 @@ class PackerProof(Proof):
             held = packer.begun.word_select(n, bits)
             m.d.comb += claim(m, f"held_{n}", (count <= n) | (held == one))
         return m
+
+    def _tell(self, m: Module, place: Any) -> None:
+        """What the place hears of the row behind."""
+        free, told, known = self.free, Signal(8, name="told_before"), Signal(name="known")
+        m.d.comb += [
+            place.full.eq(free.number == self.units),
+            place.begins.eq(free.begins),
+            place.following_units.eq(free.told),
+            Assume(free.told <= self.units, "told"),
+            Assume(~(free.begins & free.flush), "begins"),
+            Assume(~free.take | known, "known"),
+            Assume(~free.take | place.full | (free.number == told), "as_told"),
+            claim(m, "complete", ~known | ((place.o.position + told >= self.units) == place.fits)),
+        ]
+        with m.If(free.flush):
+            m.d.sync += known.eq(0)
+        with m.Elif(free.take | free.begins):
+            m.d.sync += [known.eq(1), told.eq(free.told)]
 
     def _line(
         self, m: Module, waiting: Sequence[Value], of: tuple[Any, Any, Any], count: Signal

@@ -23,9 +23,6 @@ CONTROL_BITS = {"decoupled": 8352, "coupled": 6203}
 stage's walk, counted in the netlist; a few more or less with the widths of addresses.  Decoupled:
 with a walk of its own for stationary loads (weight- and input-stationary)."""
 
-SHORT_ROW_BITS = 1
-"""More with `output_registers`: whether the next row is a short one."""
-
 HELD_SUM_BITS = 116
 """More with `accumulator_registers`: which sums go around, the half that is read, and a command of
 the output stage on its way."""
@@ -46,7 +43,7 @@ def systolic_components(design: Systolic) -> tuple[Component, ...]:
         *_held_sums(design),
         *core.bias_memory(design, design.bias_lanes),
         *_requantizers(design),
-        *core.packer(design, design.columns),
+        *core.packer(design, design.columns, ahead=design.output_registers > 0),
         *core.output_queue(design, design.columns),
         every.control(control_state_bits(design)),
     )
@@ -148,6 +145,6 @@ def control_state_bits(design: Systolic) -> int:
     travelling = design.result_latency_cycles - (1 if decoupled else 2)
     blocks = BLOCK_BITS if design.dataflow == "input_stationary" else 0
     walks = CONTROL_BITS["decoupled" if decoupled else "coupled"] + core.pipelining_bits(design)
-    short = SHORT_ROW_BITS if design.output_registers else 0
-    short += HELD_SUM_BITS * design.accumulator_registers
-    return walks + blocks + short + token_bits * travelling + core.gathering_bits(design)
+    output = core.OUTPUT_AHEAD_BITS if design.output_registers else 0
+    output += HELD_SUM_BITS * design.accumulator_registers
+    return walks + blocks + output + token_bits * travelling + core.gathering_bits(design)

@@ -52,7 +52,7 @@ def tensorcore_components(design: TensorCore) -> Components:
         *(_float_accumulators(design) if design.floating else core.accumulators(design, columns)),
         *core.bias_memory(design, columns),
         *_output(design),
-        *core.packer(design, columns),
+        *core.packer(design, columns, ahead=design.output_registers > 0),
         *core.output_queue(design, columns),
         *_control(design),
     )
@@ -166,7 +166,7 @@ def tensorcore_state_bits(design: TensorCore) -> int:
     depth = design.output_queue_depth
     queue = every.queue_state_bits(depth) + depth.bit_length()
     output = OUTPUT_STATE_BITS[kind] + address + biases + queue
-    output += int(design.output_registers > 0)  # whether the next row is a short one
+    output += core.OUTPUT_AHEAD_BITS if design.output_registers else 0
     tokens = design.rows.bit_length() + 5 + address
     writing = 2 if design.floating else 1 + core.token_bits(design)
     walk = core.walk_state_bits(design, design.ifmap_lanes, chunk=design.length)
