@@ -49,6 +49,15 @@ class LaneMasks:
         rows, lanes = np.nonzero(wrong)
         return rows, lanes
 
+    @cached_property
+    def _cells(self) -> IntArray:
+        return np.stack([*self.failing, self.if_zero[self.failing], self.if_one[self.failing]], 1)
+
+    def cells(self, words: int) -> IntArray:
+        """Of the lanes of so many words of which a bit may be read wrong, in order: word, lane,
+        `if_zero` and `if_one` [n, 4]."""
+        return self._cells[: np.searchsorted(self.failing[0], words)]
+
 
 _Masks = tuple[IntArray, IntArray | None, IntArray, IntArray | None]
 
