@@ -49,47 +49,70 @@ def add_changes(
     """Add to sums [images, groups, K, P, Q], flat, what wrong elements of ifmap tiles add to them.
 
     load_of [tiles]: the load whose ifmap each of the tiles is computed with.  weight
-    [groups, C, K, R, S], flat.
+    [groups, R, S, C, K], flat.
     """
     starts, elements, wrong = changes
     down, across = problem[pb.STRIDE_HEIGHT], problem[pb.STRIDE_WIDTH]
-    plane = problem[pb.OUT_HEIGHT] * problem[pb.OUT_WIDTH]
-    taps = problem[pb.KERNEL_HEIGHT] * problem[pb.KERNEL_WIDTH]
-    filters, whole = problem[pb.FILTERS], problem[pb.GROUPS]
-    here, there = np.empty(taps, np.uint64), np.empty(taps, np.uint64)
+    columns, taps = problem[pb.KERNEL_WIDTH], problem[pb.KERNEL_HEIGHT] * problem[pb.KERNEL_WIDTH]
+    largest = np.int64(0)
+    for row in tiles:
+        largest = max(largest, row[cmd.PIXELS] * row[cmd.TILE_FILTERS])
+    more, met = np.zeros(largest, np.int32), np.empty(largest, np.bool_)
     for tile in range(len(tiles)):
         row = tiles[tile]
-        group, channels = row[cmd.TILE_GROUP], row[cmd.TILE_CHANNELS]
+        begin, end = starts[load_of[tile]], starts[load_of[tile] + 1]
+        if begin == end:
+            continue
+        channels, filters = row[cmd.TILE_CHANNELS], row[cmd.TILE_FILTERS]
         wide, high = row[cmd.PITCH] // channels, row[cmd.HEIGHT]
-        first = row[cmd.TILE_FILTER]
-        last = first + row[cmd.TILE_FILTERS]
-        for at in range(starts[load_of[tile]], starts[load_of[tile] + 1]):
+        met[: row[cmd.PIXELS]] = False
+        for at in range(begin, end):
             pixel, channel = divmod(elements[at], channels)
             line, x = divmod(pixel, wide)
             image, y = divmod(line, high)
-            y += row[cmd.IFMAP_ROW] + problem[pb.PAD_TOP]
-            x += row[cmd.IFMAP_COLUMN] + problem[pb.PAD_LEFT]
-            count = 0
+            y += row[cmd.IFMAP_ROW] + problem[pb.PAD_TOP] - row[cmd.TILE_ROW] * down
+            x += row[cmd.IFMAP_COLUMN] + problem[pb.PAD_LEFT] - row[cmd.TILE_COLUMN] * across
             for r in range(problem[pb.KERNEL_HEIGHT]):
                 p, rest = divmod(y - r * problem[pb.DILATION_HEIGHT], down)
-                if rest or p < row[cmd.TILE_ROW] or p >= row[cmd.TILE_ROW] + row[cmd.PIXEL_ROWS]:
+                if rest or p < 0 or p >= row[cmd.PIXEL_ROWS]:
                     continue
-                for s in range(problem[pb.KERNEL_WIDTH]):
+                for s in range(columns):
                     q, rest = divmod(x - s * problem[pb.DILATION_WIDTH], across)
-                    left = row[cmd.TILE_COLUMN]
-                    if rest or q < left or q >= left + row[cmd.PIXEL_COLUMNS]:
+                    if rest or q < 0 or q >= row[cmd.PIXEL_COLUMNS]:
                         continue
-                    here[count] = p * problem[pb.OUT_WIDTH] + q
-                    there[count] = r * problem[pb.KERNEL_WIDTH] + s
-                    count += 1
-            place = (row[cmd.TILE_IMAGE] + image) * whole + group
-            own = group * problem[pb.CHANNELS] + row[cmd.TILE_CHANNEL] + channel
-            found, given = np.uint64(place * filters * plane), np.uint64(own * filters * taps)
-            for k in range(first, last):
-                to, of = found + np.uint64(k * plane), given + np.uint64(k * taps)
-                for tap in range(count):
-                    change = np.int32(wrong[at] * weight[of + there[tap]])
-                    sums[to + here[tap]] = np.int32(sums[to + here[tap]] + change)
+                    to = (image * row[cmd.PIXEL_ROWS] + p) * row[cmd.PIXEL_COLUMNS] + q
+                    met[to] = True
+                    own = row[cmd.TILE_GROUP] * taps + r * columns + s
+                    own = own * problem[pb.CHANNELS] + row[cmd.TILE_CHANNEL] + channel
+                    first = own * problem[pb.FILTERS] + row[cmd.TILE_FILTER]
+                    found = more[to * filters : (to + 1) * filters]
+                    factors = weight[first : first + filters]
+                    for k in range(len(found)):
+                        found[k] += wrong[at] * factors[k]
+        _give(row, problem, (more, met), sums)
+
+
+@inlined
+def _give(row: IntArray, problem: IntArray, of: tuple[Integers, Any], sums: Integers) -> None:
+    """Add what a tile's pixels have [pixels, filters], flat, of those that have been met, to sums
+    [images, groups, K, P, Q], flat; nothing is left of it."""
+    (more, met), filters = of, row[cmd.TILE_FILTERS]
+    plane = problem[pb.OUT_HEIGHT] * problem[pb.OUT_WIDTH]
+    place = row[cmd.TILE_IMAGE] * problem[pb.GROUPS] + row[cmd.TILE_GROUP]
+    place = place * problem[pb.FILTERS] + row[cmd.TILE_FILTER]
+    pixel = 0
+    for image in range(row[cmd.TILE_IMAGES]):
+        for p in range(row[cmd.TILE_ROW], row[cmd.TILE_ROW] + row[cmd.PIXEL_ROWS]):
+            first = (place + image * problem[pb.GROUPS] * problem[pb.FILTERS]) * plane
+            first += p * problem[pb.OUT_WIDTH] + row[cmd.TILE_COLUMN]
+            for k in range(filters):
+                to, of_pixel = np.uint64(first + k * plane), np.uint64(pixel * filters + k)
+                for q in range(row[cmd.PIXEL_COLUMNS]):
+                    if met[np.uint64(pixel + q)]:
+                        sums[to] += more[of_pixel]
+                        more[of_pixel] = 0
+                    to, of_pixel = to + np.uint64(1), of_pixel + np.uint64(filters)
+            pixel += row[cmd.PIXEL_COLUMNS]
 
 
 @kernel("i8.2, i8.1, i8.1, i4.5, (i8.1, i8.2, i4.1), i4.5")

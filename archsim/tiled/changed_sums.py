@@ -120,7 +120,7 @@ def _add_ifmap(
     """What elements of the ifmap add that tiles read in several ways."""
     sums = _none_of(block)
     whole = layout.block_diagonal(given[0][1], given[1])
-    weight = np.ascontiguousarray(whole.transpose(0, 4, 1, 2, 3), np.int32)
+    weight = np.ascontiguousarray(whole.transpose(0, 2, 3, 4, 1), np.int32)
     changes = some.starts, some.elements, some.wrong.astype(np.int32)
     flat = weight.reshape(-1), changes, sums.reshape(-1)
     add_changes(tiles, block.vector(), some.load_of, *flat)
