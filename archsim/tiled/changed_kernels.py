@@ -22,6 +22,10 @@ Changes = tuple[IntArray, IntArray, Integers]
 """Of each load of a tile, the first of its changes, and one more; of each change the element (in
 the tile, or by its place in the operand), and by how much it is read wrong."""
 
+Tiles = tuple[IntArray, IntArray]
+"""Of each tile its first place in an operand, and in what is known of places [2, tiles]; of each
+word of a tile its element, -1 where none, and how far it lies from those [3, words]."""
+
 Failing = tuple[IntArray, IntArray]
 """Of both halves their failing lanes, in order: row, lane, the bits that read 1 where 0 is stored
 and those that do where 1 is, [failing, 4]."""
@@ -35,6 +39,39 @@ at once, of the first, each of the others having the next; whether that span has
 
 WIDE = 16
 """Lanes that are walked side by side."""
+
+
+@kernel("(i8.1, i8.1), (i8.2, i8.2), i8.1, i8.2")
+def place_changes(
+    changes: tuple[IntArray, IntArray], tiles: Tiles, read_by: IntArray, out: IntArray
+) -> tuple[int, int]:
+    """Where elements of tiles lie that are read wrong.
+
+    changes: their places in the words of tiles, one behind the other, and by how much they are
+    wrong.  read_by: of each place how many loads read it.  out [4, n]: tiles, elements in them,
+    changes, and places in the operand; those that one load alone reads from the front, and those
+    that several do from the back on, last one first.  Returns how many of either.
+    """
+    (at, change), (begins, words) = changes, tiles
+    size, alone, several = words.shape[1], 0, 0
+    which = first = np.int64(0)
+    for n in range(len(at)):
+        if not first <= at[n] < first + size:
+            which = at[n] // size
+            first = which * size
+        word = at[n] - first
+        element = words[0, word]
+        if element < 0:
+            continue
+        if read_by[begins[1, which] + words[2, word]] > 1:
+            several += 1
+            to = out.shape[1] - several
+        else:
+            to = alone
+            alone += 1
+        out[0, to], out[1, to], out[2, to] = which, element, change[n]
+        out[3, to] = begins[0, which] + words[1, word]
+    return alone, several
 
 
 @kernel("i8.2, i8.1, i8.1, i4.1, (i8.1, i8.1, i4.1), i4.1")

@@ -21,10 +21,11 @@ from archsim.numbers import AnyIntArray, IntArray
 from archsim.tiled import commands as cmd
 from archsim.tiled.accumulated import spans_of
 from archsim.tiled.changed_kernels import add_changes, add_failing, add_weights
-from archsim.tiled.changed_operands import Exceptions, reads_of
-from archsim.tiled.commands import TileCommand, commands_of
+from archsim.tiled.changed_operands import Exceptions, OperandReads
+from archsim.tiled.commands import commands_of
 from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.numerics import Blocks
+from archsim.tiled.operand_loads import loads_of
 
 Integers = npt.NDArray[np.int32]
 
@@ -86,7 +87,6 @@ def _of_operands(
     """Of operands that fail; block: of so many groups."""
     (split, blocks), (names, halves), found = given, failing, dict[str, Exceptions]()
     seen: list[AnyIntArray | None] = list(split)
-    tiles = commands_of(walked)
     for name in names:
         at = OPERANDS.index(name)
         whole = seen[at]
@@ -94,7 +94,9 @@ def _of_operands(
             continue
         if name != "ifmap" and block[1] > 1:  # zeros off a filter's own group fail too
             return None
-        read = reads_of(design, name, tiles, (*block, whole, blocks), halves.get(name, 0))
+        lanes = design.numerics.word_lanes
+        loads = loads_of(name, block[0], walked, halves.get(name, 0), lanes)
+        read = OperandReads(design=design, loads=loads, side=block[1], split=whole, blocks=blocks)
         seen[at], found[name] = read.changes()
     some = [name for name, one in found.items() if len(one.wrong)]
     split = cast("Split", tuple(seen))
@@ -102,16 +104,16 @@ def _of_operands(
         return split, None
     if "bias" in some or len(some) > 1 or (some == ["weight"] and "ifmap" in names):
         return None
-    if some == ["weight"] and MOST_CHANGED * _products(tiles, found["weight"]) > block[0].macs:
+    if some == ["weight"] and MOST_CHANGED * _products(walked, found["weight"]) > block[0].macs:
         return None
     add = _add_ifmap if some == ["ifmap"] else _add_weight
     return split, add(block[0], walked, (split, block[1]), found[some[0]])
 
 
-def _products(tiles: Sequence[TileCommand[int]], some: Exceptions) -> int:
+def _products(walked: IntArray, some: Exceptions) -> int:
     """Of weights that tiles read in several ways, on all pixels of these."""
     counts = np.diff(some.starts)[some.load_of]
-    return int(counts @ np.array([tile.pixels for tile in tiles]))
+    return int(counts @ walked[:, cmd.PIXELS])
 
 
 def _add_ifmap(
