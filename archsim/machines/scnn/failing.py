@@ -26,6 +26,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from archsim.codecs.zero_run import BoolArray, Lists
 from archsim.machines.scnn.addresses import decoded
+from archsim.machines.scnn.changed_lists import sums_changed
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.failing_sums import given_of_failing_sums
 from archsim.machines.scnn.few_sums import FailingSums, given_of_few_sums
@@ -50,6 +51,14 @@ class SeenLists(Lists):
     def empty(self) -> BoolArray:
         """[lists]: whether a list is one vector without a value."""
         return (self.lengths == 1) & ~self.values[self.starts[:-1]].any(axis=1)
+
+
+class Sound(NamedTuple):
+    """What a strip gives out where no cell fails [U, V, K], and the sums [P, Q, K] before that,
+    where they are known."""
+
+    ofmap: IntArray
+    sums: IntArray | None
 
 
 class SeenByLayer:
@@ -83,14 +92,13 @@ def seen_strip(
     strip: Strip,
     operands: Operands,
     bias: IntArray | None,
-    sound: IntArray,
+    sound: Sound,
     *,
     relu: bool,
 ) -> Strip:
     """A strip with its lists as they are read, and what its PEs then give out (`Strip.values`).
 
-    by_layer: what passes have in common; bias [K] of its filters; sound: what it gives out where
-    no cell fails.
+    by_layer: what passes have in common; bias [K] of its filters.
     """
     design, mapping, meant = by_layer.design, strip.mapping, strip.operands
     seen, failing = by_layer.of(strip), by_layer.sums_of(strip)
@@ -108,11 +116,16 @@ def seen_strip(
         bits=design.operand_bits,
     )
     if failing is None:
-        sums = sums_of(mapping, lists, meant.weight) if found is None else found
+        if found is not None:
+            sums = found
+        elif sound.sums is None or read is None:
+            sums = sums_of(mapping, lists, meant.weight)
+        else:
+            sums = sums_changed(mapping, (meant.ifmap, read), meant.weight, sound.sums)
         plane = after.of(slice(None), wrap(sums, design.accumulator_bits))
         given = _pooled(plane, (mapping.rows.window, mapping.columns.window))
     elif failing.few_of(meant.ifmap, meant.weight):
-        given = given_of_few_sums(failing, meant.ifmap, meant.weight, sound, after)
+        given = given_of_few_sums(failing, meant.ifmap, meant.weight, sound.ofmap, after)
     else:
         weights = seen or SeenWeights(design=design, mapping=mapping, weight=meant.weight)
         given = given_of_failing_sums(mapping, lists, weights, failing.halves, after)
@@ -308,6 +321,7 @@ def given_out(mapping: Mapping, lists: Lists) -> IntArray:
 __all__ = [
     "SeenByLayer",
     "SeenLists",
+    "Sound",
     "given_out",
     "seen_lists",
     "seen_strip",

@@ -169,6 +169,26 @@ def put(values: IntArray, y: IntArray, x: IntArray, channels: IntArray, tile: Fl
                 tile[row, column, channels[vector]] += values[vector, lane]
 
 
+@kernel("i8.2, i4.4, i8.2, i8.3")
+def add_elements(elements: IntArray, taps: Words, regions: IntArray, sums: IntArray) -> None:
+    """Add products of single elements to sums [P, Q, K].
+
+    elements [n, 5]: PE, phase and channel in one, row and column of the output of the first tap in
+    the PE's region, value.  taps [channels · phases, rows, columns, K]: 0 where a phase has none.
+    regions [PEs, 4]: of each first row and column, rows and columns.
+    """
+    height, width, filters = taps.shape[1:]
+    for n in range(len(elements)):
+        region, own = regions[elements[n, 0]], taps[elements[n, 1]]
+        down, right, value = elements[n, 2], elements[n, 3], np.int32(elements[n, 4])
+        for row in range(max(0, down - region[2] + 1), min(height, down + 1)):
+            for column in range(max(0, right - region[3] + 1), min(width, right + 1)):
+                into = sums[region[0] + down - row, region[1] + right - column]
+                factors = own[row, column]
+                for k in range(filters):
+                    into[k] += np.int64(value) * np.int64(factors[k])
+
+
 @kernel("(i8.2, i8.2, i8.2, i8.1), f8.3, (int, int)")
 def products_of(elements: Elements, counts: Floats, region: tuple[int, int]) -> int:
     """Products of elements that are not zero with taps that lead to an output of a region of so
@@ -192,6 +212,7 @@ __all__ = [
     "Given",
     "Reading",
     "Weights",
+    "add_elements",
     "add_taps",
     "for_scan",
     "products_of",

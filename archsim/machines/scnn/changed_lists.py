@@ -1,0 +1,84 @@
+"""Sums of a pass whose activations fail: what they are meant to be, and what is read otherwise.
+
+Sums are whole numbers that wrap, so that an element which is read as another one, or at another
+place, takes its products from them and adds others (docs/adr/0066-changes-on-sound-sums.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from archsim.codecs.zero_run import Lists
+from archsim.machines.scnn.addresses import decoded
+from archsim.machines.scnn.mapping import Mapping
+from archsim.machines.scnn.seen_kernels import add_elements
+from archsim.numbers import AnyIntArray, IntArray
+
+
+def sums_changed(
+    mapping: Mapping, lists: tuple[Lists, Lists], weight: AnyIntArray, meant: IntArray
+) -> IntArray:
+    """The sums [P, Q, K] that all PEs together have of what they see.
+
+    lists: as they are meant, and as they are read; weight [K, R, S, C]; meant [P, Q, K]: the sums
+    of the former.
+    """
+    whole, read = lists
+    other = (whole.values != read.values) | (
+        (whole.positions != read.positions) & (whole.values != 0)
+    )
+    vectors, lanes = np.nonzero(other)
+    number = np.repeat(np.arange(len(whole)), whole.lengths)[vectors]
+    sums = meant.copy()
+    if not len(number):
+        return sums
+    each = [
+        _elements(mapping, number, one.positions[vectors, lanes], sign * one.values[vectors, lanes])
+        for sign, one in ((-1, whole), (1, read))
+    ]
+    add_elements(np.concatenate(each), _taps(mapping, weight), _regions(mapping), sums)
+    return sums
+
+
+def _elements(
+    mapping: Mapping, number: IntArray, positions: IntArray, values: IntArray
+) -> IntArray:
+    """As `add_elements` takes them; number: of the list of each."""
+    some = values != 0
+    pe, block = np.divmod(number[some], mapping.lists)
+    phases = np.array(mapping.phases)[block % len(mapping.phases)].T
+    places = np.divmod(pe, mapping.columns.pes)
+    outputs: list[IntArray] = []
+    for axis, at, phase, offset in zip(
+        (mapping.rows, mapping.columns), places, phases, decoded(mapping, positions[some]),
+        strict=True,
+    ):  # fmt: skip
+        first = np.array(
+            [[axis.first_output(pe, f) for f in range(axis.phases)] for pe in range(axis.pes)]
+        )
+        outputs.append(offset + first[at, phase])
+    return np.stack([pe, block, *outputs, values[some]], axis=1)
+
+
+def _taps(mapping: Mapping, weight: AnyIntArray) -> IntArray:
+    """[lists, rows, columns, K] of weight [K, R, S, C], channel by channel, phase by phase."""
+    rows, columns = mapping.rows, mapping.columns
+    shape = mapping.channels, len(mapping.phases), rows.taps(0), columns.taps(0), len(weight)
+    found = np.zeros(shape, np.int32)
+    for number, (row, column) in enumerate(mapping.phases):
+        cut = weight[:, row :: rows.stride, column :: columns.stride].transpose(3, 1, 2, 0)
+        found[:, number, : cut.shape[1], : cut.shape[2]] = cut
+    return found.reshape(-1, *shape[2:])
+
+
+def _regions(mapping: Mapping) -> IntArray:
+    """[PEs, 4]: first row and column of each region, rows and columns."""
+    found = np.empty((mapping.used_pes, 4), np.int64)
+    for pe in range(mapping.used_pes):
+        row, column = mapping.place(pe)
+        both = mapping.rows.region(row), mapping.columns.region(column)
+        found[pe] = (*(one.start for one in both), *(len(one) for one in both))
+    return found
+
+
+__all__ = ["sums_changed"]
