@@ -6,6 +6,8 @@ place, takes its products from them and adds others (docs/adr/0066-changes-on-so
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from archsim.codecs.zero_run import Lists
@@ -49,15 +51,19 @@ def _elements(
     phases = np.array(mapping.phases)[block % len(mapping.phases)].T
     places = np.divmod(pe, mapping.columns.pes)
     outputs: list[IntArray] = []
-    for axis, at, phase, offset in zip(
-        (mapping.rows, mapping.columns), places, phases, decoded(mapping, positions[some]),
-        strict=True,
-    ):  # fmt: skip
-        first = np.array(
-            [[axis.first_output(pe, f) for f in range(axis.phases)] for pe in range(axis.pes)]
-        )
+    offsets = decoded(mapping, positions[some])
+    for first, at, phase, offset in zip(_firsts(mapping), places, phases, offsets, strict=True):
         outputs.append(offset + first[at, phase])
     return np.stack([pe, block, *outputs, values[some]], axis=1)
+
+
+@lru_cache(maxsize=32)
+def _firsts(mapping: Mapping) -> list[IntArray]:
+    """Along both axes the output of each PE's first input at the first tap, by phase."""
+    return [
+        np.array([[axis.first_output(pe, f) for f in range(axis.phases)] for pe in range(axis.pes)])
+        for axis in (mapping.rows, mapping.columns)
+    ]
 
 
 def _taps(mapping: Mapping, weight: AnyIntArray) -> IntArray:
@@ -71,6 +77,7 @@ def _taps(mapping: Mapping, weight: AnyIntArray) -> IntArray:
     return found.reshape(-1, *shape[2:])
 
 
+@lru_cache(maxsize=32)
 def _regions(mapping: Mapping) -> IntArray:
     """[PEs, 4]: first row and column of each region, rows and columns."""
     found = np.empty((mapping.used_pes, 4), np.int64)

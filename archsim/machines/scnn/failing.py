@@ -33,8 +33,14 @@ from archsim.machines.scnn.few_sums import FailingSums, given_of_few_sums
 from archsim.machines.scnn.lists import given_places, ofmap_lists, vectors_by_pe
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.pooling import Window, largest_of_windows
-from archsim.machines.scnn.seen_kernels import Elements, products_of, put
-from archsim.machines.scnn.seen_weights import Met, SeenTaps, SeenWeights, positions_read
+from archsim.machines.scnn.seen_kernels import (
+    Elements,
+    place_elements,
+    products_of,
+    put,
+    put_outputs,
+)
+from archsim.machines.scnn.seen_weights import Met, SeenTaps, SeenWeights
 from archsim.machines.scnn.strips import Strip
 from archsim.machines.scnn.sum_cells import AfterSums
 from archsim.numbers import AnyIntArray, IntArray, wrap
@@ -158,10 +164,12 @@ def seen_lists(design: Scnn, name: str, lists: Lists, places: list[tuple[int, in
 
 def _seen(of: Lists, values: IntArray, indices: IntArray, starts: IntArray) -> SeenLists:
     """Lists in the place of others."""
+    positions = np.empty_like(indices)
+    place_elements(indices, starts, positions)
     return SeenLists(
         values=values,
         indices=indices,
-        positions=positions_read(indices, starts),
+        positions=positions,
         starts=starts,
         index_bits=of.index_bits,
     )
@@ -277,6 +285,8 @@ def _slice(places: range) -> slice:
 
 def _pooled(plane: IntArray, windows: tuple[Window, Window]) -> IntArray:
     """[U, V, K] of [P, Q, K]: the largest of each window, which is one output without pooling."""
+    if all(window.size == window.stride == 1 and not window.pad for window in windows):
+        return plane
     for axis, window in enumerate(windows):
         moved = np.moveaxis(plane, axis, 0)
         found = largest_of_windows(window, range(window.outputs), 0, moved)
@@ -306,15 +316,8 @@ def given_out(mapping: Mapping, lists: Lists) -> IntArray:
     """The ofmap [U, V, K] that lists of outputs say; values beyond the last place are none."""
     rows, columns = mapping.rows, mapping.columns
     found = np.zeros((rows.window.outputs, columns.window.outputs, mapping.filters), np.int64)
-    (first_row, heights), (first_column, widths) = given_places(rows), given_places(columns)
-    number = np.repeat(np.arange(len(lists)), lists.lengths)
-    pe, filter_ = np.divmod(number, mapping.filters)
-    at_row, at_column = np.divmod(pe, columns.givers)
-    y, x = np.divmod(lists.positions, widths[at_column][:, None])
-    inside = (lists.values != 0) & (y < heights[at_row][:, None])
-    whole = np.broadcast_to(filter_[:, None], y.shape)
-    place = (y + first_row[at_row][:, None])[inside], (x + first_column[at_column][:, None])[inside]
-    found[(*place, whole[inside])] = lists.values[inside]
+    down, right = (np.stack(given_places(axis), axis=1) for axis in (rows, columns))
+    put_outputs((lists.values, lists.positions, lists.starts), (down, right), found)
     return found
 
 

@@ -169,6 +169,46 @@ def put(values: IntArray, y: IntArray, x: IntArray, channels: IntArray, tile: Fl
                 tile[row, column, channels[vector]] += values[vector, lane]
 
 
+@kernel("i8.2, i8.1, i8.2")
+def place_elements(indices: IntArray, starts: IntArray, positions: IntArray) -> None:
+    """Positions of lists as a decoder counts them, all [vectors, lanes]: each lane takes a place
+    behind its zeros; from a vector to the next POSITION_BITS are kept.
+
+    starts [lists + 1]: the first vector of each.
+    """
+    every = (np.int64(1) << POSITION_BITS) - 1
+    for number in range(len(starts) - 1):
+        at = np.int64(-1)
+        for vector in range(starts[number], starts[number + 1]):
+            at = ((at + 1) & every) - 1
+            for lane in range(indices.shape[1]):
+                at += indices[vector, lane] + 1
+                positions[vector, lane] = at
+
+
+@kernel("(i8.2, i8.2, i8.1), (i8.2, i8.2), i8.3")
+def put_outputs(
+    lists: tuple[IntArray, IntArray, IntArray], places: tuple[IntArray, IntArray], ofmap: IntArray
+) -> None:
+    """Put the values of lists [vectors, lanes], by PE and filter, where their positions say in the
+    ofmap [rows, columns, K]; values beyond a PE's last row are none.
+
+    places [PEs along an axis, 2]: of rows, then columns, the first output of a PE, and how many.
+    """
+    (values, positions, starts), (rows, columns) = lists, places
+    filters = ofmap.shape[2]
+    for number in range(len(starts) - 1):
+        pe, own = divmod(number, filters)
+        row, column = divmod(pe, len(columns))
+        for vector in range(starts[number], starts[number + 1]):
+            for lane in range(values.shape[1]):
+                if values[vector, lane] == 0:
+                    continue
+                y, x = divmod(positions[vector, lane], columns[column, 1])
+                if y < rows[row, 1]:
+                    ofmap[rows[row, 0] + y, columns[column, 0] + x, own] = values[vector, lane]
+
+
 @kernel("i8.2, i4.4, i8.2, i8.3")
 def add_elements(elements: IntArray, taps: Words, regions: IntArray, sums: IntArray) -> None:
     """Add products of single elements to sums [P, Q, K].
@@ -215,7 +255,9 @@ __all__ = [
     "add_elements",
     "add_taps",
     "for_scan",
+    "place_elements",
     "products_of",
     "put",
+    "put_outputs",
     "read_lists",
 ]

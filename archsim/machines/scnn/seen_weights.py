@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.codecs.zero_run import Lists
-from archsim.machines.scnn.axis import POSITION_BITS
 from archsim.machines.scnn.backlog import padded
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.kernels import Lists as ScanLists
@@ -50,16 +49,6 @@ class Weights(NamedTuple):
     filters: IntArray
     rows: IntArray
     columns: IntArray
-
-
-def positions_read(indices: IntArray, starts: IntArray) -> IntArray:
-    """[..., vectors, lanes]: each lane takes a place behind its zeros; from a vector to the next
-    POSITION_BITS are kept."""
-    steps = np.cumsum(indices + 1, axis=-1)
-    before = np.cumsum(steps[..., -1], axis=-1) - steps[..., -1]
-    lists = np.repeat(before[..., starts[:-1]], np.diff(starts), axis=-1)
-    base = (before - lists) & (1 << POSITION_BITS) - 1
-    return base[..., None] + steps - 1
 
 
 class SeenTaps(NamedTuple):
@@ -264,4 +253,4 @@ class SeenWeightLists:
         return self._seen.for_scan(group, *self._table)
 
 
-__all__ = ["Met", "SeenTaps", "SeenWeightLists", "SeenWeights", "Weights", "positions_read"]
+__all__ = ["Met", "SeenTaps", "SeenWeightLists", "SeenWeights", "Weights"]

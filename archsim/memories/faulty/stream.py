@@ -27,6 +27,7 @@ from archsim.memories.faulty.cell_faults import (
 from archsim.memories.faulty.components import at_voltage
 from archsim.memories.faulty.fault_map import FaultMap
 from archsim.memory import Cells, PlainStream, StreamMemory, StreamUse, Use
+from archsim.memory.at_once import BoolArray
 from archsim.memory.bits import Bits, words_of
 from archsim.memory.plain import WORDS
 from archsim.memory.seam import Access, StreamWords
@@ -103,20 +104,23 @@ class FaultyStream(CellFaults):
         """With the faults of their cells."""
         values, indices = elements
         low, sign = (1 << use.value_bits) - 1, np.int64(1) << (use.value_bits - 1)
-        words = values & low | indices << use.value_bits
-        zero, one = self._masks_of(use, rows)
+        some, zero, one = self._masks_of(use, rows)
+        words = values[some] & low | indices[some] << use.value_bits
         words = words & one | ~words & zero
-        return ((words & low) ^ sign) - sign, words >> use.value_bits
+        values, indices = values.copy(), indices.copy()
+        values[some], indices[some] = ((words & low) ^ sign) - sign, words >> use.value_bits
+        return values, indices
 
-    def _masks_of(self, use: StreamUse, rows: IntArray) -> tuple[IntArray, IntArray]:
-        """Of rows by their numbers [rows, lanes]: what bits of elements read where 0 is stored, and
-        where 1 is."""
+    def _masks_of(self, use: StreamUse, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Of rows by their numbers which have a failing cell [n]; of those [n, lanes] what bits of
+        elements read where 0 is stored, and where 1 is."""
         faults, first, bits = self.words_map(use), use.half << HALF_BIT, words_use(use).lane_bits
         count = bit_ceil(max(int(rows.max(initial=0)) + 1, LEAST_KEPT))
         if faults.measured is None and count * faults.word_bits <= MOST_KEPT_BITS:
-            zero, one = _element_masks(faults, first, count, bits)
-            return zero[rows], one[rows]
-        return _as_numbers(wrong_of_rows(faults, first, rows), bits)
+            fails, zero, one = _element_masks(faults, first, count, bits)
+            some = np.flatnonzero(fails[rows])
+            return some, zero[rows[some]], one[rows[some]]
+        return np.arange(len(rows)), *_as_numbers(wrong_of_rows(faults, first, rows), bits)
 
     def entries(self, rows: int) -> int:
         """As the inner one."""
@@ -167,9 +171,12 @@ class FaultyStream(CellFaults):
 @lru_cache(maxsize=8)
 def _element_masks(
     faults: FaultMap, first: int, rows: int, lane_bits: tuple[int, ...]
-) -> tuple[IntArray, IntArray]:
-    """Of so many rows from a first one on [rows, lanes]."""
-    return _as_numbers(wrong_bits(faults, first, rows), lane_bits)
+) -> tuple[BoolArray, IntArray, IntArray]:
+    """Of so many rows from a first one on whether one has a failing cell, and [rows, lanes] what is
+    read of its bits."""
+    wrong = wrong_bits(faults, first, rows)
+    fails = wrong[0].any(axis=1) | wrong[1].any(axis=1)
+    return fails, *_as_numbers(wrong, lane_bits)
 
 
 def _as_numbers(wrong: tuple[Bits, Bits], lane_bits: tuple[int, ...]) -> tuple[IntArray, IntArray]:
