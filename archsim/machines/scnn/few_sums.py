@@ -40,8 +40,13 @@ class _Half(NamedTuple):
     outputs: IntArray
 
     def read(self, sums: IntArray, which: IntArray, bits: int) -> IntArray:
-        """What is read of some sums."""
-        return read_by((self.zero[which], self.one[which]), sums[which], bits)
+        """What is read of some sums [groups, n]."""
+        return read_by((self.zero[which], self.one[which]), sums[:, which], bits)
+
+    @property
+    def own(self) -> Words:
+        """As `add_in_order` takes them."""
+        return self.words, self.zero, self.one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -129,18 +134,24 @@ def given_of_few_sums(
     operands = _activations(mapping, lists), _weights(mapping, weight)
     taps = _firsts(mapping, 0), _firsts(mapping, 1), _taps(mapping)
     places = mapping.rows.phase_tile, mapping.input_pitch, mapping.input_pitch
-    for group in range(mapping.groups):
-        half, filters = failing.each[group % 2], mapping.group_filters(group)
-        first, sums = group * mapping.group_size, np.zeros(len(half.words), np.int64)
-        into: Words = sums, half.zero, half.one
-        add_in_order(half.words, into, operands, taps, (*places, first, filters, 64 - bits))
+    plane = *places, mapping.group_size, mapping.filters, 64 - bits
+    first, second = failing.each
+    sums = tuple(
+        np.zeros((len(range(half, mapping.groups, 2)), len(one.words)), np.int64)
+        for half, one in enumerate(failing.each)
+    )
+    add_in_order(first.own, second.own, sums, operands, taps, plane)
+    for number, (half, own) in enumerate(zip(failing.each, sums, strict=True)):
         for source, target in half.moves:
-            sent, there = half.read(sums, source, bits), half.read(sums, target, bits)
-            sums[target] = wrap(there + sent, bits)  # what is sent is read no more
-        some = half.outputs[:, 2] < filters
-        rows, columns, own = half.outputs[some].T
-        given = after.of(first + own, half.read(sums, half.given[some], bits))
-        found[rows, columns, first + own] = given
+            sent, there = half.read(own, source, bits), half.read(own, target, bits)
+            own[:, target] = wrap(there + sent, bits)  # what is sent is read no more
+        rows, columns, filters = half.outputs.T
+        every = (np.arange(len(own))[:, None] * 2 + number) * mapping.group_size + filters
+        some = every < mapping.filters
+        filters = every[some]
+        given = after.of(filters, half.read(own, half.given, bits)[some])
+        at = (np.broadcast_to(one, every.shape)[some] for one in (rows, columns))
+        found[(*at, filters)] = given
     return found
 
 
@@ -149,11 +160,12 @@ def _activations(mapping: Mapping, lists: Lists) -> IntArray:
 
 
 def _weights(mapping: Mapping, weight: AnyIntArray) -> IntArray:
-    """[K, C, taps] of [K, R, S, C], phase by phase."""
+    """[K, C · taps] of [K, R, S, C], phase by phase."""
     down, right = mapping.rows.stride, mapping.columns.stride
     each = [weight[:, row::down, column::right] for row, column in mapping.phases]
     flat = [one.reshape(len(one), -1, mapping.channels) for one in each]
-    return np.ascontiguousarray(np.concatenate(flat, axis=1).transpose(0, 2, 1), np.int64)
+    whole = np.concatenate(flat, axis=1).transpose(0, 2, 1)
+    return np.ascontiguousarray(whole, np.int64).reshape(len(whole), -1)
 
 
 def _firsts(mapping: Mapping, number: int) -> IntArray:
