@@ -130,7 +130,7 @@ def seen_strip(
             sums = sums_changed(mapping, (meant.ifmap, read), meant.weight, sound.sums)
         plane = after.of(slice(None), wrap(sums, design.accumulator_bits))
         given = _pooled(plane, (mapping.rows.window, mapping.columns.window))
-    elif failing.few_of(meant.ifmap, meant.weight):
+    elif failing.few_of(meant.weight):
         given = given_of_few_sums(failing, meant.ifmap, meant.weight, sound.ofmap, after)
     else:
         weights = seen or SeenWeights(design=design, mapping=mapping, weight=meant.weight)

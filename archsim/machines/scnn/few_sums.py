@@ -23,8 +23,9 @@ from archsim.machines.scnn.sum_cells import AfterSums, SumCells, moves_of, plane
 from archsim.machines.scnn.sum_kernels import Words, add_in_order
 from archsim.numbers import AnyIntArray, IntArray, wrap
 
-DENSE = 4
-"""Places of operands, zeros and all, that are passed in the time of a product of their lists."""
+MOST = 4
+"""Of outputs as large a share of them all is walked alone as the weights that are not zero have of
+theirs, so many times: a walk of the lists passes those alone."""
 
 
 class _Half(NamedTuple):
@@ -69,17 +70,15 @@ class FailingSums:
         """What is walked of both halves."""
         return _half(self.halves[0]), _half(self.halves[1])
 
-    def few_of(self, lists: Lists, weight: AnyIntArray) -> bool:
-        """Whether a pass with such operands is walked sooner where its sums fail."""
+    def few_of(self, weight: AnyIntArray) -> bool:
+        """Whether a pass with such weights is walked sooner where its sums fail."""
         design, mapping = self.design, self.mapping
         exact = design.activation_memory.exact and design.weight_memory.exact
         if not exact or mapping.pooled or self.halves[0].masks is None:
             return False
         outputs = mapping.rows.outputs * mapping.columns.outputs * mapping.group_size
         walked = max(len(half.outputs) for half in self.each) / max(outputs, 1)
-        places = mapping.rows.size * mapping.columns.size * mapping.channels
-        products = np.count_nonzero(lists.values) / places * np.count_nonzero(weight) / weight.size
-        return walked <= DENSE * products
+        return walked <= MOST * np.count_nonzero(weight) / weight.size
 
 
 def _half(cells: SumCells) -> _Half:
