@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +20,16 @@ from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.sum_cells import AfterSums, SumCells, moves_of, planes, read_by
-from archsim.machines.scnn.sum_kernels import Words, add_in_order
-from archsim.numbers import AnyIntArray, IntArray, wrap
+from archsim.machines.scnn.sum_kernels import Words, add_in_order, move_sums
+from archsim.numbers import AnyIntArray, IntArray
 
 MOST = 4
 """Of outputs as large a share of them all is walked alone as the weights that are not zero have of
 theirs, so many times: a walk of the lists passes those alone."""
+
+
+MANY = 6
+"""Sums of a place that take as long one by one as those of all filters side by side."""
 
 
 class _Half(NamedTuple):
@@ -112,6 +116,7 @@ def _half(cells: SumCells) -> _Half:
     return _Half(words, zero, one, moves, given, outputs)
 
 
+@lru_cache(maxsize=1 << 10)
 def _region(
     mapping: Mapping, pe: int
 ) -> tuple[tuple[slice, slice], tuple[int, int], tuple[slice, slice]]:
@@ -130,10 +135,12 @@ def given_of_few_sums(
     """The ofmap [P, Q, K] that PEs make of their sums; sound: what they make of sums that do not
     fail; weight [K, R, S, C]."""
     mapping, bits, found = failing.mapping, failing.design.accumulator_bits, sound.copy()
-    operands = _activations(mapping, lists), _weights(mapping, weight)
+    own = _weights(mapping, weight)
+    operands = _activations(mapping, lists), own, np.ascontiguousarray(own.T, np.int32)
     taps = _firsts(mapping, 0), _firsts(mapping, 1), _taps(mapping)
     places = mapping.rows.phase_tile, mapping.input_pitch, mapping.input_pitch
-    plane = *places, mapping.group_size, mapping.filters, 64 - bits
+    narrow = bits <= 32 and failing.design.operand_bits <= 16
+    plane = *places, mapping.group_size, mapping.filters, 64 - bits, MANY if narrow else 0
     first, second = failing.each
     sums = tuple(
         np.zeros((len(range(half, mapping.groups, 2)), len(one.words)), np.int64)
@@ -142,8 +149,7 @@ def given_of_few_sums(
     add_in_order(first.own, second.own, sums, operands, taps, plane)
     for number, (half, own) in enumerate(zip(failing.each, sums, strict=True)):
         for source, target in half.moves:
-            sent, there = half.read(own, source, bits), half.read(own, target, bits)
-            own[:, target] = wrap(there + sent, bits)  # what is sent is read no more
+            move_sums(own, (half.zero, half.one), (source, target), 64 - bits)
         rows, columns, filters = half.outputs.T
         every = (np.arange(len(own))[:, None] * 2 + number) * mapping.group_size + filters
         some = every < mapping.filters
@@ -167,6 +173,7 @@ def _weights(mapping: Mapping, weight: AnyIntArray) -> IntArray:
     return np.ascontiguousarray(whole, np.int64).reshape(len(whole), -1)
 
 
+@lru_cache(maxsize=32)
 def _firsts(mapping: Mapping, number: int) -> IntArray:
     """[PEs, phases] along an axis: the output of a PE's first input at the first tap, in its
     region."""
@@ -176,6 +183,7 @@ def _firsts(mapping: Mapping, number: int) -> IntArray:
     return np.array([[axis.first_output(pe, phase) for phase in phases] for pe in pes], np.int64)
 
 
+@lru_cache(maxsize=32)
 def _taps(mapping: Mapping) -> IntArray:
     rows, columns = mapping.rows, mapping.columns
     return np.array([(rows.taps(row), columns.taps(column)) for row, column in mapping.phases])
