@@ -1,4 +1,4 @@
-"""Sums of a pass whose activations fail: what they are meant to be, and what is read otherwise.
+"""Sums of a pass whose operands fail: what they are meant to be, and what is read otherwise.
 
 Sums are whole numbers that wrap, so that an element which is read as another one, or at another
 place, takes its products from them and adds others (docs/adr/0066-changes-on-sound-sums.md).
@@ -13,7 +13,8 @@ import numpy as np
 from archsim.codecs.zero_run import Lists
 from archsim.machines.scnn.addresses import decoded
 from archsim.machines.scnn.mapping import Mapping
-from archsim.machines.scnn.seen_kernels import add_elements
+from archsim.machines.scnn.seen_kernels import add_changed, add_elements, add_products_sent
+from archsim.machines.scnn.seen_weights import Met, SeenWeights
 from archsim.numbers import AnyIntArray, IntArray
 
 
@@ -40,6 +41,28 @@ def sums_changed(
     ]
     add_elements(np.concatenate(each), _taps(mapping, weight), _regions(mapping), sums)
     return sums
+
+
+def sums_of_seen(
+    mapping: Mapping, lists: Lists, seen: SeenWeights, meant: IntArray
+) -> tuple[IntArray, Met]:
+    """The same of weights that every PE sees otherwise, and what its products were.
+
+    lists: of activations, as they are read; meant [P, Q, K]: their sums with weights as these are
+    meant.
+    """
+    changed, values = seen.changed()
+    sums, products = meant.copy(), np.zeros(mapping.used_pes, np.int64)
+    number = np.repeat(np.arange(len(lists)), lists.lengths * lists.lanes)
+    found = _elements(mapping, number, lists.positions.reshape(-1), lists.values.reshape(-1))
+    each = np.bincount(number[lists.values.reshape(-1) != 0], minlength=len(lists))
+    begins = np.concatenate([[0], np.cumsum(each)])
+    values_at, down, right = (np.ascontiguousarray(found[:, at]) for at in (4, 2, 3))
+    activations = (values_at, down, right), begins
+    pes = _regions(mapping), mapping.lists
+    add_products_sent(seen.counts, activations, pes, products)
+    add_changed(tuple(changed), (seen.lanes, seen.list_of), activations, pes, (sums, products))
+    return sums, Met(products=products, values=values)
 
 
 def _elements(
@@ -88,4 +111,4 @@ def _regions(mapping: Mapping) -> IntArray:
     return found
 
 
-__all__ = ["sums_changed"]
+__all__ = ["sums_changed", "sums_of_seen"]

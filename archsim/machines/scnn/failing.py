@@ -26,7 +26,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from archsim.codecs.zero_run import BoolArray, Lists
 from archsim.machines.scnn.addresses import decoded
-from archsim.machines.scnn.changed_lists import sums_changed
+from archsim.machines.scnn.changed_lists import sums_changed, sums_of_seen
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.failing_sums import given_of_failing_sums
 from archsim.machines.scnn.few_sums import FailingSums, given_of_few_sums
@@ -36,11 +36,10 @@ from archsim.machines.scnn.pooling import Window, largest_of_windows
 from archsim.machines.scnn.seen_kernels import (
     Elements,
     place_elements,
-    products_of,
     put,
     put_outputs,
 )
-from archsim.machines.scnn.seen_weights import Met, SeenTaps, SeenWeights
+from archsim.machines.scnn.seen_weights import SeenWeights
 from archsim.machines.scnn.strips import Strip
 from archsim.machines.scnn.sum_cells import AfterSums
 from archsim.numbers import AnyIntArray, IntArray, wrap
@@ -112,22 +111,19 @@ def seen_strip(
     if not design.activation_memory.exact:
         used = [mapping.place(pe) for pe in range(mapping.used_pes)]
         read = seen_lists(design, "iaram", meant.ifmap, used)
-    lists, found = read or meant.ifmap, None
-    if seen is not None:
-        found, met = sums_of_seen(mapping, lists, seen)
+    lists = read or meant.ifmap
     after = AfterSums(
         bias=0 if bias is None else bias,
         scaling=(operands.multiplier, operands.shift),
         relu=relu,
         bits=design.operand_bits,
     )
+    sums = _nothing(mapping)
     if failing is None:
-        if found is not None:
-            sums = found
-        elif sound.sums is None or read is None:
-            sums = sums_of(mapping, lists, meant.weight)
-        else:
-            sums = sums_changed(mapping, (meant.ifmap, read), meant.weight, sound.sums)
+        sums = _with_weights_as_meant(mapping, (meant.ifmap, read), meant.weight, sound.sums)
+    if seen is not None:
+        sums, met = sums_of_seen(mapping, lists, seen, sums)
+    if failing is None:
         plane = after.of(slice(None), wrap(sums, design.accumulator_bits))
         given = _pooled(plane, (mapping.rows.window, mapping.columns.window))
     elif failing.few_of(meant.weight):
@@ -148,6 +144,17 @@ def seen_strip(
     own = replace(meant, read=read, written=written, ofmap=left, seen=seen, met=met)
     values = given if left is written else given_out(mapping, left)
     return replace(strip, operands=own, values=values)
+
+
+def _with_weights_as_meant(
+    mapping: Mapping, lists: tuple[Lists, Lists | None], weight: AnyIntArray, sums: IntArray | None
+) -> IntArray:
+    """The sums [P, Q, K] of activations as they are read, where they fail, with weights as they are
+    meant.  sums: of those that are meant, where they are known."""
+    meant, read = lists
+    if sums is None:
+        return sums_of(mapping, read or meant, weight)
+    return sums if read is None else sums_changed(mapping, (meant, read), weight, sums)
 
 
 def seen_lists(design: Scnn, name: str, lists: Lists, places: list[tuple[int, int]]) -> SeenLists:
@@ -202,30 +209,6 @@ def _cut(
     cut = weight[:, phase[0] :: mapping.rows.stride, phase[1] :: mapping.columns.stride]
     taps = cut.transpose(3, 1, 2, 0).astype(np.float64).reshape(-1, len(cut))
     return taps, (cut.shape[1], cut.shape[2])
-
-
-def sums_of_seen(mapping: Mapping, lists: Lists, seen: SeenWeights) -> tuple[IntArray, Met]:
-    """The same of weights that every PE sees otherwise, and what its products were."""
-    found = _nothing(mapping)
-    met = Met(
-        products=np.zeros(mapping.used_pes, np.int64),
-        values=np.zeros((mapping.used_pes, mapping.lists), np.int64),
-    )
-    weights: tuple[SeenTaps, ...] = ()
-    for tile in _tiles(mapping, lists):
-        if tile.number == 0:
-            weights, met.values[tile.pe] = seen.taps(tile.pe)
-        taps, region = weights[tile.number], found[tile.region]
-        height, width = region.shape[:2]
-        if not region.size or not tile.elements[0].any():
-            continue
-        products = _windows(tile.values, region, taps.shape).reshape(-1, len(taps.kernel))
-        region += (products @ taps.kernel).reshape(region.shape).astype(np.int64)
-        met.products[tile.pe] += products_of(tile.elements, taps.counts, (height, width))
-        for row, column in taps.beside:
-            at = slice(row, row + height), slice(column, column + width)
-            region += (tile.values[at] @ taps.values[row, column]).astype(np.int64)
-    return found, met
 
 
 class _Tile(NamedTuple):
@@ -329,5 +312,4 @@ __all__ = [
     "seen_lists",
     "seen_strip",
     "sums_of",
-    "sums_of_seen",
 ]

@@ -358,7 +358,7 @@ def _tensors(
         layout.weight_view(layer, problem, operands.weight),
     )
     given, sums = (*as_they_lie, bias), None
-    if design.activation_memory.exact or not design.accumulator_memory.exact:
+    if design.values_as_meant or not design.accumulator_memory.exact:
         ofmap = compute(problem, given, scaling, widths)
     else:
         ofmap, sums = compute_with_sums(problem, given, scaling, widths)
