@@ -57,12 +57,28 @@ def sums_of_seen(
     found = _elements(mapping, number, lists.positions.reshape(-1), lists.values.reshape(-1))
     each = np.bincount(number[lists.values.reshape(-1) != 0], minlength=len(lists))
     begins = np.concatenate([[0], np.cumsum(each)])
-    values_at, down, right = (np.ascontiguousarray(found[:, at]) for at in (4, 2, 3))
-    activations = (values_at, down, right), begins
-    pes = _regions(mapping), mapping.lists
-    add_products_sent(seen.counts, activations, pes, products)
-    add_changed(tuple(changed), (seen.lanes, seen.list_of), activations, pes, (sums, products))
+    pe, value, down, right = (np.ascontiguousarray(found[:, at]) for at in (0, 4, 2, 3))
+    regions, (_, pitch, filters) = _regions(mapping), sums.shape
+    bases = ((regions[pe, 0] + down) * pitch + regions[pe, 1] + right) * filters
+    activations = (value, down, right, bases), begins
+    ends = np.searchsorted(pe, np.arange(mapping.used_pes + 1))
+    near = np.stack([*_limits(down, ends), *_limits(right, ends)], axis=1)
+    add_products_sent(seen.counts, activations, regions, products)
+    add_changed(
+        tuple(changed), (seen.lanes, seen.list_of), activations,
+        (regions, near, mapping.lists, pitch, filters), (sums.reshape(-1), products),
+    )  # fmt: skip
     return sums, Met(products=products, values=values)
+
+
+def _limits(places: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
+    """The least and the greatest of each part that ends where the next begins; 0 where none is."""
+    some = np.diff(ends) > 0
+    least, most = np.zeros((2, len(some)), np.int64)
+    if some.any():
+        least[some] = np.minimum.reduceat(places, ends[:-1][some])
+        most[some] = np.maximum.reduceat(places, ends[:-1][some])
+    return least, most
 
 
 def _elements(

@@ -18,9 +18,12 @@ Given = tuple[IntArray, IntArray]
 """Words of lists [vectors, lanes], a value and above it its index, and where each list begins
 [lists + 1]."""
 
-Elements = tuple[IntArray, IntArray, IntArray]
-"""Of activations that are not zero: values, and the output of their first tap in the PE's region,
-its row and column."""
+Elements = tuple[IntArray, IntArray, IntArray, IntArray]
+"""Of activations that are not zero: values; the output of their first tap in the PE's region, its
+row and column; the place of its first filter's sum."""
+
+Plane = tuple[IntArray, IntArray, Any, Any]
+"""Of a PE its region, the first and last row and column of elements; Q and K."""
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -154,43 +157,51 @@ def changed_vectors(
 
 @inlined
 def _add_element(
-    element: Words,
-    sign: int,
-    own: Elements,
-    some: tuple[Any, Any],
-    region: IntArray,
+    weight: tuple[Any, Any, Any, Any], own: Elements, some: tuple[Any, Any], plane: Plane,
     sums: IntArray,
-) -> Any:
-    """Add a weight's products with some elements, or take them off; how many they are."""
-    (values, y, x), products = own, np.int64(0)
-    weight, filter_ = np.int64(element[0]) * sign, np.int64(element[1])
+) -> Any:  # fmt: skip
+    """Add a weight's products with some elements; how many of them have an output.
+
+    weight: value, filter, row and column of its tap.
+    """
+    (values, y, x, bases), (region, near, pitch, filters) = own, plane
+    value, filter_, row, column = weight
+    away = (row * pitch + column) * filters - filter_
+    height, width = region[2], region[3]
+    if near[0] >= row and near[1] - row < height and near[2] >= column and near[3] - column < width:
+        for n in range(np.uint64(some[0]), np.uint64(some[1])):
+            sums[np.uint64(bases[n] - away)] += values[n] * value
+        return some[1] - some[0]
+    products = np.int64(0)
     for n in range(some[0], some[1]):
-        row, column = y[n] - element[2], x[n] - element[3]
-        if 0 <= row < region[2] and 0 <= column < region[3]:
-            sums[region[0] + row, region[1] + column, filter_] += values[n] * weight
-            products += sign
+        if 0 <= y[n] - row < height and 0 <= x[n] - column < width:
+            sums[np.uint64(bases[n] - away)] += values[n] * value
+            products += 1
     return products
 
 
-@kernel("(i8.1, i8.1, i4.3), (i4.3, i8.1), ((i8.1, i8.1, i8.1), i8.1), (i8.2, int), (i8.3, i8.1)")
+@kernel(
+    "(i8.1, i8.1, i4.3), (i4.3, i8.1), ((i8.1, i8.1, i8.1, i8.1), i8.1), "
+    "(i8.2, i8.2, int, int, int), (i8.1, i8.1)"
+)
 def add_changed(
     changed: tuple[IntArray, IntArray, Words],
     meant: tuple[Words, IntArray],
     activations: tuple[Elements, IntArray],
-    pes: tuple[IntArray, int],
+    pes: tuple[IntArray, IntArray, int, int, int],
     into: tuple[IntArray, IntArray],
 ) -> None:
-    """Add to sums [P, Q, K] and products [PEs] what weights make that PEs read otherwise.
+    """Add to sums [P, Q, K], flat, and products [PEs] what weights make that PEs read otherwise.
 
     changed: as `changed_vectors` gives them.  meant: all vectors' lanes, and the list of a group
     that each is in.  activations: of all PEs, where each list's begin, and one more.  pes: regions
-    [PEs, 4] as for `add_elements`, lists of each.
+    [PEs, 4] as for `add_elements`; the first and last row and column of elements of each; lists of
+    each; Q and K.
     """
-    (ends, numbers, lanes), (right, list_of), (own, begins), (regions, lists) = (
-        changed, meant, activations, pes,
-    )  # fmt: skip
-    sums, products = into
+    (ends, numbers, lanes), (right, list_of), (own, begins) = changed, meant, activations
+    (regions, near, lists, pitch, filters), (sums, products) = pes, into
     for pe in range(len(ends)):
+        plane = regions[pe], near[pe], pitch, filters
         for n in range(ends[pe - 1] if pe else 0, ends[pe]):
             vector = numbers[n]
             number = pe * lists + list_of[vector]
@@ -198,28 +209,36 @@ def add_changed(
             if some[0] == some[1]:
                 continue
             for lane in range(lanes.shape[1]):
-                read, was = lanes[n, lane], right[vector, lane]
-                if (
-                    read[0] == was[0] and read[1] == was[1]
-                    and read[2] == was[2] and read[3] == was[3]
-                ):  # fmt: skip
+                value, filter_ = np.int64(lanes[n, lane, 0]), np.int64(lanes[n, lane, 1])
+                row, column = np.int64(lanes[n, lane, 2]), np.int64(lanes[n, lane, 3])
+                was, its = np.int64(right[vector, lane, 0]), np.int64(right[vector, lane, 1])
+                its_row, its_column = (
+                    np.int64(right[vector, lane, 2]), np.int64(right[vector, lane, 3]),
+                )  # fmt: skip
+                if filter_ == its and row == its_row and column == its_column:
+                    if value != was:
+                        weight = value - was, its, row, column
+                        met = _add_element(weight, own, some, plane, sums)
+                        products[pe] += ((value != 0) - (was != 0)) * met
                     continue
-                if was[0]:
-                    products[pe] += _add_element(was, -1, own, some, regions[pe], sums)
-                if read[0]:
-                    products[pe] += _add_element(read, 1, own, some, regions[pe], sums)
+                if was:
+                    weight = -was, its, its_row, its_column
+                    products[pe] -= _add_element(weight, own, some, plane, sums)
+                if value:
+                    weight = value, filter_, row, column
+                    products[pe] += _add_element(weight, own, some, plane, sums)
 
 
-@kernel("i8.3, ((i8.1, i8.1, i8.1), i8.1), (i8.2, int), i8.1")
+@kernel("i8.3, ((i8.1, i8.1, i8.1, i8.1), i8.1), i8.2, i8.1")
 def add_products_sent(
     counts: IntArray,
     activations: tuple[Elements, IntArray],
-    pes: tuple[IntArray, int],
+    regions: IntArray,
     products: IntArray,
 ) -> None:
     """Add to products [PEs] those of all activations, as for `add_changed`, with weights that lead
     to an output; counts [lists, rows, columns]: of each tap those that are not zero."""
-    ((_, y, x), begins), (regions, lists) = activations, pes
+    ((_, y, x, _), begins), lists = activations, len(counts)
     for pe in range(len(products)):
         height, width = regions[pe, 2], regions[pe, 3]
         for number in range(lists):
