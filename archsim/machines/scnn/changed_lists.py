@@ -12,8 +12,14 @@ import numpy as np
 
 from archsim.codecs.zero_run import Lists
 from archsim.machines.scnn.addresses import decoded
+from archsim.machines.scnn.axis import COORDINATE_BITS
 from archsim.machines.scnn.mapping import Mapping
-from archsim.machines.scnn.seen_kernels import add_changed, add_elements, add_products_sent
+from archsim.machines.scnn.seen_kernels import (
+    add_changed,
+    add_elements,
+    add_products_sent,
+    place_activations,
+)  # fmt: skip
 from archsim.machines.scnn.seen_weights import Met, SeenWeights
 from archsim.numbers import AnyIntArray, IntArray
 
@@ -53,32 +59,22 @@ def sums_of_seen(
     """
     changed, values = seen.changed()
     sums, products = meant.copy(), np.zeros(mapping.used_pes, np.int64)
-    number = np.repeat(np.arange(len(lists)), lists.lengths * lists.lanes)
-    found = _elements(mapping, number, lists.positions.reshape(-1), lists.values.reshape(-1))
-    each = np.bincount(number[lists.values.reshape(-1) != 0], minlength=len(lists))
-    begins = np.concatenate([[0], np.cumsum(each)])
-    pe, value, down, right = (np.ascontiguousarray(found[:, at]) for at in (0, 4, 2, 3))
     regions, (_, pitch, filters) = _regions(mapping), sums.shape
-    bases = ((regions[pe, 0] + down) * pitch + regions[pe, 1] + right) * filters
-    activations = (value, down, right, bases), begins
-    ends = np.searchsorted(pe, np.arange(mapping.used_pes + 1))
-    near = np.stack([*_limits(down, ends), *_limits(right, ends)], axis=1)
+    every = lists.values.astype(np.int64, copy=False)
+    one, two, three, four = np.empty((4, np.count_nonzero(every)), np.int64)
+    activations = (one, two, three, four), np.empty(len(lists) + 1, np.int64)
+    near = np.empty((mapping.used_pes, 4), np.int64)
+    column_bits = (mapping.input_pitch - 1).bit_length()
+    place_activations(
+        (every, lists.positions, lists.starts), _by_pe(mapping),
+        (regions, mapping.lists, pitch, filters), (column_bits, COORDINATE_BITS), activations, near,
+    )  # fmt: skip
     add_products_sent(seen.counts, activations, regions, products)
     add_changed(
         tuple(changed), (seen.lanes, seen.list_of), activations,
         (regions, near, mapping.lists, pitch, filters), (sums.reshape(-1), products),
     )  # fmt: skip
     return sums, Met(products=products, values=values)
-
-
-def _limits(places: IntArray, ends: IntArray) -> tuple[IntArray, IntArray]:
-    """The least and the greatest of each part that ends where the next begins; 0 where none is."""
-    some = np.diff(ends) > 0
-    least, most = np.zeros((2, len(some)), np.int64)
-    if some.any():
-        least[some] = np.minimum.reduceat(places, ends[:-1][some])
-        most[some] = np.maximum.reduceat(places, ends[:-1][some])
-    return least, most
 
 
 def _elements(
@@ -103,6 +99,18 @@ def _firsts(mapping: Mapping) -> list[IntArray]:
         np.array([[axis.first_output(pe, f) for f in range(axis.phases)] for pe in range(axis.pes)])
         for axis in (mapping.rows, mapping.columns)
     ]
+
+
+@lru_cache(maxsize=32)
+def _by_pe(mapping: Mapping) -> tuple[IntArray, IntArray]:
+    """The same by PE [PEs, phases of both axes]."""
+    rows, columns = np.array([mapping.place(pe) for pe in range(mapping.used_pes)]).T
+    down, right = (np.array(one) for one in zip(*mapping.phases, strict=True))
+    first_row, first_column = _firsts(mapping)
+    return (
+        np.ascontiguousarray(first_row[rows][:, down]),
+        np.ascontiguousarray(first_column[columns][:, right]),
+    )
 
 
 def _taps(mapping: Mapping, weight: AnyIntArray) -> IntArray:

@@ -229,6 +229,55 @@ def add_changed(
                     products[pe] += _add_element(weight, own, some, plane, sums)
 
 
+@kernel(
+    "(i8.2, i8.2, i8.1), (i8.2, i8.2), (i8.2, int, int, int), (int, int), "
+    "((i8.1, i8.1, i8.1, i8.1), i8.1), i8.2"
+)
+def place_activations(
+    lists: tuple[IntArray, IntArray, IntArray],
+    firsts: tuple[IntArray, IntArray],
+    pes: tuple[IntArray, int, int, int],
+    coding: tuple[int, int],
+    out: tuple[Elements, IntArray],
+    near: IntArray,
+) -> None:
+    """Activations of lists that are not zero, into `out`; where each list's begin, and one more;
+    and the first and last row and column of those of each PE.
+
+    lists: values and positions [vectors, lanes], and where each begins.  firsts [PEs, phases]: the
+    output of each PE's first row of inputs at the first tap, in its region, and of its first
+    column.  pes: regions [PEs, 4]; lists of each; Q and K.  coding: bits of a column in a position,
+    and of a row.
+    """
+    (values, positions, starts), (regions, each, pitch, filters) = lists, pes
+    (column_bits, row_bits), (found, begins) = coding, out
+    count, phases = 0, firsts[0].shape[1]
+    for pe in range(len(regions)):
+        near[pe, 0] = near[pe, 1] = near[pe, 2] = near[pe, 3] = 0
+        none = count
+        for own in range(each):
+            number, phase = pe * each + own, own % phases
+            begins[number] = count
+            for vector in range(starts[number], starts[number + 1]):
+                for lane in range(values.shape[1]):
+                    value, position = values[vector, lane], positions[vector, lane]
+                    if value == 0:
+                        continue
+                    y = (position >> column_bits) & ((np.int64(1) << row_bits) - 1)
+                    x = position & ((np.int64(1) << column_bits) - 1)
+                    y, x = y + firsts[0][pe, phase], x + firsts[1][pe, phase]
+                    place = (regions[pe, 0] + y) * pitch + regions[pe, 1] + x
+                    found[0][count], found[1][count], found[2][count] = value, y, x
+                    found[3][count] = place * filters
+                    first = count == none
+                    near[pe, 0] = y if first else min(near[pe, 0], y)
+                    near[pe, 1] = y if first else max(near[pe, 1], y)
+                    near[pe, 2] = x if first else min(near[pe, 2], x)
+                    near[pe, 3] = x if first else max(near[pe, 3], x)
+                    count += 1
+    begins[len(starts) - 1] = count
+
+
 @kernel("i8.3, ((i8.1, i8.1, i8.1, i8.1), i8.1), i8.2, i8.1")
 def add_products_sent(
     counts: IntArray,
@@ -387,6 +436,7 @@ __all__ = [
     "add_products_sent",
     "changed_vectors",
     "for_scan",
+    "place_activations",
     "place_elements",
     "put",
     "put_outputs",

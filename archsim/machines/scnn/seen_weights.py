@@ -210,12 +210,12 @@ class SeenWeights:
     def counts(self) -> IntArray:
         """[lists, rows, columns]: weights that are not zero at each tap of a phase."""
         rows, columns = self.mapping.rows.taps(0), self.mapping.columns.taps(0)
-        found = np.zeros((self.mapping.lists, rows, columns), np.int64)
         flat = self.lanes.reshape(-1, 4)
         some = flat[:, 0] != 0
         number = np.repeat(self.list_of, self.lanes.shape[1])[some]
-        np.add.at(found, (number, flat[some, 2], flat[some, 3]), 1)
-        return found
+        at = (number * rows + flat[some, 2]) * columns + flat[some, 3]
+        each = np.bincount(at, minlength=self.mapping.lists * rows * columns)
+        return each.reshape(self.mapping.lists, rows, columns)
 
     def changed(self) -> tuple[Changed, IntArray]:
         """What PEs read of all groups; values of each list that are not zero [PEs, lists]."""
