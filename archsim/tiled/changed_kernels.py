@@ -142,14 +142,17 @@ def _give(row: IntArray, problem: IntArray, of: tuple[Integers, Any], sums: Inte
         for p in range(row[cmd.TILE_ROW], row[cmd.TILE_ROW] + row[cmd.PIXEL_ROWS]):
             first = (place + image * problem[pb.GROUPS] * problem[pb.FILTERS]) * plane
             first += p * problem[pb.OUT_WIDTH] + row[cmd.TILE_COLUMN]
-            for k in range(filters):
+            count = 0
+            for q in range(row[cmd.PIXEL_COLUMNS]):
+                count += met[pixel + q]
+            few = 2 * count < row[cmd.PIXEL_COLUMNS]
+            for k in range(filters if count else 0):
                 to, of_pixel = np.uint64(first + k * plane), np.uint64(pixel * filters + k)
                 for q in range(row[cmd.PIXEL_COLUMNS]):
-                    if met[np.uint64(pixel + q)]:
-                        sums[to] += more[of_pixel]
-                        more[of_pixel] = 0
-                    to, of_pixel = to + np.uint64(1), of_pixel + np.uint64(filters)
+                    if not few or met[np.uint64(pixel + q)]:
+                        sums[to + np.uint64(q)] += more[of_pixel + np.uint64(q * filters)]
             pixel += row[cmd.PIXEL_COLUMNS]
+    more[: pixel * filters] = 0
 
 
 @kernel("i8.2, i8.1, i8.1, i4.5, (i8.1, i8.2, i4.1), i4.5")
