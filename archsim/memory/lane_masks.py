@@ -56,7 +56,13 @@ class LaneMasks:
     def cells(self, words: int) -> IntArray:
         """Of the lanes of so many words of which a bit may be read wrong, in order: word, lane,
         `if_zero` and `if_one` [n, 4]."""
-        return self._cells[: np.searchsorted(self.failing[0], words)]
+        return self._cells[: len(self.failing_in(words)[0])]
+
+    def failing_in(self, words: int) -> tuple[IntArray, IntArray]:
+        """`failing` of so many words."""
+        rows, lanes = self.failing
+        count = int(np.searchsorted(rows, np.int64(words)))
+        return rows[:count], lanes[:count]
 
 
 _Masks = tuple[IntArray, IntArray | None, IntArray, IntArray | None]

@@ -106,8 +106,7 @@ class OperandReads:
         masks = self.design.bank(self.loads.name).masks(use, count)
         if masks is None:
             return None
-        number = np.searchsorted(masks.failing[0], count)
-        rows, columns = (one[:number] for one in masks.failing)
+        rows, columns = masks.failing_in(count)
         real = alike.elements[rows, columns] >= 0
         at = rows[real], columns[real]
         words = at[0] * lanes + at[1]
@@ -136,7 +135,7 @@ class OperandReads:
         name, lanes = self.loads.name, self.design.numerics.word_lanes
         use, memory = self.design.use(name).in_half(alike.half), self.design.bank(name)
         whole = self.split[..., None] if self.side == 1 else self.blocks().of(name)
-        tiles = (self.loads.each[number][1] for number in alike.numbers)
+        tiles = [self.loads.each[int(number)][1] for number in alike.numbers]
         each = [tile_words(name, one, PARTS[name](one, whole), lanes) for one in tiles]
         return wrong_of(memory, use, np.stack(each))
 

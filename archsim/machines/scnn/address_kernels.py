@@ -11,7 +11,7 @@ from archsim.numbers import IntArray
 Found = tuple[IntArray, IntArray, BoolArray, BoolArray, IntArray]
 """Starts [lists + 1], and of vectors held, valued, near and place, as `Activations` has them."""
 
-Axis = tuple[IntArray, IntArray]
+Along = tuple[IntArray, IntArray]
 """Along an axis: of each PE the place of its first input at the first tap among those of its
 addresses [PEs, phases]; how many these are [PEs]."""
 
@@ -23,8 +23,8 @@ addresses [PEs, phases]; how many these are [PEs]."""
 def place_anywhere(
     lists: tuple[IntArray, IntArray, IntArray],
     origins: IntArray,
-    rows: Axis,
-    columns: Axis,
+    rows: Along,
+    columns: Along,
     coding: tuple[int, int, int, int, int],
     out: Found,
 ) -> None:

@@ -23,7 +23,7 @@ from functools import lru_cache
 import numpy as np
 
 from archsim.codecs import zero_run
-from archsim.machines.scnn.address_kernels import place_anywhere
+from archsim.machines.scnn.address_kernels import Along, place_anywhere
 from archsim.machines.scnn.axis import COORDINATE_BITS, Axis
 from archsim.machines.scnn.backlog import BankArray, Lanes, padded
 from archsim.machines.scnn.design import Scnn
@@ -124,8 +124,9 @@ def _anywhere(mapping: Mapping, lists: zero_run.Lists, origins: IntArray) -> Act
     bits = (mapping.input_pitch - 1).bit_length(), COORDINATE_BITS
     coding = *bits, columns.addressed_extent, rows.last_tap, columns.last_tap
     values = lists.values.astype(np.int64, copy=False)
+    rows_near, columns_near = _near(mapping)
     place_anywhere(
-        (values, lists.positions, lists.starts), origins, *_near(mapping), coding,
+        (values, lists.positions, lists.starts), origins, rows_near, columns_near, coding,
         (starts, held, valued, near, place),
     )  # fmt: skip
     return Activations(
@@ -134,7 +135,7 @@ def _anywhere(mapping: Mapping, lists: zero_run.Lists, origins: IntArray) -> Act
 
 
 @lru_cache(maxsize=32)
-def _near(mapping: Mapping) -> tuple[tuple[IntArray, IntArray], ...]:
+def _near(mapping: Mapping) -> tuple[Along, Along]:
     """Along both axes, as `place_anywhere` takes them."""
     places = np.array([mapping.place(pe) for pe in range(mapping.used_pes)])
     found: list[tuple[IntArray, IntArray]] = []
@@ -144,7 +145,7 @@ def _near(mapping: Mapping) -> tuple[tuple[IntArray, IntArray], ...]:
         first = [[axis.first_address(at, phase) for phase in phases] for at in range(axis.pes)]
         number = [len(axis.addressed(at)) for at in range(axis.pes)]
         found.append((np.array(first, np.int64)[own], np.array(number, np.int64)[own]))
-    return tuple(found)
+    return found[0], found[1]
 
 
 def bank_table(design: Scnn, mapping: Mapping) -> BankArray:

@@ -13,13 +13,14 @@ import numpy as np
 from archsim.codecs.zero_run import Lists
 from archsim.machines.scnn.addresses import decoded
 from archsim.machines.scnn.axis import COORDINATE_BITS
-from archsim.machines.scnn.mapping import Mapping
-from archsim.machines.scnn.seen_kernels import (
+from archsim.machines.scnn.changed_kernels import (
+    Words,
     add_changed,
     add_elements,
     add_products_sent,
     place_activations,
 )  # fmt: skip
+from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.seen_weights import Met, SeenWeights
 from archsim.numbers import AnyIntArray, IntArray
 
@@ -71,7 +72,7 @@ def sums_of_seen(
     )  # fmt: skip
     add_products_sent(seen.counts, activations, regions, products)
     add_changed(
-        tuple(changed), (seen.lanes, seen.list_of), activations,
+        (changed.ends, changed.numbers, changed.lanes), (seen.lanes, seen.list_of), activations,
         (regions, near, mapping.lists, pitch, filters), (sums.reshape(-1), products),
     )  # fmt: skip
     return sums, Met(products=products, values=values)
@@ -113,7 +114,7 @@ def _by_pe(mapping: Mapping) -> tuple[IntArray, IntArray]:
     )
 
 
-def _taps(mapping: Mapping, weight: AnyIntArray) -> IntArray:
+def _taps(mapping: Mapping, weight: AnyIntArray) -> Words:
     """[lists, rows, columns, K] of weight [K, R, S, C], channel by channel, phase by phase."""
     rows, columns = mapping.rows, mapping.columns
     shape = mapping.channels, len(mapping.phases), rows.taps(0), columns.taps(0), len(weight)

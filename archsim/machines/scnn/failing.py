@@ -33,12 +33,7 @@ from archsim.machines.scnn.few_sums import FailingSums, given_of_few_sums
 from archsim.machines.scnn.lists import given_places, ofmap_lists, vectors_by_pe
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.pooling import Window, largest_of_windows
-from archsim.machines.scnn.seen_kernels import (
-    Elements,
-    place_elements,
-    put,
-    put_outputs,
-)
+from archsim.machines.scnn.seen_kernels import place_elements, put, put_outputs
 from archsim.machines.scnn.seen_weights import SeenWeights
 from archsim.machines.scnn.strips import Strip
 from archsim.machines.scnn.sum_cells import AfterSums
@@ -213,16 +208,13 @@ def _cut(
 
 class _Tile(NamedTuple):
     """What a PE sees of a phase around its region, from the region's first output on: sums of
-    values at each place [rows, columns, channels], and the elements themselves.
+    values at each place [rows, columns, channels].
 
     number: of the phase; region: of the PE, in a plane of outputs."""
 
-    pe: int
     number: int
-    phase: tuple[int, int]
     region: tuple[slice, slice]
     values: Floats
-    elements: Elements
 
 
 def _nothing(mapping: Mapping) -> IntArray:
@@ -247,19 +239,11 @@ def _tiles(mapping: Mapping, lists: Lists) -> Iterator[_Tile]:
             y0 = rows.first_output(row, row_phase)
             x0 = columns.first_output(column, column_phase)
             values = np.zeros((*shape, mapping.channels))
-            elements = (
+            put(
                 np.ascontiguousarray(lists.values[vectors], np.int64), y[vectors] + y0,
-                x[vectors] + x0, np.ascontiguousarray(channel[vectors]),
+                x[vectors] + x0, np.ascontiguousarray(channel[vectors]), values,
             )  # fmt: skip
-            put(*elements, values)
-            yield _Tile(
-                pe=at,
-                number=which,
-                phase=(row_phase, column_phase),
-                region=(_slice(region[0]), _slice(region[1])),
-                values=values,
-                elements=elements,
-            )
+            yield _Tile(which, (_slice(region[0]), _slice(region[1])), values)
 
 
 def _slice(places: range) -> slice:

@@ -142,10 +142,11 @@ def given_of_few_sums(
     narrow = bits <= 32 and failing.design.operand_bits <= 16
     plane = *places, mapping.group_size, mapping.filters, 64 - bits, MANY if narrow else 0
     first, second = failing.each
-    sums = tuple(
+    own_sums, other_sums = (
         np.zeros((len(range(half, mapping.groups, 2)), len(one.words)), np.int64)
         for half, one in enumerate(failing.each)
     )
+    sums = own_sums, other_sums
     add_in_order(first.own, second.own, sums, operands, taps, plane)
     for number, (half, own) in enumerate(zip(failing.each, sums, strict=True)):
         for source, target in half.moves:

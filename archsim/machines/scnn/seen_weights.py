@@ -193,11 +193,13 @@ class SeenWeights:
         cells = (*none, np.full((1, self._lanes), -1, np.int64))
         reading = (1, *self._reading[1:])
         for group, (given, lists) in enumerate(zip(self._given, self.meant, strict=False)):
-            out = tuple(np.empty((1, lists.vectors, lists.lanes), np.int64) for _ in range(4))
+            shape = 1, lists.vectors, lists.lanes
+            one, two, three, four = (np.empty(shape, np.int64) for _ in Weights._fields)
+            out = one, two, three, four
             filters = mapping.group_filters(group)
             read_lists(np.zeros(1, np.int64), given, (0, filters), cells, reading, out)
-            out[1][:] += group * mapping.group_size
-            every.append(np.stack([one[0] for one in out], axis=-1).astype(np.int32))
+            two[:] += group * mapping.group_size
+            every.append(np.stack([field[0] for field in out], axis=-1).astype(np.int32))
         return np.concatenate(every)
 
     @cached_property
@@ -293,7 +295,9 @@ class SeenWeights:
             addresses * scale, group * mapping.group_size,
         )  # fmt: skip
         ends = int(self._firsts[group]), int(self._firsts[group + 1])
-        for_scan(self.lanes, tuple(self.changed()[0]), ends, place, counts, found)
+        own = self.changed()[0]
+        changed = own.ends, own.numbers, own.lanes
+        for_scan(self.lanes, changed, ends, place, counts, found)
         return self._given[group][1], (counts, found)
 
 

@@ -175,7 +175,7 @@ def _element_masks(
     """Of so many rows from a first one on whether one has a failing cell, and [rows, lanes] what is
     read of its bits."""
     wrong = wrong_bits(faults, first, rows)
-    fails = wrong[0].any(axis=1) | wrong[1].any(axis=1)
+    fails: BoolArray = np.logical_or(wrong[0].any(axis=1), wrong[1].any(axis=1))
     return fails, *_as_numbers(wrong, lane_bits)
 
 
