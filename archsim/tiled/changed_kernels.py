@@ -204,7 +204,7 @@ def _sixteen(words: AnyIntArray, factors: AnyIntArray, here: Any, there: Any) ->
     """Products of words and factors from two places on: so many that the compiler knows it."""
     total = np.int32(0)
     for c in range(16):
-        own = words[here + np.uint64(c)] * factors[there + np.uint64(c)]
+        own = np.int32(words[here + np.uint64(c)]) * np.int32(factors[there + np.uint64(c)])
         total = np.int32(total + np.int32(own))
     return total
 
@@ -217,7 +217,7 @@ def _product(words: AnyIntArray, factors: AnyIntArray, here: Any, there: Any, co
         total = np.int32(total + _sixteen(words, factors, here, there))
         here, there = here + np.uint64(16), there + np.uint64(16)
     for c in range(count & np.uint64(15)):
-        own = words[here + np.uint64(c)] * factors[there + np.uint64(c)]
+        own = np.int32(words[here + np.uint64(c)]) * np.int32(factors[there + np.uint64(c)])
         total = np.int32(total + np.int32(own))
     return total
 
