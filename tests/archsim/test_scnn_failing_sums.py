@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from scnn_failing_layers import CONV, POOL, PRODUCT, SEEN, assert_alike
+from scnn_failing_layers import CONV, POOL, PRODUCT, SEEN, any_layer, assert_alike
 
 from archsim.errors import InputError
 from archsim.layer.values import requantize
@@ -260,23 +260,6 @@ MEMORIES = st.one_of(
         st.sampled_from([ParityBank, SecdedBank]), st.sampled_from([1e-3, 0.02, 1.0]),
     ),
 )  # fmt: skip
-
-
-@st.composite
-def any_layer(draw: st.DrawFn) -> Conv2d:
-    """Also of one pixel, one tap or one channel, with strides, groups and borders, a channel a
-    group, planes of strips."""
-    groups, own, filters = (draw(st.sampled_from(one)) for one in ([1, 2, 3], [1, 2, 5], [1, 3, 7]))
-    height, width = draw(st.sampled_from([1, 3, 7, 12, 29])), draw(st.sampled_from([1, 5, 11]))
-    rows, columns = (min(draw(st.integers(1, 4)), size) for size in (height, width))
-    pads = [draw(st.integers(0, (rows, rows, columns, columns)[at] - 1)) for at in range(4)]
-    return Conv2d(
-        name="any", channels=own * groups, filters=filters * groups, groups=groups,
-        ifmap_height=height, ifmap_width=width, kernel_height=rows, kernel_width=columns,
-        stride_height=draw(st.integers(1, 3)), stride_width=draw(st.integers(1, 3)),
-        pad_top=pads[0], pad_bottom=pads[1], pad_left=pads[2], pad_right=pads[3],
-        batch=draw(st.integers(1, 2)), relu=draw(st.booleans()), bias=draw(st.booleans()),
-    )  # fmt: skip
 
 
 @settings(max_examples=120, deadline=None)
