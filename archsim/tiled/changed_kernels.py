@@ -144,7 +144,7 @@ def _give(row: IntArray, problem: IntArray, of: tuple[Integers, Any], sums: Inte
             first += p * problem[pb.OUT_WIDTH] + row[cmd.TILE_COLUMN]
             count = 0
             for q in range(row[cmd.PIXEL_COLUMNS]):
-                count += met[pixel + q]
+                count += int(met[pixel + q])
             few = 2 * count < row[cmd.PIXEL_COLUMNS]
             for k in range(filters if count else 0):
                 to, of_pixel = np.uint64(first + k * plane), np.uint64(pixel * filters + k)
@@ -342,8 +342,8 @@ def add_failing(
             some = min(WIDE, number - first)
             for lane in range(some):
                 row = own[places[first + lane, 0]]
-                cells[0, lane] = row[2]
-                cells[1, lane] = row[2] ^ row[3]
+                cells[0, lane] = np.int32(row[2])
+                cells[1, lane] = np.int32(row[2] ^ row[3])
             for tile in range(begin, end + 1):
                 channel = tiles[tile, cmd.TILE_CHANNEL]
                 those = each[of_tile[tile, 0] : of_tile[tile, 1]]

@@ -51,7 +51,7 @@ def place_anywhere(
                     x = position & ((np.int64(1) << column_bits) - 1)
                     row, column = y + rows[0][pe, phase], x + columns[0][pe, phase]
                     here = values[vector, lane] != 0
-                    count += position >= 0
+                    count += int(position >= 0)
                     valued[to, lane] = here
                     here &= last_row <= row and row < rows[1][pe]
                     here &= last_column <= column and column < columns[1][pe]

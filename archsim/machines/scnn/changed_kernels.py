@@ -102,7 +102,7 @@ def add_changed(
                     if value != was:
                         weight = value - was, its, row, column
                         met = _add_element(weight, own, some, plane, sums)
-                        products[pe] += ((value != 0) - (was != 0)) * met
+                        products[pe] += (int(value != 0) - int(was != 0)) * met
                     continue
                 if was:
                     weight = -was, its, its_row, its_column

@@ -139,7 +139,7 @@ def changed_vectors(
                         changed |= filter_ != its or tap_row != its_row or tap_column != its_column
                     lanes[count, lane, 0], lanes[count, lane, 1] = value, first + filter_
                     lanes[count, lane, 2], lanes[count, lane, 3] = tap_row, tap_column
-                    found += (value != 0) - (right != 0)
+                    found += int(value != 0) - int(right != 0)
                 if changed:
                     values[pe, own] += found
                     numbers[count] = vector

@@ -142,7 +142,7 @@ def _not_zero(
         for tap in range(seen):
             value = given[channel, here[tap]]
             at[np.uint64(count)], values[np.uint64(count)] = first + there[tap], value
-            count += value != 0
+            count += int(value != 0)
     return count
 
 
@@ -239,8 +239,8 @@ def _to_masks(half: Words, own: tuple[Any, Any], number: int, size: Any, masks: 
     words, zeros, ones = half
     for n in range(own[0], own[1]):
         for filter_ in range(number * size + words[n, 3], masks.shape[1], 2 * size):
-            masks[0, filter_] = zeros[n]
-            masks[1, filter_] = zeros[n] ^ ones[n]
+            masks[0, filter_] = np.int32(zeros[n])
+            masks[1, filter_] = np.int32(zeros[n] ^ ones[n])
 
 
 @inlined
