@@ -12,7 +12,10 @@ from scnn_failing_layers import any_layer, assert_alike
 
 from archsim.errors import InputError
 from archsim.machines.scnn import failing as failing_passes
-from archsim.machines.scnn.addresses import decoded
+from archsim.machines.scnn.addresses import (
+    _tables as tables_of,  # pyright: ignore[reportPrivateUsage]
+)
+from archsim.machines.scnn.addresses import activation_operand, decoded
 from archsim.machines.scnn.changed_lists import sums_changed, sums_of_seen
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.layer import layer_passes, layer_timing
@@ -173,3 +176,43 @@ def test_sums_wrap_alike(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda mapping, lists, weight, _: failing_passes.sums_of(mapping, lists[1], weight),
     )  # fmt: skip
     assert_alike(layer_timing(design, layer, operands), found)
+
+
+@settings(max_examples=60, deadline=None)
+@given(layer=any_layer(), design=any_design(), density=st.sampled_from([0.5, 1.0]))
+def test_elements_that_may_be_anywhere_have_places(
+    layer: Conv2d, design: Scnn, density: float
+) -> None:
+    """Those from which a tap could lead to an output; all others have none."""
+    operands = synthetic(layer, bits=8, density=density, seed=2)
+    try:
+        passes = layer_passes(design, layer, operands)
+    except InputError:
+        reject()
+    for strip in (strip for strips in passes for strip in strips):
+        mapping, lists = strip.mapping, strip.operands.computed
+        rows, columns = mapping.rows, mapping.columns
+        found, tables = activation_operand(mapping, lists), tables_of(mapping)[1]
+        to = 0
+        for block in range(mapping.lists):
+            phase = mapping.phases[block % len(mapping.phases)]
+            for pe in range(mapping.used_pes):
+                row, column = mapping.place(pe)
+                number, own = block * mapping.used_pes + pe, pe * mapping.lists + block
+                vectors = slice(lists.starts[own], lists.starts[own + 1])
+                y, x = decoded(mapping, lists.positions[vectors])
+                y = y + rows.first_address(row, phase[0])
+                x = x + columns.first_address(column, phase[1])
+                near = (y >= rows.last_tap) & (y < len(rows.addressed(row)))
+                near &= (x >= columns.last_tap) & (x < len(columns.addressed(column)))
+                near &= lists.values[vectors] != 0
+                place = tables[pe] * rows.addressed_extent * columns.addressed_extent
+                place = place + y * columns.addressed_extent + x
+                at = slice(to, to + len(near))
+                to += len(near)
+                assert (found.starts[number], found.starts[number + 1]) == (at.start, at.stop)
+                held = (lists.positions[vectors] >= 0).sum(axis=1)
+                assert np.array_equal(found.held[at], held)
+                assert np.array_equal(found.valued[at], lists.values[vectors] != 0)
+                assert np.array_equal(found.near[at], near)
+                assert np.array_equal(found.place[at], np.where(near, place, 0))

@@ -296,6 +296,40 @@ def test_few_sums_laid_over_sound_ones_are_those_of_the_whole_walk(
         assert_alike(layer_timing(design, layer, operands), right)
 
 
+@pytest.mark.parametrize(("operand_bits", "bits"), [(16, 32), (16, 33), (12, 48)])
+@pytest.mark.parametrize("rate", [0.003, 0.05])
+def test_wide_sums_are_walked_alone_too(
+    operand_bits: int, bits: int, rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also such of which more than 32 bits count."""
+    design = failing(
+        replace(
+            SMALL, operand_bits=operand_bits, accumulator_bits=bits, bank_entries=160,
+            iaram_bytes=4000, oaram_bytes=4000, weight_fifo_vectors=200,
+        ),
+        rate=rate,
+    )  # fmt: skip
+    layer = replace(CONV, filters=12, stride_height=1)
+    operands = synthetic(layer, bits=operand_bits, density=0.9, seed=2)
+    highest = 1 << (operand_bits - 2)
+    operands = replace(
+        operands,
+        ifmap=np.where(operands.ifmap % 3 == 1, np.sign(operands.ifmap) * highest, operands.ifmap),
+        weight=np.where(operands.weight % 3 == 1, highest, operands.weight),
+        shift=bits - operand_bits - 1,
+    )
+    monkeypatch.setattr(few_sums, "MOST", -1)
+    right = layer_timing(design, layer, operands)
+    monkeypatch.setattr(few_sums, "MOST", 1e9)
+    assert_alike(layer_timing(design, layer, operands), right)
+    assert (
+        right.ofmap
+        != layer_timing(
+            replace(design, accumulator_memory=SMALL.accumulator_memory), layer, operands
+        ).ofmap
+    ).any()
+
+
 def test_few_sums_are_walked_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where few fail, of operands that are read as meant; and where many do, or others, all."""
     operands, calls = operands_of(CONV), list[str]()

@@ -139,8 +139,8 @@ def given_of_few_sums(
     operands = _activations(mapping, lists), own, np.ascontiguousarray(own.T, np.int32)
     taps = _firsts(mapping, 0), _firsts(mapping, 1), _taps(mapping)
     places = mapping.rows.phase_tile, mapping.input_pitch, mapping.input_pitch
-    narrow = bits <= 32 and failing.design.operand_bits <= 16
-    plane = *places, mapping.group_size, mapping.filters, 64 - bits, MANY if narrow else 0
+    many = MANY if bits <= 32 else 0
+    plane = *places, mapping.group_size, mapping.filters, 64 - bits, many
     first, second = failing.each
     own_sums, other_sums = (
         np.zeros((len(range(half, mapping.groups, 2)), len(one.words)), np.int64)
