@@ -74,6 +74,12 @@ def place_changes(
     return alone, several
 
 
+@inlined
+def _divided(number: Any, by: Any) -> tuple[Any, Any]:
+    """The quotient and what is left: nearly always by 1."""
+    return (number, np.int64(0)) if by == 1 else divmod(number, by)
+
+
 @kernel("i8.2, i8.1, i8.1, i4.1, (i8.1, i8.1, i4.1), i4.1")
 def add_changes(
     tiles: IntArray,
@@ -110,11 +116,11 @@ def add_changes(
             y += row[cmd.IFMAP_ROW] + problem[pb.PAD_TOP] - row[cmd.TILE_ROW] * down
             x += row[cmd.IFMAP_COLUMN] + problem[pb.PAD_LEFT] - row[cmd.TILE_COLUMN] * across
             for r in range(problem[pb.KERNEL_HEIGHT]):
-                p, rest = divmod(y - r * problem[pb.DILATION_HEIGHT], down)
+                p, rest = _divided(y - r * problem[pb.DILATION_HEIGHT], down)
                 if rest or p < 0 or p >= row[cmd.PIXEL_ROWS]:
                     continue
                 for s in range(columns):
-                    q, rest = divmod(x - s * problem[pb.DILATION_WIDTH], across)
+                    q, rest = _divided(x - s * problem[pb.DILATION_WIDTH], across)
                     if rest or q < 0 or q >= row[cmd.PIXEL_COLUMNS]:
                         continue
                     to = (image * row[cmd.PIXEL_ROWS] + p) * row[cmd.PIXEL_COLUMNS] + q

@@ -26,7 +26,7 @@ from archsim.memory.around import AroundBank
 from workloads.layers import Conv2d
 from workloads.operands import synthetic
 
-KINDS = (
+KINDS: tuple[dict[str, Any], ...] = (
     {"rate": 0.002},
     {"rate": 0.05, "zero_to_one": 0.5, "one_to_zero": 0.2},
     {"rate": 0.1, "one_to_zero": 1.0},
