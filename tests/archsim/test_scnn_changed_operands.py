@@ -147,7 +147,7 @@ def test_sums_that_are_not_known_are_multiplied_out(
     except InputError:
         reject()
     with pytest.MonkeyPatch.context() as patch:
-        whole = failing_passes.seen_strip
+        whole: Any = failing_passes.seen_strip
 
         def without(by_layer: Any, strip: Any, *rest: Any, relu: bool) -> Any:
             *before, sound = rest
