@@ -162,16 +162,40 @@ def compute(
     return _compute_by_floats(layer) if found is None else found
 
 
+def compute_with_sums(
+    problem: Problem,
+    operands: tuple[AnyIntArray, AnyIntArray, IntArray | None],
+    scaling: tuple[int, int],
+    widths: tuple[int, int],
+) -> tuple[AnyIntArray, IntArray]:
+    """The same, and the sums before the bias [images, groups, P, Q, K], as accumulators keep
+    them."""
+    ifmap, weight, bias = operands
+    layer = IntegerLayer(
+        problem=problem, ifmap=ifmap, weight=weight, bias=bias, scaling=scaling, widths=widths
+    )
+    sums = _sums_by_floats(layer)
+    return _kept(layer, sums), sums
+
+
 def _compute_by_floats(layer: IntegerLayer) -> AnyIntArray:
+    return _kept(layer, _sums_by_floats(layer))
+
+
+def _sums_by_floats(layer: IntegerLayer) -> IntArray:
+    """As accumulators keep them."""
     operand_bits, accumulator_bits = layer.widths
     sums = accumulate(layer.problem, layer.ifmap, layer.weight, operand_bits).astype(np.int64)
-    offset = 0 if layer.bias is None else layer.bias[None, :, None, None, :]
     if layer.more is not None:
         sums += layer.more
-    sums = wrap(sums, accumulator_bits)
-    relu = bool(layer.problem.relu)
-    kept = requantize(sums, offset, layer.scaling, relu, operand_bits)
-    return kept.astype(kept_type(operand_bits))
+    return wrap(sums, accumulator_bits)
+
+
+def _kept(layer: IntegerLayer, sums: IntArray) -> AnyIntArray:
+    """Outputs of sums."""
+    bits, relu = layer.widths[0], bool(layer.problem.relu)
+    offset = 0 if layer.bias is None else layer.bias[None, :, None, None, :]
+    return requantize(sums, offset, layer.scaling, relu, bits).astype(kept_type(bits))
 
 
 def kept_type(bits: int) -> type[np.signedinteger[Any]]:

@@ -49,6 +49,21 @@ class LaneMasks:
         rows, lanes = np.nonzero(wrong)
         return rows, lanes
 
+    @cached_property
+    def _cells(self) -> IntArray:
+        return np.stack([*self.failing, self.if_zero[self.failing], self.if_one[self.failing]], 1)
+
+    def cells(self, words: int) -> IntArray:
+        """Of the lanes of so many words of which a bit may be read wrong, in order: word, lane,
+        `if_zero` and `if_one` [n, 4]."""
+        return self._cells[: len(self.failing_in(words)[0])]
+
+    def failing_in(self, words: int) -> tuple[IntArray, IntArray]:
+        """`failing` of so many words."""
+        rows, lanes = self.failing
+        count = int(np.searchsorted(rows, np.int64(words)))
+        return rows[:count], lanes[:count]
+
 
 _Masks = tuple[IntArray, IntArray | None, IntArray, IntArray | None]
 

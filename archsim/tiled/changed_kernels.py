@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -20,17 +22,65 @@ Changes = tuple[IntArray, IntArray, Integers]
 """Of each load of a tile, the first of its changes, and one more; of each change the element (in
 the tile, or by its place in the operand), and by how much it is read wrong."""
 
+Tiles = tuple[IntArray, IntArray]
+"""Of each tile its first place in an operand, and in what is known of places [2, tiles]; of each
+word of a tile its element, -1 where none, and how far it lies from those [3, words]."""
+
 Failing = tuple[IntArray, IntArray]
-"""Of each half the first of its failing lanes, and one more; of each of them row, lane, the bits
-that read 1 where 0 is stored and those that do where 1 is: [failing, 4]."""
+"""Of both halves their failing lanes, in order: row, lane, the bits that read 1 where 0 is stored
+and those that do where 1 is, [failing, 4]."""
 
-Runs = tuple[IntArray, IntArray]
-"""Of each tile the first of its runs, and one more; of each run of channels where it begins, from a
-pixel's first window word and from a filter's first weight on, how long it is, and whether the
-accumulators are added to behind it: [runs, 4]."""
+Spans = tuple[IntArray, IntArray]
+"""Of each tile the first of its rows, and the one behind its last [tiles, 2]; rows of runs of
+channels, side by side: where the first begins, from a pixel's first window word and from a filter's
+first weight on; how long each is, and how many there are; the span, which is what accumulators add
+at once, of the first, each of the others having the next; whether that span has begun: [rows, 6].
+"""
+
+WIDE = 16
+"""Lanes that are walked side by side."""
 
 
-@kernel("i8.2, i8.1, i8.1, i4.5, (i8.1, i8.1, i4.1), i4.5")
+@kernel("(i8.1, i8.1), (i8.2, i8.2), i8.1, i8.2")
+def place_changes(
+    changes: tuple[IntArray, IntArray], tiles: Tiles, read_by: IntArray, out: IntArray
+) -> tuple[int, int]:
+    """Where elements of tiles lie that are read wrong.
+
+    changes: their places in the words of tiles, one behind the other, and by how much they are
+    wrong.  read_by: of each place how many loads read it.  out [4, n]: tiles, elements in them,
+    changes, and places in the operand; those that one load alone reads from the front, and those
+    that several do from the back on, last one first.  Returns how many of either.
+    """
+    (at, change), (begins, words) = changes, tiles
+    size, alone, several = words.shape[1], 0, 0
+    which = first = np.int64(0)
+    for n in range(len(at)):
+        if not first <= at[n] < first + size:
+            which = at[n] // size
+            first = which * size
+        word = at[n] - first
+        element = words[0, word]
+        if element < 0:
+            continue
+        if read_by[begins[1, which] + words[2, word]] > 1:
+            several += 1
+            to = out.shape[1] - several
+        else:
+            to = alone
+            alone += 1
+        out[0, to], out[1, to], out[2, to] = which, element, change[n]
+        out[3, to] = begins[0, which] + words[1, word]
+    return alone, several
+
+
+@inlined
+def _divided(number: Any, by: Any) -> tuple[Any, Any]:
+    """The quotient and what is left: nearly always by 1."""
+    return (number, np.int64(0)) if by == 1 else divmod(number, by)
+
+
+@kernel("i8.2, i8.1, i8.1, i4.1, (i8.1, i8.1, i4.1), i4.1")
 def add_changes(
     tiles: IntArray,
     problem: IntArray,
@@ -39,38 +89,76 @@ def add_changes(
     changes: Changes,
     sums: Integers,
 ) -> None:
-    """Add to sums [images, groups, P, Q, K] what wrong elements of ifmap tiles add to them.
+    """Add to sums [images, groups, K, P, Q], flat, what wrong elements of ifmap tiles add to them.
 
     load_of [tiles]: the load whose ifmap each of the tiles is computed with.  weight
-    [groups, R, S, C, K]: filters last.
+    [groups, R, S, C, K], flat.
     """
     starts, elements, wrong = changes
     down, across = problem[pb.STRIDE_HEIGHT], problem[pb.STRIDE_WIDTH]
+    columns, taps = problem[pb.KERNEL_WIDTH], problem[pb.KERNEL_HEIGHT] * problem[pb.KERNEL_WIDTH]
+    largest = np.int64(0)
+    for row in tiles:
+        largest = max(largest, row[cmd.PIXELS] * row[cmd.TILE_FILTERS])
+    more, met = np.zeros(largest, np.int32), np.empty(largest, np.bool_)
     for tile in range(len(tiles)):
         row = tiles[tile]
-        group, channels = row[cmd.TILE_GROUP], row[cmd.TILE_CHANNELS]
+        begin, end = starts[load_of[tile]], starts[load_of[tile] + 1]
+        if begin == end:
+            continue
+        channels, filters = row[cmd.TILE_CHANNELS], row[cmd.TILE_FILTERS]
         wide, high = row[cmd.PITCH] // channels, row[cmd.HEIGHT]
-        first = row[cmd.TILE_FILTER]
-        last = first + row[cmd.TILE_FILTERS]
-        for at in range(starts[load_of[tile]], starts[load_of[tile] + 1]):
+        met[: row[cmd.PIXELS]] = False
+        for at in range(begin, end):
             pixel, channel = divmod(elements[at], channels)
             line, x = divmod(pixel, wide)
             image, y = divmod(line, high)
-            y += row[cmd.IFMAP_ROW] + problem[pb.PAD_TOP]
-            x += row[cmd.IFMAP_COLUMN] + problem[pb.PAD_LEFT]
+            y += row[cmd.IFMAP_ROW] + problem[pb.PAD_TOP] - row[cmd.TILE_ROW] * down
+            x += row[cmd.IFMAP_COLUMN] + problem[pb.PAD_LEFT] - row[cmd.TILE_COLUMN] * across
             for r in range(problem[pb.KERNEL_HEIGHT]):
-                p, rest = divmod(y - r * problem[pb.DILATION_HEIGHT], down)
-                if rest or p < row[cmd.TILE_ROW] or p >= row[cmd.TILE_ROW] + row[cmd.PIXEL_ROWS]:
+                p, rest = _divided(y - r * problem[pb.DILATION_HEIGHT], down)
+                if rest or p < 0 or p >= row[cmd.PIXEL_ROWS]:
                     continue
-                for s in range(problem[pb.KERNEL_WIDTH]):
-                    q, rest = divmod(x - s * problem[pb.DILATION_WIDTH], across)
-                    left = row[cmd.TILE_COLUMN]
-                    if rest or q < left or q >= left + row[cmd.PIXEL_COLUMNS]:
+                for s in range(columns):
+                    q, rest = _divided(x - s * problem[pb.DILATION_WIDTH], across)
+                    if rest or q < 0 or q >= row[cmd.PIXEL_COLUMNS]:
                         continue
-                    found = sums[row[cmd.TILE_IMAGE] + image, group, p, q, first:last]
-                    own = weight[group, r, s, row[cmd.TILE_CHANNEL] + channel, first:last]
+                    to = (image * row[cmd.PIXEL_ROWS] + p) * row[cmd.PIXEL_COLUMNS] + q
+                    met[to] = True
+                    own = row[cmd.TILE_GROUP] * taps + r * columns + s
+                    own = own * problem[pb.CHANNELS] + row[cmd.TILE_CHANNEL] + channel
+                    first = own * problem[pb.FILTERS] + row[cmd.TILE_FILTER]
+                    found = more[to * filters : (to + 1) * filters]
+                    factors = weight[first : first + filters]
                     for k in range(len(found)):
-                        found[k] += wrong[at] * own[k]
+                        found[k] += wrong[at] * factors[k]
+        _give(row, problem, (more, met), sums)
+
+
+@inlined
+def _give(row: IntArray, problem: IntArray, of: tuple[Integers, Any], sums: Integers) -> None:
+    """Add what a tile's pixels have [pixels, filters], flat, of those that have been met, to sums
+    [images, groups, K, P, Q], flat; nothing is left of it."""
+    (more, met), filters = of, row[cmd.TILE_FILTERS]
+    plane = problem[pb.OUT_HEIGHT] * problem[pb.OUT_WIDTH]
+    place = row[cmd.TILE_IMAGE] * problem[pb.GROUPS] + row[cmd.TILE_GROUP]
+    place = place * problem[pb.FILTERS] + row[cmd.TILE_FILTER]
+    pixel = 0
+    for image in range(row[cmd.TILE_IMAGES]):
+        for p in range(row[cmd.TILE_ROW], row[cmd.TILE_ROW] + row[cmd.PIXEL_ROWS]):
+            first = (place + image * problem[pb.GROUPS] * problem[pb.FILTERS]) * plane
+            first += p * problem[pb.OUT_WIDTH] + row[cmd.TILE_COLUMN]
+            count = 0
+            for q in range(row[cmd.PIXEL_COLUMNS]):
+                count += int(met[pixel + q])
+            few = 2 * count < row[cmd.PIXEL_COLUMNS]
+            for k in range(filters if count else 0):
+                to, of_pixel = np.uint64(first + k * plane), np.uint64(pixel * filters + k)
+                for q in range(row[cmd.PIXEL_COLUMNS]):
+                    if not few or met[np.uint64(pixel + q)]:
+                        sums[to + np.uint64(q)] += more[of_pixel + np.uint64(q * filters)]
+            pixel += row[cmd.PIXEL_COLUMNS]
+    more[: pixel * filters] = 0
 
 
 @kernel("i8.2, i8.1, i8.1, i4.5, (i8.1, i8.2, i4.1), i4.5")
@@ -118,37 +206,124 @@ def _wrapped(value: int, above: int) -> int:
 
 
 @inlined
-def _product(
-    words: AnyIntArray, factors: AnyIntArray, place: tuple[int, int, int], total: np.int32
-) -> np.int32:
-    """A sum and products of words and factors, from two places on, so many: by sixteen at a time,
-    whose number is known to the compiler."""
-    here, there, count = place
-    at = 0
-    for _ in range(count >> 4):
-        first, other = np.uint64(here + at), np.uint64(there + at)
-        for c in range(16):
-            own = words[first + np.uint64(c)] * factors[other + np.uint64(c)]
-            total = np.int32(total + np.int32(own))
-        at += 16
-    for c in range(at, count):
-        total = np.int32(total + np.int32(words[here + c] * factors[there + c]))
+def _sixteen(words: AnyIntArray, factors: AnyIntArray, here: Any, there: Any) -> Any:
+    """Products of words and factors from two places on: so many that the compiler knows it."""
+    total = np.int32(0)
+    for c in range(16):
+        own = np.int32(words[here + np.uint64(c)]) * np.int32(factors[there + np.uint64(c)])
+        total = np.int32(total + np.int32(own))
     return total
 
 
+@inlined
+def _product(words: AnyIntArray, factors: AnyIntArray, here: Any, there: Any, count: Any) -> Any:
+    """The same of so many."""
+    total = np.int32(0)
+    for _ in range(count >> np.uint64(4)):
+        total = np.int32(total + _sixteen(words, factors, here, there))
+        here, there = here + np.uint64(16), there + np.uint64(16)
+    for c in range(count & np.uint64(15)):
+        own = np.int32(words[here + np.uint64(c)]) * np.int32(factors[there + np.uint64(c)])
+        total = np.int32(total + np.int32(own))
+    return total
+
+
+@inlined
+def _spans(
+    values: Values, spans: IntArray, place: tuple[Any, Any], found: Integers, lane: Any
+) -> None:
+    """Sums of a tile's spans [spans, lanes], flat, of a lane, by the places of its first pixel and
+    weight."""
+    ifmap, weight = values
+    for row in spans:
+        here, there = np.uint64(place[0] + row[0]), np.uint64(place[1] + row[1])
+        length, at = np.uint64(row[2]), np.uint64(row[4] * WIDE + lane)
+        if length == np.uint64(16) and not row[5]:
+            for _ in range(row[3]):
+                found[at] = _sixteen(ifmap, weight, here, there)
+                here, there = here + np.uint64(16), there + np.uint64(16)
+                at += np.uint64(WIDE)
+            continue
+        for _ in range(row[3]):
+            total = _product(ifmap, weight, here, there, length)
+            found[at] = np.int32(total + found[at]) if row[5] else total
+            here, there, at = here + length, there + length, at + np.uint64(WIDE)
+
+
+@kernel("i4.2, i4.2, i4.1, int, int", answer="none")
+def add_spans(held: Integers, cells: Integers, found: Integers, first: int, count: int) -> None:
+    """Add spans [spans, lanes], flat, from the first on, to what is read of what lanes hold, and to
+    what they were meant to hold.
+
+    held [2, lanes]; cells [2, lanes]: a read is cells[0] ^ (what is held & cells[1]).
+    """
+    for span in range(first, count):
+        for lane in range(WIDE):
+            total = found[np.uint64(span * WIDE + lane)]
+            read = cells[0, lane] ^ (held[0, lane] & cells[1, lane])
+            held[0, lane] = np.int32(read + total)
+            held[1, lane] = np.int32(held[1, lane] + total)
+
+
+@inlined
+def _lanes_of(
+    tile: IntArray, problem: IntArray, failing: IntArray, array: tuple[Any, Any], places: IntArray
+) -> Any:
+    """Of failing lanes those with a sum of an output tile, by their number, and the places of its
+    pixel's first window word, of its filter's first weight and of its output: places [lanes, 4];
+    how many they are.  failing [n, 4]; array: lanes of a row, whether they are pixels."""
+    lanes, moving = array
+    channels, groups, filters = problem[pb.CHANNELS], problem[pb.GROUPS], problem[pb.FILTERS]
+    height, width = problem[pb.HEIGHT], problem[pb.WIDTH]
+    out_height, out_width = problem[pb.OUT_HEIGHT], problem[pb.OUT_WIDTH]
+    filter_size = channels * problem[pb.KERNEL_HEIGHT] * problem[pb.KERNEL_WIDTH]
+    pixels, group = tile[cmd.PIXELS], tile[cmd.TILE_GROUP]
+    seen, given = np.empty(pixels, np.int64), np.empty(pixels, np.int64)
+    image, p, q = tile[cmd.TILE_IMAGE], np.int64(0), np.int64(0)
+    for pixel in range(pixels):
+        row, column = p + tile[cmd.TILE_ROW], q + tile[cmd.TILE_COLUMN]
+        y, x = row * problem[pb.STRIDE_HEIGHT], column * problem[pb.STRIDE_WIDTH]
+        seen[pixel] = (((image * groups + group) * height + y) * width + x) * channels
+        given[pixel] = ((image * groups + group) * filters * out_height + row) * out_width + column
+        q += 1
+        if q == tile[cmd.PIXEL_COLUMNS]:
+            p, q = p + 1, np.int64(0)
+        if p == tile[cmd.PIXEL_ROWS]:
+            image, p = image + 1, np.int64(0)
+    along, across = tile[cmd.TILE_FILTERS], pixels
+    if not moving:
+        along, across = across, along
+    found, block = 0, 0
+    for at in range(len(failing)):
+        while failing[at, 0] >= (block + 1) * along and block * lanes < across:
+            block += 1
+        if block * lanes >= across:
+            break
+        lane, place = block * lanes + failing[at, 1], failing[at, 0] - block * along
+        if lane >= across:
+            continue
+        pixel, number = (lane, place) if moving else (place, lane)
+        number += tile[cmd.TILE_FILTER]
+        places[found, 0], places[found, 1] = at, seen[pixel]
+        places[found, 2] = (group * filters + number) * filter_size
+        places[found, 3] = given[pixel] + number * out_height * out_width
+        found += 1
+    return found
+
+
 @kernel(
-    "(i8.2, i8.1), (i?.1, i?.1), (i8.1, i8.2), (i8.1, i8.2), (int, int, int, bool), i4.5",
+    "(i8.2, i8.1), (i?.1, i?.1), (i8.2, i8.2), (i8.2, i8.2), (int, int, int, bool), i4.1",
     short_loops=True,
 )
 def add_failing(
     layer: tuple[IntArray, IntArray],
     values: Values,
-    runs: Runs,
+    spans: Spans,
     failing: Failing,
     array: tuple[int, int, int, bool],
     sums: Integers,
 ) -> None:
-    """Add to sums [images, groups, P, Q, K] what failing lanes of accumulators make of them.
+    """Add to sums [images, groups, K, P, Q], flat, what failing lanes of accumulators make of them.
 
     layer: its tiles and the problem.  values: the ifmap with the padding that windows reach into,
     of the size that the problem says; weights.  array: lanes of a row of sums; bits of 64 that a
@@ -156,50 +331,40 @@ def add_failing(
     filters of a pixel.
     """
     (tiles, problem), (lanes, above, half, moving) = layer, array
-    (firsts, each), (starts, cells), (ifmap, weight) = runs, failing, values
-    channels, groups = problem[pb.CHANNELS], problem[pb.GROUPS]
-    height, width = problem[pb.HEIGHT], problem[pb.WIDTH]
-    filter_size = channels * problem[pb.KERNEL_HEIGHT] * problem[pb.KERNEL_WIDTH]
+    of_tile, each = spans
+    most = np.int64(0)
+    for row in each:
+        most = max(most, row[4] + row[3])
+    found = np.zeros(most * WIDE, np.int32)
+    held, cells = np.empty((2, WIDE), np.int32), np.zeros((2, WIDE), np.int32)
+    places = np.empty((max(len(failing[0]), len(failing[1])), 4), np.int64)
     begin = 0
     for end in range(len(tiles)):
-        last = tiles[end]
-        if not last[cmd.LAST_K]:
+        if not tiles[end, cmd.LAST_K]:
             continue
-        pixels, filters, group = last[cmd.PIXELS], last[cmd.TILE_FILTERS], last[cmd.TILE_GROUP]
-        across, along = (pixels, filters) if moving else (filters, pixels)
-        for at in range(starts[half], starts[half + 1]):
-            block, place = divmod(cells[at, 0], along)
-            lane = block * lanes + cells[at, 1]
-            if block * lanes >= across:
-                break
-            if lane >= across:
-                continue
-            pixel, number = (lane, place) if moving else (place, lane)
-            line, q = divmod(pixel, last[cmd.PIXEL_COLUMNS])
-            image, p = divmod(line, last[cmd.PIXEL_ROWS])
-            image, number = image + last[cmd.TILE_IMAGE], number + last[cmd.TILE_FILTER]
-            p, q = p + last[cmd.TILE_ROW], q + last[cmd.TILE_COLUMN]
-            y, x = p * problem[pb.STRIDE_HEIGHT], q * problem[pb.STRIDE_WIDTH]
-            seen = (((image * groups + group) * height + y) * width + x) * channels
-            own = (group * problem[pb.FILTERS] + number) * filter_size
-            if_zero = np.int32(cells[at, 2])
-            kept = np.int32(if_zero ^ cells[at, 3])  # a read is if_zero ^ (what is held & kept)
-            held = meant = total = np.int32(0)
-            before = if_zero  # what the first sum is written over; read as 0
+        own = failing[half]
+        number = _lanes_of(tiles[end], problem, own, (lanes, moving), places)
+        for first in range(0, number, WIDE):
+            some = min(WIDE, number - first)
+            for lane in range(some):
+                row = own[places[first + lane, 0]]
+                cells[0, lane] = np.int32(row[2])
+                cells[1, lane] = np.int32(row[2] ^ row[3])
             for tile in range(begin, end + 1):
-                here = seen + tiles[tile, cmd.TILE_CHANNEL]
-                there = own + tiles[tile, cmd.TILE_CHANNEL]
-                for step in range(firsts[tile], firsts[tile + 1]):
-                    run = each[np.uint64(step)]
-                    span = here + run[0], there + run[1], run[2]
-                    total = _product(ifmap, weight, span, total)
-                    if run[3]:
-                        meant = np.int32(meant + total)
-                        held = np.int32((if_zero ^ (held & kept) ^ before) + total)
-                        total = before = np.int32(0)
-            read = _wrapped(wide(np.int32(if_zero ^ (held & kept))), above)
-            change = np.int32(read) - meant
-            sums[image, group, p, q, number] += change
+                channel = tiles[tile, cmd.TILE_CHANNEL]
+                those = each[of_tile[tile, 0] : of_tile[tile, 1]]
+                for lane in range(some):
+                    own_place = places[first + lane, 1] + channel, places[first + lane, 2] + channel
+                    _spans(values, those, own_place, found, lane)
+                count = those[-1, 4] + those[-1, 3]
+                if tile == begin:  # what the first sum is written over is not read
+                    held[0], held[1] = found[:WIDE], found[:WIDE]
+                add_spans(held, cells, found, int(tile == begin), count)
+            for lane in range(some):
+                at = places[first + lane, 3]
+                read = np.int32(cells[0, lane] ^ (held[0, lane] & cells[1, lane]))
+                change = np.int32(_wrapped(wide(read), above)) - held[1, lane]
+                sums[at] += change
         begin, half = end + 1, 1 - half
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -17,12 +18,14 @@ import numpy.typing as npt
 from archsim.layer import layout
 from archsim.layer.problem import Problem, Tiling, margins
 from archsim.numbers import AnyIntArray, IntArray
+from archsim.tiled import commands as cmd
 from archsim.tiled.accumulated import spans_of
 from archsim.tiled.changed_kernels import add_changes, add_failing, add_weights
-from archsim.tiled.changed_operands import Exceptions, reads_of
-from archsim.tiled.commands import TileCommand, commands_of
+from archsim.tiled.changed_operands import Exceptions, OperandReads
+from archsim.tiled.commands import commands_of
 from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.numerics import Blocks
+from archsim.tiled.operand_loads import loads_of
 
 Integers = npt.NDArray[np.int32]
 
@@ -31,9 +34,6 @@ Split = tuple[AnyIntArray, AnyIntArray, IntArray | None]
 
 Changed = tuple[Split, Integers | None]
 """Operands as they are read; what is added to sums [images, blocks, P, Q, K], modulo 2^32."""
-
-Shape = tuple[int, int, int, int]
-"""Images, blocks, and the ofmap's rows and columns."""
 
 MOST_BITS = 32
 """Of sums."""
@@ -87,7 +87,6 @@ def _of_operands(
     """Of operands that fail; block: of so many groups."""
     (split, blocks), (names, halves), found = given, failing, dict[str, Exceptions]()
     seen: list[AnyIntArray | None] = list(split)
-    tiles = commands_of(walked)
     for name in names:
         at = OPERANDS.index(name)
         whole = seen[at]
@@ -95,7 +94,9 @@ def _of_operands(
             continue
         if name != "ifmap" and block[1] > 1:  # zeros off a filter's own group fail too
             return None
-        read = reads_of(design, name, tiles, (*block, whole, blocks), halves.get(name, 0))
+        lanes = design.numerics.word_lanes
+        loads = loads_of(name, block[0], walked, halves.get(name, 0), lanes)
+        read = OperandReads(design=design, loads=loads, side=block[1], split=whole, blocks=blocks)
         seen[at], found[name] = read.changes()
     some = [name for name, one in found.items() if len(one.wrong)]
     split = cast("Split", tuple(seen))
@@ -103,36 +104,36 @@ def _of_operands(
         return split, None
     if "bias" in some or len(some) > 1 or (some == ["weight"] and "ifmap" in names):
         return None
-    if some == ["weight"] and MOST_CHANGED * _products(tiles, found["weight"]) > block[0].macs:
+    if some == ["weight"] and MOST_CHANGED * _products(walked, found["weight"]) > block[0].macs:
         return None
-    shape = block[0].images, block[0].groups, block[0].out_height, block[0].out_width
     add = _add_ifmap if some == ["ifmap"] else _add_weight
-    return split, add(block[0], walked, (split, block[1]), found[some[0]], shape)
+    return split, add(block[0], walked, (split, block[1]), found[some[0]])
 
 
-def _products(tiles: Sequence[TileCommand[int]], some: Exceptions) -> int:
+def _products(walked: IntArray, some: Exceptions) -> int:
     """Of weights that tiles read in several ways, on all pixels of these."""
     counts = np.diff(some.starts)[some.load_of]
-    return int(counts @ np.array([tile.pixels for tile in tiles]))
+    return int(counts @ walked[:, cmd.PIXELS])
 
 
 def _add_ifmap(
-    block: Problem, tiles: IntArray, given: tuple[Split, int], some: Exceptions, shape: Shape
+    block: Problem, tiles: IntArray, given: tuple[Split, int], some: Exceptions
 ) -> Integers:
     """What elements of the ifmap add that tiles read in several ways."""
-    sums = np.zeros((*shape, block.filters), np.int32)
+    sums = _none_of(block)
     whole = layout.block_diagonal(given[0][1], given[1])
     weight = np.ascontiguousarray(whole.transpose(0, 2, 3, 4, 1), np.int32)
     changes = some.starts, some.elements, some.wrong.astype(np.int32)
-    add_changes(tiles, block.vector(), some.load_of, weight, changes, sums)
-    return sums
+    flat = weight.reshape(-1), changes, sums.reshape(-1)
+    add_changes(tiles, block.vector(), some.load_of, *flat)
+    return sums.transpose(0, 1, 3, 4, 2)
 
 
 def _add_weight(
-    block: Problem, tiles: IntArray, given: tuple[Split, int], some: Exceptions, shape: Shape
+    block: Problem, tiles: IntArray, given: tuple[Split, int], some: Exceptions
 ) -> Integers:
     """What weights add that tiles read in several ways."""
-    sums = np.zeros((*shape[:2], block.filters, *shape[2:]), np.int32)
+    sums = _none_of(block)
     ifmap = np.ascontiguousarray(given[0][0].transpose(0, 1, 4, 2, 3), np.int32)
     changes = some.starts, np.ascontiguousarray(some.places), some.wrong.astype(np.int32)
     add_weights(tiles, block.vector(), some.load_of, ifmap, changes, sums)
@@ -148,33 +149,23 @@ def _of_failing_sums(
 ) -> Integers | None:
     """What failing lanes of accumulators add; blocks: their problem, of so many groups; half: of
     the first output tile."""
-    tiles = commands_of(walked)
-    cells = _failing_lanes(design, tiles)
-    if cells is None:
-        return None
     use, block = design.use("accumulator"), blocks[0]
-    shape = block.images, block.groups, block.out_height, block.out_width, block.filters
-    sums = np.zeros(shape, np.int32)
+    rows = int(walked[:, cmd.OUTPUT_ROWS].max())
+    each = [design.accumulator_memory.masks(use.in_half(half), rows) for half in range(2)]
+    if each[0] is None or each[1] is None:
+        return None
+    sums = _none_of(block)
     array = use.lanes, 64 - use.lane_bits[0], half, design.numerics.word_lanes.moving
     padded, values = _padded(block, split, blocks[1])
-    layer = walked, padded.vector()
-    add_failing(layer, values, _runs(design, padded, tiles), cells, array, sums)
-    return sums
+    layer, failing = (walked, padded.vector()), (each[0].cells(rows), each[1].cells(rows))
+    add_failing(layer, values, _spans(design, padded, walked), failing, array, sums.reshape(-1))
+    return sums.transpose(0, 1, 3, 4, 2)
 
 
-def _failing_lanes(
-    design: CoreDesign, tiles: Sequence[TileCommand[int]]
-) -> tuple[IntArray, IntArray] | None:
-    """Of both halves of the accumulators, as `add_failing` takes them."""
-    use, memory = design.use("accumulator"), design.accumulator_memory
-    rows, each = max(tile.output_rows for tile in tiles), list[IntArray]()
-    for half in range(2):
-        masks = memory.masks(use.in_half(half), rows)
-        if masks is None:
-            return None
-        at = masks.failing
-        each.append(np.stack([*at, masks.if_zero[at], masks.if_one[at]], axis=1))
-    return _behind_one_another(each)
+def _none_of(block: Problem) -> Integers:
+    """Zeros for sums [images, blocks, K, P, Q]: filters first, as blocks of products lie."""
+    shape = block.images, block.groups, block.filters, block.out_height, block.out_width
+    return np.zeros(shape, np.int32)
 
 
 def _padded(block: Problem, split: Split, side: int) -> tuple[Problem, tuple[Any, Any]]:
@@ -186,45 +177,59 @@ def _padded(block: Problem, split: Split, side: int) -> tuple[Problem, tuple[Any
     )
     (top, bottom), (left, right) = margins(block)
     height, width = top + block.height + bottom, left + block.width + right
-    kind = np.int16 if ifmap.itemsize <= 2 and weight.itemsize <= 2 else np.int32
+    kind = next(one for one in (np.int8, np.int16, np.int32) if _hold(one, ifmap, weight))
     whole = np.zeros((*ifmap.shape[:2], height, width, ifmap.shape[4]), kind)
     whole[:, :, top : top + block.height, left : left + block.width] = ifmap
     padded = replace(block, height=height, width=width, pad_top=0, pad_left=0)
     return padded, (whole.reshape(-1), np.ascontiguousarray(weight, kind).reshape(-1))
 
 
-def _runs(
-    design: CoreDesign, padded: Problem, tiles: Sequence[TileCommand[int]]
-) -> tuple[IntArray, IntArray]:
-    """Runs of channels of every tile, as `add_failing` takes them."""
-    known: dict[tuple[int, ...], IntArray] = {}
-    each: list[IntArray] = []
-    for tile in tiles:
-        key = tile.taps, tile.runs, tile.run_length, tile.tile_channels
-        if key not in known:
-            known[key] = _runs_of(design, padded, tile)
-        each.append(known[key])
-    return _behind_one_another(each)
+def _hold(kind: Any, *operands: AnyIntArray) -> bool:
+    """Whether a type holds all values of operands."""
+    return all(np.can_cast(one.dtype, kind) for one in operands) or kind is np.int32
 
 
-def _behind_one_another(each: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-    """Arrays as one, and where each begins in it, and one place more."""
-    starts = np.cumsum([0, *map(len, each)], dtype=np.int64)
-    return starts, np.concatenate(each)
+def _spans(design: CoreDesign, padded: Problem, walked: IntArray) -> tuple[IntArray, IntArray]:
+    """Spans of every tile, as `add_failing` takes them."""
+    shapes = walked[:, [cmd.TAPS, cmd.RUNS, cmd.RUN_LENGTH, cmd.TILE_CHANNELS]]
+    _, those, of = np.unique(shapes, axis=0, return_index=True, return_inverse=True)
+    plane = padded.width, padded.channels, padded.kernel_width
+    plane = *plane, padded.dilation_height, padded.dilation_width
+    each = [
+        _spans_of(tuple(spans_of(design, tile)), tile.tile_channels, plane)
+        for tile in commands_of(walked[those])
+    ]
+    ends = np.cumsum([0, *map(len, each)], dtype=np.int64)
+    return np.stack([ends[:-1], ends[1:]], axis=1)[of.reshape(-1)], np.concatenate(each)
 
 
-def _runs_of(design: CoreDesign, padded: Problem, tile: TileCommand[int]) -> IntArray:
-    """Of one tile: a run ends where a span does, or a tap's channels."""
-    channels, found = tile.tile_channels, list[tuple[int, int, int, int]]()
-    for begin, end in spans_of(design, tile):
+@lru_cache(maxsize=64)
+def _spans_of(
+    spans: tuple[tuple[int, int], ...], channels: int, plane: tuple[int, int, int, int, int]
+) -> IntArray:
+    """Of one tile: a run of channels ends where a span does, or a tap's channels; those that follow
+    one another in both operands, whole spans of one length, are one row.  plane: its width,
+    channels, taps of a kernel row, and dilation."""
+    width, pitch, columns, down, across = plane
+    found = list[list[int]]()
+    for number, (begin, end) in enumerate(spans):
         ends = [*range((begin // channels + 1) * channels, end, channels), end]
         for first, behind in zip([begin, *ends], ends, strict=False):
             tap, channel = divmod(first, channels)
-            row, column = divmod(tap, padded.kernel_width)
-            y, x = row * padded.dilation_height, column * padded.dilation_width
-            seen = (y * padded.width + x) * padded.channels + channel
-            own = tap * padded.channels + channel
-            found.append((seen, own, behind - first, int(behind == end)))
+            row, column = divmod(tap, columns)
+            seen = (row * down * width + column * across) * pitch + channel
+            run = [seen, tap * pitch + channel, behind - first, 1, number, int(first != begin)]
+            before = found[-1] if found and len(ends) == 1 else run
+            side = before[2] * before[3]
+            if (
+                before[4] + before[3] == number
+                and before[2] == run[2]
+                and not before[5]
+                and (before[0] + side == run[0] and before[1] + side == run[1])
+            ):
+                before[3] += 1
+            else:
+                found.append(run)
     return np.array(found, np.int64)
 
 

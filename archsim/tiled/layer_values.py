@@ -268,6 +268,8 @@ def _by_group(
 ) -> tuple[AnyIntArray, ...]:
     """Outputs in blocks as outputs by group, empty groups of the last block left out."""
     found: list[AnyIntArray] = []
+    if groups == 1:
+        return outputs
     for one in outputs:
         split = np.moveaxis(one.reshape(*one.shape[:-1], groups, -1), 4, 2)
         whole = split.reshape(one.shape[0], -1, *split.shape[3:])

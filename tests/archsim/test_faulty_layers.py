@@ -5,7 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
 
+from archsim.errors import InputError
 from archsim.layer import integer_values
 from archsim.layer.intake import Drawing
 from archsim.layer.problem import Tiling
@@ -185,3 +188,58 @@ def test_sums_of_groups_that_fill_a_block_up_fail_too(monkeypatch: pytest.Monkey
     right = layer_values.layer_words(design, tiled, operands)["ofmap"]
     assert np.array_equal(found, right)
     assert right.reshape(-1, 2)[-2:, 1].any()
+
+
+@st.composite
+def any_case(draw: st.DrawFn) -> tuple[list[str], Conv2d]:
+    """A core's settings and a layer: spans longer and shorter than a tap's channels, tiles of some
+    channels, filters, rows and images, operands of three widths, stuck cells and flips."""
+    one = st.sampled_from
+    memory = draw(one(["accumulator", "accumulator", "ifmap", "ifmap in Boveda's form"]))
+    compressed = memory.endswith("form")
+    name = memory.split()[0]
+    rows = 16 if compressed else draw(one([1, 3, 16, 32, 40]))
+    bits = draw(one([4, 8, 16]))
+    cell = [f"rate={draw(one([1e-3, 0.02, 0.3, 1.0]))}", f"chip={draw(one([1, 2, 3]))}"]
+    if draw(st.booleans()):
+        cell += [f"zero_to_one={draw(one([0, 0.25, 0.5]))}", f"stuck={draw(one([0, 0.5]))}"]
+    found = [
+        f"rows={rows}", f"columns={draw(one([1, 4, 16]))}", f"operand_bits={bits}",
+        f"accumulator_bits={draw(one([max(2 * bits - 3, 11), 32]))}",
+        f"dataflow={draw(one(['weight_stationary', 'output_stationary', 'input_stationary']))}",
+        *([f"{name}_memory.kind=boveda"] if compressed else []), f"{name}_memory.kind=faulty",
+        *(f"{name}_memory.{each}" for each in cell),
+    ]  # fmt: skip
+    for scratchpad in ("ifmap", "accumulator", "weight"):
+        if draw(st.booleans()):
+            found.append(f"{scratchpad}_memory.capacity_bytes=4096")
+    kernel = draw(one([(1, 1), (3, 3), (2, 3)]))
+    layer = Conv2d(
+        name="one", channels=draw(one([1, 5, 16, 32, 40])), filters=draw(one([1, 7, 20])),
+        ifmap_height=draw(one([5, 9])), ifmap_width=draw(one([5, 12])), kernel_height=kernel[0],
+        kernel_width=kernel[1], pad_top=draw(one([0, 1])), pad_left=draw(one([0, 2])),
+        pad_right=draw(one([0, 1])), stride_height=draw(one([1, 2])),
+        stride_width=draw(one([1, 3])), batch=draw(one([1, 3])), bias=draw(st.booleans()),
+    )  # fmt: skip
+    return found, layer
+
+
+@settings(max_examples=120, deadline=None)
+@given(case=any_case())
+def test_layers_at_once_are_layers_tile_by_tile(case: tuple[list[str], Conv2d]) -> None:
+    settings_of, layer = case
+    try:
+        design: Any = with_settings(load_design("edge-16"), settings_of)
+    except InputError:
+        reject()
+    operands = design.intake.synthetic(layer, Drawing(seed=3))
+    network = Network(name="one", layers=(layer,), source="here")
+    try:
+        found = simulate(design, network, operands={"one": operands}).layers[0].ofmap
+    except InputError:
+        reject()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layer_values, "changed", lambda *_: None)
+        right = simulate(design, network, operands={"one": operands}).layers[0].ofmap
+    assert found is not None and right is not None
+    assert np.array_equal(found, right)

@@ -48,10 +48,11 @@ def operands_of(layer: Layer, density: float = 0.5) -> Operands:
         (CONV, None),
         (replace(CONV, ifmap_height=100, relu=True), None),
         (replace(CONV, stride_height=1, groups=1, batch=2), POOL),
+        (replace(CONV, stride_height=1), MaxPool(window=(1, 1), stride=(2, 3))),
         (PRODUCT, None),
         (replace(PRODUCT, k=300, n=150), None),
     ],
-    ids=["strided", "strips", "pooled", "product", "folded"],
+    ids=["strided", "strips", "pooled", "sampled", "product", "folded"],
 )
 def test_where_no_cell_fails_nothing_is_another(layer: Layer, pool: MaxPool | None) -> None:
     """By the tables of addresses and the sums of elements that may be anywhere."""

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from scnn_failing_layers import CONV, POOL, PRODUCT, SEEN, assert_alike
+from scnn_failing_layers import CONV, POOL, PRODUCT, SEEN, any_layer, assert_alike
 
 from archsim.errors import InputError
 from archsim.layer.values import requantize
@@ -262,23 +262,6 @@ MEMORIES = st.one_of(
 )  # fmt: skip
 
 
-@st.composite
-def any_layer(draw: st.DrawFn) -> Conv2d:
-    """Also of one pixel, one tap or one channel, with strides, groups and borders, a channel a
-    group, planes of strips."""
-    groups, own, filters = (draw(st.sampled_from(one)) for one in ([1, 2, 3], [1, 2, 5], [1, 3, 7]))
-    height, width = draw(st.sampled_from([1, 3, 7, 12, 29])), draw(st.sampled_from([1, 5, 11]))
-    rows, columns = (min(draw(st.integers(1, 4)), size) for size in (height, width))
-    pads = [draw(st.integers(0, (rows, rows, columns, columns)[at] - 1)) for at in range(4)]
-    return Conv2d(
-        name="any", channels=own * groups, filters=filters * groups, groups=groups,
-        ifmap_height=height, ifmap_width=width, kernel_height=rows, kernel_width=columns,
-        stride_height=draw(st.integers(1, 3)), stride_width=draw(st.integers(1, 3)),
-        pad_top=pads[0], pad_bottom=pads[1], pad_left=pads[2], pad_right=pads[3],
-        batch=draw(st.integers(1, 2)), relu=draw(st.booleans()), bias=draw(st.booleans()),
-    )  # fmt: skip
-
-
 @settings(max_examples=120, deadline=None)
 @given(
     layer=any_layer(),
@@ -304,13 +287,47 @@ def test_few_sums_laid_over_sound_ones_are_those_of_the_whole_walk(
     )  # fmt: skip
     operands = replace(synthetic(layer, bits=8, density=density, seed=2), shift=2)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(few_sums, "DENSE", -1)
+        patch.setattr(few_sums, "MOST", -1)
         try:
             right = layer_timing(design, layer, operands)
         except InputError:
             reject()
-        patch.setattr(few_sums, "DENSE", 1e9)
+        patch.setattr(few_sums, "MOST", 1e9)
         assert_alike(layer_timing(design, layer, operands), right)
+
+
+@pytest.mark.parametrize(("operand_bits", "bits"), [(16, 32), (16, 33), (12, 48)])
+@pytest.mark.parametrize("rate", [0.003, 0.05])
+def test_wide_sums_are_walked_alone_too(
+    operand_bits: int, bits: int, rate: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also such of which more than 32 bits count."""
+    design = failing(
+        replace(
+            SMALL, operand_bits=operand_bits, accumulator_bits=bits, bank_entries=160,
+            iaram_bytes=4000, oaram_bytes=4000, weight_fifo_vectors=200,
+        ),
+        rate=rate,
+    )  # fmt: skip
+    layer = replace(CONV, filters=12, stride_height=1)
+    operands = synthetic(layer, bits=operand_bits, density=0.9, seed=2)
+    highest = 1 << (operand_bits - 2)
+    operands = replace(
+        operands,
+        ifmap=np.where(operands.ifmap % 3 == 1, np.sign(operands.ifmap) * highest, operands.ifmap),
+        weight=np.where(operands.weight % 3 == 1, highest, operands.weight),
+        shift=bits - operand_bits - 1,
+    )
+    monkeypatch.setattr(few_sums, "MOST", -1)
+    right = layer_timing(design, layer, operands)
+    monkeypatch.setattr(few_sums, "MOST", 1e9)
+    assert_alike(layer_timing(design, layer, operands), right)
+    assert (
+        right.ofmap
+        != layer_timing(
+            replace(design, accumulator_memory=SMALL.accumulator_memory), layer, operands
+        ).ofmap
+    ).any()
 
 
 def test_few_sums_are_walked_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from workloads.layers import Conv2d, MatMul
 from workloads.pooling import MaxPool
@@ -26,3 +27,20 @@ def assert_alike(found: Any, right: Any) -> None:
             assert np.array_equal(getattr(own, name), getattr(other, name)), name
         for name in ("products", "outside", "conflict", "skip", "pairs"):
             assert np.array_equal(getattr(own.pes, name), getattr(other.pes, name)), name
+
+
+@st.composite
+def any_layer(draw: st.DrawFn) -> Conv2d:
+    """Also of one pixel, one tap or one channel, with strides, groups and borders, a channel a
+    group, planes of strips."""
+    groups, own, filters = (draw(st.sampled_from(one)) for one in ([1, 2, 3], [1, 2, 5], [1, 3, 7]))
+    height, width = draw(st.sampled_from([1, 3, 7, 12, 29])), draw(st.sampled_from([1, 5, 11]))
+    rows, columns = (min(draw(st.integers(1, 4)), size) for size in (height, width))
+    pads = [draw(st.integers(0, (rows, rows, columns, columns)[at] - 1)) for at in range(4)]
+    return Conv2d(
+        name="any", channels=own * groups, filters=filters * groups, groups=groups,
+        ifmap_height=height, ifmap_width=width, kernel_height=rows, kernel_width=columns,
+        stride_height=draw(st.integers(1, 3)), stride_width=draw(st.integers(1, 3)),
+        pad_top=pads[0], pad_bottom=pads[1], pad_left=pads[2], pad_right=pads[3],
+        batch=draw(st.integers(1, 2)), relu=draw(st.booleans()), bias=draw(st.booleans()),
+    )  # fmt: skip

@@ -18,10 +18,12 @@ together: p = y − r', q = x − s', address = a + w with w = k − (r' · Wspa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from archsim.codecs import zero_run
+from archsim.machines.scnn.address_kernels import Along, place_anywhere
 from archsim.machines.scnn.axis import COORDINATE_BITS, Axis
 from archsim.machines.scnn.backlog import BankArray, Lanes, padded
 from archsim.machines.scnn.design import Scnn
@@ -83,6 +85,8 @@ def activation_operand(mapping: Mapping, lists: zero_run.Lists) -> Activations:
         x = [columns.first_address(at, column_phase) for at in range(columns.pes)]
         places = np.array(y)[:, None] * pitch + np.array(x)
         origins[number] = np.array(tables) * (rows.addressed_extent * pitch) + places.reshape(-1)
+    if rows.anywhere:
+        return _anywhere(mapping, lists, origins)
     order = np.arange(len(lists)).reshape(shape[::-1]).T.reshape(-1)
     lengths = lists.lengths[order]
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -93,19 +97,12 @@ def activation_operand(mapping: Mapping, lists: zero_run.Lists) -> Activations:
     number = np.repeat(np.tile(origins, (mapping.channels, 1)).reshape(-1), lengths)
     positions = np.take(lists.positions, vectors, axis=0)
     valued = np.take(lists.values, vectors, axis=0) != 0
-    near, places = valued, number[:, None]
-    if rows.anywhere:
-        near = valued & _near(mapping, order, lengths, positions)
-        y, x = decoded(mapping, positions)
-        places = np.where(near, places + y * pitch + x, 0)
-    else:
-        places = places + place[positions]
     return Activations(
         starts=starts,
         held=_by_vector(positions != zero_run.NOWHERE),
         valued=valued,
-        near=near,
-        place=places,
+        near=valued,
+        place=number[:, None] + place[positions],
         pitch=mapping.filter_pitch,
     )
 
@@ -117,23 +114,38 @@ def decoded(mapping: Mapping, positions: IntArray) -> tuple[IntArray, IntArray]:
     return y, positions & mapping.input_pitch - 1
 
 
-def _near(mapping: Mapping, order: IntArray, lengths: IntArray, positions: IntArray) -> BoolArray:
-    """[vectors, lanes] whether a tap could lead from there to an output of the PE's region; order
-    [lists]: of the lists, by PE and block, with so many vectors each."""
-    pe, block = np.divmod(order, mapping.lists)
-    found = np.ones(positions.shape, np.bool_)
-    places = np.divmod(pe, mapping.columns.pes)
-    for axis, at, place, phases in zip(
-        (mapping.rows, mapping.columns), places, decoded(mapping, positions),
-        zip(*mapping.phases, strict=True), strict=True,
-    ):  # fmt: skip
-        phase = np.array(phases)[block % len(mapping.phases)]
-        first = np.array([[axis.first_address(i, f) for f in range(axis.phases)]
-                          for i in range(axis.pes)])  # fmt: skip
-        behind = np.array([len(axis.addressed(i)) for i in range(axis.pes)])
-        here = np.repeat(first[at, phase], lengths)[:, None] + place
-        found &= (here >= axis.last_tap) & (here < np.repeat(behind[at], lengths)[:, None])
-    return found
+def _anywhere(mapping: Mapping, lists: zero_run.Lists, origins: IntArray) -> Activations:
+    """The same of lists whose elements, or weights, may be anywhere."""
+    shape = lists.values.shape
+    starts, held = np.empty(len(lists) + 1, np.int64), np.empty(shape[0], np.int64)
+    valued, near = np.empty(shape, np.bool_), np.empty(shape, np.bool_)
+    place = np.empty(shape, np.int64)
+    rows, columns = mapping.rows, mapping.columns
+    bits = (mapping.input_pitch - 1).bit_length(), COORDINATE_BITS
+    coding = *bits, columns.addressed_extent, rows.last_tap, columns.last_tap
+    values = lists.values.astype(np.int64, copy=False)
+    rows_near, columns_near = _near(mapping)
+    place_anywhere(
+        (values, lists.positions, lists.starts), origins, rows_near, columns_near, coding,
+        (starts, held, valued, near, place),
+    )  # fmt: skip
+    return Activations(
+        starts=starts, held=held, valued=valued, near=near, place=place, pitch=mapping.filter_pitch
+    )
+
+
+@lru_cache(maxsize=32)
+def _near(mapping: Mapping) -> tuple[Along, Along]:
+    """Along both axes, as `place_anywhere` takes them."""
+    places = np.array([mapping.place(pe) for pe in range(mapping.used_pes)])
+    found: list[tuple[IntArray, IntArray]] = []
+    for axis, own, phases in zip(
+        (mapping.rows, mapping.columns), places.T, zip(*mapping.phases, strict=True), strict=True
+    ):
+        first = [[axis.first_address(at, phase) for phase in phases] for at in range(axis.pes)]
+        number = [len(axis.addressed(at)) for at in range(axis.pes)]
+        found.append((np.array(first, np.int64)[own], np.array(number, np.int64)[own]))
+    return found[0], found[1]
 
 
 def bank_table(design: Scnn, mapping: Mapping) -> BankArray:

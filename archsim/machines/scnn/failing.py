@@ -26,14 +26,15 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from archsim.codecs.zero_run import BoolArray, Lists
 from archsim.machines.scnn.addresses import decoded
+from archsim.machines.scnn.changed_lists import sums_changed, sums_of_seen
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.failing_sums import given_of_failing_sums
 from archsim.machines.scnn.few_sums import FailingSums, given_of_few_sums
 from archsim.machines.scnn.lists import given_places, ofmap_lists, vectors_by_pe
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.pooling import Window, largest_of_windows
-from archsim.machines.scnn.seen_kernels import Elements, products_of, put
-from archsim.machines.scnn.seen_weights import Met, SeenTaps, SeenWeights, positions_read
+from archsim.machines.scnn.seen_kernels import place_elements, put, put_outputs
+from archsim.machines.scnn.seen_weights import SeenWeights
 from archsim.machines.scnn.strips import Strip
 from archsim.machines.scnn.sum_cells import AfterSums
 from archsim.numbers import AnyIntArray, IntArray, wrap
@@ -50,6 +51,14 @@ class SeenLists(Lists):
     def empty(self) -> BoolArray:
         """[lists]: whether a list is one vector without a value."""
         return (self.lengths == 1) & ~self.values[self.starts[:-1]].any(axis=1)
+
+
+class Sound(NamedTuple):
+    """What a strip gives out where no cell fails [U, V, K], and the sums [P, Q, K] before that,
+    where they are known."""
+
+    ofmap: IntArray
+    sums: IntArray | None
 
 
 class SeenByLayer:
@@ -83,14 +92,13 @@ def seen_strip(
     strip: Strip,
     operands: Operands,
     bias: IntArray | None,
-    sound: IntArray,
+    sound: Sound,
     *,
     relu: bool,
 ) -> Strip:
     """A strip with its lists as they are read, and what its PEs then give out (`Strip.values`).
 
-    by_layer: what passes have in common; bias [K] of its filters; sound: what it gives out where
-    no cell fails.
+    by_layer: what passes have in common; bias [K] of its filters.
     """
     design, mapping, meant = by_layer.design, strip.mapping, strip.operands
     seen, failing = by_layer.of(strip), by_layer.sums_of(strip)
@@ -98,21 +106,23 @@ def seen_strip(
     if not design.activation_memory.exact:
         used = [mapping.place(pe) for pe in range(mapping.used_pes)]
         read = seen_lists(design, "iaram", meant.ifmap, used)
-    lists, found = read or meant.ifmap, None
-    if seen is not None:
-        found, met = sums_of_seen(mapping, lists, seen)
+    lists = read or meant.ifmap
     after = AfterSums(
         bias=0 if bias is None else bias,
         scaling=(operands.multiplier, operands.shift),
         relu=relu,
         bits=design.operand_bits,
     )
+    sums = _nothing(mapping)
     if failing is None:
-        sums = sums_of(mapping, lists, meant.weight) if found is None else found
+        sums = _with_weights_as_meant(mapping, (meant.ifmap, read), meant.weight, sound.sums)
+    if seen is not None:
+        sums, met = sums_of_seen(mapping, lists, seen, sums)
+    if failing is None:
         plane = after.of(slice(None), wrap(sums, design.accumulator_bits))
         given = _pooled(plane, (mapping.rows.window, mapping.columns.window))
-    elif failing.few_of(meant.ifmap, meant.weight):
-        given = given_of_few_sums(failing, meant.ifmap, meant.weight, sound, after)
+    elif failing.few_of(meant.weight):
+        given = given_of_few_sums(failing, meant.ifmap, meant.weight, sound.ofmap, after)
     else:
         weights = seen or SeenWeights(design=design, mapping=mapping, weight=meant.weight)
         given = given_of_failing_sums(mapping, lists, weights, failing.halves, after)
@@ -131,6 +141,17 @@ def seen_strip(
     return replace(strip, operands=own, values=values)
 
 
+def _with_weights_as_meant(
+    mapping: Mapping, lists: tuple[Lists, Lists | None], weight: AnyIntArray, sums: IntArray | None
+) -> IntArray:
+    """The sums [P, Q, K] of activations as they are read, where they fail, with weights as they are
+    meant.  sums: of those that are meant, where they are known."""
+    meant, read = lists
+    if sums is None:
+        return sums_of(mapping, read or meant, weight)
+    return sums if read is None else sums_changed(mapping, (meant, read), weight, sums)
+
+
 def seen_lists(design: Scnn, name: str, lists: Lists, places: list[tuple[int, int]]) -> SeenLists:
     """What is read of lists from the "iaram" or "oaram" of PEs at such places of the grid."""
     use, each = design.stream_use(name), vectors_by_pe(lists, len(places))
@@ -145,10 +166,12 @@ def seen_lists(design: Scnn, name: str, lists: Lists, places: list[tuple[int, in
 
 def _seen(of: Lists, values: IntArray, indices: IntArray, starts: IntArray) -> SeenLists:
     """Lists in the place of others."""
+    positions = np.empty_like(indices)
+    place_elements(indices, starts, positions)
     return SeenLists(
         values=values,
         indices=indices,
-        positions=positions_read(indices, starts),
+        positions=positions,
         starts=starts,
         index_bits=of.index_bits,
     )
@@ -183,42 +206,15 @@ def _cut(
     return taps, (cut.shape[1], cut.shape[2])
 
 
-def sums_of_seen(mapping: Mapping, lists: Lists, seen: SeenWeights) -> tuple[IntArray, Met]:
-    """The same of weights that every PE sees otherwise, and what its products were."""
-    found = _nothing(mapping)
-    met = Met(
-        products=np.zeros(mapping.used_pes, np.int64),
-        values=np.zeros((mapping.used_pes, mapping.lists), np.int64),
-    )
-    weights: tuple[SeenTaps, ...] = ()
-    for tile in _tiles(mapping, lists):
-        if tile.number == 0:
-            weights, met.values[tile.pe] = seen.taps(tile.pe)
-        taps, region = weights[tile.number], found[tile.region]
-        height, width = region.shape[:2]
-        if not region.size or not tile.elements[0].any():
-            continue
-        products = _windows(tile.values, region, taps.shape).reshape(-1, len(taps.kernel))
-        region += (products @ taps.kernel).reshape(region.shape).astype(np.int64)
-        met.products[tile.pe] += products_of(tile.elements, taps.counts, (height, width))
-        for row, column in taps.beside:
-            at = slice(row, row + height), slice(column, column + width)
-            region += (tile.values[at] @ taps.values[row, column]).astype(np.int64)
-    return found, met
-
-
 class _Tile(NamedTuple):
     """What a PE sees of a phase around its region, from the region's first output on: sums of
-    values at each place [rows, columns, channels], and the elements themselves.
+    values at each place [rows, columns, channels].
 
     number: of the phase; region: of the PE, in a plane of outputs."""
 
-    pe: int
     number: int
-    phase: tuple[int, int]
     region: tuple[slice, slice]
     values: Floats
-    elements: Elements
 
 
 def _nothing(mapping: Mapping) -> IntArray:
@@ -243,19 +239,11 @@ def _tiles(mapping: Mapping, lists: Lists) -> Iterator[_Tile]:
             y0 = rows.first_output(row, row_phase)
             x0 = columns.first_output(column, column_phase)
             values = np.zeros((*shape, mapping.channels))
-            elements = (
+            put(
                 np.ascontiguousarray(lists.values[vectors], np.int64), y[vectors] + y0,
-                x[vectors] + x0, np.ascontiguousarray(channel[vectors]),
+                x[vectors] + x0, np.ascontiguousarray(channel[vectors]), values,
             )  # fmt: skip
-            put(*elements, values)
-            yield _Tile(
-                pe=at,
-                number=which,
-                phase=(row_phase, column_phase),
-                region=(_slice(region[0]), _slice(region[1])),
-                values=values,
-                elements=elements,
-            )
+            yield _Tile(which, (_slice(region[0]), _slice(region[1])), values)
 
 
 def _slice(places: range) -> slice:
@@ -264,6 +252,8 @@ def _slice(places: range) -> slice:
 
 def _pooled(plane: IntArray, windows: tuple[Window, Window]) -> IntArray:
     """[U, V, K] of [P, Q, K]: the largest of each window, which is one output without pooling."""
+    if all(window.size == window.stride == 1 and not window.pad for window in windows):
+        return plane
     for axis, window in enumerate(windows):
         moved = np.moveaxis(plane, axis, 0)
         found = largest_of_windows(window, range(window.outputs), 0, moved)
@@ -293,24 +283,17 @@ def given_out(mapping: Mapping, lists: Lists) -> IntArray:
     """The ofmap [U, V, K] that lists of outputs say; values beyond the last place are none."""
     rows, columns = mapping.rows, mapping.columns
     found = np.zeros((rows.window.outputs, columns.window.outputs, mapping.filters), np.int64)
-    (first_row, heights), (first_column, widths) = given_places(rows), given_places(columns)
-    number = np.repeat(np.arange(len(lists)), lists.lengths)
-    pe, filter_ = np.divmod(number, mapping.filters)
-    at_row, at_column = np.divmod(pe, columns.givers)
-    y, x = np.divmod(lists.positions, widths[at_column][:, None])
-    inside = (lists.values != 0) & (y < heights[at_row][:, None])
-    whole = np.broadcast_to(filter_[:, None], y.shape)
-    place = (y + first_row[at_row][:, None])[inside], (x + first_column[at_column][:, None])[inside]
-    found[(*place, whole[inside])] = lists.values[inside]
+    down, right = (np.stack(given_places(axis), axis=1) for axis in (rows, columns))
+    put_outputs((lists.values, lists.positions, lists.starts), (down, right), found)
     return found
 
 
 __all__ = [
     "SeenByLayer",
     "SeenLists",
+    "Sound",
     "given_out",
     "seen_lists",
     "seen_strip",
     "sums_of",
-    "sums_of_seen",
 ]

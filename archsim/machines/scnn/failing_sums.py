@@ -41,7 +41,7 @@ def given_of_failing_sums(
     activations, as they are read; halves: of the banks."""
     rows, columns = mapping.rows.window.outputs, mapping.columns.window.outputs
     found = np.zeros((rows, columns, mapping.filters), np.int64)
-    activations, moves = _activations(mapping, lists), [*moves_of(mapping)]
+    activations, moves = _activations(mapping, lists), moves_of(mapping)
     for group in range(mapping.groups):
         sums = _Sums(mapping, halves[group % 2])
         sums.add(activations, weights, group)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +20,16 @@ from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.sum_cells import AfterSums, SumCells, moves_of, planes, read_by
-from archsim.machines.scnn.sum_kernels import Words, add_in_order
-from archsim.numbers import AnyIntArray, IntArray, wrap
+from archsim.machines.scnn.sum_kernels import Words, add_in_order, move_sums
+from archsim.numbers import AnyIntArray, IntArray
 
-DENSE = 4
-"""Places of operands, zeros and all, that are passed in the time of a product of their lists."""
+MOST = 4
+"""Of outputs as large a share of them all is walked alone as the weights that are not zero have of
+theirs, so many times: a walk of the lists passes those alone."""
+
+
+MANY = 6
+"""Sums of a place that take as long one by one as those of all filters side by side."""
 
 
 class _Half(NamedTuple):
@@ -40,8 +45,13 @@ class _Half(NamedTuple):
     outputs: IntArray
 
     def read(self, sums: IntArray, which: IntArray, bits: int) -> IntArray:
-        """What is read of some sums."""
-        return read_by((self.zero[which], self.one[which]), sums[which], bits)
+        """What is read of some sums [groups, n]."""
+        return read_by((self.zero[which], self.one[which]), sums[:, which], bits)
+
+    @property
+    def own(self) -> Words:
+        """As `add_in_order` takes them."""
+        return self.words, self.zero, self.one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,17 +74,15 @@ class FailingSums:
         """What is walked of both halves."""
         return _half(self.halves[0]), _half(self.halves[1])
 
-    def few_of(self, lists: Lists, weight: AnyIntArray) -> bool:
-        """Whether a pass with such operands is walked sooner where its sums fail."""
+    def few_of(self, weight: AnyIntArray) -> bool:
+        """Whether a pass with such weights is walked sooner where its sums fail."""
         design, mapping = self.design, self.mapping
         exact = design.activation_memory.exact and design.weight_memory.exact
         if not exact or mapping.pooled or self.halves[0].masks is None:
             return False
         outputs = mapping.rows.outputs * mapping.columns.outputs * mapping.group_size
         walked = max(len(half.outputs) for half in self.each) / max(outputs, 1)
-        places = mapping.rows.size * mapping.columns.size * mapping.channels
-        products = np.count_nonzero(lists.values) / places * np.count_nonzero(weight) / weight.size
-        return walked <= DENSE * products
+        return walked <= MOST * np.count_nonzero(weight) / weight.size
 
 
 def _half(cells: SumCells) -> _Half:
@@ -108,6 +116,7 @@ def _half(cells: SumCells) -> _Half:
     return _Half(words, zero, one, moves, given, outputs)
 
 
+@lru_cache(maxsize=1 << 10)
 def _region(
     mapping: Mapping, pe: int
 ) -> tuple[tuple[slice, slice], tuple[int, int], tuple[slice, slice]]:
@@ -126,21 +135,29 @@ def given_of_few_sums(
     """The ofmap [P, Q, K] that PEs make of their sums; sound: what they make of sums that do not
     fail; weight [K, R, S, C]."""
     mapping, bits, found = failing.mapping, failing.design.accumulator_bits, sound.copy()
-    operands = _activations(mapping, lists), _weights(mapping, weight)
+    own = _weights(mapping, weight)
+    operands = _activations(mapping, lists), own, np.ascontiguousarray(own.T, np.int32)
     taps = _firsts(mapping, 0), _firsts(mapping, 1), _taps(mapping)
     places = mapping.rows.phase_tile, mapping.input_pitch, mapping.input_pitch
-    for group in range(mapping.groups):
-        half, filters = failing.each[group % 2], mapping.group_filters(group)
-        first, sums = group * mapping.group_size, np.zeros(len(half.words), np.int64)
-        into: Words = sums, half.zero, half.one
-        add_in_order(half.words, into, operands, taps, (*places, first, filters, 64 - bits))
+    many = MANY if bits <= 32 else 0
+    plane = *places, mapping.group_size, mapping.filters, 64 - bits, many
+    first, second = failing.each
+    own_sums, other_sums = (
+        np.zeros((len(range(half, mapping.groups, 2)), len(one.words)), np.int64)
+        for half, one in enumerate(failing.each)
+    )
+    sums = own_sums, other_sums
+    add_in_order(first.own, second.own, sums, operands, taps, plane)
+    for number, (half, own) in enumerate(zip(failing.each, sums, strict=True)):
         for source, target in half.moves:
-            sent, there = half.read(sums, source, bits), half.read(sums, target, bits)
-            sums[target] = wrap(there + sent, bits)  # what is sent is read no more
-        some = half.outputs[:, 2] < filters
-        rows, columns, own = half.outputs[some].T
-        given = after.of(first + own, half.read(sums, half.given[some], bits))
-        found[rows, columns, first + own] = given
+            move_sums(own, (half.zero, half.one), (source, target), 64 - bits)
+        rows, columns, filters = half.outputs.T
+        every = (np.arange(len(own))[:, None] * 2 + number) * mapping.group_size + filters
+        some = every < mapping.filters
+        filters = every[some]
+        given = after.of(filters, half.read(own, half.given, bits)[some])
+        at = (np.broadcast_to(one, every.shape)[some] for one in (rows, columns))
+        found[(*at, filters)] = given
     return found
 
 
@@ -149,13 +166,15 @@ def _activations(mapping: Mapping, lists: Lists) -> IntArray:
 
 
 def _weights(mapping: Mapping, weight: AnyIntArray) -> IntArray:
-    """[K, C, taps] of [K, R, S, C], phase by phase."""
+    """[K, C · taps] of [K, R, S, C], phase by phase."""
     down, right = mapping.rows.stride, mapping.columns.stride
     each = [weight[:, row::down, column::right] for row, column in mapping.phases]
     flat = [one.reshape(len(one), -1, mapping.channels) for one in each]
-    return np.ascontiguousarray(np.concatenate(flat, axis=1).transpose(0, 2, 1), np.int64)
+    whole = np.concatenate(flat, axis=1).transpose(0, 2, 1)
+    return np.ascontiguousarray(whole, np.int64).reshape(len(whole), -1)
 
 
+@lru_cache(maxsize=32)
 def _firsts(mapping: Mapping, number: int) -> IntArray:
     """[PEs, phases] along an axis: the output of a PE's first input at the first tap, in its
     region."""
@@ -165,6 +184,7 @@ def _firsts(mapping: Mapping, number: int) -> IntArray:
     return np.array([[axis.first_output(pe, phase) for phase in phases] for pe in pes], np.int64)
 
 
+@lru_cache(maxsize=32)
 def _taps(mapping: Mapping) -> IntArray:
     rows, columns = mapping.rows, mapping.columns
     return np.array([(rows.taps(row), columns.taps(column)) for row, column in mapping.phases])

@@ -15,11 +15,11 @@ from archsim.errors import InputError, require
 from archsim.layer import layout
 from archsim.layer.operand_check import check_integers, require_one_scale
 from archsim.layer.problem import problem_of
-from archsim.layer.values import compute
+from archsim.layer.values import compute, compute_with_sums
 from archsim.machines.scnn.choice import Choice
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.dnnsim import dnnsim_passes
-from archsim.machines.scnn.failing import SeenByLayer, seen_strip
+from archsim.machines.scnn.failing import SeenByLayer, Sound, seen_strip
 from archsim.machines.scnn.fold import Part, folded, may_move_less, moved_bits
 from archsim.machines.scnn.passes import behind_the_channel
 from archsim.machines.scnn.pooling import check_pool, join_pooled, pooled_values
@@ -85,7 +85,9 @@ def _passes(
     operands: Operands,
     tensors: Tensors,
     pool: MaxPool | None = None,
+    sums: IntArray | None = None,
 ) -> list[tuple[Strip, ...]]:
+    """sums: of cells that do not fail [images, groups, P, Q, K], where they are known."""
     ifmap, weight, ofmap = tensors
     problem = problem_of(_as_run(layer, operands))
     try:
@@ -105,13 +107,18 @@ def _passes(
         biases = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
     relu, by_layer = bool(problem.relu), SeenByLayer(design)
     planes = ofmap.reshape(-1, *ofmap.shape[2:])
+    before = None if sums is None or pool else sums.reshape(-1, *sums.shape[2:])
 
     def seen(number: int) -> tuple[Strip, ...]:
         bias = None if biases is None else biases[number % problem.groups]
         return tuple(
-            seen_strip(by_layer, strip, operands, bias, _cut(planes[number], strip), relu=relu)
+            seen_strip(by_layer, strip, operands, bias, sound(number, strip), relu=relu)
             for strip in found[number]
         )
+
+    def sound(number: int, strip: Strip) -> Sound:
+        own = None if before is None else _cut(before[number], strip)
+        return Sound(_cut(planes[number], strip), own)
 
     return in_threads(seen, range(len(found)))
 
@@ -171,14 +178,14 @@ def plan_layer(
     plane does not fit the PEs' memories.
     """
     problem = problem_of(layer)
-    tensors = layer_tensors(design, layer, operands, pool)
+    tensors, sums = _tensors(design, layer, operands, pool)
     if choice:
         return chosen_plan(design, layer, operands, tensors, choice)
     parts: tuple[Part, ...] = ()
     if isinstance(layer, MatMul) and layer.shared_weight:
         passes, parts = _product(design, layer, operands, tensors, whole=whole)
     else:
-        passes = _passes(design, layer, operands, tensors, pool)
+        passes = _passes(design, layer, operands, tensors, pool, sums)
     ofmap = join_pooled(layer, problem, _given_out(passes, tensors[2], parts), pool)
     return LayerPlan(layer=layer, passes=tuple(passes), ofmap=ofmap)
 
@@ -323,6 +330,13 @@ def layer_tensors(
     design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
 ) -> Tensors:
     """A layer's operands and what it computes.  Raises InputError as `plan_layer`."""
+    return _tensors(design, layer, operands, pool)[0]
+
+
+def _tensors(
+    design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
+) -> tuple[Tensors, IntArray | None]:
+    """The same, and the sums before that, where what fails is added to them."""
     check_pool(layer, pool)
     require(
         pool is None or design.group_rule != "dnnsim",
@@ -343,8 +357,12 @@ def layer_tensors(
         layout.ifmap_view(layer, problem, operands.ifmap),
         layout.weight_view(layer, problem, operands.weight),
     )
-    ofmap = compute(problem, (*as_they_lie, bias), scaling, widths)
-    return ifmap, weight, pooled_values(np.ascontiguousarray(ofmap, np.int64), pool)
+    given, sums = (*as_they_lie, bias), None
+    if design.values_as_meant or not design.accumulator_memory.exact:
+        ofmap = compute(problem, given, scaling, widths)
+    else:
+        ofmap, sums = compute_with_sums(problem, given, scaling, widths)
+    return (ifmap, weight, pooled_values(np.ascontiguousarray(ofmap, np.int64), pool)), sums
 
 
 __all__ = [

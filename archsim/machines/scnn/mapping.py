@@ -6,7 +6,7 @@ Both axes of the plane are cut alike (`archsim.machines.scnn.axis`).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -171,6 +171,7 @@ class Mapping:
         return np.outer(by_row, by_column).reshape(-1)
 
 
+@lru_cache(maxsize=128)
 def map_plane(
     design: Scnn, problem: Problem, group_size: int, windows: tuple[Window, Window] | None = None
 ) -> Mapping:

@@ -18,9 +18,7 @@ Given = tuple[IntArray, IntArray]
 """Words of lists [vectors, lanes], a value and above it its index, and where each list begins
 [lists + 1]."""
 
-Elements = tuple[IntArray, IntArray, IntArray, IntArray]
-"""Of vectors of activations: values and places along both axes [vectors, lanes]; channels
-[vectors]."""
+BoolArray = npt.NDArray[np.bool_]
 
 Cells = tuple[IntArray, IntArray, IntArray]
 """Bits of a tap's column in each list of a group; masks [rows, lanes] of bits that read 1 where 0
@@ -88,73 +86,119 @@ def read_lists(
 
 
 @kernel(
-    "int, (i8.2, i8.1), (i8.1, i8.2, i8.2), (int, int, int, int), (int, int, int, int, int), "
-    "(f8.5, f8.4, i8.1)"
+    "i8.1, (i8.2, i8.2, i8.1, i8.1), (i8.1, i8.2, i8.2, b1.1), (int, int, int, int), "
+    "(int, int, int), (i8.1, i8.1, i4.3, i8.2)"
 )
-def add_taps(
-    fifo: int,
-    given: Given,
-    cells: Cells,
+def changed_vectors(
+    fifos: IntArray,
+    given: tuple[IntArray, IntArray, IntArray, IntArray],
+    cells: tuple[IntArray, IntArray, IntArray, BoolArray],
     reading: Reading,
-    place: tuple[int, int, int, int, int],
-    into: tuple[Floats, Floats, IntArray],
-) -> None:
-    """Add what a PE reads of all groups' lists to taps [phases, rows, columns, channels, filters],
-    how many values are not zero to counts [phases, rows, columns, channels], and to those of each
-    list of a group [lists], whatever their tap.
+    place: tuple[int, int, int],
+    out: tuple[IntArray, IntArray, Words, IntArray],
+) -> int:
+    """Vectors of all groups' lists that PEs read otherwise than they are meant; how many.
 
-    fifo: the row of the masks where it begins.  place: lists of a group, filters of a group and of
-    all, the last tap of rows and columns that may lead to an output.
+    fifos [PEs]: the row of the masks where each one's begins.  given: words as they are meant, and
+    as they lie before the masks; where lists begin; places that the lanes of each vector take.
+    cells: as for `read_lists`, and which rows have a failing cell.  place: lists of a group,
+    filters of a group and of all.  out: the first vector behind those of each PE [PEs]; numbers of
+    vectors [n]; of their lanes value, filter, row and column of the tap [n, lanes, 4]; added to,
+    values that are not zero of each list [PEs, lists].
     """
-    (words, starts), (column_bits, zero, one), (taps, counts, found) = given, cells, into
-    lists, size, filters, last_row, last_column = place
-    for number in range(len(starts) - 1):
-        group, own = divmod(number, lists)
-        channel, phase = divmod(own, len(taps))
-        at, first = np.int64(0), group * size
-        for vector in range(starts[number], starts[number + 1]):
-            row, at = fifo + vector % reading[0], at & ((np.int64(1) << POSITION_BITS) - 1)
-            for lane in range(words.shape[1]):
-                cell = zero[row, lane], one[row, lane]
-                at, value, filter_, tap_row, tap_column = _element(
-                    words[vector, lane], cell, at, column_bits[own], reading
-                )
-                if value == 0 or filter_ >= min(size, filters - first):
+    (meant, words, starts, steps), (column_bits, zero, one, fails) = given, cells
+    (ends, numbers, lanes, values), (lists, size, filters) = out, place
+    every = (np.int64(1) << POSITION_BITS) - 1
+    none, all_ = np.int64(0), np.int64(-1)
+    count = 0
+    for pe in range(len(fifos)):
+        for number in range(len(starts) - 1):
+            group, own = divmod(number, lists)
+            first = group * size
+            most = min(size, filters - first)
+            at = was = np.int64(0)
+            for vector in range(starts[number], starts[number + 1]):
+                row = fifos[pe] + vector % reading[0]
+                at, was = at & every, was & every
+                if at == was and not fails[row]:
+                    at = was = at + steps[vector]
                     continue
-                found[own] += 1
-                if tap_row <= last_row and tap_column <= last_column:
-                    taps[phase, tap_row, tap_column, channel, first + filter_] += value
-                    counts[phase, tap_row, tap_column, channel] += 1
+                changed, found = False, 0
+                for lane in range(words.shape[1]):
+                    own_cell = zero[row, lane], one[row, lane]
+                    at, value, filter_, tap_row, tap_column = _element(
+                        words[vector, lane], own_cell, at, column_bits[own], reading
+                    )
+                    was, right, its, its_row, its_column = _element(
+                        meant[vector, lane], (none, all_), was, column_bits[own], reading
+                    )
+                    if filter_ >= most:
+                        value = np.int64(0)
+                    changed |= value != right
+                    if value:
+                        changed |= filter_ != its or tap_row != its_row or tap_column != its_column
+                    lanes[count, lane, 0], lanes[count, lane, 1] = value, first + filter_
+                    lanes[count, lane, 2], lanes[count, lane, 3] = tap_row, tap_column
+                    found += int(value != 0) - int(right != 0)
+                if changed:
+                    values[pe, own] += found
+                    numbers[count] = vector
+                    count += 1
+        ends[pe] = count
+    return count
 
 
-@kernel("(i8.3, i8.3, i8.3, i8.3), (int, int, int, int, int, int), i8.1, i4.2")
+@inlined
+def _addresses(lanes: Words, place: tuple[int, int, int, int, int, int, int], found: Words) -> int:
+    """Those of lanes with a value and a tap that may lead to an output; how many."""
+    last_row, last_column, span, pitch, scale, nowhere, first = place
+    count = 0
+    for lane in range(len(lanes)):
+        value, filter_, row = lanes[lane, 0], lanes[lane, 1], lanes[lane, 2]
+        column = lanes[lane, 3]
+        if value and row <= last_row and column <= last_column:
+            away = (row * span + column) * pitch
+            found[count] = (filter_ - first - away) * scale
+            count += 1
+    for lane in range(count, len(found)):
+        found[lane] = nowhere
+    return count
+
+
+@kernel("i4.3, (i8.1, i8.1, i4.3), (int, int), (int, int, int, int, int, int, int), i8.1, i4.2")
 def for_scan(
-    weights: Weights,
-    place: tuple[int, int, int, int, int, int],
+    meant: Words,
+    changed: tuple[IntArray, IntArray, Words],
+    group: tuple[int, int],
+    place: tuple[int, int, int, int, int, int, int],
     counts: IntArray,
     found: Words,
 ) -> None:
     """Of vectors of all PEs, one behind the other, the addresses of lanes with a value and a tap
     that may lead to an output, in order, and how many they are.
 
+    meant, changed: as for `add_changed`.  group: its first vector, and the one behind its last.
     place: last tap of rows and columns; addresses from a row to the next; Kp; by what addresses are
-    multiplied; the address of lanes without.
+    multiplied; the address of lanes without; the group's first filter.
     """
-    values, filters, rows, columns = weights
-    last_row, last_column, span, pitch, scale, nowhere = place
-    vectors = values.shape[1]
-    for pe in range(len(values)):
+    (ends, numbers, lanes), vectors = changed, group[1] - group[0]
+    right = np.empty((vectors, found.shape[1]), np.int32)
+    held = np.empty(vectors, np.int64)
+    for vector in range(vectors):
+        held[vector] = _addresses(meant[group[0] + vector], place, right[vector])
+    for pe in range(len(ends)):
+        first = pe * vectors
         for vector in range(vectors):
-            count, own = 0, found[pe * vectors + vector]
-            for lane in range(values.shape[2]):
-                row, column = rows[pe, vector, lane], columns[pe, vector, lane]
-                if values[pe, vector, lane] and row <= last_row and column <= last_column:
-                    away = (row * span + column) * pitch
-                    own[count] = (filters[pe, vector, lane] - away) * scale
-                    count += 1
-            counts[pe * vectors + vector] = count
-            for lane in range(count, len(own)):
-                own[lane] = nowhere
+            counts[first + vector] = held[vector]
+            for lane in range(found.shape[1]):
+                found[first + vector, lane] = right[vector, lane]
+        at = ends[pe - 1] if pe else np.int64(0)
+        while at < ends[pe] and numbers[at] < group[0]:
+            at += 1
+        while at < ends[pe] and numbers[at] < group[1]:
+            to = first + numbers[at] - group[0]
+            counts[to] = _addresses(lanes[at], place, found[to])
+            at += 1
 
 
 @kernel("i8.2, i8.2, i8.2, i8.1, f8.3")
@@ -169,32 +213,55 @@ def put(values: IntArray, y: IntArray, x: IntArray, channels: IntArray, tile: Fl
                 tile[row, column, channels[vector]] += values[vector, lane]
 
 
-@kernel("(i8.2, i8.2, i8.2, i8.1), f8.3, (int, int)")
-def products_of(elements: Elements, counts: Floats, region: tuple[int, int]) -> int:
-    """Products of elements that are not zero with taps that lead to an output of a region of so
-    many rows and columns; counts [rows, columns, channels]: weights of each tap."""
-    (values, y, x, channels), (height, width) = elements, region
-    found = 0.0
-    for vector in range(len(values)):
-        for lane in range(values.shape[1]):
-            if values[vector, lane] == 0:
-                continue
-            row, column = y[vector, lane], x[vector, lane]
-            for tap in range(max(0, row - height + 1), min(len(counts), row + 1)):
-                for other in range(max(0, column - width + 1), min(counts.shape[1], column + 1)):
-                    found += counts[tap, other, channels[vector]]
-    return int(found)
+@kernel("i8.2, i8.1, i8.2")
+def place_elements(indices: IntArray, starts: IntArray, positions: IntArray) -> None:
+    """Positions of lists as a decoder counts them, all [vectors, lanes]: each lane takes a place
+    behind its zeros; from a vector to the next POSITION_BITS are kept.
+
+    starts [lists + 1]: the first vector of each.
+    """
+    every = (np.int64(1) << POSITION_BITS) - 1
+    for number in range(len(starts) - 1):
+        at = np.int64(-1)
+        for vector in range(starts[number], starts[number + 1]):
+            at = ((at + 1) & every) - 1
+            for lane in range(indices.shape[1]):
+                at += indices[vector, lane] + 1
+                positions[vector, lane] = at
+
+
+@kernel("(i8.2, i8.2, i8.1), (i8.2, i8.2), i8.3")
+def put_outputs(
+    lists: tuple[IntArray, IntArray, IntArray], places: tuple[IntArray, IntArray], ofmap: IntArray
+) -> None:
+    """Put the values of lists [vectors, lanes], by PE and filter, where their positions say in the
+    ofmap [rows, columns, K]; values beyond a PE's last row are none.
+
+    places [PEs along an axis, 2]: of rows, then columns, the first output of a PE, and how many.
+    """
+    (values, positions, starts), (rows, columns) = lists, places
+    filters = ofmap.shape[2]
+    for number in range(len(starts) - 1):
+        pe, own = divmod(number, filters)
+        row, column = divmod(pe, len(columns))
+        for vector in range(starts[number], starts[number + 1]):
+            for lane in range(values.shape[1]):
+                if values[vector, lane] == 0:
+                    continue
+                y, x = divmod(positions[vector, lane], columns[column, 1])
+                if y < rows[row, 1]:
+                    ofmap[rows[row, 0] + y, columns[column, 0] + x, own] = values[vector, lane]
 
 
 __all__ = [
     "Cells",
-    "Elements",
     "Given",
     "Reading",
     "Weights",
-    "add_taps",
+    "changed_vectors",
     "for_scan",
-    "products_of",
+    "place_elements",
     "put",
+    "put_outputs",
     "read_lists",
 ]

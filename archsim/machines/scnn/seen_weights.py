@@ -18,17 +18,24 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.codecs.zero_run import Lists
-from archsim.machines.scnn.axis import POSITION_BITS
 from archsim.machines.scnn.backlog import padded
 from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.kernels import BoolArray
 from archsim.machines.scnn.kernels import Lists as ScanLists
 from archsim.machines.scnn.lists import weight_lists
 from archsim.machines.scnn.mapping import Mapping
-from archsim.machines.scnn.seen_kernels import Cells, Given, Reading, add_taps, for_scan, read_lists
+from archsim.machines.scnn.seen_kernels import (
+    Cells,
+    Given,
+    Reading,
+    changed_vectors,
+    for_scan,
+    read_lists,
+)  # fmt: skip
 from archsim.memory.lane_masks import LaneMasks
 from archsim.numbers import AnyIntArray, IntArray
 
-Floats = npt.NDArray[np.float64]
+Narrow = npt.NDArray[np.int32]
 
 MOST_KEPT = 1 << 25
 """Numbers of a pass that are kept for the next image."""
@@ -52,26 +59,13 @@ class Weights(NamedTuple):
     columns: IntArray
 
 
-def positions_read(indices: IntArray, starts: IntArray) -> IntArray:
-    """[..., vectors, lanes]: each lane takes a place behind its zeros; from a vector to the next
-    POSITION_BITS are kept."""
-    steps = np.cumsum(indices + 1, axis=-1)
-    before = np.cumsum(steps[..., -1], axis=-1) - steps[..., -1]
-    lists = np.repeat(before[..., starts[:-1]], np.diff(starts), axis=-1)
-    base = (before - lists) & (1 << POSITION_BITS) - 1
-    return base[..., None] + steps - 1
+class Changed(NamedTuple):
+    """Vectors that PEs read otherwise: those behind the last one of each PE [PEs]; numbers in the
+    pass [n]; lanes [n, lanes, 4]: value, filter, row and column of the tap."""
 
-
-class SeenTaps(NamedTuple):
-    """Of a phase [rows, columns, channels, filters]; how many are not zero [rows, columns,
-    channels]; those of the kernel's own taps, of that shape [channels, rows, columns; filters]; the
-    other taps (row, column) with any."""
-
-    values: Floats
-    counts: Floats
-    shape: tuple[int, int]
-    kernel: Floats
-    beside: list[tuple[int, int]]
+    ends: IntArray
+    numbers: IntArray
+    lanes: Narrow
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -191,44 +185,96 @@ class SeenWeights:
         """Where each list of a group begins [lists + 1]."""
         return self._given[group][1]
 
-    def taps(self, pe: int) -> tuple[tuple[SeenTaps, ...], IntArray]:
-        """By phase, what a PE sees of all groups; values of each list that are not zero [lists]."""
-        mapping = self.mapping
-        size = mapping.rows.last_tap + 1, mapping.columns.last_tap + 1
-        places = len(mapping.phases) * size[0] * size[1] * mapping.channels * mapping.filters
-        if places * mapping.used_pes > MOST_KEPT:
-            return self._taps(pe, size)
-        return self._known(("taps", pe), lambda: self._taps(pe, size))
+    @cached_property
+    def lanes(self) -> Narrow:
+        """All vectors' lanes as they are meant, as `Changed.lanes`."""
+        mapping, every = self.mapping, list[Narrow]()
+        none = self._cells[0], np.zeros((1, self._lanes), np.int64)
+        cells = (*none, np.full((1, self._lanes), -1, np.int64))
+        reading = (1, *self._reading[1:])
+        for group, (given, lists) in enumerate(zip(self._given, self.meant, strict=False)):
+            shape = 1, lists.vectors, lists.lanes
+            one, two, three, four = (np.empty(shape, np.int64) for _ in Weights._fields)
+            out = one, two, three, four
+            filters = mapping.group_filters(group)
+            read_lists(np.zeros(1, np.int64), given, (0, filters), cells, reading, out)
+            two[:] += group * mapping.group_size
+            every.append(np.stack([field[0] for field in out], axis=-1).astype(np.int32))
+        return np.concatenate(every)
 
-    def _taps(self, pe: int, size: tuple[int, int]) -> tuple[tuple[SeenTaps, ...], IntArray]:
-        mapping = self.mapping
-        places = len(mapping.phases), *size, mapping.channels
-        taps, counts = np.zeros((*places, mapping.filters)), np.zeros(places)
-        found = np.zeros(mapping.lists, np.int64)
-        add_taps(
-            *self._seen_by(pe, self._given[-1], 0), self._cells, self._reading,
-            (mapping.lists, mapping.group_size, mapping.filters, size[0] - 1, size[1] - 1),
-            (taps, counts, found),
-        )  # fmt: skip
-        each = zip(taps, counts, mapping.phases, strict=True)
-        return tuple(self._of_phase(*one) for one in each), found
+    @cached_property
+    def list_of(self) -> IntArray:
+        """[vectors of the pass]: which list of its group each is in."""
+        lengths = [one.lengths for one in self.meant]
+        return np.concatenate([np.repeat(np.arange(len(one)), one) for one in lengths])
 
-    def _of_phase(self, values: Floats, counts: Floats, phase: tuple[int, int]) -> SeenTaps:
-        shape = self.mapping.rows.taps(phase[0]), self.mapping.columns.taps(phase[1])
-        own = values[: shape[0], : shape[1]].transpose(2, 0, 1, 3)
-        used = [(int(row), int(column)) for row, column in np.argwhere(counts.any(axis=2))]
-        return SeenTaps(
-            values=values,
-            counts=counts,
-            shape=shape,
-            kernel=own.reshape(-1, self.mapping.filters),
-            beside=[at for at in used if at[0] >= shape[0] or at[1] >= shape[1]],
+    @cached_property
+    def counts(self) -> IntArray:
+        """[lists, rows, columns]: weights that are not zero at each tap of a phase."""
+        rows, columns = self.mapping.rows.taps(0), self.mapping.columns.taps(0)
+        flat = self.lanes.reshape(-1, 4)
+        some = flat[:, 0] != 0
+        number = np.repeat(self.list_of, self.lanes.shape[1])[some]
+        at = (number * rows + flat[some, 2]) * columns + flat[some, 3]
+        each = np.bincount(at, minlength=self.mapping.lists * rows * columns)
+        return each.reshape(self.mapping.lists, rows, columns)
+
+    def changed(self) -> tuple[Changed, IntArray]:
+        """What PEs read of all groups; values of each list that are not zero [PEs, lists]."""
+        vectors = self._given[-1][0]
+        if vectors.size * len(self._fifos) > MOST_KEPT:
+            return self._changed()
+        return self._known("changed", self._changed)
+
+    def _changed(self) -> tuple[Changed, IntArray]:
+        mapping, (words, starts) = self.mapping, self._given[-1]
+        steps = (np.concatenate([one.indices for one in self.meant]) + 1).sum(axis=1)
+        values = np.tile(self.counts.sum(axis=(1, 2)), (len(self._fifos), 1))
+        place = mapping.lists, mapping.group_size, mapping.filters
+        each: list[Changed] = []
+        slices = [slice(0, len(self._fifos))]
+        if self._masks is None:
+            slices = [slice(pe, pe + 1) for pe in range(len(self._fifos))]
+        for pes in slices:
+            count = pes.stop - pes.start
+            ends, numbers = np.empty(count, np.int64), np.empty(count * len(words), np.int64)
+            lanes = np.empty((len(numbers) + 1, self._lanes, 4), np.int32)
+            own, fifos = words, np.ascontiguousarray(self._fifos[pes])
+            if self._masks is None:
+                fifos, own = (
+                    np.zeros(1, np.int64),
+                    self._seen_by(pes.start, self._given[-1], 0)[1][0],
+                )
+            found = changed_vectors(
+                fifos, (words, own, starts, steps), (*self._cells, self._fails), self._reading,
+                place, (ends, numbers, lanes, values[pes]),
+            )  # fmt: skip
+            each.append(Changed(ends, numbers[:found].copy(), lanes[:found].copy()))
+        if len(each) == 1:
+            return each[0], values
+        before = np.cumsum([0, *(len(one.numbers) for one in each)])[:-1]
+        ends = np.concatenate([one.ends + first for one, first in zip(each, before, strict=True)])
+        numbers, lanes = (
+            np.concatenate(one) for one in zip(*(one[1:] for one in each), strict=True)
         )
+        return Changed(ends, numbers, lanes), values
+
+    @cached_property
+    def _fails(self) -> BoolArray:
+        """Of rows of the masks, whether one has a failing cell; all of rows without masks."""
+        if self._masks is None:
+            return np.ones(len(self._cells[1]), np.bool_)
+        low = np.array([(1 << bits) - 1 for bits in self.design.use("weight").lane_bits])
+        return (((self._cells[1] | ~self._cells[2]) & low) != 0).any(axis=1)
+
+    @property
+    def _lanes(self) -> int:
+        return self.design.weight_lanes
 
     def for_scan(self, group: int, addresses: int, scale: int) -> ScanLists:
         """A group's lists, with the lanes of every PE's vectors one behind the other; lanes without
         a value have the address behind a table of so many; all are multiplied by `scale`."""
-        lanes = self.mapping.used_pes * int(self._firsts[-1]) * self.design.weight_lanes
+        lanes = self.mapping.used_pes * int(self._firsts[-1]) * self._lanes
         if lanes > MOST_KEPT:
             return self._for_scan(group, addresses, scale)
         key = "scan", group, addresses, scale
@@ -240,16 +286,18 @@ class SeenWeights:
         return self._kept[key]
 
     def _for_scan(self, group: int, addresses: int, scale: int) -> ScanLists:
-        mapping, lists, nowhere = self.mapping, self.meant[group], addresses * scale
-        read, rows, columns = self.read(group), mapping.rows, mapping.columns
-        found = np.empty((len(read.values) * lists.vectors, padded(lists.lanes)), np.int32)
+        mapping, lists = self.mapping, self.meant[group]
+        rows, columns = mapping.rows, mapping.columns
+        found = np.empty((len(self._fifos) * lists.vectors, padded(lists.lanes)), np.int32)
         counts = np.empty(len(found), np.int64)
         place = (
             rows.last_tap, columns.last_tap, columns.addressed_extent, mapping.filter_pitch, scale,
-            nowhere,
+            addresses * scale, group * mapping.group_size,
         )  # fmt: skip
-        each = read.values, read.filters, read.rows, read.columns
-        for_scan(each, place, counts, found)
+        ends = int(self._firsts[group]), int(self._firsts[group + 1])
+        own = self.changed()[0]
+        changed = own.ends, own.numbers, own.lanes
+        for_scan(self.lanes, changed, ends, place, counts, found)
         return self._given[group][1], (counts, found)
 
 
@@ -264,4 +312,4 @@ class SeenWeightLists:
         return self._seen.for_scan(group, *self._table)
 
 
-__all__ = ["Met", "SeenTaps", "SeenWeightLists", "SeenWeights", "Weights", "positions_read"]
+__all__ = ["Changed", "Met", "SeenWeightLists", "SeenWeights", "Weights"]

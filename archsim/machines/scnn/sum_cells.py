@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -113,14 +113,16 @@ class Move(NamedTuple):
     kept: bool
 
 
-def moves_of(mapping: Mapping) -> Iterator[list[Move]]:
-    """Halos to the left, to the right, up and down, then copies."""
-    for kept in (False, True):
-        for across in (True, False):
-            for step in (-1, 1):
-                found = [*_moves_to(mapping, step, across=across, kept=kept)]
-                if found:
-                    yield found
+@lru_cache(maxsize=32)
+def moves_of(mapping: Mapping) -> tuple[tuple[Move, ...], ...]:
+    """Halos to the left, to the right, up and down, then copies: those of a step side by side."""
+    steps = (
+        tuple(_moves_to(mapping, step, across=across, kept=kept))
+        for kept in (False, True)
+        for across in (True, False)
+        for step in (-1, 1)
+    )
+    return tuple(one for one in steps if one)
 
 
 def _moves_to(mapping: Mapping, step: int, *, across: bool, kept: bool) -> Iterator[Move]:

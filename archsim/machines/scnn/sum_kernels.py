@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from archsim.kernels import kernel
+from archsim.kernels import inlined, kernel
 from archsim.machines.scnn.kernels import BoolArray
 from archsim.numbers import IntArray
+
+Narrow = npt.NDArray[np.int32]
 
 
 class Elements(NamedTuple):
@@ -31,23 +34,29 @@ Sums = tuple[IntArray, IntArray, IntArray]
 """[PEs, addresses] each: what is stored; bits that read 1 where 0 is stored, and where 1 is."""
 
 Words = tuple[IntArray, IntArray, IntArray]
-"""The same of some sums, [n] each."""
+"""Sums of a half, those of a place side by side: PE, row, column and filter of a group [n, 4]; bits
+of them that read 1 where 0 is stored, and where 1 is [n]."""
 
 Beside = tuple[BoolArray, IntArray, IntArray]
 """Sums that are not added to here [PEs, addresses]; places and values of their products, in order,
 all of a PE behind those of the one before."""
 
-Operands = tuple[IntArray, IntArray]
-"""Activations [PEs, channels, phases · places] and weights [filters, channels, taps of all phases],
-where they lie, zeros and all."""
+Operands = tuple[IntArray, IntArray, Narrow]
+"""Activations [PEs, channels, phases · places] and weights [filters, channels · taps], of all
+phases, where they lie, zeros and all; the latter also as [channels · taps, filters]."""
 
 Taps = tuple[IntArray, IntArray, IntArray]
 """The output of each PE's first row of inputs at the first tap, in its region, and of its first
 column [PEs, phases] each; each phase's rows and columns of taps [phases, 2]."""
 
-Plane = tuple[int, int, int, int, int, int]
-"""Rows and columns of places of a phase, and from a row to the next; the first filter of a group,
-how many it has; bits of 64 that a sum lacks."""
+Plane = tuple[int, int, int, int, int, int, int]
+"""Rows and columns of places of a phase, and from a row to the next; filters of a group, and of
+all; bits of 64 that a sum lacks; from how many sums of a place on those of all filters are walked
+side by side, 0: never."""
+
+Rules = tuple[Any, Any, Any, Any, Any, Any]
+"""Which half; how many activations are not zero; room for as many products; filters of a group, and
+of all; bits of 64 that a sum lacks."""
 
 
 @kernel(
@@ -121,65 +130,206 @@ def _met(
     return seen
 
 
-@kernel
-def _total(given: IntArray, own: IntArray, here: IntArray, there: IntArray) -> Any:
-    """A sum of which no bit is read otherwise; given and own [channels, places or taps]."""
-    total = np.int64(0)
-    for channel in range(len(own)):
-        for at in range(len(here)):
-            total += given[channel, here[at]] * own[channel, there[at]]
-    return total
-
-
-@kernel
-def _total_as_read(
-    given: IntArray, own: IntArray, here: IntArray, there: IntArray, word: tuple[Any, Any, Any]
+@inlined
+def _not_zero(
+    given: IntArray, met: tuple[IntArray, IntArray, Any], each: Any, out: tuple[Any, IntArray]
 ) -> Any:
-    """A sum that is read before each product is added; word: both masks, and bits of 64 that it
-    lacks."""
-    zero, one, above = word
-    total = np.int64(0)
-    for channel in range(len(own)):
-        for at in range(len(here)):
-            product = given[channel, here[at]] * own[channel, there[at]]
-            if product:
-                read = (total & one) | (~total & zero)
-                total = ((read + product) << above) >> above
+    """Activations [channels, places] that are not zero where taps meet a place, in order, with
+    where their weights lie of a filter's [channels, taps]: they go into `out`; how many."""
+    (here, there, seen), (at, values), count = met, out, 0
+    for channel in range(len(given)):
+        first = channel * each
+        for tap in range(seen):
+            value = given[channel, here[tap]]
+            at[np.uint64(count)], values[np.uint64(count)] = first + there[tap], value
+            count += int(value != 0)
+    return count
+
+
+@inlined
+def _total(own: IntArray, given: tuple[Any, IntArray], count: Any) -> Any:
+    """A sum of which no bit is read otherwise; own [channels · taps] of a filter."""
+    (at, values), total = given, np.int64(0)
+    for n in range(count):
+        total += values[np.uint64(n)] * own[np.uint64(at[np.uint64(n)])]
     return total
+
+
+@inlined
+def _total_as_read(
+    own: IntArray, given: tuple[Any, IntArray], count: Any, word: tuple[Any, Any], room: IntArray
+) -> Any:
+    """A sum that is read before each product is added; word: both masks.  Of its bits those above
+    its width are no matter: none of them is carried down."""
+    (at, values), (zero, one), products = given, word, np.uint64(0)
+    for n in range(count):
+        product = values[np.uint64(n)] * own[np.uint64(at[np.uint64(n)])]
+        room[products] = product
+        products += np.uint64(product != 0)
+    kept, total = zero ^ one, np.int64(0)
+    for n in range(products):
+        total = (zero ^ (total & kept)) + room[np.uint64(n)]
+    return total
+
+
+@kernel("i4.2, (i8.1, i4.1), int, i4.2, i4.1", answer="none")
+def add_side_by_side(
+    weights: Narrow, given: tuple[IntArray, Narrow], count: int, masks: Narrow, totals: Narrow
+) -> None:
+    """Add what activations make of the sums of all filters [K], each read before that, modulo 2^32.
+
+    weights [channels · taps, K].  given: of so many activations where their weights lie, and their
+    values.  masks [2, K]: a read is masks[0] ^ (what is held & masks[1]).
+    """
+    for n in range(count):
+        own, value = weights[given[0][n]], given[1][n]
+        for k in range(len(totals)):
+            product = np.int32(value * own[k])
+            read = np.int32((masks[0, k] ^ (totals[k] & masks[1, k])) + product)
+            totals[k] = read if product != 0 else totals[k]
+
+
+@inlined
+def _before(words: IntArray, at: Any, others: IntArray, other: Any) -> Any:
+    """Whether the place of a word comes before that of another, or with it; of none it comes
+    last."""
+    if at == len(words) or other == len(others):
+        return at < len(words)
+    for field in range(3):
+        if words[at, field] != others[other, field]:
+            return words[at, field] < others[other, field]
+    return True
+
+
+@inlined
+def _behind(words: IntArray, at: Any, pe: Any, row: Any, column: Any) -> Any:
+    """The first word from one on that is not of a place."""
+    while at < len(words) and (
+        words[at, 0] == pe and words[at, 1] == row and words[at, 2] == column
+    ):
+        at += 1
+    return at
+
+
+@inlined
+def _one_by_one(
+    half: Words, stored: IntArray, own: tuple[Any, Any], given: tuple[Any, Any, Any], rules: Rules
+) -> None:
+    """Add to the words of a place, in all groups of a half; own: the first and the one behind the
+    last."""
+    (words, zeros, ones), (weights, at, values), (number, count, room, size, filters, above) = (
+        half, given, rules,
+    )  # fmt: skip
+    for group in range(len(stored)):
+        for n in range(own[0], own[1]):
+            filter_ = (2 * group + number) * size + words[n, 3]
+            if filter_ >= filters:
+                break
+            if zeros[n] == 0 and ones[n] == -1:
+                total = _total(weights[filter_], (at, values), count)
+            else:
+                word = zeros[n], ones[n]
+                total = _total_as_read(weights[filter_], (at, values), count, word, room)
+            stored[group, n] = (total << above) >> above
+
+
+@inlined
+def _to_masks(half: Words, own: tuple[Any, Any], number: int, size: Any, masks: Narrow) -> None:
+    """Masks of the words of a place, in all groups of a half."""
+    words, zeros, ones = half
+    for n in range(own[0], own[1]):
+        for filter_ in range(number * size + words[n, 3], masks.shape[1], 2 * size):
+            masks[0, filter_] = np.int32(zeros[n])
+            masks[1, filter_] = np.int32(zeros[n] ^ ones[n])
+
+
+@inlined
+def _from_totals(
+    half: Words, own: tuple[Any, Any], number: int, rules: tuple[Any, Any], of: tuple[Any, Any]
+) -> None:
+    """What sums of all filters are of the words of a place, in all groups of a half."""
+    (totals, stored), (size, above) = of, rules
+    for group in range(len(stored)):
+        for n in range(own[0], own[1]):
+            filter_ = (2 * group + number) * size + half[0][n, 3]
+            if filter_ < len(totals):
+                stored[group, n] = (np.int64(totals[filter_]) << above) >> above
 
 
 @kernel(
-    "i8.2, (i8.1, i8.1, i8.1), (i8.3, i8.3), (i8.2, i8.2, i8.2), (int, int, int, int, int, int)"
+    "(i8.2, i8.1, i8.1), (i8.2, i8.1, i8.1), (i8.2, i8.2), (i8.3, i8.2, i4.2), "
+    "(i8.2, i8.2, i8.2), (int, int, int, int, int, int, int)"
 )
 def add_in_order(
-    words: IntArray, into: Words, operands: Operands, taps: Taps, plane: Plane
+    first: Words,
+    second: Words,
+    sums: tuple[IntArray, IntArray],
+    operands: Operands,
+    taps: Taps,
+    plane: Plane,
 ) -> None:
-    """Add to some sums what is added to each, in order, where operands are read as they are meant.
+    """Add to sums of both halves [groups in them, n] what is added to each, in order, where
+    operands are read as they are meant.
 
     Activations of a list come row by row, and so do the taps of a filter, so that a sum's products
-    come by channel, phase, and tap.  words [n, 4]: PE, row, column and filter; those of a place
-    side by side.
+    come by channel, phase, and tap.  Groups are in the first half and the second in turns.  Of a
+    place with many sums to walk those of all filters are walked side by side.
     """
-    stored, zero, one = into
-    activations, weights = operands
+    activations, weights, by_tap = operands
     firsts_down, firsts_right, counts = taps
-    height, width, pitch, first, filters, above = plane
-    each = weights.shape[2]
+    height, width, pitch, size, filters, above, many = plane
+    each, most = weights.shape[1] // activations.shape[1], weights.shape[1] + 1
     here, there = np.empty(each, np.int64), np.empty(each, np.int64)
-    pe = row = column = np.int64(-1)
-    seen = 0
-    for n in range(len(words)):
-        if words[n, 3] >= filters:
-            continue
-        if words[n, 0] != pe or words[n, 1] != row or words[n, 2] != column:
-            pe, row, column = words[n, 0], words[n, 1], words[n, 2]
-            firsts = firsts_down[pe], firsts_right[pe]
-            seen = _met((row, column), firsts, counts, (height, width, pitch), (here, there))
-        operands_met = activations[pe], weights[first + words[n, 3]], here[:seen], there[:seen]
-        if zero[n] == 0 and one[n] == -1:
-            stored[n] = (_total(*operands_met) << above) >> above
+    at, values, room = (
+        np.empty(most, np.int64), np.empty(most, np.int64), np.empty(most, np.int64),
+    )  # fmt: skip
+    narrow = np.empty(most, np.int32)
+    masks, totals = np.empty((2, filters), np.int32), np.empty(filters, np.int32)
+    one, other = 0, 0
+    while one < len(first[0]) or other < len(second[0]):
+        words, n = first[0], one
+        if not _before(first[0], one, second[0], other):
+            words, n = second[0], other
+        pe, row, column = words[n, 0], words[n, 1], words[n, 2]
+        firsts = firsts_down[pe], firsts_right[pe]
+        seen = _met((row, column), firsts, counts, (height, width, pitch), (here, there))
+        count = _not_zero(activations[pe], (here, there, seen), each, (at, values))
+        own = one, _behind(first[0], one, pe, row, column)
+        its = other, _behind(second[0], other, pe, row, column)
+        walked = (own[1] - own[0]) * len(sums[0]) + (its[1] - its[0]) * len(sums[1])
+        if many and walked >= many:
+            masks[0], masks[1], totals[:] = 0, -1, 0
+            _to_masks(first, own, 0, size, masks)
+            _to_masks(second, its, 1, size, masks)
+            for at_value in range(count):
+                narrow[at_value] = values[at_value]
+            add_side_by_side(by_tap, (at, narrow), count, masks, totals)
+            _from_totals(first, own, 0, (size, above), (totals, sums[0]))
+            _from_totals(second, its, 1, (size, above), (totals, sums[1]))
         else:
-            stored[n] = _total_as_read(*operands_met, (zero[n], one[n], above))
+            given = weights, at, values
+            _one_by_one(first, sums[0], own, given, (0, count, room, size, filters, above))
+            _one_by_one(second, sums[1], its, given, (1, count, room, size, filters, above))
+        one, other = own[1], its[1]
+
+
+@kernel("i8.2, (i8.1, i8.1), (i8.1, i8.1), int")
+def move_sums(
+    sums: IntArray, masks: tuple[IntArray, IntArray], ends: tuple[IntArray, IntArray], above: int
+) -> None:
+    """Add sums [groups, n] to others, each read where it is and where it goes, all of a step.
+
+    masks [n]: bits that read 1 where 0 is stored, and where 1 is.  ends: which, and to which, all
+    of them different.  above: bits of 64 that a sum lacks.
+    """
+    (zero, one), (sources, targets) = masks, ends
+    for group in range(len(sums)):
+        own = sums[group]
+        for n in range(len(sources)):
+            source, target = np.uint64(sources[n]), np.uint64(targets[n])
+            sent = (own[source] & one[source]) | (~own[source] & zero[source])
+            there = (own[target] & one[target]) | (~own[target] & zero[target])
+            own[target] = ((there + sent) << above) >> above
 
 
 __all__ = [
@@ -193,4 +343,6 @@ __all__ = [
     "Words",
     "add_in_order",
     "add_products",
+    "add_side_by_side",
+    "move_sums",
 ]

@@ -65,10 +65,11 @@ def _placed(words: AnyIntArray, form: Form, column: Column, room: Room) -> int:
     """Fill in where words begin; how many rows they take, -1 where there are fewer."""
     (lanes, container, _, _), (first, unit_words, most, _, _) = form, column
     starts, widths, firsts, made, _ = room
-    firsts[:], made[:], at = -1, 0, 0
+    firsts[:], made[:], at, row, left = -1, 0, 0, 0, 0
     for word in range(len(words)):
-        if word % unit_words == 0:
-            at = (at + container - 1) // container * container
+        if left == 0:
+            at, left = (at + container - 1) // container * container, unit_words
+        left -= 1
         union = np.int64(0)
         own = words[word, first * lanes : (first + 1) * lanes]
         for lane in range(lanes):
@@ -77,9 +78,12 @@ def _placed(words: AnyIntArray, form: Form, column: Column, room: Room) -> int:
         if at + width > most * container:
             return -1
         starts[word], widths[word] = at, width
-        for row in range(at // container, (at + width - 1) // container + 1):
-            if firsts[row] < 0:
-                firsts[row] = word
+        while (row + 1) * container <= at:
+            row += 1
+        if firsts[row] < 0:
+            firsts[row] = word
+        if at + width > (row + 1) * container:
+            firsts[row + 1] = word
         at += width
     return (at + container - 1) // container
 

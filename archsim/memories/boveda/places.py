@@ -9,6 +9,8 @@ A tag names the row that a bank's output holds, −1 for none: a tile begins wit
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,6 +23,9 @@ Narrow = npt.NDArray[np.int32]
 
 Stored = tuple[IntArray, Bytes]
 """First word of each tile, and one more; widths [words, columns]."""
+
+NOT_THERE = -2
+"""A place of which no row has been written."""
 
 Places = tuple[IntArray, Narrow]
 """First word of each tile, and one more; places [columns, words]."""
@@ -67,6 +72,55 @@ def place_words(stored: Stored, form: tuple[int, int], places: Narrow) -> None:
                     places[column, word] = 2 * (row + (taken >> bits)) + spills
                     taken += width
                 row += (taken + container - 1) >> bits
+
+
+@inlined
+def _as_read(meant: Any, masks: tuple[IntArray, IntArray], entry: Any, number: int) -> Any:
+    """What is read of a number of an entry (half, column, unit)."""
+    zero, one = masks
+    half, column, unit = entry
+    return (meant & one[half, column, unit, number]) | (~meant & zero[half, column, unit, number])
+
+
+@kernel("(i8.1, u1.2), (int, int, int), (i8.1, i8.2, i8.2), (i8.1, i8.1), (i8.4, i8.4), i4.2")
+def look_for_words(
+    stored: Stored,
+    form: tuple[int, int, int],
+    directory: tuple[IntArray, IntArray, IntArray],
+    of: tuple[IntArray, IntArray],
+    masks: tuple[IntArray, IntArray],
+    places: Narrow,
+) -> None:
+    """Places [columns, words] of tiles that are looked for where failing directories say.
+
+    form: as for `fill_directory`, and bits of a row's number.  directory: the first unit of each
+    tile; first rows [units, columns]; rows [tiles, columns].  of: tiles, and the half that each
+    lies in.  masks [halves, columns, units, 1 + U]: what a row's number and widths less 1 are read
+    as where all cells hold 0, and 1.
+    """
+    (starts, widths), (shift, bits, row_bits) = stored, form
+    (units, first_rows, rows), size, container = directory, 1 << shift, 1 << bits
+    begin = 0
+    for n in range(len(of[0])):
+        tile, half = of[0][n], of[1][n]
+        words = starts[tile + 1] - starts[tile]
+        for column in range(widths.shape[1]):
+            written = rows[tile, column]
+            for unit in range((words + size - 1) >> shift):
+                entry = half, column, np.int64(unit)
+                first = _as_read(first_rows[units[tile] + unit, column], masks, entry, 0)
+                taken = np.int64(0)
+                for word in range(unit << shift, min((unit + 1) << shift, words)):
+                    meant = wide(widths[starts[tile] + word, column]) - 1
+                    width = 1 + _as_read(meant, masks, entry, 1 + word - (unit << shift))
+                    row = (first + (taken >> bits)) & ((np.int64(1) << row_bits) - 1)
+                    place = np.int64(NOT_THERE)
+                    if row < written:
+                        spills = (taken & (container - 1)) + width > container
+                        place = 2 * row + (spills and row + 1 < written)
+                    places[column, begin + word] = place
+                    taken += width
+        begin += words
 
 
 @inlined
@@ -169,4 +223,13 @@ def walk_placed(uses: IntArray, placed: Places) -> int:
     return rows_read
 
 
-__all__ = ["Places", "Stored", "fill_directory", "place_words", "walk_placed", "walk_weights"]
+__all__ = [
+    "NOT_THERE",
+    "Places",
+    "Stored",
+    "fill_directory",
+    "look_for_words",
+    "place_words",
+    "walk_placed",
+    "walk_weights",
+]

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from archsim.blocks import address_bits
-from archsim.codecs.boveda_format import Bytes
-from archsim.memories.boveda.cells import DIRECTORY, entries_of, entries_read
-from archsim.memories.boveda.places import Narrow, Places
+from archsim.memories.boveda.cells import DIRECTORY, entries_read
+from archsim.memories.boveda.places import NOT_THERE, Narrow, Places, look_for_words
 from archsim.numbers import IntArray
 
 if TYPE_CHECKING:
@@ -32,9 +31,6 @@ MISPLACED = {
     OTHER_END: "a wrong width decides whether a second row is read",
 }
 """What failing directories do, and why a proof must have seen it."""
-
-NOT_THERE = -2
-"""A place of which no row has been written."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,19 +74,13 @@ def misplaced(stored: StoredTiles, read: ReadTiles) -> set[str]:
 
 def _looked_for(stored: StoredTiles, of: IntArray, half: IntArray) -> Narrow:
     """Places [columns, words] of distinct tiles `of`, each in a half."""
-    store, size = stored.store, stored.store.memory.unit_words
-    units = store.units(stored.words)
-    first_units, first_words = (np.cumsum(one) - one for one in (units, stored.words))
-    taken, words = units[of], stored.words[of]
-    unit, at_word = _behind(taken), _behind(words)
-    source = np.repeat(first_units[of], taken) + unit
-    tops = np.repeat(np.cumsum(taken) - taken, words) * size + at_word
-    in_units = np.zeros((len(unit) * size, store.columns), np.int64)
-    in_units[tops] = stored.widths[np.repeat(first_words[of], words) + at_word]
-    own = in_units.reshape(len(unit), size, -1)
-    first, widths = _seen(store, (stored.directory[source], own), (np.repeat(half, taken), unit))
-    written = np.repeat(stored.rows[of], taken, axis=0)
-    return _places(store, first, widths, written).reshape(-1, store.columns)[tops].T.copy()
+    store, units = stored.store, stored.store.units(stored.words)
+    masks = [_read_everywhere(store, value, int(units.max())) for value in (0, 1)]
+    places = np.empty((store.columns, int(stored.words[of].sum())), np.int32)
+    directory = np.cumsum(units) - units, stored.directory, stored.rows
+    form = *store.shape, address_bits(store.rows)
+    look_for_words(stored.stored, form, directory, (of, half), (masks[0], masks[1]), places)
+    return places
 
 
 def _behind(counts: IntArray) -> IntArray:
@@ -98,39 +88,17 @@ def _behind(counts: IntArray) -> IntArray:
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _seen(
-    store: Store, entries: tuple[IntArray, IntArray], at: tuple[IntArray, IntArray]
-) -> tuple[IntArray, IntArray]:
-    """First rows and widths as failing cells give them; at: half and number of each unit."""
-    bits = address_bits(store.rows), store.form.field_bits
-    meant = entries_of(*entries, bits)
-    zero, one = (
-        _read_everywhere(store, value, int(at[1].max()) + 1)[at[0], :, at[1]].swapaxes(0, 1)
-        for value in (0, 1)
-    )
-    return entries_read(np.where(meant, one, zero), bits)
-
-
-def _read_everywhere(store: Store, value: int, units: int) -> Bytes:
-    """What [halves, columns, units, entry bits] is read where one value is stored everywhere."""
-    each: list[Bytes] = []
+def _read_everywhere(store: Store, value: int, units: int) -> IntArray:
+    """What numbers of entries [halves, columns, units, 1 + U], a row and widths less 1, are read as
+    where one value is stored everywhere."""
+    each: list[IntArray] = []
     for half in range(2):
         bits = np.full((store.columns, units, store.entry_bits), value, np.uint8)
         for cells, use in store.cells:
             bits = cells.failing_bits(use.in_half(half), DIRECTORY, bits)
-        each.append(bits)
+        rows, widths = entries_read(bits, (address_bits(store.rows), store.form.field_bits))
+        each.append(np.concatenate([rows.T[:, :, None], widths.transpose(2, 0, 1) - 1], axis=2))
     return np.stack(each)
-
-
-def _places(store: Store, first: IntArray, widths: IntArray, written: IntArray) -> Narrow:
-    """Places [units, U, columns], as `archsim.memories.boveda.places` has them."""
-    shift, bits = store.form.field_bits, store.form.container_bits
-    before = np.cumsum(widths, axis=1) - widths
-    row = (first[:, None] + (before >> shift)) & ((1 << address_bits(store.rows)) - 1)
-    spills = (before & (bits - 1)) + widths > bits
-    spills &= row + 1 < written[:, None]
-    found = np.where(row < written[:, None], 2 * row + spills, NOT_THERE)
-    return found.astype(np.int32)
 
 
 __all__ = ["MISPLACED", "ReadTiles", "misplaced", "read_tiles"]

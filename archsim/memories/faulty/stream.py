@@ -8,17 +8,27 @@ fail: a machine counts its lists by it.  What a wrong index does is the machine'
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
 from archsim.blocks import Components, Events
 from archsim.errors import InputError, require
-from archsim.memories.faulty.cell_faults import HALF_BIT, MOST_ROWS, CellFaults, wrong_of_rows
+from archsim.memories.faulty.cell_faults import (
+    HALF_BIT,
+    LEAST_KEPT,
+    MOST_KEPT_BITS,
+    MOST_ROWS,
+    CellFaults,
+    wrong_bits,
+    wrong_of_rows,
+)  # fmt: skip
 from archsim.memories.faulty.components import at_voltage
 from archsim.memories.faulty.fault_map import FaultMap
 from archsim.memory import Cells, PlainStream, StreamMemory, StreamUse, Use
-from archsim.memory.bits import bits_of, words_of
+from archsim.memory.at_once import BoolArray
+from archsim.memory.bits import Bits, words_of
 from archsim.memory.plain import WORDS
 from archsim.memory.seam import Access, StreamWords
 from archsim.numbers import AnyIntArray, IntArray, bit_ceil
@@ -93,14 +103,24 @@ class FaultyStream(CellFaults):
     ) -> tuple[IntArray, IntArray]:
         """With the faults of their cells."""
         values, indices = elements
-        whole, low = words_use(use), (1 << use.value_bits) - 1
-        bits = bits_of(values & low | indices << use.value_bits, whole.lane_bits)
-        first = use.half << HALF_BIT
-        if_zero, if_one = wrong_of_rows(self.words_map(use), first, rows)
-        read = bits ^ (if_zero if if_zero is if_one else np.where(bits, if_one, if_zero))
-        words = words_of(read, whole.lane_bits, whole.lane_signed)
-        sign = np.int64(1) << (use.value_bits - 1)
-        return ((words & low) ^ sign) - sign, words >> use.value_bits
+        low, sign = (1 << use.value_bits) - 1, np.int64(1) << (use.value_bits - 1)
+        some, zero, one = self._masks_of(use, rows)
+        words = values[some] & low | indices[some] << use.value_bits
+        words = words & one | ~words & zero
+        values, indices = values.copy(), indices.copy()
+        values[some], indices[some] = ((words & low) ^ sign) - sign, words >> use.value_bits
+        return values, indices
+
+    def _masks_of(self, use: StreamUse, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Of rows by their numbers which have a failing cell [n]; of those [n, lanes] what bits of
+        elements read where 0 is stored, and where 1 is."""
+        faults, first, bits = self.words_map(use), use.half << HALF_BIT, words_use(use).lane_bits
+        count = bit_ceil(max(int(rows.max(initial=0)) + 1, LEAST_KEPT))
+        if faults.measured is None and count * faults.word_bits <= MOST_KEPT_BITS:
+            fails, zero, one = _element_masks(faults, first, count, bits)
+            some = np.flatnonzero(fails[rows])
+            return some, zero[rows[some]], one[rows[some]]
+        return np.arange(len(rows)), *_as_numbers(wrong_of_rows(faults, first, rows), bits)
 
     def entries(self, rows: int) -> int:
         """As the inner one."""
@@ -146,6 +166,26 @@ class FaultyStream(CellFaults):
     def at(self, rate: float) -> FaultyStream:
         """The same cells at another rate."""
         return replace(self, rate=rate, voltage=None)
+
+
+@lru_cache(maxsize=8)
+def _element_masks(
+    faults: FaultMap, first: int, rows: int, lane_bits: tuple[int, ...]
+) -> tuple[BoolArray, IntArray, IntArray]:
+    """Of so many rows from a first one on whether one has a failing cell, and [rows, lanes] what is
+    read of its bits."""
+    wrong = wrong_bits(faults, first, rows)
+    fails: BoolArray = np.logical_or(wrong[0].any(axis=1), wrong[1].any(axis=1))
+    return fails, *_as_numbers(wrong, lane_bits)
+
+
+def _as_numbers(wrong: tuple[Bits, Bits], lane_bits: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+    """Bits that are wrong where 0 is stored, and where 1 is, as what is read of lanes."""
+    plain = (False,) * len(lane_bits)
+    if_zero = words_of(wrong[0], lane_bits, plain)
+    if_one = if_zero if wrong[1] is wrong[0] else words_of(wrong[1], lane_bits, plain)
+    low = np.array([(1 << bits) - 1 for bits in lane_bits], np.int64)
+    return if_zero, ~if_one & low
 
 
 __all__ = ["FaultyStream", "words_use"]
