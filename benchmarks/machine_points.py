@@ -5,7 +5,8 @@
     python benchmarks/machine_points.py --write               puts what is found into the file
 
 A model, a memory or a mapper that has changed makes points stale (`archsim/robust/models/
-machines.jsonl`, one JSON line a point).  The order of the lines stays.  Takes 42 minutes of processor time.
+machines.jsonl`, one JSON line a point).  The order of the lines stays.  Takes 42 minutes of
+processor time.
 """
 
 from __future__ import annotations
