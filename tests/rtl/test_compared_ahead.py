@@ -32,8 +32,8 @@ FAULTS: dict[str, tuple[Any, Dataflow, str, str]] = {
     "credits a cycle late": (
         gates, "weight_stationary", "credits.soon if self.ahead", "credits.available if self.ahead",
     ),
-    "a start that is not kept for the stream": (
-        gates, "input_stationary", "self.m.d.sync += go.eq", "self.m.d.comb += go.eq",
+    "a fold that may start for ever": (
+        gates, "input_stationary", "go.eq(self.allowed)", "go.eq(self.allowed | go)",
     ),
     "room a cycle late": (
         dispatcher, "weight_stationary", "return room.soon", "return room.available",
