@@ -18,11 +18,10 @@ import numpy.typing as npt
 from archsim.layer import layout
 from archsim.layer.problem import Problem, Tiling, margins
 from archsim.numbers import AnyIntArray, IntArray
-from archsim.tiled import commands as cmd
 from archsim.tiled.accumulated import spans_of
 from archsim.tiled.changed_kernels import add_changes, add_failing, add_weights
 from archsim.tiled.changed_operands import Exceptions, OperandReads
-from archsim.tiled.commands import commands_of
+from archsim.tiled.commands import columns_of, commands_of
 from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.numerics import Blocks
 from archsim.tiled.operand_loads import loads_of
@@ -113,7 +112,7 @@ def _of_operands(
 def _products(walked: IntArray, some: Exceptions) -> int:
     """Of weights that tiles read in several ways, on all pixels of these."""
     counts = np.diff(some.starts)[some.load_of]
-    return int(counts @ walked[:, cmd.PIXELS])
+    return int(counts @ columns_of(walked).pixels)
 
 
 def _add_ifmap(
@@ -150,7 +149,7 @@ def _of_failing_sums(
     """What failing lanes of accumulators add; blocks: their problem, of so many groups; half: of
     the first output tile."""
     use, block = design.use("accumulator"), blocks[0]
-    rows = int(walked[:, cmd.OUTPUT_ROWS].max())
+    rows = int(columns_of(walked).output_rows.max())
     each = [design.accumulator_memory.masks(use.in_half(half), rows) for half in range(2)]
     if each[0] is None or each[1] is None:
         return None
@@ -191,7 +190,8 @@ def _hold(kind: Any, *operands: AnyIntArray) -> bool:
 
 def _spans(design: CoreDesign, padded: Problem, walked: IntArray) -> tuple[IntArray, IntArray]:
     """Spans of every tile, as `add_failing` takes them."""
-    shapes = walked[:, [cmd.TAPS, cmd.RUNS, cmd.RUN_LENGTH, cmd.TILE_CHANNELS]]
+    tiles = columns_of(walked)
+    shapes = np.stack([tiles.taps, tiles.runs, tiles.run_length, tiles.tile_channels], axis=1)
     _, those, of = np.unique(shapes, axis=0, return_index=True, return_inverse=True)
     plane = padded.width, padded.channels, padded.kernel_width
     plane = *plane, padded.dilation_height, padded.dilation_width
