@@ -19,9 +19,8 @@ from typing import Any
 from rich.progress import track
 
 from archsim.machine.registry import load_design
-from archsim.robust.machine_points import SHIPPED, Key, MachinePoints, known_points
+from archsim.robust.machine_points import SHIPPED, Key, MachinePoints, ats_of, known_points
 from archsim.robust.model import shipped
-from archsim.robust.placed import At
 from workloads.labelled import labelled
 
 MODEL = "mnist-int8-randbet-1"
@@ -35,15 +34,9 @@ def _points(images: int) -> MachinePoints:
     )  # fmt: skip
 
 
-def _at(failing: str) -> list[At]:
-    """Of a key's text, "ifmap plain 0.9, weight plain 0.9"."""
-    parts = [one.split() for one in failing.split(", ") if one]
-    return [At(memory, form, float(voltage)) for memory, form, voltage in parts]
-
-
 def _measured(points: MachinePoints, key: Key) -> Any:
     """What a line should hold."""
-    design, at = load_design(key[1]), _at(key[2])
+    design, at = load_design(key[1]), ats_of(key[2])
     if key[3] == "energy":
         points.technology = key[4]
         return dataclasses.asdict(points.energy(design, at))

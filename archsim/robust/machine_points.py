@@ -214,6 +214,12 @@ def _said(at: Sequence[At]) -> str:
     return ", ".join(f"{one.memory} {one.form} at {one.voltage:g}" for one in at) or "no errors"
 
 
+def ats_of(failing: str) -> list[At]:
+    """Of a key's text, "ifmap plain 0.9, weight plain 0.9"."""
+    parts = [one.split() for one in failing.split(", ") if one]
+    return [At(memory, form, float(voltage)) for memory, form, voltage in parts]
+
+
 def _named(design: Design) -> str:
     """A shipped design's name, or the hash of what another one is."""
     name = design_name(design)
@@ -242,4 +248,4 @@ def known_points(path: Path) -> Iterable[tuple[Key, Any]]:
                 yield named, int(value)
 
 
-__all__ = ["SHIPPED", "Energy", "MachinePoints", "known_points", "own_file"]
+__all__ = ["SHIPPED", "Energy", "MachinePoints", "ats_of", "known_points", "own_file"]

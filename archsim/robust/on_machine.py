@@ -29,7 +29,6 @@ from archsim.machine.option import Options
 from archsim.result import NetworkResult
 from archsim.robust.model import RobustModel
 from archsim.robust.vector_unit import (
-    AT_ONCE,
     Doubles,
     Floats,
     behind,
@@ -44,7 +43,6 @@ from workloads.layers import Conv2d, Network
 from workloads.operands import Operands
 from workloads.quantize import quantize_at, requantize_parameters, scale_of, storage
 from workloads.simplenet import NormalizedConvolution
-from workloads.threads import in_threads
 
 CALIBRATED_PICTURES = 256
 
@@ -104,19 +102,21 @@ def calibrated(model: RobustModel, pictures: npt.NDArray[np.uint8]) -> Ranges:
     a few of a hundred pictures at low voltage would be too.
     """
     values = {name: array.astype(np.float64) for name, array in model.values().items()}
-    each = max(1, AT_ONCE // (model.network.side**2 * model.network.channels))
-    parts = [pictures[at : at + each] for at in range(0, len(pictures), each)]
-    found = in_threads(lambda part: _largest_by_layer(model, values, part), parts)
-    most = {name: np.max([one[name] for one in found], axis=0) for name in found[0]}
-    columns = zip(*(one.astype(np.float32).tolist() for one in most.values()), strict=True)
-    return Ranges(*({n: top or 1.0 for n, top in zip(most, one, strict=True)} for one in columns))
+
+    def largest(at: slice) -> Doubles:
+        return _largest(model, values, pictures[at])[None]
+
+    each = model.network.side**2 * model.network.channels
+    most = by_pictures(largest, len(pictures), each).max(axis=0).astype(np.float32)
+    names = [layer.name for layer in matrix_network(model, 1).matrix_layers]
+    return Ranges(*(dict(zip(names, np.where(one, one, 1).tolist(), strict=True)) for one in most))
 
 
-def _largest_by_layer(
+def _largest(
     model: RobustModel, values: Mapping[str, Doubles], pictures: npt.NDArray[np.uint8]
-) -> dict[str, Doubles]:
-    """By matrix layer the largest magnitudes of its sums, of these without offset, of its ifmap."""
-    found: dict[str, Doubles] = {}
+) -> Doubles:
+    """[3, matrix layers]: largest magnitudes of sums, of these without offset, of the ifmap."""
+    found: list[list[float]] = []
     x = pictures / 255
     after = {one.name: one for one in model.network.convolutions}
     for layer in matrix_network(model, len(pictures)).matrix_layers:
@@ -125,9 +125,9 @@ def _largest_by_layer(
         weight = values[f"{name}.weight"].reshape(layer.filters, layer.channels, kernel, kernel)
         sums = convolved(x, weight, values[f"{name}.bias"])
         without = sums - _offset(model, name) * window_sums(x, kernel)
-        found[name] = np.array([np.abs(one).max() for one in (sums, without, x)])
+        found.append([float(np.abs(one).max()) for one in (sums, without, x)])
         x = behind(after[name], sums, values) if name in after else sums
-    return found
+    return np.array(found).T
 
 
 def _offset(model: RobustModel, name: str) -> float:

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from archsim.machine.registry import load_design
-from archsim.robust.machine_points import SHIPPED, Key, MachinePoints, known_points
+from archsim.robust.machine_points import SHIPPED, Key, MachinePoints, ats_of, known_points
 from archsim.robust.measured import fingerprint
 from archsim.robust.model import shipped
-from archsim.robust.placed import At
 from workloads.labelled import labelled
 
 MODEL = "mnist-int8-randbet-1"
@@ -21,15 +20,6 @@ SLOW_MACHINES = ("volta", "scnn")
 """Of which a point takes seconds."""
 
 KNOWN = dict(known_points(SHIPPED))
-
-
-def _at(failing: str) -> list[At]:
-    """Of a key's text, "ifmap plain 0.9, weight plain 0.9"."""
-    found: list[At] = []
-    for one in failing.split(", ") if failing else ():
-        memory, form, voltage = one.split()
-        found.append(At(memory, form, float(voltage)))
-    return found
 
 
 def _sample() -> dict[tuple[str, str], Key]:
@@ -58,7 +48,7 @@ def _measuring(chips: int = 1) -> MachinePoints:
 
 
 def _measured(key: Key) -> Any:
-    return round(_measuring().errors(load_design(key[1]), _at(key[2]))[0] * IMAGES / 100)
+    return round(_measuring().errors(load_design(key[1]), ats_of(key[2]))[0] * IMAGES / 100)
 
 
 def test_every_machine_and_form_has_a_sample() -> None:
@@ -87,7 +77,7 @@ def test_a_shipped_point_is_measured_again(kind: tuple[str, str]) -> None:
 @pytest.mark.parametrize("memory", ["ifmap boveda", "weight boveda", "ifmap secded"])
 def test_a_shipped_energy_is_measured_again(memory: str) -> None:
     key = SAMPLE["edge-16", memory]
-    found = _measuring().energy(load_design(key[1]), _at(key[2]))
+    found = _measuring().energy(load_design(key[1]), ats_of(key[2]))
     kept = KNOWN[*key[:3], "energy", "16nm"]
     assert found.total_pj == pytest.approx(kept["total_pj"], rel=1e-9)
     assert found.by_memory_pj == pytest.approx(kept["by_memory_pj"], rel=1e-9)
@@ -132,6 +122,6 @@ def test_counts_of_any_chips_are_compared() -> None:
 @pytest.mark.slow
 def test_every_shipped_count_is_measured_again() -> None:
     def errors(key: Key, chips: int) -> list[float]:
-        return _measuring(chips).errors(load_design(key[1]), _at(key[2]))
+        return _measuring(chips).errors(load_design(key[1]), ats_of(key[2]))
 
     assert not _stale(KNOWN, errors)

@@ -28,7 +28,7 @@ from archsim.machines.scnn.axis import COORDINATE_BITS, Axis
 from archsim.machines.scnn.backlog import BankArray, Lanes, padded
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.kernels import BoolArray
-from archsim.machines.scnn.mapping import Mapping
+from archsim.machines.scnn.mapping import Mapping, first_outputs
 from archsim.numbers import IntArray
 
 NOWHERE = -1
@@ -109,9 +109,27 @@ def activation_operand(mapping: Mapping, lists: zero_run.Lists) -> Activations:
 
 def decoded(mapping: Mapping, positions: IntArray) -> tuple[IntArray, IntArray]:
     """y' and x' of positions, as the core's decoder has them: COORDINATE_BITS of y'."""
-    bits = (mapping.input_pitch - 1).bit_length()
-    y = positions >> bits & (1 << COORDINATE_BITS) - 1
+    column_bits, row_bits = position_bits(mapping)
+    y = positions >> column_bits & (1 << row_bits) - 1
     return y, positions & mapping.input_pitch - 1
+
+
+def position_bits(mapping: Mapping) -> tuple[int, int]:
+    """Bits of a column in a position, and of a row."""
+    return (mapping.input_pitch - 1).bit_length(), COORDINATE_BITS
+
+
+def outputs_of(
+    mapping: Mapping, number: IntArray, positions: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Rows and columns, in their PEs' regions, of the outputs at the first tap of what lies at
+    positions [n, ...] of lists [n]."""
+    pe, block = np.divmod(number, mapping.lists)
+    at = pe, block % len(mapping.phases)
+    wide = (-1, *(1 for _ in positions.shape[1:]))
+    down, right = (first[at].reshape(wide) for first in first_outputs(mapping))
+    y, x = decoded(mapping, positions)
+    return y + down, x + right
 
 
 def _anywhere(mapping: Mapping, lists: zero_run.Lists, origins: IntArray) -> Activations:
@@ -121,8 +139,7 @@ def _anywhere(mapping: Mapping, lists: zero_run.Lists, origins: IntArray) -> Act
     valued, near = np.empty(shape, np.bool_), np.empty(shape, np.bool_)
     place = np.empty(shape, np.int64)
     rows, columns = mapping.rows, mapping.columns
-    bits = (mapping.input_pitch - 1).bit_length(), COORDINATE_BITS
-    coding = *bits, columns.addressed_extent, rows.last_tap, columns.last_tap
+    coding = *position_bits(mapping), columns.addressed_extent, rows.last_tap, columns.last_tap
     values = lists.values.astype(np.int64, copy=False)
     rows_near, columns_near = _near(mapping)
     place_anywhere(

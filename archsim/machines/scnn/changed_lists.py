@@ -11,8 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from archsim.codecs.zero_run import Lists
-from archsim.machines.scnn.addresses import decoded
-from archsim.machines.scnn.axis import COORDINATE_BITS
+from archsim.machines.scnn.addresses import outputs_of, position_bits
 from archsim.machines.scnn.changed_kernels import (
     Words,
     add_changed,
@@ -20,7 +19,7 @@ from archsim.machines.scnn.changed_kernels import (
     add_products_sent,
     place_activations,
 )  # fmt: skip
-from archsim.machines.scnn.mapping import Mapping
+from archsim.machines.scnn.mapping import Mapping, first_outputs
 from archsim.machines.scnn.seen_weights import Met, SeenWeights
 from archsim.numbers import AnyIntArray, IntArray
 
@@ -65,10 +64,9 @@ def sums_of_seen(
     one, two, three, four = np.empty((4, np.count_nonzero(every)), np.int64)
     activations = (one, two, three, four), np.empty(len(lists) + 1, np.int64)
     near = np.empty((mapping.used_pes, 4), np.int64)
-    column_bits = (mapping.input_pitch - 1).bit_length()
     place_activations(
-        (every, lists.positions, lists.starts), _by_pe(mapping),
-        (regions, mapping.lists, pitch, filters), (column_bits, COORDINATE_BITS), activations, near,
+        (every, lists.positions, lists.starts), first_outputs(mapping),
+        (regions, mapping.lists, pitch, filters), position_bits(mapping), activations, near,
     )  # fmt: skip
     add_products_sent(seen.counts, activations, regions, products)
     add_changed(
@@ -84,34 +82,8 @@ def _elements(
     """As `add_elements` takes them; number: of the list of each."""
     some = values != 0
     pe, block = np.divmod(number[some], mapping.lists)
-    phases = np.array(mapping.phases)[block % len(mapping.phases)].T
-    places = np.divmod(pe, mapping.columns.pes)
-    outputs: list[IntArray] = []
-    offsets = decoded(mapping, positions[some])
-    for first, at, phase, offset in zip(_firsts(mapping), places, phases, offsets, strict=True):
-        outputs.append(offset + first[at, phase])
+    outputs = outputs_of(mapping, number[some], positions[some])
     return np.stack([pe, block, *outputs, values[some]], axis=1)
-
-
-@lru_cache(maxsize=32)
-def _firsts(mapping: Mapping) -> list[IntArray]:
-    """Along both axes the output of each PE's first input at the first tap, by phase."""
-    return [
-        np.array([[axis.first_output(pe, f) for f in range(axis.phases)] for pe in range(axis.pes)])
-        for axis in (mapping.rows, mapping.columns)
-    ]
-
-
-@lru_cache(maxsize=32)
-def _by_pe(mapping: Mapping) -> tuple[IntArray, IntArray]:
-    """The same by PE [PEs, phases of both axes]."""
-    rows, columns = np.array([mapping.place(pe) for pe in range(mapping.used_pes)]).T
-    down, right = (np.array(one) for one in zip(*mapping.phases, strict=True))
-    first_row, first_column = _firsts(mapping)
-    return (
-        np.ascontiguousarray(first_row[rows][:, down]),
-        np.ascontiguousarray(first_column[columns][:, right]),
-    )
 
 
 def _taps(mapping: Mapping, weight: AnyIntArray) -> Words:
@@ -132,7 +104,7 @@ def _regions(mapping: Mapping) -> IntArray:
     for pe in range(mapping.used_pes):
         row, column = mapping.place(pe)
         both = mapping.rows.region(row), mapping.columns.region(column)
-        found[pe] = (*(one.start for one in both), *(len(one) for one in both))
+        found[pe] = *(one.start for one in both), *mapping.region_size(pe)
     return found
 
 

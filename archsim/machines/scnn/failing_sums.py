@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from archsim.codecs.zero_run import BoolArray, Lists
-from archsim.machines.scnn.addresses import decoded
+from archsim.machines.scnn.addresses import outputs_of
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.pooling import largest_of_windows
@@ -75,18 +75,7 @@ def _elements(fields: tuple[IntArray, IntArray, IntArray, IntArray], starts: Int
 def _activations(mapping: Mapping, lists: Lists) -> Elements:
     """Of all PEs: rows and columns of the outputs of their first taps in the region."""
     number = np.repeat(np.arange(len(lists)), lists.lengths)
-    pe, block = np.divmod(number, mapping.lists)
-    phases = np.array(mapping.phases)[block % len(mapping.phases)].T
-    places = np.divmod(pe, mapping.columns.pes)
-    outputs: list[IntArray] = []
-    for axis, at, phase, offset in zip(
-        (mapping.rows, mapping.columns), places, phases, decoded(mapping, lists.positions),
-        strict=True,
-    ):  # fmt: skip
-        first = np.array(
-            [[axis.first_output(pe, f) for f in range(axis.phases)] for pe in range(axis.pes)]
-        )
-        outputs.append(offset + first[at, phase][:, None])
+    outputs = outputs_of(mapping, number, lists.positions)
     addresses = (outputs[0] * mapping.columns.extent + outputs[1]) * mapping.filter_pitch
     values = lists.values.astype(np.int64, copy=False)
     return _elements((values, outputs[0], outputs[1], addresses), lists.starts.astype(np.int64))

@@ -8,7 +8,6 @@ laid over the others (docs/adr/0065-failing-sums-over-sound-ones.md).  What is w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -16,9 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from archsim.codecs.zero_run import Lists, decode
-from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.mapping import Mapping
+from archsim.machines.scnn.mapping import Mapping, first_outputs
 from archsim.machines.scnn.sum_cells import AfterSums, SumCells, moves_of, planes, read_by
 from archsim.machines.scnn.sum_kernels import Words, add_in_order, move_sums
 from archsim.numbers import AnyIntArray, IntArray
@@ -26,7 +24,6 @@ from archsim.numbers import AnyIntArray, IntArray
 MOST = 4
 """Of outputs as large a share of them all is walked alone as the weights that are not zero have of
 theirs, so many times: a walk of the lists passes those alone."""
-
 
 MANY = 6
 """Sums of a place that take as long one by one as those of all filters side by side."""
@@ -137,7 +134,7 @@ def given_of_few_sums(
     mapping, bits, found = failing.mapping, failing.design.accumulator_bits, sound.copy()
     own = _weights(mapping, weight)
     operands = _activations(mapping, lists), own, np.ascontiguousarray(own.T, np.int32)
-    taps = _firsts(mapping, 0), _firsts(mapping, 1), _taps(mapping)
+    taps = *first_outputs(mapping), _taps(mapping)
     places = mapping.rows.phase_tile, mapping.input_pitch, mapping.input_pitch
     many = MANY if bits <= 32 else 0
     plane = *places, mapping.group_size, mapping.filters, 64 - bits, many
@@ -172,16 +169,6 @@ def _weights(mapping: Mapping, weight: AnyIntArray) -> IntArray:
     flat = [one.reshape(len(one), -1, mapping.channels) for one in each]
     whole = np.concatenate(flat, axis=1).transpose(0, 2, 1)
     return np.ascontiguousarray(whole, np.int64).reshape(len(whole), -1)
-
-
-@lru_cache(maxsize=32)
-def _firsts(mapping: Mapping, number: int) -> IntArray:
-    """[PEs, phases] along an axis: the output of a PE's first input at the first tap, in its
-    region."""
-    axis: Axis = (mapping.rows, mapping.columns)[number]
-    phases: Sequence[int] = [phase[number] for phase in mapping.phases]
-    pes = (mapping.place(pe)[number] for pe in range(mapping.used_pes))
-    return np.array([[axis.first_output(pe, phase) for phase in phases] for pe in pes], np.int64)
 
 
 @lru_cache(maxsize=32)

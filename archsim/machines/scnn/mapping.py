@@ -171,6 +171,19 @@ class Mapping:
         return np.outer(by_row, by_column).reshape(-1)
 
 
+@lru_cache(maxsize=32)
+def first_outputs(mapping: Mapping) -> tuple[IntArray, IntArray]:
+    """[PEs, phases] of rows, and of columns: the output of a PE's first input at the first tap, in
+    its region."""
+    rows, columns = np.empty((2, mapping.used_pes, len(mapping.phases)), np.int64)
+    for pe in range(mapping.used_pes):
+        row, column = mapping.place(pe)
+        for number, (down, right) in enumerate(mapping.phases):
+            rows[pe, number] = mapping.rows.first_output(row, down)
+            columns[pe, number] = mapping.columns.first_output(column, right)
+    return rows, columns
+
+
 @lru_cache(maxsize=128)
 def map_plane(
     design: Scnn, problem: Problem, group_size: int, windows: tuple[Window, Window] | None = None
