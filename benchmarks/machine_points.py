@@ -62,6 +62,10 @@ def main() -> None:
     counts = {images: _points(images) for images in {int(k[4]) for k in known if k[4].isdigit()}}
     energies = _points(max(counts))
     chosen = [key for key in known if args.only in " ".join(key)]
+    if not chosen:
+        parser.error(
+            f"no line has {args.only!r} in its key; one is {' '.join(next(iter(known)))!r}"
+        )
     for key in track(chosen, "measuring"):
         found = _measured(counts[int(key[4])] if key[4].isdigit() else energies, key)
         if found != known[key]:
