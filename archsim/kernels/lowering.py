@@ -17,6 +17,8 @@ from unittest import mock
 import numpy as np
 from numba import types
 from numba.core import codegen, compiler, compiler_machinery, cpu, errors, ir, typed_passes
+from numba.core.runtime import context as runtime
+from numba.core.typing import context as typing_context
 
 _NEVER = (
     "WithLifting",
@@ -100,12 +102,81 @@ def linked(library: Any, apart: bool) -> str:
     return str(module)
 
 
+def _only_new(plain: Any) -> Any:
+    """What numba's modules have added since they were loaded, without loading them again."""
+
+    def load_additional_registries(self: Any) -> None:
+        if not getattr(self, "_registries", None):
+            plain(self)
+            return
+        for registry in list(self._registries):
+            self.install_registry(registry)
+
+    return load_additional_registries
+
+
+def _calls_remembered(plain: Any) -> Any:
+    """numba's choice among the forms of a function of its own, made once for types of arguments."""
+    known: dict[Any, Any] = {}
+
+    def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
+        key = id(self), args, tuple(kws.items())
+        if key not in known:
+            known[key] = self, plain(self, context, args, kws)  # so that no other has its id
+        return known[key][1]
+
+    return get_call_type
+
+
+def _types_remembered(plain: Any) -> Any:
+    """numba's type of a constant, found once for each object."""
+    known: dict[int, Any] = {}
+
+    def resolve_value_type(self: Any, val: Any) -> Any:
+        if id(val) not in known:
+            known[id(val)] = val, plain(self, val)
+        return known[id(val)][1]
+
+    return resolve_value_type
+
+
+def _only_owners(_plain: Any) -> Any:
+    """What numba counts references of in a value, without taking all its numbers out too."""
+    counted: dict[Any, bool] = {}
+
+    def get_meminfos(self: Any, builder: Any, ty: Any, val: Any) -> list[Any]:
+        models = self._context.data_model_manager
+        model, found = models[ty], list[Any]()
+        if model.has_nrt_meminfo():
+            found.append((ty, model.get_nrt_meminfo(builder, val)))
+        for kind, taken in model.traverse(builder):
+            if kind not in counted:
+                counted[kind] = models[kind].contains_nrt_meminfo()
+            if counted[kind]:
+                found += self.get_meminfos(builder, kind, taken(val))
+        return found
+
+    return get_meminfos
+
+
+SHORTER: tuple[tuple[Any, str, Any], ...] = (
+    (cpu.CPUContext, "load_additional_registries", _only_new),
+    (types.Function, "get_call_type", _calls_remembered),
+    (typing_context.BaseContext, "resolve_value_type", _types_remembered),
+    (runtime.NRTContext, "get_meminfos", _only_owners),
+)
+"""What numba does again and again, by its owner and its name, and what makes a shorter way of it to
+the same answers."""
+
+
 @contextmanager
 def lowered_only() -> Generator[bool]:
     """numba stops at LLVM's language: nothing is optimised, linked or put into memory.  Whether it
     does.
 
-    What it says of candidates that do not fit is not coloured: thousands, which nobody reads.
+    What it says of candidates that do not fit is not coloured: thousands, which nobody reads.  And
+    what it would find again and again is found once: its own modules, the types of constants, and
+    which of its functions an operator is for operands of some types.
     """
 
     def finalize(self: Any) -> None:
@@ -127,6 +198,9 @@ def lowered_only() -> Generator[bool]:
     with ExitStack() as stack:
         for owner, name, instead in replaced if apart else ():
             stack.enter_context(mock.patch.object(owner, name, instead))
+        for owner, name, made in SHORTER:
+            if hasattr(owner, name):
+                stack.enter_context(mock.patch.object(owner, name, made(getattr(owner, name))))
         if hasattr(errors, "_termcolor_inst"):
             stack.enter_context(mock.patch.object(errors, "_termcolor_inst", _Plain()))
         yield apart

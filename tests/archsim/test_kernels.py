@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from types import FunctionType, SimpleNamespace
+from typing import Any, NamedTuple
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
@@ -186,6 +187,45 @@ def test_where_numba_links_parts_itself_the_code_is_the_same(
     with lowering.lowered_only() as apart:
         assert not apart
     assert scope["entry"](5) == 7 * 5 + 2 + 1
+
+
+class _Pair(NamedTuple):
+    numbers: IntArray
+    many: int
+
+
+def _of_all_kinds(given: IntArray, limit: float) -> tuple[float, int]:
+    """What kernels are made of: arrays made and taken apart, records, loops, numpy's functions."""
+    made, table = np.zeros(len(given), np.int64), np.empty((len(given), 2), np.int64)
+    pair = _Pair(made, max(len(given), 3))
+    for at in range(len(given)):
+        pair.numbers[at] = given[at] // 2 + min(at, 5) * -given[at] % 7
+        table[at, 0], table[at, 1] = given[at] >> 1, int(given[at] > limit)
+    total = np.log(1.0 + pair.many) + float(table[:, 0].sum())
+    for one in table[1]:
+        total += limit**2 if one else abs(limit)
+    return total, pair.numbers.sum()
+
+
+def test_shorter_ways_come_to_the_same_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What numba is spared is there in this numba, and changes nothing of what it makes."""
+    from archsim.kernels import build, lowering
+    from archsim.kernels.native import Package
+    from archsim.kernels.spelling import examples
+
+    assert all(hasattr(owner, name) for owner, name, _ in lowering.SHORTER)
+
+    def code() -> list[bytes]:
+        function = FunctionType(_of_all_kinds.__code__, globals(), "of_all_kinds")
+        entry = kernel("i8.1, float")(function)
+        package = Package.from_bytes(build.compile_entry(entry.part, examples("i8.1,float")))
+        sections = llvm.ObjectFileRef.from_data(package.code).sections()
+        return [one.data() for one in sections if one.is_text()]
+
+    shorter = code()
+    assert any(shorter)
+    monkeypatch.setattr(lowering, "SHORTER", ())
+    assert code() == shorter
 
 
 # the key
