@@ -93,8 +93,12 @@ def _passes(
     try:
         found = [
             strips_of(
-                design, problem, (ifmap[image, group], weight[group], ofmap[image, group]), pool
-            )
+                design,
+                problem,
+                (ifmap[image, group], weight[group], ofmap[image, group]),
+                pool,
+                given_later=not design.values_as_meant,
+            )  # fmt: skip
             for image in range(problem.images)
             for group in range(problem.groups)
         ]
