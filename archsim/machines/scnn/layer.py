@@ -98,7 +98,7 @@ def _passes(
                 (ifmap[image, group], weight[group], ofmap[image, group]),
                 pool,
                 given_later=not design.values_as_meant,
-            )  # fmt: skip
+            )
             for image in range(problem.images)
             for group in range(problem.groups)
         ]

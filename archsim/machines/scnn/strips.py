@@ -25,7 +25,6 @@ from archsim.machines.scnn.pooling import Window, windows_of
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
 from workloads.pooling import MaxPool
 
-
 _NONE = np.zeros((0, 1), np.int64)
 
 NO_LISTS = Lists(
