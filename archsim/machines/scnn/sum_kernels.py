@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.kernels import inlined, kernel
+from archsim.machines.scnn.few_kernels import Changed, Grid, Meant, change_weights
 from archsim.machines.scnn.kernels import BoolArray
 from archsim.numbers import IntArray
 
@@ -33,9 +34,14 @@ Region = tuple[IntArray, int, int]
 Sums = tuple[IntArray, IntArray, IntArray]
 """[PEs, addresses] each: what is stored; bits that read 1 where 0 is stored, and where 1 is."""
 
-Words = tuple[IntArray, IntArray, IntArray]
+Words = tuple[IntArray, IntArray, IntArray, BoolArray]
 """Sums of a half, those of a place side by side: PE, row, column and filter of a group [n, 4]; bits
-of them that read 1 where 0 is stored, and where 1 is [n]."""
+of them that read 1 where 0 is stored, and where 1 is [n]; which are read by way of their cells
+[n]: they are not added to here."""
+
+Coded = tuple[IntArray, IntArray, IntArray]
+"""Products of sums that are read by way of their cells, in order: their places, of the first half's
+sums [groups in it, n] and then of the other's; their values; how many there are [1]."""
 
 Beside = tuple[BoolArray, IntArray, IntArray]
 """Sums that are not added to here [PEs, addresses]; places and values of their products, in order,
@@ -45,9 +51,12 @@ Operands = tuple[IntArray, IntArray, Narrow]
 """Activations [PEs, channels, phases · places] and weights [filters, channels · taps], of all
 phases, where they lie, zeros and all; the latter also as [channels · taps, filters]."""
 
-Taps = tuple[IntArray, IntArray, IntArray]
+Sides = tuple[IntArray, IntArray, IntArray, IntArray, IntArray]
+"""Sums of both halves, and `Coded`."""
+
+Taps = tuple[IntArray, IntArray, Changed, Meant, Grid]
 """The output of each PE's first row of inputs at the first tap, in its region, and of its first
-column [PEs, phases] each; each phase's rows and columns of taps [phases, 2]."""
+column [PEs, phases] each; what PEs read otherwise of weights, and these; taps."""
 
 Plane = tuple[int, int, int, int, int, int, int]
 """Rows and columns of places of a phase, and from a row to the next; filters of a group, and of
@@ -212,19 +221,43 @@ def _behind(words: IntArray, at: Any, pe: Any, row: Any, column: Any) -> Any:
 
 
 @inlined
+def _beside(
+    half: Words, own: tuple[Any, Any], given: tuple[Any, Any, Any], rules: Rules, coded: Coded,
+    first: Any,
+) -> None:  # fmt: skip
+    """Products of those words of a place that are read by way of their cells; own: its first word
+    and the one behind the last; first: the place of the half's first sum."""
+    (words, _, _, some), (weights, at, values) = half, given
+    number, count, _, size, filters, _ = rules
+    for n in range(own[0], own[1]):
+        if not some[n]:
+            continue
+        place = first + n
+        for filter_ in range(number * size + words[n, 3], filters, 2 * size):
+            for a in range(count):
+                product = values[np.uint64(a)] * weights[filter_, at[np.uint64(a)]]
+                if product != 0:
+                    if coded[2][0] < len(coded[0]):
+                        coded[0][coded[2][0]], coded[1][coded[2][0]] = place, product
+                    coded[2][0] += 1
+            place += len(words)
+
+
+@inlined
 def _one_by_one(
     half: Words, stored: IntArray, own: tuple[Any, Any], given: tuple[Any, Any, Any], rules: Rules
 ) -> None:
     """Add to the words of a place, in all groups of a half; own: the first and the one behind the
     last."""
-    (words, zeros, ones), (weights, at, values), (number, count, room, size, filters, above) = (
-        half, given, rules,
-    )  # fmt: skip
+    (words, zeros, ones, some), (weights, at, values) = half, given
+    number, count, room, size, filters, above = rules
     for group in range(len(stored)):
         for n in range(own[0], own[1]):
             filter_ = (2 * group + number) * size + words[n, 3]
             if filter_ >= filters:
                 break
+            if some[n]:
+                continue
             if zeros[n] == 0 and ones[n] == -1:
                 total = _total(weights[filter_], (at, values), count)
             else:
@@ -236,7 +269,7 @@ def _one_by_one(
 @inlined
 def _to_masks(half: Words, own: tuple[Any, Any], number: int, size: Any, masks: Narrow) -> None:
     """Masks of the words of a place, in all groups of a half."""
-    words, zeros, ones = half
+    words, zeros, ones, _ = half
     for n in range(own[0], own[1]):
         for filter_ in range(number * size + words[n, 3], masks.shape[1], 2 * size):
             masks[0, filter_] = np.int32(zeros[n])
@@ -252,31 +285,35 @@ def _from_totals(
     for group in range(len(stored)):
         for n in range(own[0], own[1]):
             filter_ = (2 * group + number) * size + half[0][n, 3]
-            if filter_ < len(totals):
+            if filter_ < len(totals) and not half[3][n]:
                 stored[group, n] = (np.int64(totals[filter_]) << above) >> above
 
 
 @kernel(
-    "(i8.2, i8.1, i8.1), (i8.2, i8.1, i8.1), (i8.2, i8.2), (i8.3, i8.2, i4.2), "
-    "(i8.2, i8.2, i8.2), (int, int, int, int, int, int, int)"
+    "(i8.2, i8.1, i8.1, b1.1), (i8.2, i8.1, i8.1, b1.1), (i8.2, i8.2, i8.1, i8.1, i8.1), "
+    "(i8.3, i8.2, i4.2), (i8.2, i8.2, (i8.1, i8.1, i4.3), (i4.3, i8.1), (int, i8.1, i8.2)), "
+    "(int, int, int, int, int, int, int)"
 )
 def add_in_order(
     first: Words,
     second: Words,
-    sums: tuple[IntArray, IntArray],
+    sums: Sides,
     operands: Operands,
     taps: Taps,
     plane: Plane,
 ) -> None:
-    """Add to sums of both halves [groups in them, n] what is added to each, in order, where
-    operands are read as they are meant.
+    """Add to sums of both halves [groups in them, n] what is added to each, in order.
 
     Activations of a list come row by row, and so do the taps of a filter, so that a sum's products
     come by channel, phase, and tap.  Groups are in the first half and the second in turns.  Of a
-    place with many sums to walk those of all filters are walked side by side.
+    place with many sums to walk those of all filters are walked side by side.  Weights are those
+    of each PE while its sums are walked, and in the end as they were.
     """
     activations, weights, by_tap = operands
-    firsts_down, firsts_right, counts = taps
+    firsts_down, firsts_right, changed, meant, grid = taps
+    read, counts, reads = (changed, meant, grid), grid[2], np.int64(-1)
+    coded = sums[2], sums[3], sums[4]
+    second_begins = sums[0].size
     height, width, pitch, size, filters, above, many = plane
     each, most = weights.shape[1] // activations.shape[1], weights.shape[1] + 1
     here, there = np.empty(each, np.int64), np.empty(each, np.int64)
@@ -291,11 +328,21 @@ def add_in_order(
         if not _before(first[0], one, second[0], other):
             words, n = second[0], other
         pe, row, column = words[n, 0], words[n, 1], words[n, 2]
+        if pe != reads:
+            if reads >= 0:
+                change_weights(reads, read, (weights, by_tap), True)
+            change_weights(pe, read, (weights, by_tap), False)
+            reads = pe
         firsts = firsts_down[pe], firsts_right[pe]
         seen = _met((row, column), firsts, counts, (height, width, pitch), (here, there))
         count = _not_zero(activations[pe], (here, there, seen), each, (at, values))
         own = one, _behind(first[0], one, pe, row, column)
         its = other, _behind(second[0], other, pe, row, column)
+        given = weights, at, values
+        one_rules = 0, count, room, size, filters, above
+        other_rules = 1, count, room, size, filters, above
+        _beside(first, own, given, one_rules, coded, 0)
+        _beside(second, its, given, other_rules, coded, second_begins)
         walked = (own[1] - own[0]) * len(sums[0]) + (its[1] - its[0]) * len(sums[1])
         if many and walked >= many:
             masks[0], masks[1], totals[:] = 0, -1, 0
@@ -307,42 +354,25 @@ def add_in_order(
             _from_totals(first, own, 0, (size, above), (totals, sums[0]))
             _from_totals(second, its, 1, (size, above), (totals, sums[1]))
         else:
-            given = weights, at, values
-            _one_by_one(first, sums[0], own, given, (0, count, room, size, filters, above))
-            _one_by_one(second, sums[1], its, given, (1, count, room, size, filters, above))
+            _one_by_one(first, sums[0], own, given, one_rules)
+            _one_by_one(second, sums[1], its, given, other_rules)
         one, other = own[1], its[1]
-
-
-@kernel("i8.2, (i8.1, i8.1), (i8.1, i8.1), int")
-def move_sums(
-    sums: IntArray, masks: tuple[IntArray, IntArray], ends: tuple[IntArray, IntArray], above: int
-) -> None:
-    """Add sums [groups, n] to others, each read where it is and where it goes, all of a step.
-
-    masks [n]: bits that read 1 where 0 is stored, and where 1 is.  ends: which, and to which, all
-    of them different.  above: bits of 64 that a sum lacks.
-    """
-    (zero, one), (sources, targets) = masks, ends
-    for group in range(len(sums)):
-        own = sums[group]
-        for n in range(len(sources)):
-            source, target = np.uint64(sources[n]), np.uint64(targets[n])
-            sent = (own[source] & one[source]) | (~own[source] & zero[source])
-            there = (own[target] & one[target]) | (~own[target] & zero[target])
-            own[target] = ((there + sent) << above) >> above
+    if reads >= 0:
+        change_weights(reads, read, (weights, by_tap), True)
 
 
 __all__ = [
     "Beside",
+    "Coded",
     "Elements",
     "Operands",
     "Plane",
     "Region",
+    "Sides",
     "Sums",
     "Taps",
     "Words",
     "add_in_order",
     "add_products",
     "add_side_by_side",
-    "move_sums",
 ]

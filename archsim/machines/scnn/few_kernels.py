@@ -1,0 +1,170 @@
+"""Kernels behind `archsim.machines.scnn.few_sums` beside its walk: operands as PEs read them, sums
+that go to neighbours, and windows over sums as PEs read those."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from archsim.kernels import inlined, kernel
+from archsim.machines.scnn.seen_kernels import Words
+from archsim.numbers import IntArray
+
+Changed = tuple[IntArray, IntArray, Words]
+"""Vectors of weights that PEs read otherwise, as `archsim.machines.scnn.seen_weights.Changed`."""
+
+Meant = tuple[Words, IntArray]
+"""All vectors' lanes as they are meant, and the list of a group that each is in."""
+
+Grid = tuple[int, IntArray, IntArray]
+"""Taps of all phases; where those of a phase begin [phases]; each phase's rows and columns of taps
+[phases, 2]."""
+
+
+@kernel("(i8.2, i8.2, i8.1), i8.2")
+def put_elements(lists: tuple[IntArray, IntArray, IntArray], out: IntArray) -> None:
+    """Put the values of lists that are not zero at their positions, `out` [lists, places]; those
+    beyond are left out.
+
+    lists: values and positions [vectors, lanes], and where each begins.
+    """
+    values, positions, starts = lists
+    for number in range(len(out)):
+        own = out[number]
+        for vector in range(starts[number], starts[number + 1]):
+            for lane in range(values.shape[1]):
+                value, at = values[vector, lane], positions[vector, lane]
+                if value != 0 and at < len(own):
+                    own[at] = value
+
+
+@inlined
+def _put_weight(
+    lane: Words, base: Any, cut: tuple[Any, Any], operands: tuple[IntArray, Words], value: Any
+) -> None:
+    """A weight at the place of a lane that is not zero, where the grid has its tap.
+
+    cut: rows and columns of taps of its phase; operands: [filters, channels · taps], and turned.
+    """
+    rows, columns = cut
+    if lane[0] != 0 and lane[2] < rows and lane[3] < columns:
+        at = base + np.int64(lane[2]) * columns + lane[3]
+        operands[0][lane[1], at] = value
+        operands[1][at, lane[1]] = value
+
+
+@kernel
+def change_weights(
+    pe: Any,
+    seen: tuple[Changed, Meant, Grid],
+    operands: tuple[IntArray, Words],
+    back: bool,
+) -> None:
+    """Make weights those that a PE reads, or, back, those that are meant again.
+
+    operands: weights [filters, channels · taps], and [channels · taps, filters].  No two elements
+    of a list are at one tap of a filter.
+    """
+    (ends, numbers, lanes), (right, list_of), (each, begins, counts) = seen
+    begin, end = ends[pe - 1] if pe else np.int64(0), ends[pe]
+    for turn in range(2):
+        for n in range(begin, end):
+            vector = numbers[n]
+            channel, phase = divmod(list_of[vector], len(begins))
+            base, cut = channel * each + begins[phase], (counts[phase, 0], counts[phase, 1])
+            for lane in range(lanes.shape[1]):
+                meant = (turn == 1) == back  # first zeros where the others were
+                own = right[vector, lane] if meant else lanes[n, lane]
+                value = np.int64(own[0]) if turn == 1 else np.int64(0)
+                _put_weight(own, base, cut, operands, value)
+
+
+@kernel("i8.2, (i8.1, i8.1), (i8.1, i8.1, bool), int")
+def move_sums(
+    sums: IntArray,
+    masks: tuple[IntArray, IntArray],
+    ends: tuple[IntArray, IntArray, bool],
+    above: int,
+) -> None:
+    """Add sums [groups, n] to others, each read where it is and where it goes, all of a step.
+
+    masks [n]: bits that read 1 where 0 is stored, and where 1 is.  ends: which, and to which, all
+    of them different; whether they are kept: else zeros are then stored where they were.  above:
+    bits of 64 that a sum lacks.
+    """
+    (zero, one), (sources, targets, kept) = masks, ends
+    for group in range(len(sums)):
+        own = sums[group]
+        for n in range(len(sources)):
+            source, target = np.uint64(sources[n]), np.uint64(targets[n])
+            sent = (own[source] & one[source]) | (~own[source] & zero[source])
+            there = (own[target] & one[target]) | (~own[target] & zero[target])
+            own[target] = ((there + sent) << above) >> above
+            if not kept:
+                own[source] = 0
+
+
+@inlined
+def _windows(at: Any, window: IntArray, given: tuple[Any, Any]) -> tuple[Any, Any]:
+    """The windows that an output is in, of those that a PE gives out: the first, and the one behind
+    the last.  window: size, stride and padding."""
+    size, stride, pad = window[0], window[1], window[2]
+    first = (at + pad - size + stride) // stride
+    return max(first, given[0]), min((at + pad) // stride + 1, given[1])
+
+
+@inlined
+def _largest(plane: IntArray, filter_: Any, rows: tuple[Any, Any], columns: tuple[Any, Any]) -> Any:
+    found = plane[rows[0], columns[0], filter_]
+    for p in range(rows[0], rows[1]):
+        for q in range(columns[0], columns[1]):
+            found = max(found, plane[p, q, filter_])
+    return found
+
+
+@inlined
+def _in_plane(number: Any, window: IntArray, outputs: Any) -> tuple[Any, Any]:
+    """The outputs of a window: the first, and the one behind the last."""
+    first = number * window[1] - window[2]
+    return max(first, np.int64(0)), min(first + window[0], np.int64(outputs))
+
+
+@kernel("(i8.2, i8.1, i8.1), (i8.2, i8.2), (i8.1, i8.1), i8.3, i8.3")
+def pool_words(
+    words: tuple[IntArray, IntArray, IntArray],
+    given: tuple[IntArray, IntArray],
+    windows: tuple[IntArray, IntArray],
+    plane: IntArray,
+    found: IntArray,
+) -> None:
+    """The largest of windows, found [U, V, K], in which PEs see words of their own.
+
+    words: PE by PE, row and column of an output and filter [n, 3], the PE, and the output that it
+    makes of the word.  given [PEs, 2]: along both axes the first window that a PE gives out, and
+    the one behind its last.  windows: size, stride and padding along both.  plane [P, Q, K]: what
+    is seen of all others; it is as it was in the end.
+    """
+    (places, pes, values), begin = words, 0
+    room = np.empty(len(values), np.int64)
+    while begin < len(values):
+        end, pe = begin, pes[begin]
+        while end < len(values) and pes[end] == pe:
+            p, q, k = places[end, 0], places[end, 1], places[end, 2]
+            room[end], plane[p, q, k] = plane[p, q, k], values[end]
+            end += 1
+        for n in range(begin, end):
+            p, q, k = places[n, 0], places[n, 1], places[n, 2]
+            above, below = _windows(p, windows[0], (given[0][pe, 0], given[0][pe, 1]))
+            left, right = _windows(q, windows[1], (given[1][pe, 0], given[1][pe, 1]))
+            for u in range(above, below):
+                rows = _in_plane(u, windows[0], plane.shape[0])
+                for v in range(left, right):
+                    columns = _in_plane(v, windows[1], plane.shape[1])
+                    found[u, v, k] = _largest(plane, k, rows, columns)
+        for n in range(begin, end):
+            plane[places[n, 0], places[n, 1], places[n, 2]] = room[n]
+        begin = end
+
+
+__all__ = ["Changed", "Grid", "Meant", "change_weights", "move_sums", "pool_words", "put_elements"]
