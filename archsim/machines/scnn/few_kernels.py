@@ -8,11 +8,20 @@ from typing import Any
 import numpy as np
 
 from archsim.kernels import inlined, kernel
+from archsim.machines.scnn.kernels import BoolArray
 from archsim.machines.scnn.seen_kernels import Words
 from archsim.numbers import IntArray
 
 Changed = tuple[IntArray, IntArray, Words]
 """Vectors of weights that PEs read otherwise, as `archsim.machines.scnn.seen_weights.Changed`."""
+
+Cells = tuple[IntArray, IntArray, BoolArray]
+"""Of sums: bits that read 1 where 0 is stored, and where 1 is [n]; which are read past check bits
+[n], whose cells lie above theirs."""
+
+Code = tuple[int, IntArray, IntArray]
+"""How sums are read past check bits: bits of a sum; those that each check bit is of [checks]; by
+syndrome those that are turned, -1 where zeros are read."""
 
 Meant = tuple[Words, IntArray]
 """All vectors' lanes as they are meant, and the list of a group that each is in."""
@@ -80,26 +89,70 @@ def change_weights(
                 _put_weight(own, base, cut, operands, value)
 
 
-@kernel("i8.2, (i8.1, i8.1), (i8.1, i8.1, bool), int")
+@inlined
+def _odd(value: Any) -> Any:
+    """1 where an odd number of its bits is 1, else 0."""
+    left = np.uint64(value)
+    for shift in (32, 16, 8, 4, 2, 1):
+        left ^= left >> np.uint64(shift)
+    return np.int64(left & np.uint64(1))
+
+
+@inlined
+def read_coded(held: Any, word: tuple[Any, Any], code: Code) -> Any:
+    """What is read past check bits of a word, of which bits above its width are no matter.
+
+    word: bits that read 1 where 0 is stored, and where 1 is, those of check bits above the data's.
+    """
+    (zero, one), (bits, covers, corrections) = word, code
+    every = (np.int64(1) << bits) - 1
+    low, syndrome = held & every, np.int64(0)
+    wrong = ((~low & zero) | (low & ~one)) & every
+    for check in range(len(covers)):
+        at = bits + check
+        checked = _odd(low & covers[check])
+        read = ((one if checked else zero) >> at) & 1
+        syndrome |= (_odd(wrong & covers[check]) ^ checked ^ read) << check
+    turned = corrections[syndrome]
+    return np.int64(0) if turned < 0 else low ^ wrong ^ turned
+
+
+@inlined
+def _read(held: Any, half: Cells, n: Any, code: Code, above: Any) -> Any:
+    """What is read of a word, of its own width."""
+    zero, one, coded = half
+    if coded[n]:
+        return (read_coded(held, (zero[n], one[n]), code) << above) >> above
+    return (held & one[n]) | (~held & zero[n])
+
+
+@kernel("i8.2, (i8.1, i8.1, b1.1), i8.1, (int, i8.1, i8.1), int, i8.2")
+def read_words(
+    sums: IntArray, half: Cells, which: IntArray, code: Code, above: int, found: IntArray
+) -> None:
+    """What is read of some sums [groups, n]; above: bits of 64 that a sum lacks."""
+    for group in range(len(sums)):
+        for n in range(len(which)):
+            read = _read(sums[group, which[n]], half, which[n], code, above)
+            found[group, n] = (read << above) >> above
+
+
+@kernel("i8.2, (i8.1, i8.1, b1.1), (i8.1, i8.1, bool), (int, i8.1, i8.1), int")
 def move_sums(
-    sums: IntArray,
-    masks: tuple[IntArray, IntArray],
-    ends: tuple[IntArray, IntArray, bool],
-    above: int,
+    sums: IntArray, half: Cells, ends: tuple[IntArray, IntArray, bool], code: Code, above: int
 ) -> None:
     """Add sums [groups, n] to others, each read where it is and where it goes, all of a step.
 
-    masks [n]: bits that read 1 where 0 is stored, and where 1 is.  ends: which, and to which, all
-    of them different; whether they are kept: else zeros are then stored where they were.  above:
-    bits of 64 that a sum lacks.
+    ends: which, and to which, all of them different; whether they are kept: else zeros are then
+    stored where they were.  above: bits of 64 that a sum lacks.
     """
-    (zero, one), (sources, targets, kept) = masks, ends
+    sources, targets, kept = ends
     for group in range(len(sums)):
         own = sums[group]
         for n in range(len(sources)):
             source, target = np.uint64(sources[n]), np.uint64(targets[n])
-            sent = (own[source] & one[source]) | (~own[source] & zero[source])
-            there = (own[target] & one[target]) | (~own[target] & zero[target])
+            sent = _read(own[source], half, source, code, above)
+            there = _read(own[target], half, target, code, above)
             own[target] = ((there + sent) << above) >> above
             if not kept:
                 own[source] = 0
@@ -167,4 +220,15 @@ def pool_words(
         begin = end
 
 
-__all__ = ["Changed", "Grid", "Meant", "change_weights", "move_sums", "pool_words", "put_elements"]
+__all__ = [
+    "Changed",
+    "Code",
+    "Grid",
+    "Meant",
+    "change_weights",
+    "move_sums",
+    "pool_words",
+    "put_elements",
+    "read_coded",
+    "read_words",
+]

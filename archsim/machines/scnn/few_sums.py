@@ -15,18 +15,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from archsim.codecs.zero_run import BoolArray, Lists
+from archsim.codecs.zero_run import Lists
 from archsim.machines.scnn.addresses import position_bits
 from archsim.machines.scnn.axis import POSITION_BITS
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.failing_sums import LEAST_ROOM, in_turns
-from archsim.machines.scnn.few_kernels import move_sums, pool_words, put_elements
+from archsim.machines.scnn.few_kernels import (
+    Code,
+    move_sums,
+    pool_words,
+    put_elements,
+    read_words,
+)
 from archsim.machines.scnn.mapping import Mapping, first_outputs
 from archsim.machines.scnn.pooling import pooled_plane
 from archsim.machines.scnn.seen_weights import SeenWeights
-from archsim.machines.scnn.sum_cells import AfterSums, SumCells, moves_of, planes, read_by
-from archsim.machines.scnn.sum_kernels import Sides, Words, add_in_order
-from archsim.numbers import AnyIntArray, IntArray, wrap
+from archsim.machines.scnn.sum_cells import AfterSums, SumCells, moves_of, planes
+from archsim.machines.scnn.sum_kernels import Words, add_in_order
+from archsim.numbers import AnyIntArray, IntArray
 
 MOST = 4
 """Of outputs as large a share of them all is walked alone as the weights that are not zero have of
@@ -34,6 +39,10 @@ theirs, so many times: a walk of the lists passes those alone."""
 
 MANY = 6
 """Sums of a place that take as long one by one as those of all filters side by side."""
+
+
+NO_CODE: Code = 1, np.zeros(0, np.int64), np.zeros(1, np.int64)
+"""Of sums without check bits."""
 
 
 class _Step(NamedTuple):
@@ -45,51 +54,31 @@ class _Step(NamedTuple):
 
 
 class _Half(NamedTuple):
-    """Sums that are walked [n, 4]: PE, row, column, filter of the group; bits of them that read 1
-    where 0 is stored, and where 1 is [n]; which are read by way of their cells [n], and the
-    addresses of all [n]; what is sent, step by step; which PEs give out, or see in windows, [m],
-    and as which row, column and filter of the group [m, 3]."""
+    """Sums that are walked: `Words`, and what past check bits is read of some; what is sent, step
+    by step; which PEs give out, or see in windows, [m], and as which row, column and filter of the
+    group [m, 3]."""
 
-    cells: SumCells
-    words: IntArray
-    zero: IntArray
-    one: IntArray
-    coded: BoolArray
-    addresses: IntArray
+    own: Words
+    code: Code
     moves: list[_Step]
     given: IntArray
     outputs: IntArray
 
-    def read(self, sums: IntArray, which: IntArray, bits: int) -> IntArray:
-        """What is read of some sums [groups, n]."""
-        held = sums[:, which]
-        found = read_by((self.zero[which], self.one[which]), held, bits)
-        some = np.flatnonzero(self.coded[which])
-        if len(some):
-            shape = len(sums), len(some)
-            at = np.broadcast_to(which[some], shape).reshape(-1)
-            found[:, some] = self.read_coded(at, held[:, some].reshape(-1)).reshape(shape)
-        return found
+    @property
+    def words(self) -> IntArray:
+        """PE, row, column and filter of the group [n, 4]."""
+        return self.own[0]
 
-    def read_coded(self, which: IntArray, held: IntArray) -> IntArray:
-        """What is read of sums [n] that are read by way of their cells; held: what they are."""
-        return self.cells.read_at((self.words[which, 0], self.addresses[which]), held)
+    def read(self, sums: IntArray, bits: int) -> IntArray:
+        """What is read of the sums [groups, n] that are given out, or seen."""
+        found = np.empty((len(sums), len(self.given)), np.int64)
+        read_words(sums, self.own[1:], self.given, self.code, 64 - bits, found)
+        return found
 
     def move(self, sums: IntArray, bits: int) -> None:
         """Halos, then copies, of sums [groups, n]."""
         for step in self.moves:
-            if not self.coded.any():
-                move_sums(sums, (self.zero, self.one), tuple(step), 64 - bits)
-                continue
-            sent, there = (self.read(sums, end, bits) for end in (step.sources, step.targets))
-            sums[:, step.targets] = wrap(there + sent, bits)
-            if not step.kept:
-                sums[:, step.sources] = 0
-
-    @property
-    def own(self) -> Words:
-        """As `add_in_order` takes them."""
-        return self.words, self.zero, self.one, self.coded
+            move_sums(sums, self.own[1:], tuple(step), self.code, 64 - bits)
 
 
 class Seen(NamedTuple):
@@ -134,6 +123,8 @@ class FailingSums:
     def few_of(self, seen: Seen) -> bool:
         """Whether a pass with such operands is walked sooner where its sums fail."""
         mapping, weight = self.mapping, seen.weight
+        if self.halves[0].masks is None and self.halves[0].coded is None:
+            return False
         outputs = mapping.rows.outputs * mapping.columns.outputs * mapping.group_size
         walked = max(len(half.outputs) for half in self.each) / max(outputs, 1)
         if walked > MOST * np.count_nonzero(weight) / weight.size:
@@ -167,14 +158,14 @@ def _half(cells: SumCells) -> _Half:
     first = np.array([[at.start for at in places] for places, _, _ in regions])
     outputs = words[given, 1:].copy()
     outputs[:, :2] += first[words[given, 0]]
+    coded, code = np.zeros(len(words), np.bool_), NO_CODE
     if masks is None:
-        masks = np.zeros_like(cells.fails, np.int64), np.full_like(cells.fails, -1, np.int64)
-        coded = fails[walked]
-    else:
-        coded = np.zeros(len(words), np.bool_)
+        assert cells.coded is not None
+        masks, coded = (cells.coded.zero, cells.coded.one), fails[walked]
+        code = cells.coded.bits, cells.coded.covers, cells.coded.corrections
     zero, one = (planes(mapping, mask)[walked] for mask in masks)
-    addresses = np.ravel_multi_index(tuple(words[:, 1:].T), fails.shape[1:])
-    return _Half(cells, words, zero, one, coded, addresses, moves, given, outputs)
+    zero[~coded & ~fails[walked]], one[~coded & ~fails[walked]] = 0, -1
+    return _Half((words, zero, one, coded), code, moves, given, outputs)
 
 
 @lru_cache(maxsize=1 << 10)
@@ -207,7 +198,7 @@ def given_of_few_sums(
         every = (np.arange(len(own))[:, None] * 2 + number) * mapping.group_size + filters
         some = every < mapping.filters
         filters = every[some]
-        given = after.of(filters, half.read(own, half.given, bits)[some])
+        given = after.of(filters, half.read(own, bits)[some])
         rows, columns = (np.broadcast_to(one, every.shape)[some] for one in (rows, columns))
         if not mapping.pooled:
             found[rows, columns, filters] = given
@@ -248,22 +239,8 @@ def _walked(failing: FailingSums, seen: Seen) -> tuple[IntArray, IntArray]:
         np.zeros((len(range(half, mapping.groups, 2)), len(one.words)), np.int64)
         for half, one in enumerate(each)
     )
-    room, count = LEAST_ROOM if any(half.coded.any() for half in each) else 0, np.zeros(1, np.int64)
-    while True:
-        at, products = np.empty((2, room), np.int64)
-        count[0] = first[:] = other[:] = 0
-        sides: Sides = first, other, at, products, count
-        add_in_order(each[0].own, each[1].own, sides, operands, met, plane)
-        if int(count[0]) <= room:
-            break
-        room = int(count[0])
-    at, products = at[: count[0]], products[: count[0]]
-    for half, sums, begin in zip(each, (first, other), (0, first.size), strict=True):
-        some = (at >= begin) & (at < begin + sums.size)
-        flat = sums.reshape(-1)
-        for where, more in in_turns(at[some] - begin, products[some]):
-            read = half.read_coded(where % len(half.words), flat[where])
-            flat[where] = wrap(read + more, bits)
+    sums = first, other, each[0].code
+    add_in_order(each[0].own, each[1].own, sums, operands, met, plane)
     return first, other
 
 

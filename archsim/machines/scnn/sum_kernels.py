@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.kernels import inlined, kernel
-from archsim.machines.scnn.few_kernels import Changed, Grid, Meant, change_weights
+from archsim.machines.scnn.few_kernels import Changed, Code, Grid, Meant, change_weights, read_coded
 from archsim.machines.scnn.kernels import BoolArray
 from archsim.numbers import IntArray
 
@@ -36,12 +36,8 @@ Sums = tuple[IntArray, IntArray, IntArray]
 
 Words = tuple[IntArray, IntArray, IntArray, BoolArray]
 """Sums of a half, those of a place side by side: PE, row, column and filter of a group [n, 4]; bits
-of them that read 1 where 0 is stored, and where 1 is [n]; which are read by way of their cells
-[n]: they are not added to here."""
-
-Coded = tuple[IntArray, IntArray, IntArray]
-"""Products of sums that are read by way of their cells, in order: their places, of the first half's
-sums [groups in it, n] and then of the other's; their values; how many there are [1]."""
+of them that read 1 where 0 is stored, and where 1 is [n]; which of them are read past check bits
+[n], whose cells lie above theirs."""
 
 Beside = tuple[BoolArray, IntArray, IntArray]
 """Sums that are not added to here [PEs, addresses]; places and values of their products, in order,
@@ -50,9 +46,6 @@ all of a PE behind those of the one before."""
 Operands = tuple[IntArray, IntArray, Narrow]
 """Activations [PEs, channels, phases · places] and weights [filters, channels · taps], of all
 phases, where they lie, zeros and all; the latter also as [channels · taps, filters]."""
-
-Sides = tuple[IntArray, IntArray, IntArray, IntArray, IntArray]
-"""Sums of both halves, and `Coded`."""
 
 Taps = tuple[IntArray, IntArray, Changed, Meant, Grid]
 """The output of each PE's first row of inputs at the first tap, in its region, and of its first
@@ -63,7 +56,7 @@ Plane = tuple[int, int, int, int, int, int, int]
 all; bits of 64 that a sum lacks; from how many sums of a place on those of all filters are walked
 side by side, 0: never."""
 
-Rules = tuple[Any, Any, Any, Any, Any, Any]
+Rules = tuple[Any, Any, Any, Any, Any, Any, Code]
 """Which half; how many activations are not zero; room for as many products; filters of a group, and
 of all; bits of 64 that a sum lacks."""
 
@@ -221,26 +214,16 @@ def _behind(words: IntArray, at: Any, pe: Any, row: Any, column: Any) -> Any:
 
 
 @inlined
-def _beside(
-    half: Words, own: tuple[Any, Any], given: tuple[Any, Any, Any], rules: Rules, coded: Coded,
-    first: Any,
-) -> None:  # fmt: skip
-    """Products of those words of a place that are read by way of their cells; own: its first word
-    and the one behind the last; first: the place of the half's first sum."""
-    (words, _, _, some), (weights, at, values) = half, given
-    number, count, _, size, filters, _ = rules
-    for n in range(own[0], own[1]):
-        if not some[n]:
-            continue
-        place = first + n
-        for filter_ in range(number * size + words[n, 3], filters, 2 * size):
-            for a in range(count):
-                product = values[np.uint64(a)] * weights[filter_, at[np.uint64(a)]]
-                if product != 0:
-                    if coded[2][0] < len(coded[0]):
-                        coded[0][coded[2][0]], coded[1][coded[2][0]] = place, product
-                    coded[2][0] += 1
-            place += len(words)
+def _total_past_checks(
+    own: IntArray, given: tuple[Any, IntArray], count: Any, word: tuple[Any, Any], code: Code
+) -> Any:
+    """The same of a word that is read past check bits."""
+    (at, values), total = given, np.int64(0)
+    for n in range(count):
+        product = values[np.uint64(n)] * own[np.uint64(at[np.uint64(n)])]
+        if product != 0:
+            total = read_coded(total, word, code) + product
+    return total
 
 
 @inlined
@@ -250,20 +233,30 @@ def _one_by_one(
     """Add to the words of a place, in all groups of a half; own: the first and the one behind the
     last."""
     (words, zeros, ones, some), (weights, at, values) = half, given
-    number, count, room, size, filters, above = rules
+    number, count, room, size, filters, above, code = rules
     for group in range(len(stored)):
         for n in range(own[0], own[1]):
             filter_ = (2 * group + number) * size + words[n, 3]
             if filter_ >= filters:
                 break
-            if some[n]:
-                continue
+            word = zeros[n], ones[n]
             if zeros[n] == 0 and ones[n] == -1:
                 total = _total(weights[filter_], (at, values), count)
+            elif some[n]:
+                total = _total_past_checks(weights[filter_], (at, values), count, word, code)
             else:
-                word = zeros[n], ones[n]
                 total = _total_as_read(weights[filter_], (at, values), count, word, room)
             stored[group, n] = (total << above) >> above
+
+
+@inlined
+def _coded_alone(
+    half: Words, stored: IntArray, own: tuple[Any, Any], given: tuple[Any, Any, Any], rules: Rules
+) -> None:
+    """The same of those words alone that are read past check bits."""
+    for n in range(own[0], own[1]):
+        if half[3][n]:
+            _one_by_one(half, stored, (n, n + 1), given, rules)
 
 
 @inlined
@@ -280,7 +273,8 @@ def _to_masks(half: Words, own: tuple[Any, Any], number: int, size: Any, masks: 
 def _from_totals(
     half: Words, own: tuple[Any, Any], number: int, rules: tuple[Any, Any], of: tuple[Any, Any]
 ) -> None:
-    """What sums of all filters are of the words of a place, in all groups of a half."""
+    """What sums of all filters are of the words of a place, in all groups of a half, but for those
+    that are read past check bits."""
     (totals, stored), (size, above) = of, rules
     for group in range(len(stored)):
         for n in range(own[0], own[1]):
@@ -290,19 +284,20 @@ def _from_totals(
 
 
 @kernel(
-    "(i8.2, i8.1, i8.1, b1.1), (i8.2, i8.1, i8.1, b1.1), (i8.2, i8.2, i8.1, i8.1, i8.1), "
+    "(i8.2, i8.1, i8.1, b1.1), (i8.2, i8.1, i8.1, b1.1), (i8.2, i8.2, (int, i8.1, i8.1)), "
     "(i8.3, i8.2, i4.2), (i8.2, i8.2, (i8.1, i8.1, i4.3), (i4.3, i8.1), (int, i8.1, i8.2)), "
     "(int, int, int, int, int, int, int)"
 )
 def add_in_order(
     first: Words,
     second: Words,
-    sums: Sides,
+    sums: tuple[IntArray, IntArray, Code],
     operands: Operands,
     taps: Taps,
     plane: Plane,
 ) -> None:
-    """Add to sums of both halves [groups in them, n] what is added to each, in order.
+    """Add to sums of both halves [groups in them, n] what is added to each, in order; with them
+    goes how words are read past check bits.
 
     Activations of a list come row by row, and so do the taps of a filter, so that a sum's products
     come by channel, phase, and tap.  Groups are in the first half and the second in turns.  Of a
@@ -312,8 +307,6 @@ def add_in_order(
     activations, weights, by_tap = operands
     firsts_down, firsts_right, changed, meant, grid = taps
     read, counts, reads = (changed, meant, grid), grid[2], np.int64(-1)
-    coded = sums[2], sums[3], sums[4]
-    second_begins = sums[0].size
     height, width, pitch, size, filters, above, many = plane
     each, most = weights.shape[1] // activations.shape[1], weights.shape[1] + 1
     here, there = np.empty(each, np.int64), np.empty(each, np.int64)
@@ -339,10 +332,8 @@ def add_in_order(
         own = one, _behind(first[0], one, pe, row, column)
         its = other, _behind(second[0], other, pe, row, column)
         given = weights, at, values
-        one_rules = 0, count, room, size, filters, above
-        other_rules = 1, count, room, size, filters, above
-        _beside(first, own, given, one_rules, coded, 0)
-        _beside(second, its, given, other_rules, coded, second_begins)
+        one_rules = 0, count, room, size, filters, above, sums[2]
+        other_rules = 1, count, room, size, filters, above, sums[2]
         walked = (own[1] - own[0]) * len(sums[0]) + (its[1] - its[0]) * len(sums[1])
         if many and walked >= many:
             masks[0], masks[1], totals[:] = 0, -1, 0
@@ -353,6 +344,8 @@ def add_in_order(
             add_side_by_side(by_tap, (at, narrow), count, masks, totals)
             _from_totals(first, own, 0, (size, above), (totals, sums[0]))
             _from_totals(second, its, 1, (size, above), (totals, sums[1]))
+            _coded_alone(first, sums[0], own, given, one_rules)
+            _coded_alone(second, sums[1], its, given, other_rules)
         else:
             _one_by_one(first, sums[0], own, given, one_rules)
             _one_by_one(second, sums[1], its, given, other_rules)
@@ -363,12 +356,10 @@ def add_in_order(
 
 __all__ = [
     "Beside",
-    "Coded",
     "Elements",
     "Operands",
     "Plane",
     "Region",
-    "Sides",
     "Sums",
     "Taps",
     "Words",
