@@ -183,33 +183,26 @@ def test_words_of_several_lanes_and_others_are_not_known_by_a_code() -> None:
     assert coded_words(FaultyBank(rate=0.1), one, 16) is None
 
 
-def test_lists_that_begin_again_are_walked_whole() -> None:
+def test_lists_that_begin_again_are_walked_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Positions of weights count 2^5 rows of taps: one of a tap further on is at an earlier one,
-    behind others in its list.  So are activations, behind 2^12 rows."""
+    behind others in its list."""
     design = Scnn(
         grid_rows=1, grid_columns=1, weight_lanes=2, ifmap_lanes=2, banks=4, bank_entries=160,
         operand_bits=8, index_bits=6, accumulator_bits=20, weight_fifo_vectors=60, filter_group=1,
         accumulator_memory=FaultyBank(rate=0.001),
     )  # fmt: skip
-    operands = drawn_operands(CONV, 8, 1.0, 2)
-    answers: list[bool] = []
+    operands, asked = drawn_operands(CONV, 8, 1.0, 2), list[bool]()
+    whole = few_sums.Seen.in_order
+
+    def in_order(self: Any, mapping: Any) -> bool:
+        asked.append(whole(self, mapping))
+        return asked[-1]
+
+    monkeypatch.setattr(few_sums.Seen, "in_order", in_order)
+    monkeypatch.setattr(few_sums, "MOST", 1e9)
     for rate in (0.001, 0.5):
         memory = FaultyBank(rate=rate, zero_to_one=1.0)
-        for own in (
-            replace(design, weight_memory=memory),
-            replace(design, activation_memory=FaultyStream(rate=rate, zero_to_one=1.0)),
-        ):
-            asked: list[bool] = []
-            with pytest.MonkeyPatch.context() as patch:
-                whole = few_sums.Seen.in_order
-
-                def in_order(self: Any, mapping: Any, whole: Any = whole) -> bool:
-                    asked.append(whole(self, mapping))
-                    return asked[-1]
-
-                patch.setattr(few_sums.Seen, "in_order", in_order)
-                patch.setattr(few_sums, "MOST", 1e9)
-                layer_timing(own, CONV, operands)
-            assert len(asked) == 1
-            answers += asked
-    assert answers[:2] == [True, True] and not answers[2]
+        layer_timing(replace(design, weight_memory=memory), CONV, operands)
+        lists = FaultyStream(rate=rate, zero_to_one=1.0)
+        layer_timing(replace(design, activation_memory=lists), CONV, operands)
+    assert asked == [True, True, False, True], "no list of activations is as long"

@@ -50,30 +50,32 @@ def put_elements(lists: tuple[IntArray, IntArray, IntArray], out: IntArray) -> N
 
 @inlined
 def _put_weight(
-    lane: Words, base: Any, cut: tuple[Any, Any], operands: tuple[IntArray, Words], value: Any
-) -> None:
+    lane: Words, base: Any, cut: tuple[Any, Any], operands: tuple[IntArray, Words, IntArray],
+    value: Any,
+) -> None:  # fmt: skip
     """A weight at the place of a lane that is not zero, where the grid has its tap.
 
-    cut: rows and columns of taps of its phase; operands: [filters, channels · taps], and turned.
+    cut: rows and columns of taps of its phase; operands: as for `change_weights`.
     """
-    rows, columns = cut
+    (rows, columns), (weights, by_tap, used) = cut, operands
     if lane[0] != 0 and lane[2] < rows and lane[3] < columns:
         at = base + np.int64(lane[2]) * columns + lane[3]
-        operands[0][lane[1], at] = value
-        operands[1][at, lane[1]] = value
+        used[at] += int(value != 0) - int(weights[lane[1], at] != 0)
+        weights[lane[1], at] = value
+        by_tap[at, lane[1]] = value
 
 
 @kernel
 def change_weights(
     pe: Any,
     seen: tuple[Changed, Meant, Grid],
-    operands: tuple[IntArray, Words],
+    operands: tuple[IntArray, Words, IntArray],
     back: bool,
 ) -> None:
     """Make weights those that a PE reads, or, back, those that are meant again.
 
-    operands: weights [filters, channels · taps], and [channels · taps, filters].  No two elements
-    of a list are at one tap of a filter.
+    operands: weights [filters, channels · taps], and [channels · taps, filters]; how many are not
+    zero at each tap [channels · taps].  No two elements of a list are at one tap of a filter.
     """
     (ends, numbers, lanes), (right, list_of), (each, begins, counts) = seen
     begin, end = ends[pe - 1] if pe else np.int64(0), ends[pe]

@@ -230,7 +230,8 @@ def _walked(failing: FailingSums, seen: Seen) -> tuple[IntArray, IntArray]:
     taps, places = _taps_of(mapping, seen)
     own = _weights(mapping, seen.weight, taps)
     activations = _activations(mapping, seen.lists, places)
-    operands = activations, own, np.ascontiguousarray(own.T, np.int32)
+    used = np.count_nonzero(own, axis=0)
+    operands = activations, own, np.ascontiguousarray(own.T, np.int32), used
     met = *first_outputs(mapping), *taps
     pitch = mapping.input_pitch
     many = MANY if bits <= 32 else 0
@@ -262,11 +263,7 @@ def _taps_of(mapping: Mapping, seen: Seen) -> tuple[_Taps, int]:
         found = seen.weights.changed()[0]
         changed = found.ends, found.numbers, found.lanes
         meant = seen.weights.lanes, seen.weights.list_of
-        some = found.lanes[..., 0] != 0
-        for at, axis in ((0, rows), (1, columns)):
-            taps = found.lanes[..., 2 + at][some]
-            last = int(taps[taps <= axis.last_tap].max(initial=0))
-            counts[:, at] = np.maximum(counts[:, at], last + 1)
+        counts = np.maximum(counts, seen.weights.last_taps() + 1)
     each = np.cumsum([0, *counts.prod(axis=1)])
     grid = int(each[-1]), each[:-1], counts
     places = rows.phase_tile

@@ -228,6 +228,19 @@ class SeenWeights:
             return self._changed()
         return self._known("changed", self._changed)
 
+    def last_taps(self) -> IntArray:
+        """Row and column of the last taps at which PEs read other weights than were meant, of those
+        that may lead to an output [2]."""
+        return self._known("taps", self._last_taps)
+
+    def _last_taps(self) -> IntArray:
+        lanes = self.changed()[0].lanes
+        some = lanes[lanes[..., 0] != 0]
+        axes = self.mapping.rows, self.mapping.columns
+        taps = (some[:, 2 + number] for number in range(2))
+        near = (own[own <= axis.last_tap] for own, axis in zip(taps, axes, strict=True))
+        return np.array([own.max(initial=0) for own in near], np.int64)
+
     def _changed(self) -> tuple[Changed, IntArray]:
         mapping, (words, starts) = self.mapping, self._given[-1]
         steps = (np.concatenate([one.indices for one in self.meant]) + 1).sum(axis=1)

@@ -43,9 +43,10 @@ Beside = tuple[BoolArray, IntArray, IntArray]
 """Sums that are not added to here [PEs, addresses]; places and values of their products, in order,
 all of a PE behind those of the one before."""
 
-Operands = tuple[IntArray, IntArray, Narrow]
+Operands = tuple[IntArray, IntArray, Narrow, IntArray]
 """Activations [PEs, channels, phases · places] and weights [filters, channels · taps], of all
-phases, where they lie, zeros and all; the latter also as [channels · taps, filters]."""
+phases, where they lie, zeros and all; the latter also as [channels · taps, filters], and how many
+of them are not zero [channels · taps]."""
 
 Taps = tuple[IntArray, IntArray, Changed, Meant, Grid]
 """The output of each PE's first row of inputs at the first tap, in its region, and of its first
@@ -134,17 +135,19 @@ def _met(
 
 @inlined
 def _not_zero(
-    given: IntArray, met: tuple[IntArray, IntArray, Any], each: Any, out: tuple[Any, IntArray]
+    given: IntArray, met: tuple[IntArray, IntArray, Any], used: IntArray, out: tuple[Any, IntArray]
 ) -> Any:
-    """Activations [channels, places] that are not zero where taps meet a place, in order, with
-    where their weights lie of a filter's [channels, taps]: they go into `out`; how many."""
+    """Activations [channels, places] that are not zero where taps with weights meet a place, in
+    order, with where their weights lie of a filter's [channels, taps]: they go into `out`; how
+    many.  used [channels · taps]: weights at each."""
     (here, there, seen), (at, values), count = met, out, 0
+    each = len(used) // len(given)
     for channel in range(len(given)):
         first = channel * each
         for tap in range(seen):
-            value = given[channel, here[tap]]
-            at[np.uint64(count)], values[np.uint64(count)] = first + there[tap], value
-            count += int(value != 0)
+            value, place = given[channel, here[tap]], first + there[tap]
+            at[np.uint64(count)], values[np.uint64(count)] = place, value
+            count += int(value != 0) & int(used[np.uint64(place)] != 0)
     return count
 
 
@@ -285,7 +288,7 @@ def _from_totals(
 
 @kernel(
     "(i8.2, i8.1, i8.1, b1.1), (i8.2, i8.1, i8.1, b1.1), (i8.2, i8.2, (int, i8.1, i8.1)), "
-    "(i8.3, i8.2, i4.2), (i8.2, i8.2, (i8.1, i8.1, i4.3), (i4.3, i8.1), (int, i8.1, i8.2)), "
+    "(i8.3, i8.2, i4.2, i8.1), (i8.2, i8.2, (i8.1, i8.1, i4.3), (i4.3, i8.1), (int, i8.1, i8.2)), "
     "(int, int, int, int, int, int, int)"
 )
 def add_in_order(
@@ -304,7 +307,7 @@ def add_in_order(
     place with many sums to walk those of all filters are walked side by side.  Weights are those
     of each PE while its sums are walked, and in the end as they were.
     """
-    activations, weights, by_tap = operands
+    activations, weights, by_tap, used = operands
     firsts_down, firsts_right, changed, meant, grid = taps
     read, counts, reads = (changed, meant, grid), grid[2], np.int64(-1)
     height, width, pitch, size, filters, above, many = plane
@@ -323,12 +326,12 @@ def add_in_order(
         pe, row, column = words[n, 0], words[n, 1], words[n, 2]
         if pe != reads:
             if reads >= 0:
-                change_weights(reads, read, (weights, by_tap), True)
-            change_weights(pe, read, (weights, by_tap), False)
+                change_weights(reads, read, (weights, by_tap, used), True)
+            change_weights(pe, read, (weights, by_tap, used), False)
             reads = pe
         firsts = firsts_down[pe], firsts_right[pe]
         seen = _met((row, column), firsts, counts, (height, width, pitch), (here, there))
-        count = _not_zero(activations[pe], (here, there, seen), each, (at, values))
+        count = _not_zero(activations[pe], (here, there, seen), used, (at, values))
         own = one, _behind(first[0], one, pe, row, column)
         its = other, _behind(second[0], other, pe, row, column)
         given = weights, at, values
@@ -351,7 +354,7 @@ def add_in_order(
             _one_by_one(second, sums[1], its, given, other_rules)
         one, other = own[1], its[1]
     if reads >= 0:
-        change_weights(reads, read, (weights, by_tap), True)
+        change_weights(reads, read, (weights, by_tap, used), True)
 
 
 __all__ = [
