@@ -198,15 +198,13 @@ def pool_words(
     words: PE by PE, row and column of an output and filter [n, 3], the PE, and the output that it
     makes of the word.  given [PEs, 2]: along both axes the first window that a PE gives out, and
     the one behind its last.  windows: size, stride and padding along both.  plane [P, Q, K]: what
-    is seen of all others; it is as it was in the end.
+    is seen of all others; outputs of words are then a PE's, for each that sees one has its own.
     """
     (places, pes, values), begin = words, 0
-    room = np.empty(len(values), np.int64)
     while begin < len(values):
         end, pe = begin, pes[begin]
         while end < len(values) and pes[end] == pe:
-            p, q, k = places[end, 0], places[end, 1], places[end, 2]
-            room[end], plane[p, q, k] = plane[p, q, k], values[end]
+            plane[places[end, 0], places[end, 1], places[end, 2]] = values[end]
             end += 1
         for n in range(begin, end):
             p, q, k = places[n, 0], places[n, 1], places[n, 2]
@@ -217,8 +215,6 @@ def pool_words(
                 for v in range(left, right):
                     columns = _in_plane(v, windows[1], plane.shape[1])
                     found[u, v, k] = _largest(plane, k, rows, columns)
-        for n in range(begin, end):
-            plane[places[n, 0], places[n, 1], places[n, 2]] = room[n]
         begin = end
 
 

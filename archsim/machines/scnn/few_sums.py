@@ -190,7 +190,7 @@ def given_of_few_sums(
     """The ofmap [U, V, K] that PEs make of their sums, pooled where the layer is; plane [P, Q, K]:
     what they make of sums that do not fail."""
     mapping, bits = failing.mapping, failing.design.accumulator_bits
-    plane = np.ascontiguousarray(plane)
+    plane = plane.copy() if mapping.pooled else plane
     found = pooled_plane(plane, (mapping.rows.window, mapping.columns.window)).copy()
     for number, (half, own) in enumerate(zip(failing.each, _walked(failing, seen), strict=True)):
         half.move(own, bits)
