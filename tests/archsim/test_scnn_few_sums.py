@@ -17,6 +17,7 @@ from archsim.machines.scnn import few_sums
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.few_kernels import read_words
 from archsim.machines.scnn.layer import Layer, layer_timing
+from archsim.machines.scnn.seen_kernels import changed_vectors
 from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.faulty.stream import FaultyStream
 from archsim.memories.protected.bank import ParityBank, SecdedBank
@@ -206,3 +207,34 @@ def test_lists_that_begin_again_are_walked_whole(monkeypatch: pytest.MonkeyPatch
         lists = FaultyStream(rate=rate, zero_to_one=1.0)
         layer_timing(replace(design, activation_memory=lists), CONV, operands)
     assert asked == [True, True, False, True], "no list of activations is as long"
+
+
+@pytest.mark.parametrize(
+    ("column_bits", "filter_bits", "first_far"),
+    [(0, 0, 32), (1, 2, 256), (3, 12, (1 << 20) - 1), (0, 16, (1 << 20) - 1)],
+)
+def test_the_first_position_that_begins_again(
+    column_bits: int, filter_bits: int, first_far: int
+) -> None:
+    """Of rows of taps, of 5 bits, and of all positions, of 20: behind the last a vector begins at
+    0.  Also of the second lane, and where the first vector of a list is not the one."""
+    reading = 4, 8, 21, filter_bits
+    for at, lane, vector in ((0, 0, 0), (0, 1, 0), (7, 1, 1)):
+        for position in (first_far - 1, first_far):
+            words = np.ones((vector + 1, 2), np.int64)
+            words[vector, lane] |= (position - at - lane - 2 * vector) << 8
+            words[0, 0] |= at << 8
+            words[vector, lane + 1 :] = 0
+            if lane == 0:
+                words = words[:, :1]
+            every = np.zeros_like(words), np.full_like(words, -1), np.ones(4, np.bool_)
+            zero, one = (np.repeat(mask[:1], 4, axis=0) for mask in every[:2])
+            far, ends = np.zeros(1, np.bool_), np.zeros(1, np.int64)
+            lanes = np.zeros((len(words) + 1, words.shape[1], 4), np.int32)
+            changed_vectors(
+                np.zeros(1, np.int64),
+                (words, words, np.array([0, len(words)]), np.zeros(len(words), np.int64)),
+                (np.array([column_bits]), zero, one, every[2]), reading, (1, 1, 1),
+                (ends, np.zeros(len(words), np.int64), lanes, np.zeros((1, 1), np.int64), far),
+            )  # fmt: skip
+            assert far[0] == (position == first_far)
