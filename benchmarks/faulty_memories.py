@@ -179,7 +179,7 @@ def _together() -> dict[str, Any]:
         name: (f"{name}_memory.kind=faulty", f"{name}_memory.rate={RATES[2]}")
         for name in ("accumulator", "activation", "weight")
     }
-    found = {"sound cells": SCNN_ISCA17}
+    found: dict[str, Any] = {"sound cells": SCNN_ISCA17}
     for others in ((), ("activation",), ("weight",), ("activation", "weight")):
         names = ("accumulator", *others)
         own = [each for name in names for each in every[name]]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def products_alone() -> None:
         depth, wide = one.inputs * one.kernel**2, one.side + one.kernel // 2 * 2  # as they are seen
         left = draws.integers(0, 256, (one.outputs, depth)).astype(np.uint8)
         right = draws.integers(-128, 128, (depth, one.side * wide)).astype(np.int8)
-        times = [seconds(lambda own=(left, right): product(*own)) for _ in range(3 * REPEATS)]
+        times = [seconds(partial(product, left, right)) for _ in range(3 * REPEATS)]
         least += min(times)
     macs = network.macs
     print(

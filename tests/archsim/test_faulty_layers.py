@@ -203,7 +203,8 @@ def test_kernels_wrap_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None
     )
     ifmap, weight = ends
     operands = {layer.name: replace(drawn, ifmap=ifmap, weight=weight)}
-    compiled, wrapped = changed_sums.add_failing, list[Any]()
+    compiled: Any = changed_sums.add_failing
+    wrapped = list[Any]()
 
     def both(*given: Any) -> None:
         plain = given[-1].copy()

@@ -63,6 +63,7 @@ def designs(draw: st.DrawFn) -> Scnn:
         ifmap_lanes=one_of(1, 2, 3), banks=8, bank_entries=160, operand_bits=operand_bits,
         index_bits=index_bits, accumulator_bits=bits, weight_fifo_vectors=one_of(60, 200),
         filter_group=one_of(1, 3, 4), iaram_bytes=one_of(400, 4000), oaram_bytes=one_of(300, 4000),
+        strip_rows=one_of(0, 0, 2, 3),
         accumulator_memory=coded(draw, FaultyBank(**draw(faults())), bits),
     )  # fmt: skip
     if draw(st.booleans()):
@@ -75,12 +76,13 @@ def designs(draw: st.DrawFn) -> Scnn:
 
 @st.composite
 def layers(draw: st.DrawFn) -> tuple[Layer, MaxPool | None]:
-    """Strides, borders, groups, a channel a group, images, pools of windows that overlap or leave
-    outputs out, products."""
+    """Strides, borders, groups, a channel a group, images, strips, pools of windows that overlap or
+    leave outputs out, products."""
     whole = lambda low, high: draw(st.integers(low, high))  # noqa: E731
     if whole(0, 9) == 0:
         return MatMul(name="product", m=whole(1, 3), n=whole(1, 11), k=whole(1, 60)), None
-    groups, size = draw(st.sampled_from([1, 1, 2, 3])), (whole(1, 14), whole(1, 11))
+    groups = draw(st.sampled_from([1, 1, 2, 3]))
+    size = whole(1, 14), whole(1, 11)
     own = (1, 1)
     if draw(st.booleans()):
         own = draw(st.sampled_from([1, 2, 5])), draw(st.sampled_from([1, 3, 7]))
@@ -109,9 +111,16 @@ def test_few_sums_are_those_of_the_whole_walk() -> None:
     met: Counter[str] = Counter()
 
     @settings(max_examples=150, deadline=None)
-    @given(layers(), designs(), st.sampled_from([0.1, 0.5, 1.0]), st.sampled_from([0, 2, 4, 7]))
+    @given(
+        layers(), designs(), st.sampled_from([0.1, 0.5, 1.0]), st.sampled_from([0, 2, 4, 7]),
+        st.sampled_from([1, 3, few_sums.MANY, 100]),
+    )  # fmt: skip
     def check(
-        given_layer: tuple[Layer, MaxPool | None], design: Scnn, density: float, shift: int
+        given_layer: tuple[Layer, MaxPool | None],
+        design: Scnn,
+        density: float,
+        shift: int,
+        many: int,
     ) -> None:
         layer, pool = given_layer
         operands = drawn_operands(layer, design.operand_bits, density, shift)
@@ -122,6 +131,7 @@ def test_few_sums_are_those_of_the_whole_walk() -> None:
             except InputError:
                 reject()
             patch.setattr(few_sums, "MOST", 1e9)
+            patch.setattr(few_sums, "MANY", many)
             whole = few_sums.FailingSums.few_of
 
             def few_of(self: Any, seen: Any) -> bool:
@@ -131,6 +141,8 @@ def test_few_sums_are_those_of_the_whole_walk() -> None:
 
             patch.setattr(few_sums.FailingSums, "few_of", few_of)
             assert_alike(layer_timing(design, layer, operands, pool=pool), right)
+        met["strips"] += right.strips > 1
+        met["pooled strips"] += right.strips > 1 and pool is not None and pool.pad[0] > 0
         met["pooled"] += pool is not None
         met["activations"] += not design.activation_memory.exact
         met["weights"] += not design.weight_memory.exact
@@ -138,6 +150,7 @@ def test_few_sums_are_those_of_the_whole_walk() -> None:
 
     check()
     assert all(met[name] > 5 for name in ("alone", "list by list", "pooled", "checks")), met
+    assert met["strips"] > 5 and met["pooled strips"] > 0, met
     assert met["activations"] > 5 and met["weights"] > 5, met
     assert met["alone"] > met["list by list"], met
 
@@ -149,7 +162,10 @@ def test_words_past_check_bits_are_read_as_by_their_cells(kind: Any, bits: int) 
     use = Use(name="accumulator", field="bank", lane_bits=(bits,), lane_signed=(True,), depth=256)
     random, corrected, other = np.random.default_rng(bits), 0, 0
     for rate in (0.01, 0.1, 1.0):
-        for law in ({}, {"zero_to_one": 0.4, "one_to_zero": 0.3}, {"column_shape": 0.3}):
+        laws: list[dict[str, Any]] = [
+            {}, {"zero_to_one": 0.4, "one_to_zero": 0.3}, {"column_shape": 0.3},
+        ]  # fmt: skip
+        for law in laws:
             memory = kind(data_bits=bits, inner=FaultyBank(rate=rate, chip=bits, **law))
             words = coded_words(memory, use, 256)
             assert words is not None

@@ -20,7 +20,10 @@ from archsim.machines.scnn.addresses import position_bits
 from archsim.machines.scnn.axis import POSITION_BITS
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.few_kernels import (
+    Changed,
     Code,
+    Grid,
+    Meant,
     move_sums,
     pool_words,
     put_elements,
@@ -78,7 +81,8 @@ class _Half(NamedTuple):
     def move(self, sums: IntArray, bits: int) -> None:
         """Halos, then copies, of sums [groups, n]."""
         for step in self.moves:
-            move_sums(sums, self.own[1:], tuple(step), self.code, 64 - bits)
+            ends = step.sources, step.targets, step.kept
+            move_sums(sums, self.own[1:], ends, self.code, 64 - bits)
 
 
 class Seen(NamedTuple):
@@ -245,10 +249,8 @@ def _walked(failing: FailingSums, seen: Seen) -> tuple[IntArray, IntArray]:
     return first, other
 
 
-_Taps = tuple[
-    tuple[IntArray, IntArray, IntArray], tuple[IntArray, IntArray], tuple[int, IntArray, IntArray]
-]
-"""As `add_in_order` takes them: `Changed`, `Meant` and `Grid`."""
+_Taps = tuple[Changed, Meant, Grid]
+"""As `add_in_order` takes them."""
 
 
 def _taps_of(mapping: Mapping, seen: Seen) -> tuple[_Taps, int]:
