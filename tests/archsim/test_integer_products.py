@@ -180,7 +180,7 @@ def test_sums_that_are_given_and_more_that_is_added(
     few: int, always: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sums before the bias are those of the reference, wrapped; what is added to them wraps with
-    them, and the ofmap is made of that.  Rows of every width, cut into blocks."""
+    them, and the ofmap is made of that.  Rows of every width, in blocks of one and of many."""
     monkeypatch.setattr(values, "_FEW_MACS", few)
     monkeypatch.setattr(values, "_FEW_FILTERS", 0)
 
@@ -196,6 +196,7 @@ def test_sums_that_are_given_and_more_that_is_added(
         )
         rules = (operands.multiplier, operands.shift), (bits, accumulator_bits)
         before = always[0]
+        monkeypatch.setattr(values, "_BLOCK_BYTES", 64 if seed % 3 else 1 << 20)
         ofmap, sums = compute_with_sums(problem, split, *rules)
         directly = few > 0 and problem.groups > 1
         assert (always[0] == before) == directly
