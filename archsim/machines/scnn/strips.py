@@ -63,7 +63,7 @@ class _Plane:
     weight: AnyIntArray
     ofmap: AnyIntArray
     windows: tuple[Window, Window] | None
-    given_later: bool
+    given_later: bool = False
 
     @property
     def by_columns(self) -> bool:
