@@ -152,6 +152,33 @@ def test_few_sums_are_those_of_the_whole_walk() -> None:
     assert met["strips"] > 0 and met["activations"] > 0 and met["weights"] > 0, met
 
 
+@pytest.mark.parametrize("many", [1, 100])
+@pytest.mark.parametrize("kind", [ParityBank, SecdedBank])
+def test_sums_past_check_bits_are_walked_beside_others(
+    kind: Any, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Side by side with those of all filters, and one by one, in both halves: of cells that are
+    stuck, so that errors are some that a code does not tell, and come and go with what is held."""
+    layer, changed = replace(CONV, stride_height=1, batch=1), 0
+    operands = replace(drawn_operands(layer, 8, 0.8, 11), multiplier=1)
+    for chip in range(4):
+        inner = FaultyBank(rate=0.15, chip=chip, zero_to_one=0.4, one_to_zero=0.4)
+        design = Scnn(
+            grid_rows=2, grid_columns=2, weight_lanes=2, ifmap_lanes=2, banks=4, bank_entries=160,
+            operand_bits=8, index_bits=2, accumulator_bits=20, weight_fifo_vectors=60,
+            filter_group=2, accumulator_memory=kind(data_bits=20, inner=inner),
+        )  # fmt: skip
+        monkeypatch.setattr(few_sums, "MANY", many)
+        monkeypatch.setattr(few_sums, "MOST", -1)
+        right = layer_timing(design, layer, operands)
+        monkeypatch.setattr(few_sums, "MOST", 1e9)
+        assert_alike(layer_timing(design, layer, operands), right)
+        sound = layer_timing(replace(design, accumulator_memory=Scnn().accumulator_memory), layer,
+                             operands)  # fmt: skip
+        changed += len(np.unique(right.ofmap[right.ofmap != sound.ofmap]))
+    assert changed > 40, "not zeros alone"
+
+
 @pytest.mark.parametrize("rows", [1, 2, 3])
 @pytest.mark.parametrize("others", [False, True], ids=["sums", "all"])
 def test_strips_of_a_pooled_layer_know_their_sums(
