@@ -22,14 +22,8 @@ from archsim.machines.scnn.dnnsim import dnnsim_passes
 from archsim.machines.scnn.failing import SeenByLayer, Sound, seen_strip
 from archsim.machines.scnn.fold import Part, folded, may_move_less, moved_bits
 from archsim.machines.scnn.passes import behind_the_channel
-from archsim.machines.scnn.pooling import (
-    Window,
-    check_pool,
-    join_pooled,
-    pooled_values,
-    windows_of,
-)
-from archsim.machines.scnn.strips import Strip, strips_of
+from archsim.machines.scnn.pooling import check_pool, join_pooled, pooled_values, windows_of
+from archsim.machines.scnn.strips import Strip, strips_of, sums_of_strip
 from archsim.machines.scnn.timed_layer import ScnnTiming
 from archsim.machines.scnn.timing import PassTiming, Services, pass_timing
 from archsim.numbers import AnyIntArray, IntArray
@@ -128,7 +122,7 @@ def _passes(
         )
 
     def sound(number: int, strip: Strip) -> Sound:
-        own = None if before is None else _sums_of(before[number], strip, windows)
+        own = None if before is None else sums_of_strip(before[number], strip, windows)
         return Sound(_cut(planes[number], strip), own)
 
     return in_threads(seen, range(len(found)))
@@ -138,20 +132,6 @@ def _cut(plane: IntArray, strip: Strip) -> IntArray:
     """Of a plane of outputs those of a strip."""
     rows, columns = strip.rows, strip.columns
     return plane[rows.start : rows.stop, columns.start : columns.stop]
-
-
-def _sums_of(plane: IntArray, strip: Strip, windows: tuple[Window, Window]) -> IntArray:
-    """Of the sums of a plane those of a strip; windows: of the whole plane."""
-    places = list[slice]()
-    for window, given, axis in zip(
-        windows,
-        (strip.rows, strip.columns),
-        (strip.mapping.rows, strip.mapping.columns),
-        strict=True,
-    ):
-        first = max(given.start * window.stride - window.pad, 0)
-        places.append(slice(first, first + axis.outputs))
-    return plane[tuple(places)]
 
 
 def layer_timing(

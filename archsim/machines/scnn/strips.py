@@ -277,4 +277,18 @@ def _cut(problem: Problem, outputs: range, *, by_columns: bool) -> tuple[Problem
     return part, inputs
 
 
-__all__ = ["Strip", "strips_of", "that_fit", "with_groups"]
+def sums_of_strip(plane: IntArray, strip: Strip, windows: tuple[Window, Window]) -> IntArray:
+    """Of the sums of a plane those of a strip; windows: of the whole plane."""
+    places = list[slice]()
+    for window, given, axis in zip(
+        windows,
+        (strip.rows, strip.columns),
+        (strip.mapping.rows, strip.mapping.columns),
+        strict=True,
+    ):
+        first = max(given.start * window.stride - window.pad, 0)
+        places.append(slice(first, first + axis.outputs))
+    return plane[tuple(places)]
+
+
+__all__ = ["Strip", "strips_of", "sums_of_strip", "that_fit", "with_groups"]
