@@ -35,6 +35,7 @@ from archsim.memory import Plain, Use
 from archsim.simulate import simulate
 from workloads.layers import Conv2d, Network
 from workloads.operands import synthetic
+from workloads.pooling import MaxPool
 
 RATES = (1e-4, 5e-4, 1e-3, 1e-2)
 WORDS, LANES = 1 << 14, 16
@@ -163,6 +164,31 @@ def sparse_layers() -> None:
         name: partial(layer_timing, design, layer, operands) for name, design in designs.items()
     }
     _compare(f"scnn, {layer.macs:.2g} MACs", runs, rounds=16)  # the best of five went up to 10.9
+    pool = MaxPool(window=(2, 2), stride=(2, 2))
+    for what, behind in (("together", None), ("pooled", pool)):
+        runs = {
+            name: partial(layer_timing, design, layer, operands, pool=behind)
+            for name, design in _together().items()
+        }
+        _compare(f"scnn, {what}, at {RATES[2]:.2%}", runs, rounds=10)
+
+
+def _together() -> dict[str, Any]:
+    """Sums of the sparse core that fail beside other memories, and behind check bits."""
+    every = {
+        name: (f"{name}_memory.kind=faulty", f"{name}_memory.rate={RATES[2]}")
+        for name in ("accumulator", "activation", "weight")
+    }
+    found: dict[str, Any] = {"sound cells": SCNN_ISCA17}
+    for others in ((), ("activation",), ("weight",), ("activation", "weight")):
+        names = ("accumulator", *others)
+        own = [each for name in names for each in every[name]]
+        found[" and ".join(names)] = with_settings(SCNN_ISCA17, own)
+    bits = f"accumulator_memory.data_bits={SCNN_ISCA17.accumulator_bits}"
+    for kind in ("parity", "secded"):
+        own = [*every["accumulator"], f"accumulator_memory.kind={kind}", bits]
+        found[f"accumulator, {kind}"] = with_settings(SCNN_ISCA17, own)
+    return found
 
 
 def _compare(what: str, runs: Mapping[str, Callable[[], object]], *, rounds: int) -> None:

@@ -176,4 +176,33 @@ def keep(sums: Sums, bias: IntArray, rules: IntArray, start: int, out: Bytes) ->
                 row[n] = _kept(np.int64(found[n]), own, given)
 
 
-__all__ = ["OutputRules", "add_directly", "columns", "keep", "runs"]
+@kernel("i4.2, i4.3, (int, int), i8.1, i8.1, i1.3")
+def keep_with(
+    sums: Sums, more: Sums, place: tuple[int, int], bias: IntArray, rules: IntArray, out: Bytes
+) -> None:
+    """The same of some rows of a plane, with more of each sum [M, P, Q]; out [M, P, Q].
+
+    sums [M, rows · W'], W' at least Q: what is behind a row's pixels is none.  place: the first row
+    and the one behind the last; bias [M].  Accumulators have 32 bits at most: whether a sum wraps
+    at 32 bits before it wraps at theirs is no matter.
+    """
+    first, last = place
+    wide, across = sums.shape[1] // (last - first), out.shape[2]
+    given = (rules[MULTIPLIER], rules[HALF], rules[SHIFT], rules[WRAPPED], rules[LOWEST],
+             rules[HIGHEST])  # fmt: skip
+    beside, kept = np.zeros(sums.shape[1], np.int32), np.empty(sums.shape[1], np.int8)
+    for m in range(len(sums)):
+        own, found = bias[m], sums[m]
+        for p in range(first, last):  # side by side as sums lie: whole vectors, in one long loop
+            begin, row = np.uint64((p - first) * wide), more[m, p]
+            for n in range(across):
+                beside[begin + np.uint64(n)] = row[np.uint64(n)]
+        for n in range(len(found)):
+            kept[n] = _kept(np.int64(found[n]) + np.int64(beside[n]), own, given)
+        for p in range(first, last):
+            begin, into = np.uint64((p - first) * wide), out[m, p]
+            for n in range(across):
+                into[np.uint64(n)] = kept[begin + np.uint64(n)]
+
+
+__all__ = ["OutputRules", "add_directly", "columns", "keep", "keep_with", "runs"]

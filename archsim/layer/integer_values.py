@@ -20,7 +20,7 @@ from archsim.layer import integer_kernels as ik
 from archsim.layer.integer_products import BITS, DEEPEST, Product, product_for, shifted
 from archsim.layer.problem import Problem
 from archsim.layer.seen import is_product, seen_by, seen_width
-from archsim.numbers import AnyIntArray, IntArray, ceil_div
+from archsim.numbers import AnyIntArray, IntArray, ceil_div, wrap
 from workloads.threads import in_threads
 
 Bytes = npt.NDArray[np.int8]
@@ -85,21 +85,24 @@ class IntegerLayer:
         return np.ascontiguousarray(ifmap, np.int8), np.ascontiguousarray(weight, np.int8)
 
 
-def integer_values(layer: IntegerLayer) -> Bytes | None:
-    """The ofmap [images, groups, P, Q, K]; None where floats are the better way."""
+def integer_values(layer: IntegerLayer, sums: IntArray | None = None) -> Bytes | None:
+    """The ofmap [images, groups, P, Q, K]; None where floats are the better way.
+
+    sums: filled with those before the bias, as accumulators keep them, in the ofmap's shape.
+    """
     one = layer.problem
     depth = one.channels * one.kernel_height * one.kernel_width
     if layer.widths[0] > BITS or depth > DEEPEST:
         return None
     group_macs = one.out_height * one.out_width * one.filters * depth
     if one.groups > 1 and (one.filters <= _FEW_FILTERS or group_macs <= _FEW_MACS):
-        return _directly(layer)
+        return _directly(layer, sums)
     product = product_for(one.macs, depth)
     if product is None:
         return None
     if is_product(one) and _lies_by_channels(layer.weight):
-        return _pixels_by_filters(layer, product)
-    return _filters_by_pixels(layer, product)
+        return _pixels_by_filters(layer, product, sums)
+    return _filters_by_pixels(layer, product, sums)
 
 
 def _lies_by_channels(weight: AnyIntArray) -> bool:
@@ -107,8 +110,8 @@ def _lies_by_channels(weight: AnyIntArray) -> bool:
     return weight.transpose(0, 4, 2, 3, 1).flags.c_contiguous
 
 
-def _directly(layer: IntegerLayer) -> Bytes:
-    """By plain loops."""
+def _directly(layer: IntegerLayer, given: IntArray | None) -> Bytes:
+    """By plain loops; given: the sums to be filled, here and below."""
     one = layer.problem
     ifmap, weight = layer.channels_first()
     bias, rules = layer.biases().reshape(-1), layer.rules(by_column=False)
@@ -120,29 +123,37 @@ def _directly(layer: IntegerLayer) -> Bytes:
         ik.add_directly(ifmap[at], weight, one.vector(), sums)
         if layer.more is not None:
             sums += layer.more[at].transpose(0, 3, 1, 2).reshape(sums.shape)
+        if given is not None:
+            planes = sums.reshape(one.groups, one.filters, one.out_height, one.out_width)
+            given[at] = wrap(planes.transpose(0, 2, 3, 1).astype(np.int64), layer.widths[1])
         ik.keep(sums, bias, rules, 0, out[at])
 
     in_threads(image, range(one.images), most=_workers(one))
     return _by_filter(one, out)
 
 
-def _filters_by_pixels(layer: IntegerLayer, product: Product) -> Bytes:
+def _filters_by_pixels(layer: IntegerLayer, product: Product, given: IntArray | None) -> Bytes:
     """Filters × channels by channels × pixels."""
     one = layer.problem
     ifmap, weight = layer.channels_first()
     filters = shifted(weight.reshape(one.groups, one.filters, -1))
     bias, rules = layer.biases(), layer.rules(by_column=False)
-    as_wide = seen_width(one) == one.out_width
+    as_wide, more = seen_width(one) == one.out_width, None
+    if layer.more is not None:  # filters first, as it usually lies
+        more = np.ascontiguousarray(layer.more.transpose(0, 1, 4, 2, 3))
     out = np.empty((one.images, one.groups, one.filters, one.out_height, one.out_width), np.int8)
 
     def block(place: _Block) -> None:
         image, group, first, last = place
         seen = seen_by(ifmap[image, group], one, (first, last))
         sums, own = product(filters[group], seen), out[image, group]
-        if layer.more is not None:
-            more = layer.more[image, group, first:last].transpose(2, 0, 1)
+        if given is not None:
             wide = sums.reshape(one.filters, last - first, -1)[:, :, : one.out_width]
-            wide += more  # in place
+            whole = wide.transpose(1, 2, 0).astype(np.int64)
+            given[image, group, first:last] = wrap(whole, layer.widths[1])
+        if more is not None:
+            ik.keep_with(sums, more[image, group], (first, last), bias[group], rules, own)
+            return
         if as_wide:
             flat = own.reshape(one.filters, -1)
             ik.keep(sums, bias[group], rules, first * one.out_width, flat)
@@ -156,7 +167,7 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product) -> Bytes:
     return _by_filter(one, out)
 
 
-def _pixels_by_filters(layer: IntegerLayer, product: Product) -> Bytes:
+def _pixels_by_filters(layer: IntegerLayer, product: Product, given: IntArray | None) -> Bytes:
     """Pixels × channels by channels × filters: the weight as it lies."""
     one = layer.problem
     pixels = one.out_height * one.out_width
@@ -172,6 +183,9 @@ def _pixels_by_filters(layer: IntegerLayer, product: Product) -> Bytes:
         sums = product(shifted(ifmap[image, group, first:last]), weight[group])
         if layer.more is not None:
             sums += layer.more[image, group].reshape(pixels, -1)[first:last]
+        if given is not None:
+            index = image, group, *np.divmod(np.arange(first, last), one.out_width)
+            given[index] = wrap(sums.astype(np.int64), layer.widths[1])
         ik.keep(sums, bias[group], rules, 0, out[image, group, first:last])
 
     in_threads(block, _blocks(flat, one.channels), most=_workers(one))

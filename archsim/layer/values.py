@@ -174,6 +174,11 @@ def compute_with_sums(
     layer = IntegerLayer(
         problem=problem, ifmap=ifmap, weight=weight, bias=bias, scaling=scaling, widths=widths
     )
+    planes = problem.images, problem.groups, problem.filters, problem.out_height, problem.out_width
+    sums = np.empty(planes, np.int64).transpose(0, 1, 3, 4, 2)  # filters first, as products lie
+    found = integer_values(layer, sums)
+    if found is not None:
+        return found, sums
     sums = _sums_by_floats(layer)
     return _kept(layer, sums), sums
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,35 @@ class ByBits(Protocol):
     def by_bits(self, use: Use, words: int) -> tuple[IntArray, IntArray] | None:
         """As `bit_by_bit`."""
         ...
+
+
+class CodedWords(NamedTuple):
+    """How words of one lane are read past check bits.
+
+    zero, one [words]: bits that read 1 where 0 is stored, and where 1 is, check bits above the
+    lane's.  bits: of the lane.  covers [checks]: those that each check bit is of.  corrections: by
+    syndrome, bits that are turned, -1 where zeros are read.
+    """
+
+    zero: IntArray
+    one: IntArray
+    bits: int
+    covers: IntArray
+    corrections: IntArray
+
+
+@runtime_checkable
+class ByCode(Protocol):
+    """A memory with check bits, of which bits may fare by themselves."""
+
+    def coded_words(self, use: Use, words: int) -> CodedWords | None:
+        """As the function of that name."""
+        ...
+
+
+def coded_words(memory: Bank, use: Use, words: int) -> CodedWords | None:
+    """Of words from address 0 on; None of words of several lanes, and where it is not known."""
+    return memory.coded_words(use, words) if isinstance(memory, ByCode) else None
 
 
 def words_that_fail(memory: Bank, use: Use, words: int) -> BoolArray:
@@ -146,12 +175,15 @@ __all__ = [
     "AtOnce",
     "BoolArray",
     "ByBits",
+    "ByCode",
     "CellReads",
+    "CodedWords",
     "Reader",
     "ReadsWords",
     "Through",
     "Wrong",
     "bit_by_bit",
+    "coded_words",
     "reader",
     "seen",
     "words_that_fail",

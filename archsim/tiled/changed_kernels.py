@@ -206,12 +206,25 @@ def _wrapped(value: int, above: int) -> int:
 
 
 @inlined
+def _wrapped_sum(one: Any, other: Any) -> Any:
+    """Of two numbers, modulo 2^32."""
+    return np.int32(np.int64(one) + np.int64(other))
+
+
+@inlined
+def _times(word: Any, factor: Any) -> Any:
+    """Of two numbers the product, modulo 2^32."""
+    return np.int32(np.int64(word) * np.int64(factor))
+
+
+@inlined
 def _sixteen(words: AnyIntArray, factors: AnyIntArray, here: Any, there: Any) -> Any:
     """Products of words and factors from two places on: so many that the compiler knows it."""
     total = np.int32(0)
     for c in range(16):
-        own = np.int32(words[here + np.uint64(c)]) * np.int32(factors[there + np.uint64(c)])
-        total = np.int32(total + np.int32(own))
+        total = _wrapped_sum(
+            total, _times(words[here + np.uint64(c)], factors[there + np.uint64(c)])
+        )
     return total
 
 
@@ -220,11 +233,12 @@ def _product(words: AnyIntArray, factors: AnyIntArray, here: Any, there: Any, co
     """The same of so many."""
     total = np.int32(0)
     for _ in range(count >> np.uint64(4)):
-        total = np.int32(total + _sixteen(words, factors, here, there))
+        total = _wrapped_sum(total, _sixteen(words, factors, here, there))
         here, there = here + np.uint64(16), there + np.uint64(16)
     for c in range(count & np.uint64(15)):
-        own = np.int32(words[here + np.uint64(c)]) * np.int32(factors[there + np.uint64(c)])
-        total = np.int32(total + np.int32(own))
+        total = _wrapped_sum(
+            total, _times(words[here + np.uint64(c)], factors[there + np.uint64(c)])
+        )
     return total
 
 
@@ -261,8 +275,8 @@ def add_spans(held: Integers, cells: Integers, found: Integers, first: int, coun
         for lane in range(WIDE):
             total = found[np.uint64(span * WIDE + lane)]
             read = cells[0, lane] ^ (held[0, lane] & cells[1, lane])
-            held[0, lane] = np.int32(read + total)
-            held[1, lane] = np.int32(held[1, lane] + total)
+            held[0, lane] = _wrapped_sum(read, total)
+            held[1, lane] = _wrapped_sum(held[1, lane], total)
 
 
 @inlined
@@ -363,8 +377,8 @@ def add_failing(
             for lane in range(some):
                 at = places[first + lane, 3]
                 read = np.int32(cells[0, lane] ^ (held[0, lane] & cells[1, lane]))
-                change = np.int32(_wrapped(wide(read), above)) - held[1, lane]
-                sums[at] += change
+                change = _wrapped(wide(read), above) - np.int64(held[1, lane])
+                sums[at] = np.int32(np.int64(sums[at]) + change)
         begin, half = end + 1, 1 - half
 
 

@@ -191,8 +191,10 @@ def _hold(kind: Any, *operands: AnyIntArray) -> bool:
 def _spans(design: CoreDesign, padded: Problem, walked: IntArray) -> tuple[IntArray, IntArray]:
     """Spans of every tile, as `add_failing` takes them."""
     tiles = columns_of(walked)
-    shapes = np.stack([tiles.taps, tiles.runs, tiles.run_length, tiles.tile_channels], axis=1)
-    _, those, of = np.unique(shapes, axis=0, return_index=True, return_inverse=True)
+    key = np.zeros(len(walked), np.int64)  # tiles of one shape have one number
+    for one in (tiles.taps, tiles.runs, tiles.run_length, tiles.tile_channels):
+        key = key * (int(one.max()) + 1) + one
+    _, those, of = np.unique(key, return_index=True, return_inverse=True)
     plane = padded.width, padded.channels, padded.kernel_width
     plane = *plane, padded.dilation_height, padded.dilation_width
     each = [

@@ -14,7 +14,7 @@ from archsim.layer.intake import Drawing
 from archsim.layer.problem import Tiling
 from archsim.machine.registry import load_design, with_settings
 from archsim.simulate import simulate
-from archsim.tiled import changed_sums, layer_values
+from archsim.tiled import changed_kernels, changed_sums, layer_values
 from archsim.tiled.numerics import TiledLayer
 from archsim.tiled.walk import walk_layer
 from workloads.layers import Conv2d, MatMul, Network
@@ -188,6 +188,36 @@ def test_sums_of_groups_that_fill_a_block_up_fail_too(monkeypatch: pytest.Monkey
     right = layer_values.layer_words(design, tiled, operands)["ofmap"]
     assert np.array_equal(found, right)
     assert right.reshape(-1, 2)[-2:, 1].any()
+
+
+def test_kernels_wrap_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As plain Python, which is how a debugger sees them, sums of 32 bits wrap as they do in
+    compiled code, and nothing is said."""
+    layer = _conv(channels=3, filters=5, ifmap_height=4, ifmap_width=4)
+    sizes = ["rows=2", "columns=4", "operand_bits=16", "accumulator_bits=32"]
+    faults = ["accumulator_memory.kind=faulty", "accumulator_memory.rate=0.3"]
+    design = with_settings(load_design("edge-16"), [*sizes, *faults])
+    drawn = design.intake.synthetic(layer, Drawing(seed=1))
+    ends = (
+        np.where(one > 0, 32767, -32768).astype(np.int16) for one in (drawn.ifmap, drawn.weight)
+    )
+    ifmap, weight = ends
+    operands = {layer.name: replace(drawn, ifmap=ifmap, weight=weight)}
+    compiled: Any = changed_sums.add_failing
+    wrapped = list[Any]()
+
+    def both(*given: Any) -> None:
+        plain = given[-1].copy()
+        compiled(*given)
+        with monkeypatch.context() as patch, np.errstate(all="raise"):
+            patch.setattr(changed_kernels, "add_spans", changed_kernels.add_spans.py_func)
+            compiled.py_func(*given[:-1], plain)
+        assert np.array_equal(plain, given[-1])
+        wrapped.append(np.abs(plain.astype(np.int64)).max())
+
+    monkeypatch.setattr(changed_sums, "add_failing", both)
+    simulate(design, Network(name="one", layers=(layer,), source="here"), operands=operands)
+    assert wrapped and wrapped[0] > 1 << 30
 
 
 @st.composite

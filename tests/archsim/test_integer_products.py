@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from archsim.layer import integer_products as products
 from archsim.layer import integer_values as values
+from archsim.layer.integer_kernels import OutputRules, keep_with
 from archsim.layer.layout import ifmap_view, join_ofmap, split_bias, weight_view
 from archsim.layer.problem import problem_of
-from archsim.layer.values import compute
+from archsim.layer.values import accumulate, compute, compute_with_sums, requantize
 from archsim.machines.systolic.design import Systolic
+from archsim.numbers import wrap
 from archsim.tiled.timing import layer_output
 from workloads import reference
 from workloads.layers import Conv2d, MatMul
@@ -172,6 +174,68 @@ def test_one_wrap_of_a_sum_is_a_wrap_after_every_product(
             expected = by_folds(layer, operands, 8, accumulator_bits)
             assert (output_of(layer, operands, 8, accumulator_bits) == expected).all()
     assert wrapped > 50
+
+
+@pytest.mark.parametrize("few", [0, 1 << 30])
+def test_sums_that_are_given_and_more_that_is_added(
+    few: int, always: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums before the bias are those of the reference, wrapped; what is added to them wraps with
+    them, and the ofmap is made of that.  Rows of every width, in blocks of one and of many."""
+    monkeypatch.setattr(values, "_FEW_MACS", few)
+    monkeypatch.setattr(values, "_FEW_FILTERS", 0)
+
+    @settings(deadline=None, max_examples=120)
+    @given(layers(), st.integers(2, 8), st.integers(12, 32), st.integers(0, 10**6))
+    def check(layer: Layer, bits: int, accumulator_bits: int, seed: int) -> None:
+        operands, problem = operands_of(layer, bits, seed), problem_of(layer)
+        bias = operands.bias
+        split = (
+            ifmap_view(layer, problem, operands.ifmap),
+            weight_view(layer, problem, operands.weight),
+            None if bias is None else split_bias(layer, problem, bias.astype(np.int64)),
+        )
+        rules = (operands.multiplier, operands.shift), (bits, accumulator_bits)
+        before = always[0]
+        monkeypatch.setattr(values, "_BLOCK_BYTES", 64 if seed % 3 else 1 << 20)
+        ofmap, sums = compute_with_sums(problem, split, *rules)
+        directly = few > 0 and problem.groups > 1
+        assert (always[0] == before) == directly
+        exact = accumulate(problem, split[0], split[1], bits).astype(np.int64)
+        assert sums.dtype == np.int64
+        assert np.array_equal(sums, wrap(exact, accumulator_bits))
+        assert np.array_equal(ofmap, compute(problem, split, *rules))
+        ends = np.iinfo(np.int32)
+        random = np.random.default_rng(seed)
+        more = random.integers(ends.min, ends.max, sums.shape, np.int32, endpoint=True)
+        if seed % 2:  # filters first, as it usually lies
+            more = np.ascontiguousarray(more.transpose(0, 1, 4, 2, 3)).transpose(0, 1, 3, 4, 2)
+        kept = more.copy()
+        added = 0 if split[2] is None else split[2][None, :, None, None, :]
+        wanted = requantize(
+            wrap(exact + more, accumulator_bits), added, rules[0], bool(layer.relu), bits
+        )
+        assert np.array_equal(compute(problem, split, *rules, more), wanted)
+        assert np.array_equal(more, kept)
+
+    check()
+
+
+@pytest.mark.parametrize("wide", [5, 7, 40])
+@pytest.mark.parametrize("rows", [(0, 4), (1, 3), (3, 4)])
+def test_rows_of_a_block_are_kept_with_more(rows: tuple[int, int], wide: int) -> None:
+    """Of a plane of 4 rows of 5 pixels, whose sums lie in wider rows; all others stay."""
+    random, (first, last) = np.random.default_rng(wide), rows
+    sums = random.integers(-100, 100, (3, (last - first) * wide), np.int32)
+    more = random.integers(-100, 100, (3, 4, 5), np.int32)
+    bias, found = np.array([0, 50, -50]), np.full((3, 4, 5), 99, np.int8)
+    rules = OutputRules(
+        multiplier=1, half=0, shift=0, wrapped=32, lowest=-128, highest=127, by_column=0
+    )
+    keep_with(sums, more, rows, bias, rules.vector(), found)
+    own = sums.reshape(3, last - first, wide)[:, :, :5] + more[:, first:last] + bias[:, None, None]
+    assert np.array_equal(found[:, first:last], np.clip(own, -128, 127))
+    assert (np.delete(found, np.s_[first:last], axis=1) == 99).all()
 
 
 @pytest.mark.parametrize("shape", [(1, 1 << 16, 1), (2, 1 << 16, 17)])

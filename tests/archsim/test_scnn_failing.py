@@ -3,6 +3,7 @@
 A plain walk over every vector of every PE is laid beside it; RTL: `tests/rtl/test_scnn_failing.py`.
 """
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,10 @@ from archsim.machines.scnn.design import SCNN_ISCA17, Scnn
 from archsim.machines.scnn.exact import best_choice
 from archsim.machines.scnn.layer import Layer, layer_passes, layer_timing, plan_layer
 from archsim.machines.scnn.lists import ofmap_lists
-from archsim.machines.scnn.strips import Strip
+from archsim.machines.scnn.strips import (
+    Strip,
+    _every_list_fits,  # pyright: ignore[reportPrivateUsage]
+)
 from archsim.machines.scnn.words import LayerRun, pass_words
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memories.faulty.cell_faults import HALF_BIT
@@ -61,6 +65,38 @@ def test_where_no_cell_fails_nothing_is_another(layer: Layer, pool: MaxPool | No
     found = layer_timing(failing(rate=SEEN), layer, operands, pool=pool)
     assert not failing(rate=SEEN).activation_memory.exact
     assert_alike(found, right)
+
+
+@pytest.mark.parametrize("pool", [None, POOL], ids=["whole", "pooled"])
+def test_strips_are_cut_as_those_of_sound_cells(pool: MaxPool | None) -> None:
+    """Whether lists of the ofmap that is meant were made, since not all that there may be fit, or
+    were not, which takes as long as all others."""
+    layer = replace(CONV, stride_height=1, ifmap_height=24, ifmap_width=5, relu=True)
+    operands, made, numbers, odd = operands_of(layer), set[bool](), set[int](), 0
+    for size in range(12, 400, 5):
+        sound = replace(SMALL, oaram_bytes=size)
+        try:
+            expected = layer_passes(sound, layer, operands, pool)
+        except InputError as error:
+            with pytest.raises(InputError, match=re.escape(str(error))):
+                layer_passes(failing(sound, rate=SEEN), layer, operands, pool)
+            continue
+        found = layer_passes(failing(sound, rate=SEEN), layer, operands, pool)
+        cut, wanted = (
+            [[(strip.rows, strip.columns) for strip in each] for each in some]
+            for some in (found, expected)
+        )
+        assert cut == wanted
+        numbers.add(len(cut[0]))
+        mapping = found[0][0].mapping
+        made.add(_every_list_fits(sound, mapping))
+        places = mapping.rows.give * mapping.columns.give
+        odd += places % 2
+        vectors = mapping.filters * -(-places // 2)
+        assert _every_list_fits(sound, mapping) == (vectors <= sound.oaram_vectors)
+    assert pool or made == {True, False}
+    assert len(numbers) > 2
+    assert odd or pool
 
 
 def walked(design: Scnn, strip: Strip, weight: Any) -> Any:

@@ -29,10 +29,10 @@ from archsim.machines.scnn.addresses import decoded
 from archsim.machines.scnn.changed_lists import sums_changed, sums_of_seen
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.failing_sums import given_of_failing_sums
-from archsim.machines.scnn.few_sums import FailingSums, given_of_few_sums
+from archsim.machines.scnn.few_sums import FailingSums, Seen, given_of_few_sums
 from archsim.machines.scnn.lists import given_places, ofmap_lists, vectors_by_pe
 from archsim.machines.scnn.mapping import Mapping
-from archsim.machines.scnn.pooling import Window, largest_of_windows
+from archsim.machines.scnn.pooling import pooled_plane
 from archsim.machines.scnn.seen_kernels import place_elements, put, put_outputs
 from archsim.machines.scnn.seen_weights import SeenWeights
 from archsim.machines.scnn.strips import Strip
@@ -113,17 +113,23 @@ def seen_strip(
         relu=relu,
         bits=design.operand_bits,
     )
-    sums = _nothing(mapping)
-    if failing is None:
+    reads = Seen(lists, read is not None, meant.weight, seen)
+    sums, few = _nothing(mapping), failing is None or failing.few_of(reads)
+    known = read is None and seen is None and not mapping.pooled  # outputs, that is
+    if few and not known:
         sums = _with_weights_as_meant(mapping, (meant.ifmap, read), meant.weight, sound.sums)
     if seen is not None:
         sums, met = sums_of_seen(mapping, lists, seen, sums)
-    if failing is None:
-        plane = after.of(slice(None), wrap(sums, design.accumulator_bits))
-        given = _pooled(plane, (mapping.rows.window, mapping.columns.window))
-    elif failing.few_of(meant.weight):
-        given = given_of_few_sums(failing, meant.ifmap, meant.weight, sound.ofmap, after)
+    if few:
+        plane = sound.ofmap
+        if not known:
+            plane = after.of(slice(None), wrap(sums, design.accumulator_bits))
+        if failing is None:
+            given = pooled_plane(plane, (mapping.rows.window, mapping.columns.window))
+        else:
+            given = given_of_few_sums(failing, reads, plane, after)
     else:
+        assert failing is not None
         weights = seen or SeenWeights(design=design, mapping=mapping, weight=meant.weight)
         given = given_of_failing_sums(mapping, lists, weights, failing.halves, after)
     written = ofmap_lists(design, mapping, given)
@@ -248,17 +254,6 @@ def _tiles(mapping: Mapping, lists: Lists) -> Iterator[_Tile]:
 
 def _slice(places: range) -> slice:
     return slice(places.start, places.stop)
-
-
-def _pooled(plane: IntArray, windows: tuple[Window, Window]) -> IntArray:
-    """[U, V, K] of [P, Q, K]: the largest of each window, which is one output without pooling."""
-    if all(window.size == window.stride == 1 and not window.pad for window in windows):
-        return plane
-    for axis, window in enumerate(windows):
-        moved = np.moveaxis(plane, axis, 0)
-        found = largest_of_windows(window, range(window.outputs), 0, moved)
-        plane = np.moveaxis(found, 0, axis)
-    return plane
 
 
 def _held(lists: Lists, pes: int, depth: int) -> Lists:

@@ -22,8 +22,8 @@ from archsim.machines.scnn.dnnsim import dnnsim_passes
 from archsim.machines.scnn.failing import SeenByLayer, Sound, seen_strip
 from archsim.machines.scnn.fold import Part, folded, may_move_less, moved_bits
 from archsim.machines.scnn.passes import behind_the_channel
-from archsim.machines.scnn.pooling import check_pool, join_pooled, pooled_values
-from archsim.machines.scnn.strips import Strip, strips_of
+from archsim.machines.scnn.pooling import check_pool, join_pooled, pooled_values, windows_of
+from archsim.machines.scnn.strips import Strip, strips_of, sums_of_strip
 from archsim.machines.scnn.timed_layer import ScnnTiming
 from archsim.machines.scnn.timing import PassTiming, Services, pass_timing
 from archsim.numbers import AnyIntArray, IntArray
@@ -93,7 +93,11 @@ def _passes(
     try:
         found = [
             strips_of(
-                design, problem, (ifmap[image, group], weight[group], ofmap[image, group]), pool
+                design,
+                problem,
+                (ifmap[image, group], weight[group], ofmap[image, group]),
+                pool,
+                given_later=not design.values_as_meant,
             )
             for image in range(problem.images)
             for group in range(problem.groups)
@@ -107,7 +111,8 @@ def _passes(
         biases = layout.split_bias(layer, problem, operands.bias.astype(np.int64))
     relu, by_layer = bool(problem.relu), SeenByLayer(design)
     planes = ofmap.reshape(-1, *ofmap.shape[2:])
-    before = None if sums is None or pool else sums.reshape(-1, *sums.shape[2:])
+    before = None if sums is None else sums.reshape(-1, *sums.shape[2:])
+    windows = windows_of(pool, (problem.out_height, problem.out_width))
 
     def seen(number: int) -> tuple[Strip, ...]:
         bias = None if biases is None else biases[number % problem.groups]
@@ -117,7 +122,7 @@ def _passes(
         )
 
     def sound(number: int, strip: Strip) -> Sound:
-        own = None if before is None else _cut(before[number], strip)
+        own = None if before is None else sums_of_strip(before[number], strip, windows)
         return Sound(_cut(planes[number], strip), own)
 
     return in_threads(seen, range(len(found)))
@@ -336,7 +341,7 @@ def layer_tensors(
 def _tensors(
     design: Scnn, layer: Layer, operands: Operands, pool: MaxPool | None = None
 ) -> tuple[Tensors, IntArray | None]:
-    """The same, and the sums before that, where what fails is added to them."""
+    """The same, and the sums before that, where they are asked for."""
     check_pool(layer, pool)
     require(
         pool is None or design.group_rule != "dnnsim",
@@ -358,7 +363,8 @@ def _tensors(
         layout.weight_view(layer, problem, operands.weight),
     )
     given, sums = (*as_they_lie, bias), None
-    if design.values_as_meant or not design.accumulator_memory.exact:
+    sums_alone = design.activation_memory.exact and design.weight_memory.exact
+    if design.values_as_meant or (sums_alone and pool is None):
         ofmap = compute(problem, given, scaling, widths)
     else:
         ofmap, sums = compute_with_sums(problem, given, scaling, widths)

@@ -72,6 +72,17 @@ def largest_of_windows(window: Window, given: range, first: int, plane: IntArray
     return found
 
 
+def pooled_plane(plane: IntArray, windows: tuple[Window, Window]) -> IntArray:
+    """[U, V, K] of [P, Q, K]: the largest of each window, which is one output without pooling."""
+    if all(window.size == window.stride == 1 and not window.pad for window in windows):
+        return plane
+    for axis, window in enumerate(windows):
+        moved = np.moveaxis(plane, axis, 0)
+        found = largest_of_windows(window, range(window.outputs), 0, moved)
+        plane = np.moveaxis(found, 0, axis)
+    return plane
+
+
 def check_pool(layer: Conv2d | MatMul, pool: MaxPool | None) -> None:
     """Raise InputError for a pooling that the layer cannot have."""
     if pool is None:
@@ -99,4 +110,4 @@ def join_pooled(
     return ofmap.transpose(0, 1, 4, 2, 3).reshape(images, groups * filters, rows, columns)
 
 
-__all__ = ["Window", "check_pool", "join_pooled", "pooled_values", "windows_of"]
+__all__ = ["Window", "check_pool", "join_pooled", "pooled_plane", "pooled_values", "windows_of"]

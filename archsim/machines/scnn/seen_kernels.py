@@ -87,7 +87,7 @@ def read_lists(
 
 @kernel(
     "i8.1, (i8.2, i8.2, i8.1, i8.1), (i8.1, i8.2, i8.2, b1.1), (int, int, int, int), "
-    "(int, int, int), (i8.1, i8.1, i4.3, i8.2)"
+    "(int, int, int), (i8.1, i8.1, i4.3, i8.2, b1.1)"
 )
 def changed_vectors(
     fifos: IntArray,
@@ -95,7 +95,7 @@ def changed_vectors(
     cells: tuple[IntArray, IntArray, IntArray, BoolArray],
     reading: Reading,
     place: tuple[int, int, int],
-    out: tuple[IntArray, IntArray, Words, IntArray],
+    out: tuple[IntArray, IntArray, Words, IntArray, BoolArray],
 ) -> int:
     """Vectors of all groups' lists that PEs read otherwise than they are meant; how many.
 
@@ -104,10 +104,11 @@ def changed_vectors(
     cells: as for `read_lists`, and which rows have a failing cell.  place: lists of a group,
     filters of a group and of all.  out: the first vector behind those of each PE [PEs]; numbers of
     vectors [n]; of their lanes value, filter, row and column of the tap [n, lanes, 4]; added to,
-    values that are not zero of each list [PEs, lists].
+    values that are not zero of each list [PEs, lists]; made true, whether a list goes on beyond
+    what a position counts [1], so that its taps may begin again.
     """
     (meant, words, starts, steps), (column_bits, zero, one, fails) = given, cells
-    (ends, numbers, lanes, values), (lists, size, filters) = out, place
+    (ends, numbers, lanes, values, far), (lists, size, filters) = out, place
     every = (np.int64(1) << POSITION_BITS) - 1
     none, all_ = np.int64(0), np.int64(-1)
     count = 0
@@ -116,6 +117,8 @@ def changed_vectors(
             group, own = divmod(number, lists)
             first = group * size
             most = min(size, filters - first)
+            counted = np.int64(1) << (TAP_BITS + column_bits[own] + reading[3])
+            counted = min(counted, every)
             at = was = np.int64(0)
             for vector in range(starts[number], starts[number + 1]):
                 row = fifos[pe] + vector % reading[0]
@@ -132,6 +135,7 @@ def changed_vectors(
                     was, right, its, its_row, its_column = _element(
                         meant[vector, lane], (none, all_), was, column_bits[own], reading
                     )
+                    far[0] |= at > counted
                     if filter_ >= most:
                         value = np.int64(0)
                     changed |= value != right

@@ -61,11 +61,13 @@ class Weights(NamedTuple):
 
 class Changed(NamedTuple):
     """Vectors that PEs read otherwise: those behind the last one of each PE [PEs]; numbers in the
-    pass [n]; lanes [n, lanes, 4]: value, filter, row and column of the tap."""
+    pass [n]; lanes [n, lanes, 4]: value, filter, row and column of the tap.  far: whether positions
+    of a list may begin again, so that elements are at one tap, or a later one at an earlier."""
 
     ends: IntArray
     numbers: IntArray
     lanes: Narrow
+    far: bool
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -226,12 +228,25 @@ class SeenWeights:
             return self._changed()
         return self._known("changed", self._changed)
 
+    def last_taps(self) -> IntArray:
+        """Row and column of the last taps at which PEs read other weights than were meant, of those
+        that may lead to an output [2]."""
+        return self._known("taps", self._last_taps)
+
+    def _last_taps(self) -> IntArray:
+        lanes = self.changed()[0].lanes
+        some = lanes[lanes[..., 0] != 0]
+        axes = self.mapping.rows, self.mapping.columns
+        taps = (some[:, 2 + number] for number in range(2))
+        near = (own[own <= axis.last_tap] for own, axis in zip(taps, axes, strict=True))
+        return np.array([own.max(initial=0) for own in near], np.int64)
+
     def _changed(self) -> tuple[Changed, IntArray]:
         mapping, (words, starts) = self.mapping, self._given[-1]
         steps = (np.concatenate([one.indices for one in self.meant]) + 1).sum(axis=1)
         values = np.tile(self.counts.sum(axis=(1, 2)), (len(self._fifos), 1))
         place = mapping.lists, mapping.group_size, mapping.filters
-        each: list[Changed] = []
+        each, far = list[Changed](), np.zeros(1, np.bool_)
         slices = [slice(0, len(self._fifos))]
         if self._masks is None:
             slices = [slice(pe, pe + 1) for pe in range(len(self._fifos))]
@@ -247,17 +262,18 @@ class SeenWeights:
                 )
             found = changed_vectors(
                 fifos, (words, own, starts, steps), (*self._cells, self._fails), self._reading,
-                place, (ends, numbers, lanes, values[pes]),
+                place, (ends, numbers, lanes, values[pes], far),
             )  # fmt: skip
-            each.append(Changed(ends, numbers[:found].copy(), lanes[:found].copy()))
+            own_lanes = lanes[:found].copy()
+            each.append(Changed(ends, numbers[:found].copy(), own_lanes, bool(far[0])))
         if len(each) == 1:
             return each[0], values
         before = np.cumsum([0, *(len(one.numbers) for one in each)])[:-1]
         ends = np.concatenate([one.ends + first for one, first in zip(each, before, strict=True)])
         numbers, lanes = (
-            np.concatenate(one) for one in zip(*(one[1:] for one in each), strict=True)
+            np.concatenate(one) for one in zip(*(one[1:3] for one in each), strict=True)
         )
-        return Changed(ends, numbers, lanes), values
+        return Changed(ends, numbers, lanes, bool(far[0])), values
 
     @cached_property
     def _fails(self) -> BoolArray:

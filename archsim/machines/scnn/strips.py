@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from archsim.codecs.zero_run import Lists
 from archsim.errors import InputError, require
 from archsim.layer.problem import Problem
@@ -22,6 +24,13 @@ from archsim.machines.scnn.pass_scan import PassOperands
 from archsim.machines.scnn.pooling import Window, windows_of
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
 from workloads.pooling import MaxPool
+
+_NONE = np.zeros((0, 1), np.int64)
+
+NO_LISTS = Lists(
+    values=_NONE, indices=_NONE, positions=_NONE, starts=np.zeros(1, np.int64), index_bits=1
+)
+"""Of an ofmap that others take the place of."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,13 +56,14 @@ class Strip:
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Plane:
     """One image and conv group: ifmap [H, W, C], weight [K, R, S, C], ofmap [P, Q, K], pooled
-    where the layer is (`windows` of its rows and columns)."""
+    where the layer is (`windows` of its rows and columns); given_later: as of `strips_of`."""
 
     problem: Problem
     ifmap: AnyIntArray
     weight: AnyIntArray
     ofmap: AnyIntArray
     windows: tuple[Window, Window] | None
+    given_later: bool = False
 
     @property
     def by_columns(self) -> bool:
@@ -95,12 +105,15 @@ def strips_of(
     pool: MaxPool | None = None,
     *,
     from_one: bool = False,
+    given_later: bool = False,
 ) -> tuple[Strip, ...]:
     """The fewest strips that fit, of at most `strip_rows`, for one image and conv group.
 
     operands: ifmap [H, W, C], weight [K, R, S, C], ofmap [P, Q, K], or [U, V, K] where the layer is
     pooled.  from_one: try every number, also those of which the values alone do not fit; it finds
-    the same.  Raises InputError where not
+    the same.  given_later: cells fail, so that lists of what is given out take the place of those
+    of the ofmap, which are then no lists at all where all of their vectors would fit.  Raises
+    InputError where not
     even one row (or column) fits, where a list of weights of one filter is longer than the FIFO,
     for a dilated kernel, and of a design whose cycles are DNNsim's, which has no passes of ours.
     """
@@ -111,7 +124,14 @@ def strips_of(
     ifmap, weight, ofmap = operands
     one = replace(problem, images=1, groups=1)
     windows = windows_of(pool, (problem.out_height, problem.out_width)) if pool else None
-    plane = _Plane(problem=one, ifmap=ifmap, weight=weight, ofmap=ofmap, windows=windows)
+    plane = _Plane(
+        problem=one,
+        ifmap=ifmap,
+        weight=weight,
+        ofmap=ofmap,
+        windows=windows,
+        given_later=given_later,
+    )
     tried = 0
     refusal = InputError("a plane must have outputs")
     wanted = ceil_div(plane.outputs, design.strip_rows or plane.outputs)
@@ -175,16 +195,25 @@ def _strip(design: Scnn, plane: _Plane, outputs: range) -> Strip:
         ifmap, ofmap = plane.ifmap[seen], plane.ofmap[place]
         rows, columns = outputs, range(plane.ofmap.shape[1])
     mapping = _mapping(design, map_plane(design, problem, 1, windows), plane.weight)
-    lists = ifmap_lists(design, mapping, ifmap), ofmap_lists(design, mapping, ofmap)
-    _require_fit(design, "iaram", lists[0], mapping.used_pes)
-    _require_fit(design, "oaram", lists[1], len(lists[1]) // mapping.filters)
+    loaded, given = ifmap_lists(design, mapping, ifmap), NO_LISTS
+    _require_fit(design, "iaram", loaded, mapping.used_pes)
+    if not (plane.given_later and _every_list_fits(design, mapping)):
+        given = ofmap_lists(design, mapping, ofmap)
+        _require_fit(design, "oaram", given, len(given) // mapping.filters)
     operands = PassOperands(
-        ifmap=lists[0],
+        ifmap=loaded,
         weight=plane.weight,
-        ofmap=lists[1],
+        ofmap=given,
         has_bias=bool(problem.has_bias),
     )
     return Strip(problem=problem, rows=rows, columns=columns, mapping=mapping, operands=operands)
+
+
+def _every_list_fits(design: Scnn, mapping: Mapping) -> bool:
+    """Whether an OARAM holds the longest lists that there may be, of an element for each place."""
+    memory, use = design.activation_memory, design.stream_use("oaram")
+    vectors = ceil_div(mapping.rows.give * mapping.columns.give, design.ifmap_lanes)
+    return not memory.by_value and mapping.filters * vectors <= memory.entries(use.rows)
 
 
 def _require_fit(design: Scnn, name: str, lists: Lists, pes: int) -> None:
@@ -248,4 +277,18 @@ def _cut(problem: Problem, outputs: range, *, by_columns: bool) -> tuple[Problem
     return part, inputs
 
 
-__all__ = ["Strip", "strips_of", "that_fit", "with_groups"]
+def sums_of_strip(plane: IntArray, strip: Strip, windows: tuple[Window, Window]) -> IntArray:
+    """Of the sums of a plane those of a strip; windows: of the whole plane."""
+    places = list[slice]()
+    for window, given, axis in zip(
+        windows,
+        (strip.rows, strip.columns),
+        (strip.mapping.rows, strip.mapping.columns),
+        strict=True,
+    ):
+        first = max(given.start * window.stride - window.pad, 0)
+        places.append(slice(first, first + axis.outputs))
+    return plane[tuple(places)]
+
+
+__all__ = ["Strip", "strips_of", "sums_of_strip", "that_fit", "with_groups"]

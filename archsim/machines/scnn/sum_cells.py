@@ -16,7 +16,15 @@ from archsim.machines.scnn.axis import Axis
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
 from archsim.memory import Use
-from archsim.memory.at_once import Reader, bit_by_bit, reader, words_that_fail, wrong_bits
+from archsim.memory.at_once import (
+    CodedWords,
+    Reader,
+    bit_by_bit,
+    coded_words,
+    reader,
+    words_that_fail,
+    wrong_bits,
+)
 from archsim.numbers import IntArray, wrap
 
 Kind = TypeVar("Kind", bound=np.generic)
@@ -65,6 +73,16 @@ class SumCells:
         memory, count = self.design.accumulator_memory, self.design.bank_words
         found = bit_by_bit(memory, self._use, count)
         return None if found is None else (found[0][self._words, 0], found[1][self._words, 0])
+
+    @cached_property
+    def coded(self) -> CodedWords | None:
+        """Of sums [PEs, addresses] behind check bits; None without any, and where they are not
+        known to be read by a code."""
+        memory, count = self.design.accumulator_memory, self.design.bank_words
+        found = coded_words(memory, self._use, count)
+        if found is None:
+            return None
+        return found._replace(zero=found.zero[self._words], one=found.one[self._words])
 
     @cached_property
     def fails(self) -> BoolArray:

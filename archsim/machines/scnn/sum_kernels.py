@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.kernels import inlined, kernel
+from archsim.machines.scnn.few_kernels import Changed, Code, Grid, Meant, change_weights, read_coded
 from archsim.machines.scnn.kernels import BoolArray
 from archsim.numbers import IntArray
 
@@ -33,28 +34,30 @@ Region = tuple[IntArray, int, int]
 Sums = tuple[IntArray, IntArray, IntArray]
 """[PEs, addresses] each: what is stored; bits that read 1 where 0 is stored, and where 1 is."""
 
-Words = tuple[IntArray, IntArray, IntArray]
+Words = tuple[IntArray, IntArray, IntArray, BoolArray]
 """Sums of a half, those of a place side by side: PE, row, column and filter of a group [n, 4]; bits
-of them that read 1 where 0 is stored, and where 1 is [n]."""
+of them that read 1 where 0 is stored, and where 1 is [n]; which of them are read past check bits
+[n], whose cells lie above theirs."""
 
 Beside = tuple[BoolArray, IntArray, IntArray]
 """Sums that are not added to here [PEs, addresses]; places and values of their products, in order,
 all of a PE behind those of the one before."""
 
-Operands = tuple[IntArray, IntArray, Narrow]
+Operands = tuple[IntArray, IntArray, Narrow, IntArray]
 """Activations [PEs, channels, phases · places] and weights [filters, channels · taps], of all
-phases, where they lie, zeros and all; the latter also as [channels · taps, filters]."""
+phases, where they lie, zeros and all; the latter also as [channels · taps, filters], and how many
+of them are not zero [channels · taps]."""
 
-Taps = tuple[IntArray, IntArray, IntArray]
+Taps = tuple[IntArray, IntArray, Changed, Meant, Grid]
 """The output of each PE's first row of inputs at the first tap, in its region, and of its first
-column [PEs, phases] each; each phase's rows and columns of taps [phases, 2]."""
+column [PEs, phases] each; what PEs read otherwise of weights, and these; taps."""
 
 Plane = tuple[int, int, int, int, int, int, int]
 """Rows and columns of places of a phase, and from a row to the next; filters of a group, and of
 all; bits of 64 that a sum lacks; from how many sums of a place on those of all filters are walked
 side by side, 0: never."""
 
-Rules = tuple[Any, Any, Any, Any, Any, Any]
+Rules = tuple[Any, Any, Any, Any, Any, Any, Code]
 """Which half; how many activations are not zero; room for as many products; filters of a group, and
 of all; bits of 64 that a sum lacks."""
 
@@ -132,17 +135,19 @@ def _met(
 
 @inlined
 def _not_zero(
-    given: IntArray, met: tuple[IntArray, IntArray, Any], each: Any, out: tuple[Any, IntArray]
+    given: IntArray, met: tuple[IntArray, IntArray, Any], used: IntArray, out: tuple[Any, IntArray]
 ) -> Any:
-    """Activations [channels, places] that are not zero where taps meet a place, in order, with
-    where their weights lie of a filter's [channels, taps]: they go into `out`; how many."""
+    """Activations [channels, places] that are not zero where taps with weights meet a place, in
+    order, with where their weights lie of a filter's [channels, taps]: they go into `out`; how
+    many.  used [channels · taps]: weights at each."""
     (here, there, seen), (at, values), count = met, out, 0
+    each = len(used) // len(given)
     for channel in range(len(given)):
         first = channel * each
         for tap in range(seen):
-            value = given[channel, here[tap]]
-            at[np.uint64(count)], values[np.uint64(count)] = first + there[tap], value
-            count += int(value != 0)
+            value, place = given[channel, here[tap]], first + there[tap]
+            at[np.uint64(count)], values[np.uint64(count)] = place, value
+            count += int(value != 0) & int(used[np.uint64(place)] != 0)
     return count
 
 
@@ -212,31 +217,55 @@ def _behind(words: IntArray, at: Any, pe: Any, row: Any, column: Any) -> Any:
 
 
 @inlined
+def _total_past_checks(
+    own: IntArray, given: tuple[Any, IntArray], count: Any, word: tuple[Any, Any], code: Code
+) -> Any:
+    """The same of a word that is read past check bits."""
+    (at, values), total = given, np.int64(0)
+    for n in range(count):
+        product = values[np.uint64(n)] * own[np.uint64(at[np.uint64(n)])]
+        if product != 0:
+            total = read_coded(total, word, code) + product
+    return total
+
+
+@inlined
 def _one_by_one(
     half: Words, stored: IntArray, own: tuple[Any, Any], given: tuple[Any, Any, Any], rules: Rules
 ) -> None:
     """Add to the words of a place, in all groups of a half; own: the first and the one behind the
     last."""
-    (words, zeros, ones), (weights, at, values), (number, count, room, size, filters, above) = (
-        half, given, rules,
-    )  # fmt: skip
+    (words, zeros, ones, some), (weights, at, values) = half, given
+    number, count, room, size, filters, above, code = rules
     for group in range(len(stored)):
         for n in range(own[0], own[1]):
             filter_ = (2 * group + number) * size + words[n, 3]
             if filter_ >= filters:
                 break
+            word = zeros[n], ones[n]
             if zeros[n] == 0 and ones[n] == -1:
                 total = _total(weights[filter_], (at, values), count)
+            elif some[n]:
+                total = _total_past_checks(weights[filter_], (at, values), count, word, code)
             else:
-                word = zeros[n], ones[n]
                 total = _total_as_read(weights[filter_], (at, values), count, word, room)
             stored[group, n] = (total << above) >> above
 
 
 @inlined
+def _coded_alone(
+    half: Words, stored: IntArray, own: tuple[Any, Any], given: tuple[Any, Any, Any], rules: Rules
+) -> None:
+    """The same of those words alone that are read past check bits."""
+    for n in range(own[0], own[1]):
+        if half[3][n]:
+            _one_by_one(half, stored, (n, n + 1), given, rules)
+
+
+@inlined
 def _to_masks(half: Words, own: tuple[Any, Any], number: int, size: Any, masks: Narrow) -> None:
     """Masks of the words of a place, in all groups of a half."""
-    words, zeros, ones = half
+    words, zeros, ones, _ = half
     for n in range(own[0], own[1]):
         for filter_ in range(number * size + words[n, 3], masks.shape[1], 2 * size):
             masks[0, filter_] = np.int32(zeros[n])
@@ -247,36 +276,40 @@ def _to_masks(half: Words, own: tuple[Any, Any], number: int, size: Any, masks: 
 def _from_totals(
     half: Words, own: tuple[Any, Any], number: int, rules: tuple[Any, Any], of: tuple[Any, Any]
 ) -> None:
-    """What sums of all filters are of the words of a place, in all groups of a half."""
+    """What sums of all filters are of the words of a place, in all groups of a half, but for those
+    that are read past check bits."""
     (totals, stored), (size, above) = of, rules
     for group in range(len(stored)):
         for n in range(own[0], own[1]):
             filter_ = (2 * group + number) * size + half[0][n, 3]
-            if filter_ < len(totals):
+            if filter_ < len(totals) and not half[3][n]:
                 stored[group, n] = (np.int64(totals[filter_]) << above) >> above
 
 
 @kernel(
-    "(i8.2, i8.1, i8.1), (i8.2, i8.1, i8.1), (i8.2, i8.2), (i8.3, i8.2, i4.2), "
-    "(i8.2, i8.2, i8.2), (int, int, int, int, int, int, int)"
+    "(i8.2, i8.1, i8.1, b1.1), (i8.2, i8.1, i8.1, b1.1), (i8.2, i8.2, (int, i8.1, i8.1)), "
+    "(i8.3, i8.2, i4.2, i8.1), (i8.2, i8.2, (i8.1, i8.1, i4.3), (i4.3, i8.1), (int, i8.1, i8.2)), "
+    "(int, int, int, int, int, int, int)"
 )
 def add_in_order(
     first: Words,
     second: Words,
-    sums: tuple[IntArray, IntArray],
+    sums: tuple[IntArray, IntArray, Code],
     operands: Operands,
     taps: Taps,
     plane: Plane,
 ) -> None:
-    """Add to sums of both halves [groups in them, n] what is added to each, in order, where
-    operands are read as they are meant.
+    """Add to sums of both halves [groups in them, n] what is added to each, in order; with them
+    goes how words are read past check bits.
 
     Activations of a list come row by row, and so do the taps of a filter, so that a sum's products
     come by channel, phase, and tap.  Groups are in the first half and the second in turns.  Of a
-    place with many sums to walk those of all filters are walked side by side.
+    place with many sums to walk those of all filters are walked side by side.  Weights are those
+    of each PE while its sums are walked, and in the end as they were.
     """
-    activations, weights, by_tap = operands
-    firsts_down, firsts_right, counts = taps
+    activations, weights, by_tap, used = operands
+    firsts_down, firsts_right, changed, meant, grid = taps
+    read, counts, reads = (changed, meant, grid), grid[2], np.int64(-1)
     height, width, pitch, size, filters, above, many = plane
     each, most = weights.shape[1] // activations.shape[1], weights.shape[1] + 1
     here, there = np.empty(each, np.int64), np.empty(each, np.int64)
@@ -291,11 +324,19 @@ def add_in_order(
         if not _before(first[0], one, second[0], other):
             words, n = second[0], other
         pe, row, column = words[n, 0], words[n, 1], words[n, 2]
+        if pe != reads:
+            if reads >= 0:
+                change_weights(reads, read, (weights, by_tap, used), True)
+            change_weights(pe, read, (weights, by_tap, used), False)
+            reads = pe
         firsts = firsts_down[pe], firsts_right[pe]
         seen = _met((row, column), firsts, counts, (height, width, pitch), (here, there))
-        count = _not_zero(activations[pe], (here, there, seen), each, (at, values))
+        count = _not_zero(activations[pe], (here, there, seen), used, (at, values))
         own = one, _behind(first[0], one, pe, row, column)
         its = other, _behind(second[0], other, pe, row, column)
+        given = weights, at, values
+        one_rules = 0, count, room, size, filters, above, sums[2]
+        other_rules = 1, count, room, size, filters, above, sums[2]
         walked = (own[1] - own[0]) * len(sums[0]) + (its[1] - its[0]) * len(sums[1])
         if many and walked >= many:
             masks[0], masks[1], totals[:] = 0, -1, 0
@@ -306,30 +347,14 @@ def add_in_order(
             add_side_by_side(by_tap, (at, narrow), count, masks, totals)
             _from_totals(first, own, 0, (size, above), (totals, sums[0]))
             _from_totals(second, its, 1, (size, above), (totals, sums[1]))
+            _coded_alone(first, sums[0], own, given, one_rules)
+            _coded_alone(second, sums[1], its, given, other_rules)
         else:
-            given = weights, at, values
-            _one_by_one(first, sums[0], own, given, (0, count, room, size, filters, above))
-            _one_by_one(second, sums[1], its, given, (1, count, room, size, filters, above))
+            _one_by_one(first, sums[0], own, given, one_rules)
+            _one_by_one(second, sums[1], its, given, other_rules)
         one, other = own[1], its[1]
-
-
-@kernel("i8.2, (i8.1, i8.1), (i8.1, i8.1), int")
-def move_sums(
-    sums: IntArray, masks: tuple[IntArray, IntArray], ends: tuple[IntArray, IntArray], above: int
-) -> None:
-    """Add sums [groups, n] to others, each read where it is and where it goes, all of a step.
-
-    masks [n]: bits that read 1 where 0 is stored, and where 1 is.  ends: which, and to which, all
-    of them different.  above: bits of 64 that a sum lacks.
-    """
-    (zero, one), (sources, targets) = masks, ends
-    for group in range(len(sums)):
-        own = sums[group]
-        for n in range(len(sources)):
-            source, target = np.uint64(sources[n]), np.uint64(targets[n])
-            sent = (own[source] & one[source]) | (~own[source] & zero[source])
-            there = (own[target] & one[target]) | (~own[target] & zero[target])
-            own[target] = ((there + sent) << above) >> above
+    if reads >= 0:
+        change_weights(reads, read, (weights, by_tap, used), True)
 
 
 __all__ = [
@@ -344,5 +369,4 @@ __all__ = [
     "add_in_order",
     "add_products",
     "add_side_by_side",
-    "move_sums",
 ]

@@ -15,6 +15,8 @@ from itertools import combinations, islice
 import numpy as np
 import numpy.typing as npt
 
+from archsim.numbers import IntArray
+
 Bits = npt.NDArray[np.uint8]
 
 
@@ -38,6 +40,17 @@ class Code:
     def covered(self, check: int) -> tuple[int, ...]:
         """The data bits that count in a check bit."""
         return tuple(bit for bit, column in enumerate(self.columns) if column >> check & 1)
+
+    @cached_property
+    def corrections(self) -> IntArray:
+        """By syndrome: the data bits that are turned, none without an error and for one in a check
+        bit; -1 where an error is detected and not corrected."""
+        found = np.full(1 << self.check_bits, -1, np.int64)
+        found[0] = 0
+        if self.corrects:
+            found[1 << np.arange(self.check_bits)] = 0
+            found[list(self.columns)] = np.int64(1) << np.arange(self.data_bits)
+        return found
 
     @cached_property
     def _matrix(self) -> npt.NDArray[np.uint8]:

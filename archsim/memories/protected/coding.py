@@ -16,6 +16,7 @@ from archsim.memories.protected.layout import Group, coded_use, decoded, encoded
 from archsim.memory import Cells, Use
 from archsim.memory.at_once import (
     BoolArray,
+    CodedWords,
     Reader,
     bit_by_bit,
     reader,
@@ -24,6 +25,9 @@ from archsim.memory.at_once import (
 )
 from archsim.memory.bits import bits_of
 from archsim.numbers import IntArray
+
+MOST_CODED_BITS = 62
+"""Of a word with check bits, as one number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +84,17 @@ class Coding:
             cells = wrong[:, group.coded_bit : group.coded_bit + group.code.bits]
             found |= cells.sum(axis=1) > int(group.code.corrects)
         return found
+
+    def coded_words(self, use: Use, words: int) -> CodedWords | None:
+        """Of words of one lane, where bits of the inner one's fare by themselves."""
+        (group, *others), coded = self.groups(use), self.coded(use)
+        both = bit_by_bit(self.inner, coded, words)
+        if both is None or use.lanes > 1 or others or coded.word_bits > MOST_CODED_BITS:
+            return None
+        code, low = group.code, (1 << group.code.data_bits) - 1
+        zero, one = (half[:, 0] & low | half[:, 1] << code.data_bits for half in both)
+        covers = [sum(1 << bit for bit in code.covered(at)) for at in range(code.check_bits)]
+        return CodedWords(zero, one, code.data_bits, np.array(covers), code.corrections)
 
     def reader(self, use: Use, words: int) -> Reader:
         """By way of the inner one's."""
