@@ -20,19 +20,20 @@ CELLS_FILE = "own_cells.v"
 
 _ECP5 = """\
 module product #(
-  parameter BITS = 8,
+  parameter A_BITS = 8,
+  parameter B_BITS = 8,
   parameter REGISTERS = 2
 ) (
   input clk,
   input rst,
-  input signed [BITS-1:0] a,
-  input signed [BITS-1:0] b,
-  output signed [2*BITS-1:0] o
+  input signed [A_BITS-1:0] a,
+  input signed [B_BITS-1:0] b,
+  output signed [A_BITS+B_BITS-1:0] o
 );
   wire signed [17:0] left = a;
   wire signed [17:0] right = b;
   wire [35:0] found;
-  assign o = found[2*BITS-1:0];
+  assign o = found[A_BITS+B_BITS-1:0];
   generate
     if (REGISTERS == 2) begin : both
       MULT18X18D #(

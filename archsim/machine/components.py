@@ -5,6 +5,7 @@ What they are made of: `archsim.blocks`.
 
 from __future__ import annotations
 
+from archsim.arithmetic.factors import factor_bits, parts_of
 from archsim.blocks import (
     Components,
     Events,
@@ -13,6 +14,7 @@ from archsim.blocks import (
     multipliers,
     registers,
     shifters,
+    times,
 )
 from energy_models.component import Component
 
@@ -53,12 +55,41 @@ def requantizers(bits: tuple[int, int], columns: int, words: Events | None = Non
     )
 
 
-def requantizer_registers(bits: tuple[int, int], columns: int, number: int) -> Components:
-    """So many registers of a column's requantizer, behind its shift and behind its rounding."""
-    if not number:
-        return ()
-    kept = sum(bits) + 3  # ReLU among them
-    return registers(REQUANTIZE, kept * number, columns, {"output_read": float(columns)})
+def registered_requantizers(
+    bits: tuple[int, int], operand_bits: int, columns: int, number: int
+) -> Components:
+    """`requantizers` with so many registers more, 1 or 2: behind the shift, and in the product.
+
+    The lowest bits alone are rounded, into an operand.
+    """
+    doubled, words = sum(bits) + 2, {"output_read": float(columns)}
+    scaled = scaled_sums(bits, columns) if number == 1 else _wide_products(bits, columns, words)
+    late = number + 6 * (number - 1)  # ReLU and shift of rows on their way
+    return (
+        *scaled,
+        *shifters(REQUANTIZE, doubled, columns, words),
+        *registers(REQUANTIZE, doubled + late, columns, words),
+        *adders(REQUANTIZE, operand_bits, columns, words),
+    )
+
+
+def _wide_products(bits: tuple[int, int], columns: int, words: Events) -> Components:
+    """`scaled_sums` by products of parts, between registers that multipliers of an FPGA have."""
+    name, parts = REQUANTIZE, parts_of(bits[0] + 1)
+    factors = factor_bits(parts), bits[1] + 1
+    every = columns * len(parts), times(words, len(parts))
+    return (
+        *adders(name, bits[0] + 1, columns, words),
+        *registers(name, sum(factors), *every),
+        *(one for part in parts for one in multipliers(name, (part, bits[1]), columns, words)),
+        *registers(name, sum(factors), *every),
+        *(
+            one
+            for number in range(1, len(parts))
+            for one in adders(name, sum(parts[number:]) + bits[1], columns, words)
+        ),
+        *registers(name, sum(bits) + 1, columns, words),
+    )
 
 
 def queue_state_bits(depth: int) -> int:

@@ -146,6 +146,11 @@ class OutputStage(wiring.Component):
         """For which the parameters travel beside a column's arithmetic."""
         return self.column_latency_cycles
 
+    @property
+    def multiplier_cycles(self) -> int:
+        """Behind a row's sums, in which a column takes its multiplier."""
+        return 1
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self.current = current = Signal(command_layout(*OUTPUT_FIELDS))
@@ -306,9 +311,9 @@ class OutputStage(wiring.Component):
             "operand_bits": self.operand_bits,
         }
         unit = self._requantize(m, f"requantize_{column}", widths)
-        _, summed, multiplied = stages
+        multiplied = stages[2]
         m.d.comb += [
-            unit.multiplier.eq(summed.multiplier),
+            unit.multiplier.eq(stages[self.multiplier_cycles].multiplier),
             unit.shift.eq(multiplied.shift),
             unit.relu.eq(multiplied.relu),
         ]

@@ -1,4 +1,4 @@
-"""The output stage with registers behind the shift and the rounding of a column."""
+"""The output stage with registers in the product of a column and behind its shift."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from rtl.core.delay import Delay
 from rtl.core.one_more import one_more
 from rtl.core.output_stage import OutputStage
 from rtl.core.requantize import MULTIPLIER_BITS, Requantize
+from rtl.core.wide_product import WideProduct
 from rtl.hierarchy import place
 
 
@@ -16,11 +17,12 @@ class PipelinedRequantize(Requantize):
     """o of `Requantize`, `registers` (1 or 2) cycles later.
 
     q = ⌊2 · sum · multiplier / 2^shift⌋ lies in a register; o = saturate(relu(⌊(q + 1) / 2⌋)), the
-    same number, since q keeps the bit that rounds.  With 2 registers ⌊(q + 1) / 2⌋ lies in the
-    second.
+    same number, since q keeps the bit that rounds.  Whether it is limited is seen in q's upper bits
+    while the lowest are rounded.  With 2 registers the other is in the product: the parts of sum
+    and the products of parts lie in the multipliers' own registers (`WideProduct`).
 
-    Latency: 2 + `registers`, o combinational behind them; multiplier is taken a cycle behind acc
-    and bias, shift and relu two.  Throughput: one a cycle.  Never stalls.
+    Latency: 2 + `registers`, o combinational behind them; multiplier is taken 2 − `registers`
+    cycles behind acc and bias, shift and relu two.  Throughput: one a cycle.  Never stalls.
     """
 
     def __init__(self, *, accumulator_bits: int, operand_bits: int, registers: int) -> None:
@@ -29,21 +31,44 @@ class PipelinedRequantize(Requantize):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        total = Signal(signed(self.accumulator_bits + 1))
-        product = Signal(signed(self.accumulator_bits + 1 + MULTIPLIER_BITS))
+        bits = self.accumulator_bits + 1, MULTIPLIER_BITS
+        product = Signal(signed(sum(bits)))
         doubled = Signal(signed(len(product) + 1))
-        rounded = Signal(signed(len(product) + 1))
+        if self.registers > 1:
+            wide = place(m, "product", WideProduct, bits=bits)
+            m.d.comb += [
+                wide.a.eq(self.acc + self.bias),
+                wide.b.eq(self.multiplier),
+                product.eq(wide.o),
+            ]
+        else:
+            total = Signal(signed(bits[0]))
+            m.d.sync += [total.eq(self.acc + self.bias), product.eq(total * self.multiplier)]
+        shift = place(m, "shift_delay", Delay, bits=len(self.shift), cycles=self.registers - 1)
         relu = place(m, "relu_delay", Delay, bits=1, cycles=self.registers)
-        m.d.comb += relu.i.eq(self.relu)
-        m.d.sync += [
-            total.eq(self.acc + self.bias),
-            product.eq(total * self.multiplier),
-            doubled.eq((product << 1) >> self.shift),
-        ]
-        behind = m.d.sync if self.registers > 1 else m.d.comb
-        behind += rounded.eq((doubled >> 1) + doubled[0])
-        self._saturate(m, rounded, relu.o)
+        m.d.comb += [shift.i.eq(self.shift), relu.i.eq(self.relu)]
+        m.d.sync += doubled.eq((product << 1) >> shift.o)
+        self._limit(m, doubled, relu.o)
         return m
+
+    def _limit(self, m: Module, doubled: Signal, relu: Value) -> None:
+        """o of ⌊(doubled + 1) / 2⌋."""
+        bits = self.operand_bits
+        low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+        lowest, upper, negative = doubled[: bits + 1], doubled[bits:], doubled[-1]
+        rounded, beyond = Signal(signed(bits)), Signal()
+        m.d.comb += [
+            rounded.eq(lowest[1:] + lowest[0]),
+            beyond.eq(upper.any() & ~upper.all()),
+            self.o.eq(rounded),
+        ]
+        with m.If(negative):
+            with m.If(relu):
+                m.d.comb += self.o.eq(0)
+            with m.Elif(beyond):
+                m.d.comb += self.o.eq(low)
+        with m.Elif(beyond | rounded[-1]):
+            m.d.comb += self.o.eq(high)
 
 
 class PipelinedOutputStage(OutputStage):
@@ -69,6 +94,11 @@ class PipelinedOutputStage(OutputStage):
     def parameter_cycles(self) -> int:
         """To the product; a column keeps what it needs behind it."""
         return 2
+
+    @property
+    def multiplier_cycles(self) -> int:
+        """0 where the multipliers' own registers take both factors."""
+        return 2 - self.registers
 
     def _lanes(self, m: Module, current: data.View, issue: Signal, left: Signal) -> Value:
         short, fresh, packing = Signal(name="short_row"), self.command.payload, self.packing

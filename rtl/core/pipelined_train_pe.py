@@ -241,10 +241,9 @@ class PipelinedTrainPe(TrainPe):
         if self.design.floating:
             return super()._products(m, pairs)
         products: list[Value] = []
+        bits = self.design.operand_bits
         for lane, (left, right) in enumerate(pairs):
-            product = place(
-                m, f"product_{lane}", Product, bits=self.design.operand_bits, registers=2
-            )
+            product = place(m, f"product_{lane}", Product, bits=(bits, bits), registers=2)
             m.d.comb += [product.a.eq(left.as_signed()), product.b.eq(right.as_signed())]
             products.append(product.o)
         return products

@@ -1,4 +1,4 @@
-"""The product of a PE, with registers where an FPGA's multiplier has them."""
+"""A product of a PE or of a part, with registers where an FPGA's multiplier has them."""
 
 from typing import Any
 
@@ -12,20 +12,21 @@ SOURCE = """\
 // o = a * b, REGISTERS cycles later: behind the product, and with two of them before it too.  The
 // place to put a multiplier with registers of its own.
 module product #(
-  parameter BITS = 8,
+  parameter A_BITS = 8,
+  parameter B_BITS = 8,
   parameter REGISTERS = 2
 ) (
   input clk,
   input rst,
-  input signed [BITS-1:0] a,
-  input signed [BITS-1:0] b,
-  output reg signed [2*BITS-1:0] o
+  input signed [A_BITS-1:0] a,
+  input signed [B_BITS-1:0] b,
+  output reg signed [A_BITS+B_BITS-1:0] o
 );
   initial o = 0;
   generate
     if (REGISTERS == 2) begin : both
-      reg signed [BITS-1:0] left = 0;
-      reg signed [BITS-1:0] right = 0;
+      reg signed [A_BITS-1:0] left = 0;
+      reg signed [B_BITS-1:0] right = 0;
       always @(posedge clk) begin
         left <= rst ? 0 : a;
         right <= rst ? 0 : b;
@@ -40,7 +41,7 @@ endmodule
 
 
 class Product(wiring.Component):
-    """o[t + registers] = a[t] · b[t], of 1 or 2 registers.
+    """o[t + registers] = a[t] · b[t], of 1 or 2 registers; bits: of a and of b.
 
     Latency: `registers`.  Throughput: one product a cycle.  Never stalls.
     In emitted Verilog an instance of the module `product`, for which a flow may put a multiplier
@@ -52,23 +53,23 @@ class Product(wiring.Component):
     o: Signal
 
     @staticmethod
-    def ports(*, bits: int) -> wiring.Signature:
+    def ports(*, bits: tuple[int, int]) -> wiring.Signature:
         """The ports; those of the Verilog module beside its clock."""
-        operand = signed(bits)
-        return wiring.Signature({"a": In(operand), "b": In(operand), "o": Out(signed(2 * bits))})
+        a, b = bits
+        return wiring.Signature({"a": In(signed(a)), "b": In(signed(b)), "o": Out(signed(a + b))})
 
     @classmethod
-    def verilog(cls, *, bits: int, registers: int) -> VerilogModule:
+    def verilog(cls, *, bits: tuple[int, int], registers: int) -> VerilogModule:
         """The Verilog module that stands for this component in emitted designs."""
         return VerilogModule(
             name="product",
             source=SOURCE,
             signature=cls.ports(bits=bits),
-            parameters={"BITS": bits, "REGISTERS": registers},
+            parameters={"A_BITS": bits[0], "B_BITS": bits[1], "REGISTERS": registers},
             resets=True,
         )
 
-    def __init__(self, *, bits: int, registers: int) -> None:
+    def __init__(self, *, bits: tuple[int, int], registers: int) -> None:
         self.registers = registers
         super().__init__(self.ports(bits=bits))
 
@@ -87,9 +88,9 @@ class Product(wiring.Component):
 
 
 def product_of(m: Module, left: Any, right: Any, *, bits: int, registers: int) -> Any:
-    """left · right, so many cycles later."""
+    """left · right, both of so many bits, so many cycles later."""
     if not registers:
         return left * right
-    product = place(m, "product", Product, bits=bits, registers=registers)
+    product = place(m, "product", Product, bits=(bits, bits), registers=registers)
     m.d.comb += [product.a.eq(left), product.b.eq(right)]
     return product.o

@@ -25,7 +25,7 @@ SIZES: dict[str, Any] = {
     "pipelined_control": True,
 }
 DESIGNS = [
-    Systolic(rows=2, columns=1, product_registers=2, dataflow=dataflow, **SIZES)
+    Systolic(rows=2, columns=1, product_registers=2, output_registers=2, dataflow=dataflow, **SIZES)
     for dataflow in DATAFLOWS[:2]
 ]
 SYNTHESIS = {

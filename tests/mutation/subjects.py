@@ -129,8 +129,8 @@ UNITS: dict[str, tuple[str, ...]] = {
         "rtl.core.gather*", "rtl.core.loader", "archsim.gather", "archsim.tiled.gathered*",
     ),
     "output registers": (
-        "rtl.core.*output*", "rtl.core.requantize", "rtl.core.pe", "rtl.core.*array",
-        "archsim.machines.systolic.*",
+        "rtl.core.*output*", "rtl.core.requantize", "rtl.core.wide_product", "rtl.core.pe",
+        "rtl.core.*array", "archsim.machines.systolic.*",
     ),
     "faulty cells": ("rtl.memories.*", "archsim.memories.*"),
 }  # fmt: skip

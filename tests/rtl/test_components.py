@@ -31,6 +31,8 @@ DESIGNS = [
     replace(EDGE_16, rows=2, columns=3, product_registers=2, output_registers=2),
     replace(EDGE_16, rows=3, columns=2, accumulator_registers=1).for_fpga(),
     replace(EDGE_16, rows=5, columns=2, ifmap_registers=1),
+    replace(EDGE_16, rows=2, columns=4, operand_bits=16, accumulator_bits=40, output_registers=2),
+    replace(EDGE_16, rows=2, columns=4, output_registers=1),
 ]
 
 

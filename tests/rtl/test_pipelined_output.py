@@ -139,6 +139,15 @@ FAULTS = {
     "a turn of one row seen once": ("rows of channels", "last, count == 1", "last, 0"),
     "a turn a row late": ("rows of channels", "left == 2", "left == 1"),
     "turns that are not begun anew": ("rows of pixels", "Mux(last, count, left - 1)", "left - 1"),
+    "the multiplier of the row before": (
+        "rows of channels", "return 2 - self.registers", "return 1",
+    ),
+    "the shift of the row before": (
+        "rows of channels", "cycles=self.registers - 1", "cycles=self.registers",
+    ),
+    "the ReLU of the row before": (
+        "rows of pixels", "cycles=self.registers)", "cycles=self.registers + 1)",
+    ),
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from unit_proofs import (
     Prove,
     QueueProof,
     RoundingProof,
+    WideProductProof,
     always,
 )
 
@@ -42,6 +43,7 @@ from rtl.core import (
     queue,
     scnn_arbiter,
     vector_requantize,
+    wide_product,
 )
 from rtl.core import requantize as requantize_unit
 from rtl.formal import prove_combinational
@@ -52,7 +54,7 @@ def requantize(accumulator_bits: int, operand_bits: int) -> Prove:
     high = (1 << (operand_bits - 1)) - 1
     return always(
         RoundingProof, 3, make=lambda unit: unit.Requantize(**widths),
-        bits=(accumulator_bits, 16), limits=(-high - 1, high), multiplier_cycles=1,
+        bits=(accumulator_bits, 16), limits=(-high - 1, high), cycles=(1, 2, 2),
         out=lambda unit: unit.o,
     )  # fmt: skip
 
@@ -63,9 +65,14 @@ def registered(accumulator_bits: int, operand_bits: int, registers: int) -> Prov
     return always(
         RoundingProof, 3 + registers,
         make=lambda unit: unit.PipelinedRequantize(**widths, registers=registers),
-        bits=(accumulator_bits, 16), limits=(-high - 1, high), multiplier_cycles=1,
-        out=lambda unit: unit.o, registers=registers,
+        bits=(accumulator_bits, 16), limits=(-high - 1, high),
+        cycles=(2 - registers, 2, 2),
+        out=lambda unit: unit.o, registers=1, wide=registers > 1,
     )  # fmt: skip
+
+
+def multiplied(bits: tuple[int, int], widest: int) -> Prove:
+    return always(WideProductProof, 4, bits=bits, widest=widest)
 
 
 def rescale(sum_bits: int, bits: int, signed: bool) -> Prove:
@@ -73,7 +80,7 @@ def rescale(sum_bits: int, bits: int, signed: bool) -> Prove:
     output = VectorOutput(form=form, lanes=2, sum_bits=sum_bits, multiplier_bits=4)
     return always(
         RoundingProof, 3, make=lambda unit: unit.ChannelRescale(output=output),
-        bits=(sum_bits, 4), limits=(output.low, output.high), multiplier_cycles=0,
+        bits=(sum_bits, 4), limits=(output.low, output.high), cycles=(0, 2, 2),
         out=lambda unit: unit.z.as_signed() if signed else unit.z,
     )  # fmt: skip
 
@@ -133,7 +140,16 @@ PROOFS: dict[str, tuple[Any, Prove]] = {
     "requantise, 8 bits to 4": (requantize_unit, requantize(8, 4)),
     "requantise, 32 bits to 8, as it is built": (requantize_unit, requantize(32, 8)),
     "requantise with a register, 3 bits to 2": (pipelined_output, registered(3, 2, 1)),
+    "requantise with a register, 8 bits to 4": (pipelined_output, registered(8, 4, 1)),
+    "requantise with two, 8 bits to 4": (pipelined_output, registered(8, 4, 2)),
     "requantise with two, 32 bits to 8": (pipelined_output, registered(32, 8, 2)),
+    "requantise with two, 40 bits to 16": (pipelined_output, registered(40, 16, 2)),
+    **{
+        f"product of {bits[0]} bits by {bits[1]} in parts of {widest}": (
+            wide_product, multiplied(bits, widest)
+        )
+        for bits, widest in (((4, 3), 4), ((5, 2), 4), ((7, 3), 4), ((8, 2), 4), ((9, 3), 5))
+    },
     "rescale": (vector_requantize, rescale(6, 3, True)),
     "rescale to unsigned": (vector_requantize, rescale(6, 3, False)),
     **{
@@ -225,9 +241,31 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "ReLU of the lowest": ("requantise, 8 bits to 4", "(rounded < 0) & relu",
                            "(rounded < -1) & relu"),
     "the bit that rounds left out": ("requantise with a register, 3 bits to 2",
-                                     "(doubled >> 1) + doubled[0]", "doubled >> 1"),
-    "ReLU of the row before": ("requantise with a register, 3 bits to 2", "cycles=self.registers",
-                               "cycles=self.registers + 1"),
+                                     "lowest[1:] + lowest[0]", "lowest[1:]"),
+    "ReLU of the row before": ("requantise with a register, 3 bits to 2", "cycles=self.registers)",
+                               "cycles=self.registers + 1)"),
+    "a register too many": ("requantise with a register, 8 bits to 4", "self.registers > 1",
+                            "self.registers"),
+    "no limit above one that is rounded up": ("requantise with a register, 8 bits to 4",
+                                              "beyond | rounded[-1]", "beyond"),
+    "no limit below": ("requantise with two, 8 bits to 4", "with m.Elif(beyond):",
+                       "with m.Elif(0):"),
+    "limits of what is one bit too narrow": ("requantise with two, 32 bits to 8", "doubled[bits:]",
+                                             "doubled[bits - 1:]"),
+    "limits of what is one bit too wide": ("requantise with two, 40 bits to 16", "doubled[bits:]",
+                                           "doubled[bits + 1:]"),
+    "every negative number a limit": ("requantise with two, 8 bits to 4",
+                                      "upper.any() & ~upper.all()", "upper.any()"),
+    "ReLU of no number": ("requantise with two, 32 bits to 8", "with m.If(relu):",
+                          "with m.If(0):"),
+    "the lowest part taken for signed": ("product of 7 bits by 3 in parts of 4",
+                                         "as_signed() if highest else cut", "as_signed()"),
+    "a part a place too high": ("product of 8 bits by 2 in parts of 4", "product >> part",
+                                "product >> (part - 1)"),
+    "parts as wide as a factor": ("product of 8 bits by 2 in parts of 4",
+                                  "factor_bits(self.parts)", "factor_bits(self.parts) - 1"),
+    "the bits of a factor that is unsigned": ("product of 5 bits by 2 in parts of 4",
+                                              "len(self.b) + 1", "len(self.b)"),
     "halves dropped": ("rescale", "(halves + 1) >> 1", "halves >> 1"),
     "a lowest value too low": ("rescale", "rounded < output.low", "rounded < output.low - 1"),
     "the upper half always looked at": ("leading zeros of 13",

@@ -14,6 +14,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from archsim.machines.scnn.design import Scnn
+from rtl.core.wide_product import WideProduct
 from rtl.formal import Verdict, claim, prove_always
 
 Prove = Callable[[Any], Verdict]
@@ -221,8 +222,8 @@ class RoundingProof(Proof):
     """⌊(p + 2^(s−1)) / 2^s⌋ without a quotient: what is no limit is off by less than a unit.
 
     p = (acc + bias) · multiplier; s = 0 rounds nothing.  make, out: the unit, and what comes
-    out of it, within limits; multiplier_cycles: behind acc, in which it takes the multiplier;
-    registers: behind the product.
+    out of it, within limits; cycles: behind acc, in which it takes multiplier, shift and relu;
+    registers: behind the product; wide: p is that of a `WideProduct`, of which the unit has one.
     """
 
     def __init__(  # noqa: PLR0913
@@ -232,13 +233,14 @@ class RoundingProof(Proof):
         *,
         bits: tuple[int, int],
         limits: tuple[int, int],
-        multiplier_cycles: int,
+        cycles: tuple[int, int, int],
         out: Callable[[Any], Value],
         registers: int = 0,
+        wide: bool = False,
     ) -> None:
         self.make, self.limits, self.out = make, limits, out
-        self.registers = registers
-        self.multiplier_cycles = multiplier_cycles
+        self.registers, self.wide = registers, wide
+        self.cycles = cycles
         sum_bits, self.multiplier_bits = bits
         super().__init__(
             unit, acc=signed(sum_bits), bias=signed(sum_bits), multiplier=self.multiplier_bits,
@@ -249,34 +251,28 @@ class RoundingProof(Proof):
         m = Module()
         m.submodules.unit = unit = self.make(self.unit)
         free = self.free
-        total = Signal(signed(len(free.acc) + 1))
-        multiplier = Signal(self.multiplier_bits)
-        product = Signal(signed(len(total) + self.multiplier_bits))
-        shift, relu, begun = [free.shift], [free.relu], Signal(2 + self.registers)
-        for n in range(2):
-            shift.append(Signal(6, name=f"shift_{n}"))
-            relu.append(Signal(name=f"relu_{n}"))
-            m.d.sync += [shift[-1].eq(shift[-2]), relu[-1].eq(relu[-2])]
-        m.d.sync += [
-            total.eq(free.acc + free.bias),
-            multiplier.eq(free.multiplier),
-            product.eq(total * multiplier),
-            begun.eq(Cat(1, begun[:-1])),
-        ]
-        m.d.comb += [
-            unit.acc.eq(free.acc),
-            unit.bias.eq(free.bias),
-            unit.multiplier.eq(multiplier if self.multiplier_cycles else free.multiplier),
-            unit.shift.eq(shift[-1]),
-            unit.relu.eq(relu[-1]),
-        ]
-        taken: tuple[Any, Any, Any] = product, shift[-1], relu[-1]
-        for _ in range(self.registers):
-            kept = Signal.like(product), Signal(6), Signal()
-            m.d.sync += [late.eq(early) for late, early in zip(kept, taken, strict=True)]
-            taken = kept
-        self._claims(m, self.out(unit), taken, begun[-1])
+        cycles = 2 + self.wide + self.registers
+        taken = {"multiplier": free.multiplier, "shift": free.shift, "relu": free.relu}
+        late = {name: _delays(m, name, signal, cycles) for name, signal in taken.items()}
+        m.d.comb += [unit.acc.eq(free.acc), unit.bias.eq(free.bias)]
+        for name, behind in zip(late, self.cycles, strict=True):
+            m.d.comb += getattr(unit, name).eq(late[name][behind])
+        product = _delays(m, "product", self._product(m, late["multiplier"]), self.registers)[-1]
+        there = _delays(m, "begun", Const(1, 1), cycles)[-1]
+        self._claims(m, self.out(unit), (product, late["shift"][-1], late["relu"][-1]), there)
         return m
+
+    def _product(self, m: Module, multiplier: list[Signal]) -> Signal:
+        """What is rounded, of a sum and a multiplier that come together."""
+        bits = len(self.free.acc) + 1, self.multiplier_bits
+        total = self.free.acc + self.free.bias
+        if self.wide:
+            m.submodules.wide = wide = WideProduct(bits=bits)
+            m.d.comb += [wide.a.eq(total), wide.b.eq(multiplier[0])]
+            return wide.o
+        kept, product = Signal(signed(bits[0])), Signal(signed(sum(bits)))
+        m.d.sync += [kept.eq(total), product.eq(kept * multiplier[1])]
+        return product
 
     def _claims(self, m: Module, o: Any, of: tuple[Any, Any, Any], there: Value) -> None:
         product, shift, relu = of
@@ -300,6 +296,32 @@ class RoundingProof(Proof):
                 ~there | (value == low) | (relu & (value == 0)) | (rounded >= below),
             ),
         ]  # fmt: skip
+
+
+def _delays(m: Module, name: str, signal: Any, cycles: int) -> list[Any]:
+    """A signal, and it so many cycles later: 0, 1, …"""
+    line: list[Any] = [signal]
+    for n in range(cycles):
+        line.append(Signal(signal.shape(), name=f"{name}_{n}"))
+        m.d.sync += line[-1].eq(line[-2])
+    return line
+
+
+class WideProductProof(Proof):
+    """o[t + 3] = a[t] · b[t]."""
+
+    def __init__(self, unit: Any, *, bits: tuple[int, int], widest: int) -> None:
+        self.bits, self.widest = bits, widest
+        super().__init__(unit, a=signed(bits[0]), b=bits[1])
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.unit = unit = self.unit.WideProduct(bits=self.bits, widest=self.widest)
+        m.d.comb += [unit.a.eq(self.free.a), unit.b.eq(self.free.b)]
+        inputs = {"a": self.free.a, "b": self.free.b}
+        late = [_delays(m, name, one, 3)[-1] for name, one in inputs.items()]
+        m.d.comb += claim(m, "product", unit.o == late[0] * late[1])
+        return m
 
 
 class LeadingZerosProof(Proof):

@@ -51,8 +51,10 @@ def systolic_components(design: Systolic) -> tuple[Component, ...]:
 
 def _requantizers(design: Systolic) -> tuple[Component, ...]:
     bits = design.accumulator_bits, design.multiplier_bits
-    kept = every.requantizer_registers(bits, design.columns, design.output_registers)
-    return (*every.requantizers(bits, design.columns), *kept)
+    number = design.output_registers
+    if not number:
+        return every.requantizers(bits, design.columns)
+    return every.registered_requantizers(bits, design.operand_bits, design.columns, number)
 
 
 def _held_sums(design: Systolic) -> tuple[Component, ...]:

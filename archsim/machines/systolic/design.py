@@ -36,8 +36,8 @@ class Systolic(CoreDesign):
     rounding half up.
     product_registers: in a PE, 1 behind the product or 2, before and behind it, for an FPGA whose
     multipliers have them inside; sums come as many cycles later.
-    output_registers: in the output stage, 1 behind the shift or 2, behind shift and rounding; words
-    leave as many cycles later.
+    output_registers: in the output stage, 1 behind the shift, or 2, one of them in the product, for
+    an FPGA whose multipliers have registers inside; words leave as many cycles later.
     accumulator_registers: 1 between the accumulators' memory and their adders, with a way around it
     for a row that is written meanwhile; sums are written in the same cycle, words leave one later.
     """

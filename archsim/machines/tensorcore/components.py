@@ -149,8 +149,10 @@ def _output(design: TensorCore) -> Components:
     columns, ofmap = design.columns, design.operand_bits
     if not design.floating:
         bits = design.accumulator_bits, design.multiplier_bits
-        kept = every.requantizer_registers(bits, columns, design.output_registers)
-        return (*every.requantizers(bits, columns), *kept)
+        number = design.output_registers
+        if not number:
+            return every.requantizers(bits, columns)
+        return every.registered_requantizers(bits, ofmap, columns, number)
     words: Events = {"output_read": float(columns)}
     unit = design.float_output.unit
     name = "output_stage.narrow"

@@ -64,8 +64,8 @@ class TensorCore(CoreDesign):
     with "int32".  Floats are summed as Volta does (`docs/contracts/dot-product.md`), an FP16
     accumulator rounds to nearest; integers wrap, and the output stage requantises them as a
     systolic core does, saturate(relu((acc + bias) · multiplier / 2^shift)).
-    output_registers: of integers, in the output stage, 1 behind the shift or 2, behind shift and
-    rounding; words leave as many cycles later.
+    output_registers: of integers, in the output stage, 1 behind the shift, or 2, one of them in the
+    product, for an FPGA whose multipliers have registers inside; words leave as many cycles later.
     """
 
     octets: int = 2
