@@ -21,6 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rows import chosen
+
 from archsim.cli.choose import WorkloadOptions, load_workload
 from archsim.energy import account
 from archsim.machine.design import Design
@@ -127,4 +129,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    chosen(__doc__)
     main()

@@ -9,6 +9,8 @@ port, whichever is slower.
 
 from __future__ import annotations
 
+from rows import chosen
+
 from archsim import simulate
 from archsim.machine.registry import load_design, with_settings
 from archsim.tiled.design import CoreDesign
@@ -69,4 +71,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    chosen(__doc__)
     main()

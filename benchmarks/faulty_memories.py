@@ -2,6 +2,7 @@
 `docs/low-voltage.md`.
 
     python benchmarks/faulty_memories.py
+    python benchmarks/faulty_memories.py layers sparse_layers   # how long layers take
 
 Values are int8 of a clipped normal distribution (deviation 12), the bell that trained weights
 have; a value is wrong if it is read as another one.  Times are of the processor, of all threads,
@@ -17,6 +18,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from rows import chosen
 
 from archsim.codecs.zero_run import decode
 from archsim.layer.intake import Drawing
@@ -267,10 +269,15 @@ def _of_lists(
     )
 
 
+PARTS: Mapping[str, Callable[[], None]] = {
+    "table": table,
+    "vectors": vectors,
+    "lists": lists,
+    "speed": speed,
+    "layers": layers,
+    "sparse_layers": sparse_layers,
+}
+
 if __name__ == "__main__":
-    table()
-    vectors()
-    lists()
-    speed()
-    layers()
-    sparse_layers()
+    for part in chosen(__doc__, tuple(PARTS)):
+        PARTS[part]()

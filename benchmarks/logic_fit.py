@@ -11,6 +11,8 @@ from __future__ import annotations
 import statistics
 from dataclasses import replace
 
+from rows import chosen
+
 from energy_models.component import KINDS, Component
 from energy_models.errors import EnergyError
 from energy_models.logic import LogicEstimator
@@ -170,5 +172,6 @@ def _hand_area(name: str, bits: int) -> float:
 
 
 if __name__ == "__main__":
+    chosen(__doc__)
     print_errors()
     print_ratios()

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from math import ceil
 
+from rows import chosen
+
 from archsim.errors import InputError
 from archsim.machine.registry import load_design
 from archsim.machines.vsq.design import Vsq
@@ -118,4 +120,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    chosen(__doc__)
     main()

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from rows import chosen
 
 from archsim.codecs.robust_quantization import rquant
 from archsim.layer.integer_products import exact_product
@@ -118,4 +119,5 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
+    chosen(__doc__)
     main()

@@ -14,6 +14,26 @@ if TYPE_CHECKING:
 Measure = Callable[[], "Row"]
 
 
+def chosen(description: str | None, known: Sequence[str] = ()) -> list[str]:
+    """Which parts of a script without options are asked for by name; all if none is.
+
+    Ends the process where anything else is asked for: exit code 2.
+    """
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=description, formatter_class=raw)
+    if not known:
+        parser.parse_args()
+        return []
+    parser.add_argument(
+        "what", nargs="*", metavar="WHAT", help=f"{', '.join(known)}; all if none is given"
+    )
+    what = parser.parse_args().what
+    unknown = [name for name in what if name not in known]
+    if unknown:
+        parser.error(f"WHAT must be of {', '.join(known)}, not {unknown[0]!r}")
+    return what or list(known)
+
+
 def parser_of(description: str, known: Sequence[str], repeats: int) -> argparse.ArgumentParser:
     """WHAT, --repeats, and --json or --markdown."""
     parser = argparse.ArgumentParser(description=description)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rows import chosen
+
 from archsim.machines.scnn.design import SCNN_ISCA17
 from archsim.machines.scnn.layer import layer_timing
 from archsim.machines.scnn.timed_layer import ScnnTiming
@@ -84,4 +86,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    chosen(__doc__)
     main()

@@ -53,6 +53,7 @@ class TestIfmapRegisters(DesignConformance):
     designs = (Systolic(rows=3, columns=5, ifmap_registers=1, **MEMORIES),)
     amaranth_cases = 6
     amaranth_words = 500
+    cocotb_cases = 1
 
     def random_design(self, draw: Draw) -> Systolic:
         return replace(random_design(draw), ifmap_registers=1)
