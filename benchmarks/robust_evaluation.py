@@ -67,7 +67,9 @@ def products_alone() -> None:
     """The products of the paper's width, picture by picture and layer by layer, and nothing else:
     less than this no evaluation on a machine of whole numbers takes."""
     product, draws = exact_product(), np.random.default_rng(0)
-    assert product is not None, "this machine's ONNX Runtime has no exact product of bytes"
+    if product is None:
+        print("products of bytes alone: none, since ONNX Runtime's are not exact on this processor")
+        return
     network, least = SimpleNet(channels=32), 0.0
     for one in network.convolutions:
         depth, wide = one.inputs * one.kernel**2, one.side + one.kernel // 2 * 2  # as they are seen

@@ -24,21 +24,30 @@ def chosen(description: str | None, known: Sequence[str] = ()) -> list[str]:
     if not known:
         parser.parse_args()
         return []
-    parser.add_argument(
-        "what", nargs="*", metavar="WHAT", help=f"{', '.join(known)}; all if none is given"
-    )
+    _take_names(parser, known)
     what = parser.parse_args().what
+    _check_names(parser, known, what)
+    return what or list(known)
+
+
+def _take_names(parser: argparse.ArgumentParser, known: Sequence[str]) -> None:
+    what = f"{', '.join(known)}; all if none is given"
+    parser.add_argument("what", nargs="*", metavar="WHAT", help=what)
+
+
+def _check_names(
+    parser: argparse.ArgumentParser, known: Sequence[str], what: Sequence[str]
+) -> None:
     unknown = [name for name in what if name not in known]
     if unknown:
         parser.error(f"WHAT must be of {', '.join(known)}, not {unknown[0]!r}")
-    return what or list(known)
 
 
 def parser_of(description: str, known: Sequence[str], repeats: int) -> argparse.ArgumentParser:
     """WHAT, --repeats, and --json or --markdown."""
     parser = argparse.ArgumentParser(description=description)
     say = parser.add_argument
-    say("what", nargs="*", metavar="WHAT", help=f"{', '.join(known)}; all if none is given")
+    _take_names(parser, known)
     say("--repeats", type=int, default=repeats, help="measurements of which the median is taken")
     shape = parser.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help="figures as JSON on standard output")
@@ -51,9 +60,7 @@ def parsed(
 ) -> argparse.Namespace:
     """The options, checked."""
     options = parser.parse_args(arguments)
-    unknown = [name for name in options.what if name not in known]
-    if unknown:
-        parser.error(f"WHAT must be of {', '.join(known)}, not {unknown[0]!r}")
+    _check_names(parser, known, options.what)
     if options.repeats < 1:
         parser.error(f"--repeats must be positive, not {options.repeats}")
     return options

@@ -124,7 +124,7 @@ class _Sums:
             stored[:] = 0
             places, products = np.empty((2, found), np.int64)
             found = add_products(*given, (stored, zero, one), (fails, places, products))
-        for at, more in in_turns(places[:found], products[:found]):
+        for at, more in _in_turns(places[:found], products[:found]):
             pe, address = np.divmod(at, self._mapping.accumulators)
             seen = self._cells.read_at((pe + pes.start, address), stored[pe, address])
             stored[pe, address] = wrap(seen + more, self._bits)
@@ -162,7 +162,7 @@ class _Sums:
         return planes(self._mapping, sums)
 
 
-def in_turns(places: IntArray, products: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+def _in_turns(places: IntArray, products: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
     """The first product of every place, then the second ones, and so on."""
     order = np.argsort(places, kind="stable")
     _, first, counts = np.unique(places[order], return_index=True, return_counts=True)
@@ -171,4 +171,4 @@ def in_turns(places: IntArray, products: IntArray) -> Iterator[tuple[IntArray, I
         yield places[some], products[some]
 
 
-__all__ = ["failing_places", "given_of_failing_sums", "in_turns"]
+__all__ = ["failing_places", "given_of_failing_sums"]

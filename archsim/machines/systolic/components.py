@@ -51,10 +51,9 @@ def systolic_components(design: Systolic) -> tuple[Component, ...]:
 
 def _requantizers(design: Systolic) -> tuple[Component, ...]:
     bits = design.accumulator_bits, design.multiplier_bits
-    number = design.output_registers
-    if not number:
-        return every.requantizers(bits, design.columns)
-    return every.registered_requantizers(bits, design.operand_bits, design.columns, number)
+    return every.registered_requantizers(
+        bits, design.operand_bits, design.columns, design.output_registers
+    )
 
 
 def _held_sums(design: Systolic) -> tuple[Component, ...]:

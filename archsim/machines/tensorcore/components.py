@@ -149,10 +149,7 @@ def _output(design: TensorCore) -> Components:
     columns, ofmap = design.columns, design.operand_bits
     if not design.floating:
         bits = design.accumulator_bits, design.multiplier_bits
-        number = design.output_registers
-        if not number:
-            return every.requantizers(bits, columns)
-        return every.registered_requantizers(bits, ofmap, columns, number)
+        return every.registered_requantizers(bits, ofmap, columns, design.output_registers)
     words: Events = {"output_read": float(columns)}
     unit = design.float_output.unit
     name = "output_stage.narrow"
