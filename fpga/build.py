@@ -232,10 +232,11 @@ class _Work:
         """Of the plan's script, with the family's own cells."""
         lines = (work / "top.ys").read_text(encoding="utf-8").splitlines()
         passes = [one.strip() for one in lines if one.strip() and one[0] != "#"]
-        if not has_own_cells(self.top.verilog):
-            return passes
         at = next(n for n, one in enumerate(passes) if one.startswith("synth_"))
-        return [*passes[:at], *read_passes([], "top", self.board.chip.family), *passes[at:]]
+        chip = self.board.chip
+        own = has_own_cells(self.top.verilog)
+        before = read_passes([], "top", chip.family) if own else []
+        return [*passes[:at], *before, *chip.told, *passes[at:]]
 
     def routed(self, mapped: Path, seed: int) -> Path:
         """The folder with bitstream, nextpnr's log and report, for one seed of the placer."""

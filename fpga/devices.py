@@ -18,6 +18,7 @@ class Device:
     on ECP5, 16 × 16 on iCE40, 9 × 9 on Gowin, where two make one of 18 × 18. synthesis: options of
     yosys; placement: of nextpnr. pins: of clock, reset, input and output of a unit that is placed,
     where nextpnr wants them said. lacking_flip_flops: how many fewer than look-up tables there are.
+    abc9: script of yosys' mapper, if not its own.
     """
 
     name: str
@@ -30,17 +31,31 @@ class Device:
     placement: tuple[str, ...]
     pins: tuple[str, ...] = ()
     lacking_flip_flops: int = 0
+    abc9: str = ""
 
     @property
     def flip_flops(self) -> int:
         """One beside each look-up table, but on Gowin, where every fourth has none."""
         return self.luts - self.lacking_flip_flops
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Passes of yosys in front of its mapping."""
+        return (f'scratchpad -set abc9.script "{self.abc9}"',) if self.abc9 else ()
+
     def multiplying(self, dsps: bool) -> tuple[str, ...]:
         """Options of yosys with which products are the chip's multipliers, or are not."""
         if self.family == "ice40":
             return ("-dsp",) if dsps else ()
         return () if dsps else ("-nodsp",)
+
+
+_SLOW_WIRES = "+&scorr;&sweep;&dc2;&dch,-f,-r;&ps;&if,-W,900,-v;&mfs"
+"""What `abc9` does anyway, but for a wire of 900 ps.
+
+`synth_ecp5` says 300, where a wire that is placed takes 1.1 to 1.3 ns: whatever begins in a block
+RAM, 5.7 ns behind the clock, is then the longest path, and look-up tables are spared on all others.
+"""
 
 
 def _ecp5(name: str, luts: int, block_rams: int, dsps: int) -> Device:
@@ -57,6 +72,7 @@ def _ecp5(name: str, luts: int, block_rams: int, dsps: int) -> Device:
         block_ram_bits=18 * 1024,
         dsps=dsps,
         synthesis=("-nowidelut",),
+        abc9=_SLOW_WIRES,
         placement=(f"--{name}", "--package", "CABGA381", "--speed", "6"),
     )
 

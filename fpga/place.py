@@ -162,7 +162,7 @@ class _Work:
         own = name == "unit" and dsps and has_own_cells(self.verilog)
         reading = read_passes([f"{name}.v"], top, family if own else "")
         (folder / CELLS_FILE).write_text(own_verilog(family), encoding="utf-8")
-        passes = [*reading, " ".join(words), f"write_json {name}.json"]
+        passes = [*reading, *chip.told, " ".join(words), f"write_json {name}.json"]
         self._yosys(passes, folder, name)
         modules = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["modules"]
         if not modules[top]["ports"]:

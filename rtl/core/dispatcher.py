@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.core.commands import FOLD_FIELDS, OUTPUT_FIELDS, PIXEL_FIELDS, command_layout
 from rtl.core.credits import Credits
 from rtl.core.gathering_loader import GATHER_LAYOUT
-from rtl.core.queue import Queue
+from rtl.core.queue import HeadedQueue, Queue
 from rtl.hierarchy import place
 
 LOADS = {"ifmap": "load_ifmap", "weight": "load_weight", "bias": "has_bias"}
@@ -25,8 +25,8 @@ class Dispatcher(wiring.Component):
     -------
     command: the core's command stream; ifmap, weight, bias: to the loaders; stream, load: to the
     sequencers (`load` only where `decoupled`); output: to the output stage.  gathers: the ifmap's
-    loader is a `GatheringLoader`; ahead: whether all queues have room is a register, in the same
-    cycles.
+    loader is a `GatheringLoader`; ahead: whether all queues have room is a register, and so is the
+    first command of each, in the same cycles.
     """
 
     command: stream.Interface
@@ -64,7 +64,8 @@ class Dispatcher(wiring.Component):
         }
         ready = Value.cast(1)
         for name, layout in self.layouts.items():
-            queue = place(m, f"{name}_queue", Queue, width=layout.size, depth=self.queue_depth)
+            kind = HeadedQueue if self.ahead else Queue
+            queue = place(m, f"{name}_queue", kind, width=layout.size, depth=self.queue_depth)
             entry = data.View(layout, queue.i.payload)
             for field in layout.members:
                 source = f"{name}_words" if field == "words" else field

@@ -22,6 +22,7 @@ from rtl.core.operand_words import memory_settings, operand_words
 from rtl.core.output_stage import OutputStage
 from rtl.core.pipelined_sequencer import PipelinedSequencer
 from rtl.core.pipelined_walker import PipelinedTileWalker
+from rtl.core.pipelined_window import PipelinedWindow
 from rtl.core.sequencer import Sequencer
 from rtl.core.settings import SETTINGS_PORTS, settings_chains
 from rtl.core.tile_walker import TileWalker
@@ -174,8 +175,8 @@ class Core(wiring.Component):
         design, pixel_walk = self.design, self.pixel_walk
         words = operand_words(design)
         lanes = {"rows": self.chunk, "lanes": design.ifmap_lanes}
-        lanes |= {"ahead": True} if design.pipelined_control else {}
-        window = place(m, "window", Window, trailing=self.trailing, **lanes)
+        kind = PipelinedWindow if design.pipelined_control else Window
+        window = place(m, "window", kind, trailing=self.trailing, **lanes)
         names = "issue last_slot chunk_last run_last tap_last block_last tile_last current elements"
         for name in names.split():
             m.d.comb += getattr(window, name).eq(getattr(pixel_walk, name))

@@ -1,12 +1,15 @@
 """Window addresses: where in the ifmap tile the elements of an issue lie.  im2col, not stored."""
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 from amaranth.hdl import Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.core.commands import FOLD_FIELDS, PIXEL_FIELDS, command_layout
 
-_ELEMENT = 28
+ELEMENT = 28
 """Bits of a signed element address; the fields of a command leave one bit to spare."""
 
 
@@ -24,10 +27,10 @@ class Window(wiring.Component):
     outputs of a `Sequencer`; fresh, take: the command that it takes, and that it does so in this
     cycle; slot_in_block, slot_counts: the slot is one of the block's, and stands for a pixel;
     address, low, high: to `AlignedBanks`.
-
-    ahead: which pixels are the last of a column or a row is compared a pixel ahead, in the same
-    cycles.
     """
+
+    compared_ahead: ClassVar[Sequence[str]] = ()
+    """Axes whose last pixel is known a pixel before."""
 
     current: data.View
     fresh: data.View
@@ -46,11 +49,10 @@ class Window(wiring.Component):
     low: Signal
     high: Signal
 
-    def __init__(self, *, rows: int, lanes: int, trailing: bool, ahead: bool = False) -> None:
+    def __init__(self, *, rows: int, lanes: int, trailing: bool) -> None:
         self.rows = rows
         self.lanes = lanes
         self.trailing = trailing
-        self.ahead = ahead
         flags = (
             "issue last_slot chunk_last run_last tap_last block_last tile_last "
             "slot_in_block slot_counts"
@@ -62,7 +64,7 @@ class Window(wiring.Component):
                 "take": In(1),
                 "elements": In(range(rows + 1)),
                 **{flag: In(1) for flag in flags.split()},
-                "address": Out(signed(_ELEMENT)),
+                "address": Out(signed(ELEMENT)),
                 "low": Out(range(lanes + 1)),
                 "high": Out(range(lanes + 1)),
             }
@@ -72,24 +74,14 @@ class Window(wiring.Component):
         m = Module()
         element, row, base = self._walk_pixels(m)
         tap_row, tap_base, offset = self._walk_kernel(m)
-        first = self.rows - self.elements if self.trailing else 0
-        inside = Signal(signed(_ELEMENT))
+        first, end = self._chunk()
         low, high = Signal(range(self.lanes + 1)), Signal(range(self.lanes + 1))
-        at_row = Signal(signed(20))
-        room = Signal(signed(_ELEMENT))
-        end = self.rows if self.trailing else self.elements
         m.d.comb += [
-            inside.eq(element + offset - first),
-            at_row.eq(row + tap_row),
-            room.eq(self.current.pitch - inside),
             low.eq(first),
             high.eq(end),
         ]
-        with m.If(inside < -first):
-            m.d.comb += low.eq(Mux(inside < -self.lanes, self.lanes, -inside))
-        with m.If(room < end):
-            m.d.comb += high.eq(Mux(room < 0, 0, room))
-        with m.If((at_row < 0) | (at_row >= self.current.height) | ~self.slot_counts):
+        inside = self._columns(m, element, offset, (low, high))
+        with m.If(self._outside(m, row, tap_row) | ~self.slot_counts):
             m.d.comb += high.eq(0)
         m.d.sync += [
             self.address.eq(base + tap_base + inside),
@@ -98,19 +90,49 @@ class Window(wiring.Component):
         ]
         return m
 
+    def _chunk(self) -> tuple[Value | int, Value | int]:
+        """The lane of its first element, and that behind its last."""
+        first = self.rows - self.elements if self.trailing else 0
+        end = self.rows if self.trailing else self.elements
+        return first, end
+
+    def _columns(
+        self, m: Module, element: Signal, offset: Signal, bounds: tuple[Signal, Signal]
+    ) -> Value:
+        """Bounds without the lanes beside the ifmap's row; returns the element of lane 0."""
+        low, high = bounds
+        first, end = self._chunk()
+        inside = Signal(signed(ELEMENT))
+        room = Signal(signed(ELEMENT))
+        m.d.comb += [
+            inside.eq(element + offset - first),
+            room.eq(self.current.pitch - inside),
+        ]
+        with m.If(inside < -first):
+            m.d.comb += low.eq(Mux(inside < -self.lanes, self.lanes, -inside))
+        with m.If(room < end):
+            m.d.comb += high.eq(Mux(room < 0, 0, room))
+        return inside
+
+    def _outside(self, m: Module, row: Signal, tap_row: Signal) -> Value:
+        """Whether the tap's row is none of the ifmap's."""
+        at_row = Signal(signed(20))
+        m.d.comb += at_row.eq(row + tap_row)
+        return (at_row < 0) | (at_row >= self.current.height)
+
     def _walk_pixels(self, m: Module) -> tuple[Signal, Signal, Signal]:
         """Element, row and row address of the current pixel; returns to the block's first pixel.
 
         Columns, rows, images: behind an image's last pixel all but the image begins anew.
         """
         names: dict[str, Shape] = {
-            "element": signed(_ELEMENT),
+            "element": signed(ELEMENT),
             "row": signed(20),
-            "base": signed(_ELEMENT),
+            "base": signed(ELEMENT),
             "columns_left": Shape(24),
             "rows_left": Shape(24),
-            "image": signed(_ELEMENT),
-            **({"columns_last": Shape(1), "rows_last": Shape(1)} if self.ahead else {}),
+            "image": signed(ELEMENT),
+            **{f"{axis}_last": Shape(1) for axis in self.compared_ahead},
         }
         now = {name: Signal(shape, name=f"pixel_{name}") for name, shape in names.items()}
         after = {name: Signal(shape, name=f"next_{name}") for name, shape in names.items()}
@@ -118,8 +140,7 @@ class Window(wiring.Component):
         self.pixel, self.block = now, block
         current, fresh = self.current, self.fresh
         m.d.comb += [after[name].eq(now[name]) for name in names]
-        if self.ahead:
-            self._keep_single(m)
+        single = self._single(m)
         with m.If(self.slot_in_block):
             self._next_pixel(m, now, after)
         starts = {
@@ -130,8 +151,10 @@ class Window(wiring.Component):
             "rows_left": "pixel_rows",
             "image": "address_start",
         }
-        begun = {name: (fresh[field], current[field]) for name, field in starts.items()}
-        begun |= self.single if self.ahead else {}
+        begun: dict[str, tuple[Value, Value]] = {
+            **{name: (fresh[field], current[field]) for name, field in starts.items()},
+            **single,
+        }
         turns = self.last_slot & self.tap_last  # to the next block, or to the first one again
         for name, (first, again) in begun.items():
             onward = Mux(self.block_last, again, after[name])
@@ -147,25 +170,15 @@ class Window(wiring.Component):
                     m.d.sync += now[name].eq(after[name])
         return now["element"], now["row"], now["base"]
 
-    def _keep_single(self, m: Module) -> None:
-        """Whether a tile has one column, one row: of the command that comes, and of this one."""
-        self.single: dict[str, tuple[Value, Signal]] = {}
-        for axis in ("columns", "rows"):
-            one, kept = self.fresh[f"pixel_{axis}"] == 1, Signal(name=f"single_{axis}")
-            with m.If(self.take):
-                m.d.sync += kept.eq(one)
-            self.single[f"{axis}_last"] = one, kept
+    def _single(self, m: Module) -> dict[str, tuple[Value, Value]]:
+        """What is kept of a turn begins so: of the command that comes, and of this one."""
+        return {}
 
     def _turn(
         self, m: Module, axis: str, now: dict[str, Signal], after: dict[str, Signal]
     ) -> Value:
         """Whether the pixel is the last of an axis, along which the next one goes on."""
-        left = now[f"{axis}_left"]
-        if not self.ahead:
-            return left == 1
-        name = f"{axis}_last"
-        m.d.comb += after[name].eq(Mux(now[name], self.single[name][1], left == 2))
-        return now[name]
+        return now[f"{axis}_left"] == 1
 
     def _next_pixel(self, m: Module, now: dict[str, Signal], after: dict[str, Signal]) -> None:
         """The pixel behind this one: columns, rows, images turn."""
@@ -197,7 +210,7 @@ class Window(wiring.Component):
 
     def _walk_kernel(self, m: Module) -> tuple[Signal, Signal, Signal]:
         """Row and address offset of the tap, element offset of the chunk."""
-        tap_row, tap_base = Signal(16), Signal(_ELEMENT)
+        tap_row, tap_base = Signal(16), Signal(ELEMENT)
         run, offset = Signal(24), Signal(24)
         self.kernel = tap_row, tap_base, run, offset
         next_run = Mux(self.run_last, 0, run + self.current.run_step)

@@ -8,13 +8,13 @@ from faults import caught, few_or_all_cases, some_faults
 from faulty_module import faulty_module
 
 from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
-from rtl.core import credits, dispatcher, gates, machine, pipelined_walker, window
+from rtl.core import credits, dispatcher, gates, machine, pipelined_walker, pipelined_window
 
 CORE: dict[Any, str] = {
     dispatcher: "Dispatcher",
     gates: "gates",
     pipelined_walker: "PipelinedTileWalker",
-    window: "Window",
+    pipelined_window: "PipelinedWindow",
 }
 """What a core places of a module."""
 
@@ -42,11 +42,12 @@ FAULTS: dict[str, tuple[Any, Dataflow, str, str]] = {
         dispatcher, "weight_stationary", "ready & (self._room", "(self._room",
     ),
     "a tile's single column not known": (
-        window, "weight_stationary", "Mux(now[name], self.single[name][1], left == 2)", "left == 2",
+        pipelined_window, "weight_stationary", "Mux(now[name], self.single[name][1], left == 2)",
+        "left == 2",
     ),
-    "a column too many": (window, "weight_stationary", "left == 2", "left == 1"),
+    "a column too many": (pipelined_window, "weight_stationary", "left == 2", "left == 1"),
     "a first column that is not the last": (
-        window, "weight_stationary", "begun |= self.single if self.ahead", "begun |= {} if True",
+        pipelined_window, "weight_stationary", "return self.single", "return {}",
     ),
     "tiles offered once": (
         pipelined_walker, "weight_stationary", "(step == PRODUCTS - 1) | offering",

@@ -14,16 +14,20 @@ from faulty_module import faulty_module
 from fifo_proofs import WeightFifoProof
 from link_proofs import ReceiverProof
 from unit_proofs import Prove, always
-from window_proofs import WindowProof
+from window_proofs import PipelinedWindowProof, WindowProof
 
-from rtl.core import scnn_fifo, window
+from rtl.core import pipelined_window, scnn_fifo, window
 from rtl.link import receiver
 
 PROOFS: dict[str, tuple[Any, Prove]] = {
     **{f"weight FIFO of {n}": (scnn_fifo, always(WeightFifoProof, depth=n)) for n in (1, 2, 3, 5)},
     **{
-        f"window, {rows} of {lanes} lanes{', trailing' if trailing else ''}": (
-            window, always(WindowProof, rows=rows, lanes=lanes, trailing=trailing)
+        f"{name}, {rows} of {lanes} lanes{', trailing' if trailing else ''}": (
+            unit, always(proof, rows=rows, lanes=lanes, trailing=trailing)
+        )
+        for name, unit, proof in (
+            ("window", window, WindowProof),
+            ("pipelined window", pipelined_window, PipelinedWindowProof),
         )
         for rows, lanes in ((1, 1), (2, 3), (3, 3))
         for trailing in (False, True)
@@ -97,6 +101,30 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "a pixel walked in an empty slot": (
         "window, 2 of 3 lanes", "with m.If(self.slot_in_block)", "with m.If(1)"
     ),
+    "lanes beyond all of the row's": (
+        "pipelined window, 2 of 3 lanes", "fresh - rows, current - rows", "fresh, current"
+    ),
+    "lanes far before the row counted": (
+        "pipelined window, 1 of 1 lanes", "element + far < 0", "element + far < -1"
+    ),
+    "the second lane before the row counted": (
+        "pipelined window, 2 of 3 lanes", "bits_for(lanes) + 1]", "bits_for(lanes)]"
+    ),
+    "a short chunk's lanes counted twice": (
+        "pipelined window, 3 of 3 lanes, trailing", "none |= low_lane > lanes", "pass"
+    ),
+    "bounds that stay at the first run": (
+        "pipelined window, 2 of 3 lanes", "m.d.sync += at_run.eq(next_run)", "pass"
+    ),
+    "the row below the ifmap counted in the next tap": (
+        "pipelined window, 2 of 3 lanes", "under - self.current.tap_rows", "under"
+    ),
+    "rows of the tile before": (
+        "pipelined window, 2 of 3 lanes", "m.d.sync += under.eq(self.fresh.height)", "pass"
+    ),
+    "a last column a pixel late": (
+        "pipelined window, 2 of 3 lanes", "left == 2", "left == 1"
+    ),
     "given up in the check though a byte comes": (
         "frames of up to 1", 'self._taken(m, crosses, None, "MATCH", idle, at == 3)',
         'self._taken(m, crosses & (at == 3), None, "MATCH", idle)',
@@ -110,6 +138,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
 
 FAST = {
     "weight FIFO of 1", "weight FIFO of 3", "window, 2 of 3 lanes",
+    "pipelined window, 2 of 3 lanes", "bounds that stay at the first run",
     "padding before the row counted", "a tap kept for the next block",
     "the next pass begins a vector late", "an end read before it is written",
 }  # fmt: skip

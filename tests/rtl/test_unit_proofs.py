@@ -107,6 +107,10 @@ def rounded(rounding: Any, subnormal: bool, fraction_bits: int) -> Prove:
 PROOFS: dict[str, tuple[Any, Prove]] = {
     **{f"queue of {n}": (queue, always(QueueProof, depth=n)) for n in (1, 2, 3, 4, 7)},
     **{
+        f"headed queue of {n}": (queue, always(QueueProof, depth=n, headed=True))
+        for n in (1, 2, 3, 4)
+    },
+    **{
         f"credits, {initial} of {limit}": (
             credits, always(CreditsProof, initial=initial, limit=limit)
         )
@@ -180,6 +184,14 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "a queue one shallower": ("queue of 3", "depth=self.depth)", "depth=self.depth - 1)"),
     "a word taken twice": ("queue of 2", "store.r_en.eq(self.o.ready)",
                            "store.r_en.eq(self.o.ready & ~self.i.valid)"),
+    "a first word lost": ("headed queue of 1", "If(~filled | self.o.ready)", "If(1)"),
+    "a first word that stays": ("headed queue of 2", "If(self.o.ready & store.r_rdy)",
+                                "If(~filled & self.o.ready & store.r_rdy)"),
+    "a word before those that wait": ("headed queue of 3", "(store.r_rdy | ~self.o.ready)",
+                                      "~self.o.ready"),
+    "a word twice": ("headed queue of 3", "comes & filled & (store", "comes & (store"),
+    "a headed queue one shallower": ("headed queue of 4", "depth=self.depth - 1)",
+                                     "depth=self.depth - 2)"),
     "a credit lost when one comes and one goes": ("credits, 0 of 2",
         "self.give & ~self.take, self.take & ~self.give", "self.give & ~self.take, self.take"),
     "a credit too many at first": ("credits, 5 of 13", "init=initial", "init=initial + 1"),

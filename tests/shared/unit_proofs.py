@@ -45,18 +45,21 @@ class QueueProof(Proof):
     """What goes in comes out, once and in order, and no word is refused or held without need.
 
     The account is a line of words, of which the first leaves; the memory holds the same words, from
-    the place that is read on.
+    the place that is read on, but for the first where that lies in registers.
     """
 
-    def __init__(self, unit: Any, *, depth: int, width: int = 2) -> None:
-        self.depth, self.width = depth, width
+    def __init__(self, unit: Any, *, depth: int, width: int = 2, headed: bool = False) -> None:
+        self.depth, self.width, self.headed = depth, width, headed
+        self.stored = depth - headed
         super().__init__(unit, offered=1, payload=width, accepts=1)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        queue = self.unit.Queue(width=self.width, depth=self.depth)
+        kind = self.unit.HeadedQueue if self.headed else self.unit.Queue
+        queue = kind(width=self.width, depth=self.depth)
         inner = queue.elaborate(platform)
-        self._watch(inner.submodules.store)
+        if self.stored:
+            self._watch(inner.submodules.store)
         queue.elaborate = lambda _: inner
         m.submodules.queue = queue
         line = [Signal(self.width, name=f"word_{n}") for n in range(self.depth)]
@@ -77,22 +80,30 @@ class QueueProof(Proof):
             claim(m, "valid", queue.o.valid == (count > 0)),
             claim(m, "payload", ~queue.o.valid | (queue.o.payload == line[0])),
             claim(m, "count", count <= self.depth),
-            claim(m, "level", self.level == count),
-            claim(m, "reads", self.reads < self.depth),
-            claim(m, "writes", self.writes == self._place(self.reads + count)),
         ]
-        for n, word in enumerate(line):
-            held = Array(self.rows)[self._place(self.reads + n)]
-            m.d.comb += claim(m, f"held_{n}", (count <= n) | (held == word))
+        if self.stored:
+            self._stored(m, count, line)
         return m
 
+    def _stored(self, m: Module, count: Signal, line: Sequence[Signal]) -> None:
+        """The words behind those in registers, where they lie."""
+        stored = Mux(count > self.headed, count - self.headed, 0)[: len(count)]
+        m.d.comb += [
+            claim(m, "level", self.level == stored),
+            claim(m, "reads", self.reads < self.stored),
+            claim(m, "writes", self.writes == self._place(self.reads + stored)),
+        ]
+        for n, word in enumerate(line[self.headed :]):
+            held = Array(self.rows)[self._place(self.reads + n)]
+            m.d.comb += claim(m, f"held_{n}", (stored <= n) | (held == word))
+
     def _place(self, number: Value) -> Value:
-        return Mux(number >= self.depth, number - self.depth, number)
+        return Mux(number >= self.stored, number - self.stored, number)
 
     def _watch(self, store: Any) -> None:
         """Signals for what the memory holds, and where it is written and read."""
-        self.rows = [Signal(self.width, name=f"row_{n}") for n in range(self.depth)]
-        self.writes, self.reads = Signal(range(self.depth)), Signal(range(self.depth))
+        self.rows = [Signal(self.width, name=f"row_{n}") for n in range(self.stored)]
+        self.writes, self.reads = Signal(range(self.stored)), Signal(range(self.stored))
         self.level = store.level
         make = store.elaborate
 

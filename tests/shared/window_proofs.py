@@ -40,7 +40,7 @@ class WindowProof(Proof):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        self.window = window = made(m, "window", self.unit.Window(**self.sizes))
+        self.window = window = made(m, "window", self._made())
         free = self.free
         self.held = {name: Signal(shape, name=f"held_{name}") for name, shape in FIELDS.items()}
         for name, held in self.held.items():
@@ -62,6 +62,9 @@ class WindowProof(Proof):
             ]
         self._outputs(m, self._values(now), taps)
         return m
+
+    def _made(self) -> Any:
+        return self.unit.Window(**self.sizes)
 
     def _order(self, m: Module) -> None:
         """As a sequencer gives it: the last of a tile is the last of its block, and so on."""
@@ -149,7 +152,11 @@ class WindowProof(Proof):
             claim(m, "run_at", at_run == run * held["run_step"]),
             claim(m, "chunk_at", at_chunk == offset),
         ]
+        self._beside(m, tap, run, chunk)
         return tap * held["tap_rows"], tap * held["tap_step"], offset
+
+    def _beside(self, m: Module, tap: Signal, run: Signal, chunk: Signal) -> None:
+        """What is kept beside these."""
 
     def _outputs(self, m: Module, at: dict[str, Value], taps: tuple[Value, Value, Value]) -> None:
         """One cycle later."""
@@ -167,7 +174,7 @@ class WindowProof(Proof):
         begun, expected = Signal(name="begun"), Signal(signed(28), name="expected")
         wanted = Signal(self.lanes, name="wanted")
         m.d.sync += [
-            begun.eq(1),
+            begun.eq(self.running),
             expected.eq(at["base"] + tap_base + at["element"] + offset - first),
             wanted.eq(Cat(counts)),
         ]
@@ -175,3 +182,38 @@ class WindowProof(Proof):
         for lane in range(self.lanes):
             counted = (window.low <= lane) & (lane < window.high)
             m.d.comb += claim(m, f"lane_{lane}", ~begun | (counted == wanted[lane]))
+
+
+class PipelinedWindowProof(WindowProof):
+    """And what is compared with them is kept beside the offset, the row and the pixels left."""
+
+    def _made(self) -> Any:
+        return self.unit.PipelinedWindow(**self.sizes)
+
+    def _beside(self, m: Module, tap: Signal, run: Signal, chunk: Signal) -> None:
+        held, window, running = self.held, self.window, self.running
+        at_run = run * held["run_step"]
+        offset = at_run + chunk * self.rows
+        most = self.rows if self.trailing else 0
+        begins: dict[str, tuple[Value | int, int]] = {
+            "far": (self.lanes, 1),
+            "left": (held["pitch"] + most, -1),
+            "full": (held["pitch"] - self.rows, -1),
+        }
+        for name, (begin, sign) in begins.items():
+            for kept, passed in zip(window.kept[name], (offset, at_run), strict=True):
+                claimed = kept == (begin + passed if sign > 0 else begin - passed)
+                m.d.comb += claim(m, kept.name, ~running | claimed)
+        m.d.comb += claim(
+            m, "under", ~running | (window.under == held["height"] - tap * held["tap_rows"])
+        )
+        for axis, (_, single) in window.single.items():
+            left = axis.replace("last", "left")
+            one = held[f"pixel_{axis.removesuffix('_last')}"] == 1
+            m.d.comb += [
+                claim(m, f"single_{axis}", ~running | (single == one)),
+                *(
+                    claim(m, f"{of}_{axis}", ~running | (at[axis] == (at[left] == 1)))
+                    for of, at in (("now", window.pixel), ("block", window.block))
+                ),
+            ]
