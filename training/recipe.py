@@ -84,12 +84,19 @@ class Recipe:
         require(self.chip >= 0, f"chip must not be negative, not {self.chip}")
         require_error_rate(self.rate)
         wants = self.method in ("randbet", "pattern")
+        given = f"above 0 (--rate 0.01), not {self.rate:g}" if wants else f"(--rate {self.rate:g})"
         require(
             wants == (self.rate > 0),
-            f"{self.method} {'needs a' if wants else 'takes no'} rate of errors",
+            f"{self.method} {'needs a' if wants else 'takes no'} rate of errors {given}",
         )
-        require(self.method != "clipping" or self.clip is not None, "clipping needs a clip")
-        require(self.method == "pattern" or self.chip == 0, "a chip is for fixed-pattern training")
+        require(
+            self.method != "clipping" or self.clip is not None,
+            "clipping needs the largest magnitude of a weight (--clip 0.1)",
+        )
+        require(
+            self.method == "pattern" or self.chip == 0,
+            f"{self.method} takes no chip (--chip {self.chip}); pattern does",
+        )
         rquant(self.bits, self.clip)  # refuses bits and clips
         SimpleNet(channels=self.channels)  # refuses widths
 
