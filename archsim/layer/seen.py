@@ -23,46 +23,38 @@ def is_product(one: Problem) -> bool:
 
 
 def seen_by(
-    plane: npt.NDArray[Integer], one: Problem, rows: tuple[int, int], *, taps_first: bool = False
+    planes: npt.NDArray[Integer], one: Problem, rows: tuple[int, int], *, taps_first: bool = False
 ) -> npt.NDArray[Integer]:
-    """What windows of some rows of the ofmap see: [C · R · S, pixels], or, taps first,
-    [R · S · C, pixels].
+    """What windows of some rows of the ofmap see: [C · R · S, images · pixels], or, taps first,
+    [R · S · C, images · pixels].
 
-    plane: [C, H, W].  At a stride of 1 rows are as wide as the padded plane (`seen_width`): what is
-    behind their pixels is none.  Padding is 0.
+    planes: [images, C, H, W].  At a stride of 1 rows are `seen_width` wide: what is behind their
+    pixels is none.  Padding is 0.
     """
     first, last = rows
-    channels, taps = len(plane), one.kernel_height * one.kernel_width
-    if is_product(one):
-        flat = plane.reshape(channels, -1)[:, first * one.out_width : last * one.out_width]
+    images, channels = planes.shape[:2]
+    taps, width = one.kernel_height * one.kernel_width, seen_width(one)
+    if images == 1 and is_product(one):
+        flat = planes.reshape(channels, -1)[:, first * width : last * width]
         return np.ascontiguousarray(flat)
-    width = seen_width(one)
-    seen = np.empty((channels * taps, (last - first) * width), plane.dtype)
+    seen = np.empty((channels * taps, images * (last - first) * width), planes.dtype)
+    if is_product(one) and last - first == one.height:
+        ik.side_by_side(planes.reshape(images, channels, -1), seen)
+        return seen
     order = (1, channels) if taps_first else (taps, 1)
     if one.stride_height == one.stride_width == 1:
-        flat = _padded(plane, one).reshape(channels, -1)
-        ik.runs(flat, one.vector(), (first, width), order, seen)
+        ik.runs(planes, one.vector(), (first, last, width), order, seen)
     else:
-        ik.columns(plane, one.vector(), rows, order, seen)
+        ik.columns(planes, one.vector(), rows, order, seen)
     return seen
 
 
 def seen_width(one: Problem) -> int:
-    """How wide rows are: of the ofmap, or of the padded plane."""
-    if is_product(one) or not one.stride_height == one.stride_width == 1:
+    """How wide rows are: of the ofmap, or of the plane with its padding, of which the one behind a
+    row is the one before the next."""
+    if not one.stride_height == one.stride_width == 1:
         return one.out_width
-    return one.width + sum(margins(one)[1])
-
-
-def _padded(plane: npt.NDArray[Integer], one: Problem) -> npt.NDArray[Integer]:
-    """[C, H, W] with the zeros that windows reach into, as far as they reach."""
-    rows, columns = margins(one)
-    if not any(rows + columns):
-        return plane
-    shape = len(plane), sum(rows) + one.height, sum(columns) + one.width
-    padded = np.zeros(shape, plane.dtype)
-    padded[:, rows[0] : rows[0] + one.height, columns[0] : columns[0] + one.width] = plane
-    return padded
+    return max(one.width + max(margins(one)[1]), one.out_width)
 
 
 __all__ = ["is_product", "seen_by", "seen_width"]

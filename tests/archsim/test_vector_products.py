@@ -129,7 +129,7 @@ KERNEL_FAULTS: dict[str, Fault] = {
 PLACE_FAULTS: dict[str, Fault] = {
     "the collector kept from tile to tile": ("collectors[:] = 0", "collectors[:] *= first > 0"),
     "scales of the first tile's weights": ("weight_scales[:, tile]", "weight_scales[:, :several]"),
-    "scales of the first tile's pixels": ("ifmap_scales[tile]", "ifmap_scales[:several]"),
+    "scales of the first tile's pixels": ("ifmap_scales[None, tile]", "ifmap_scales[None, :several]"),
     "pixels of the first rows": ("start = rows[0] * one.out_width", "start = 0"),
     "weights of the first tile": ("planes.weight[:, tile]", "planes.weight[:, :several]"),
 }  # fmt: skip

@@ -149,9 +149,9 @@ def _steps(
     one, length = planes.problem, planes.weight.shape[3]
     channels = slice(tile.start * length, tile.stop * length)
     several = tile.stop - tile.start
-    seen = seen_by(planes.ifmap[channels], replace(one, channels=several * length), rows,
+    seen = seen_by(planes.ifmap[None, channels], replace(one, channels=several * length), rows,
                    taps_first=True)  # fmt: skip
-    scales = seen_by(planes.ifmap_scales[tile], replace(one, channels=several), rows,
+    scales = seen_by(planes.ifmap_scales[None, tile], replace(one, channels=several), rows,
                      taps_first=True)  # fmt: skip
     seen = seen.reshape(-1, length, seen.shape[1])
     weight = planes.weight[:, tile].reshape(len(seen), one.filters, length)
