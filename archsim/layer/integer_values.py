@@ -19,7 +19,7 @@ import numpy.typing as npt
 from archsim.layer import integer_kernels as ik
 from archsim.layer.integer_products import BITS, DEEPEST, Product, product_for, shifted
 from archsim.layer.problem import Problem
-from archsim.layer.seen import is_product, seen_by, seen_width
+from archsim.layer.seen import Windows, is_product
 from archsim.numbers import AnyIntArray, IntArray, ceil_div, wrap
 from workloads.threads import in_threads
 
@@ -138,7 +138,7 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product, given: IntArray | 
     ifmap, weight = layer.channels_first()
     filters = shifted(weight.reshape(one.groups, one.filters, -1))
     bias, rules = layer.biases(), layer.rules(by_column=False)
-    pixels = one.out_height * one.out_width
+    windows, pixels = Windows(one), one.out_height * one.out_width
     out = np.empty((one.images, one.groups, one.filters, pixels), np.int8)
     more = np.empty((0, *out.shape[1:]), np.int32)
     if layer.more is not None:  # filters first, as it usually lies
@@ -146,15 +146,15 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product, given: IntArray | 
 
     def block(place: _Block) -> None:
         images, group, (first, last) = place
-        sums = product(filters[group], seen_by(ifmap[images, group], one, (first, last)))
+        sums = product(filters[group], windows.seen(ifmap[images, group], (first, last)))
         if given is not None:
-            shape = one.filters, -1, last - first, seen_width(one)
+            shape = one.filters, -1, last - first, windows.width
             whole = sums.reshape(shape)[..., : one.out_width].transpose(1, 2, 3, 0)
             given[images, group, first:last] = wrap(whole.astype(np.int64), layer.widths[1])
         rows, own = (first, last, one.out_width), out[images, group]
         ik.keep_planes(sums, more[images, group], rows, bias[group], rules, own)
 
-    in_threads(block, _blocks(one, filters.shape[2], seen_width(one)), most=_workers(one))
+    in_threads(block, _blocks(one, filters.shape[2], windows.width), most=_workers(one))
     return _by_filter(one, out)
 
 

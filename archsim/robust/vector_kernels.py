@@ -101,18 +101,18 @@ def _levels(plane: Floats, levels: tuple[float, float, float], out: Any) -> bool
     """
     scale, limit, sure = levels
     highest, by, far = np.float32(limit), np.float32(1.0 / scale), np.float32(sure)
-    rounding, unsure = np.float32(ROUNDING_32), 0
-    for p in range(len(out)):
+    rounding, unsure, zero, one = np.float32(ROUNDING_32), np.int32(0), np.int32(0), np.int32(1)
+    for p in range(len(plane)):
         level = plane[p] * by
         level = level if level > -highest else -highest
         level = level if level < highest else highest
         nearest = level + rounding - rounding
-        unsure += not abs(level - nearest) <= far
+        unsure = np.int32(unsure | (zero if abs(level - nearest) <= far else one))
         out[p] = np.int32(nearest)
     if unsure == 0:
         return True
     strange = 0
-    for p in range(len(out)):
+    for p in range(len(plane)):
         exact = np.float64(plane[p]) / scale
         strange += exact != exact
         exact = exact if exact > -limit else -limit
@@ -160,8 +160,8 @@ def _activated(plane: Floats, spread: np.float32, scale: np.float32, shift: np.f
 
 
 @kernel(
-    "(??.3, f4.2), (float, float, float, float, float), (f4.1, f4.1), (int, int, int, int), "
-    "(i8.2, i8.2), (i?.3, f4.2)"
+    "(??.2, f4.2), (float, float, float, float, float), (f4.1, f4.1), (int, int, int, int), "
+    "(i8.2, i8.2), (i?.2, f4.2)"
 )
 def normalized(
     given: tuple[npt.NDArray[Any], Floats],
@@ -174,39 +174,39 @@ def normalized(
     """Sums of a layer, normalised, activated and pooled, as the next one's ifmap; whether all of it
     are numbers.
 
-    given: sums [n, K, pixels], times the first of `limits`, at most ± the second; and what is added
-    to each [n, pixels], or no rows.  weights: scale and shift [K].  made: integers [n, K, pixels],
-    in units of the third of `limits`, at most ± the fourth (the fifth: `_levels`); and sums of all
-    channels of the floats [n, pixels].
+    given: sums [n, K · pixels], times the first of `limits`, at most ± the second; and what is
+    added to each [n, pixels], or no rows.  weights: scale and shift [K].  made: integers
+    [n, K · pixels], in units of the third of `limits`, at most ± the fourth (the fifth: `_levels`);
+    and sums of all channels of the floats [n, pixels].
 
-    shape: groups, width before the pooling, its side, width behind it.  halves: of the terms of a
-    group, and of K.
+    shape: channels of a group, width before the pooling, its side, width behind it.  halves: of the
+    terms of a group, and of K.
     """
-    (sums, beside), (out, channel_sums) = given, made
-    (pictures, channels, pixels), (groups, width, side, columns) = sums.shape, shape
-    each, levels, good = channels // groups, (limits[2], limits[3], limits[4]), True
+    (sums, beside), (out, channel_sums), (each, width, side, columns) = given, made, shape
+    channels, left = len(weights[0]), channel_sums.shape[1]
+    pixels, levels, good = sums.shape[1] // channels, (limits[2], limits[3], limits[4]), True
     group, squares = np.empty(each * pixels, np.float32), np.empty(each * pixels, np.float32)
-    small, across = np.empty(out.shape[2], np.float32), np.empty(channels, np.float32)
+    small, across = np.empty(each * left, np.float32), np.empty(channels, np.float32)
     waiting = np.empty(_STACK, np.float32)
-    for n in range(pictures):
+    for n in range(len(sums)):
         channel_sums[n] = np.float32(0)
         for first in range(0, channels, each):
-            for c in range(each):
-                plane = group[c * pixels : (c + 1) * pixels]
-                _cut(sums[n, first + c], limits, plane)
-                if len(beside):
-                    _add(beside[n], plane)
+            _cut(sums[n, first * pixels :], limits, group)
+            for c in range(each if len(beside) else 0):
+                _add(beside[n], group[c * pixels : (c + 1) * pixels])
             spread = _centred(group, squares, halves[0], waiting)
-            for c in range(first, first + each):
-                plane = group[(c - first) * pixels : (c - first + 1) * pixels]
-                _activated(plane, spread, weights[0][c], weights[1][c])
+            for c in range(each):
+                plane, own = group[c * pixels : (c + 1) * pixels], small[c * left : (c + 1) * left]
+                _activated(plane, spread, weights[0][first + c], weights[1][first + c])
                 if side > 1:
-                    _pool(plane, width, side, columns, small)
-                    plane = small
-                _add(plane, channel_sums[n])
-                good = _levels(plane, levels, out[n, c]) and good
-                across[c] = plane[0]
-        if out.shape[2] == 1:  # side by side, they are added in another order
+                    _pool(plane, width, side, columns, own)
+                else:
+                    own = plane
+                _add(own, channel_sums[n])
+                across[first + c] = own[0]
+            pooled, into = small if side > 1 else group, out[n, first * left :]
+            good = _levels(pooled, levels, into) and good
+        if left == 1:  # side by side, they are added in another order
             channel_sums[n, 0] = _sum(across, halves[1], waiting)
     return good
 
