@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from archsim.numbers import IntArray
 from archsim.robust.vector_kernels import BLOCK, normalized
-from archsim.robust.vector_unit import Floats, by_pictures, within
+from archsim.robust.vector_unit import Floats, within
 from workloads.errors import WorkloadError
 from workloads.quantize import Integers, quantize_at, storage
 from workloads.simplenet import NormalizedConvolution
@@ -77,18 +77,15 @@ class Sums:
         return found + self.beside if len(self.beside) else found
 
 
-def in_units(
-    reals: Callable[[npt.NDArray[Any]], Floats], ofmap: npt.NDArray[Any]
-) -> tuple[npt.NDArray[Any], float]:
-    """An ofmap [n, K, P, Q] and what 1 of it stands for: bytes, where `reals`, which says it of
-    each value of a filter, is a product of float32, or else what it says."""
-    if ofmap.dtype == np.int8:
-        every = np.arange(-128, 128, dtype=np.int8).reshape(-1, 1, 1, 1)
-        said = reals(np.broadcast_to(every, (256, ofmap.shape[1], 1, 1)))
-        unit = said[128 + 1, 0, 0, 0]
-        if np.array_equal(said, np.broadcast_to(every * unit, said.shape)):
-            return ofmap, float(unit)
-    return by_pictures(lambda at: reals(ofmap[at]), len(ofmap), ofmap[0].size), 1.0
+def unit_of(reals: Callable[[npt.NDArray[Any]], Floats], ofmap: npt.NDArray[Any]) -> float | None:
+    """What 1 of an ofmap of bytes [n, K, P, Q] stands for, where `reals`, which says of each value
+    of a filter what it stands for, is a product of float32 by it; else None."""
+    if ofmap.dtype != np.int8:
+        return None
+    every = np.arange(-128, 128, dtype=np.int8).reshape(-1, 1, 1, 1)
+    said = reals(np.broadcast_to(every, (256, ofmap.shape[1], 1, 1)))
+    unit = said[128 + 1, 0, 0, 0]
+    return float(unit) if np.array_equal(said, np.broadcast_to(every * unit, said.shape)) else None
 
 
 def ifmap_behind(

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from archsim.robust.between_layers import (
     Sums,
     first_ifmap,
     ifmap_behind,
-    in_units,
+    unit_of,
 )
 from archsim.robust.model import RobustModel
 from archsim.robust.vector_unit import Doubles, Floats, behind, by_pictures, convolved, window_sums
@@ -48,6 +49,7 @@ from workloads.quantize import (
     scale_of,
     storage,
 )
+from workloads.threads import in_threads, threads
 
 CALIBRATED_PICTURES = 256
 
@@ -188,16 +190,22 @@ class MachineEvaluator:
 
         elsewhere: by name, layers that another design of the same numerics computes.
         """
-        found: list[bool] = []
-        together: dict[int, _Together] = {}
-        for start in range(0, len(data), BATCH):
-            here = slice(start, start + BATCH)
-            part = Labelled(data.name, data.pictures[here], data.labels[here])
-            if len(part) not in together:
-                together[len(part)] = _Together(self, design, len(part), elsewhere)
-            logits = together[len(part)].logits(part)
-            found += (logits.argmax(axis=1) != part.labels).tolist()
-        return found
+        starts = range(0, len(data), BATCH)
+        few = max(-(-len(starts) // threads()), 1)
+
+        def some(first: int) -> list[bool]:
+            found: list[bool] = []
+            together: dict[int, _Together] = {}
+            for start in starts[first : first + few]:
+                here = slice(start, start + BATCH)
+                part = Labelled(data.name, data.pictures[here], data.labels[here])
+                if len(part) not in together:
+                    together[len(part)] = _Together(self, design, len(part), elsewhere)
+                logits = together[len(part)].logits(part)
+                found += (logits.argmax(axis=1) != part.labels).tolist()
+            return found
+
+        return list(chain.from_iterable(in_threads(some, range(0, len(starts), few))))
 
     def logits(self, design: Design, data: Labelled) -> Floats:
         """[n, classes], all pictures at once."""
@@ -225,7 +233,9 @@ class _Together:
         self._network, self._values = model.network, model.values()
         self._weights = matrix_weights(model, design.intake.source_bits)
         self.network = matrix_network(model, pictures)
+        self._layers = {one.name: one for one in self.network.matrix_layers}
         self.given: dict[str, Operands] = {}
+        self._units: dict[str, float | None] = {}
         self._runs = {
             name: one.machine_model().run(
                 self.network, lambda layer: self.given[layer.name], mapped(one)
@@ -247,18 +257,27 @@ class _Together:
 
     def _sums(self, name: str, ifmap: Ifmap) -> Sums:
         """Of a layer, by its array, and what is added beside it."""
-        layer = next(one for one in self.network.matrix_layers if one.name == name)
+        layer, own = self._layers[name], self._weights[name]
         assert isinstance(layer, Conv2d)
-        own = self._weights[name]
         self.given[name] = self._operands(own, name, ifmap.integers)
         ofmap = self._runs[name if name in self._runs else ""].result(layer).ofmap
         assert ofmap is not None
         intake = self._design.intake
-        array, unit = in_units(partial(intake.reals, intake.take(layer, self.given[name])), ofmap)
+        reals = partial(intake.reals, intake.take(layer, self.given[name]))
+        if name not in self._units:
+            self._units[name] = unit_of(reals, ofmap)
+        unit = self._units[name]
+        if unit is None:
+            ofmap = by_pictures(lambda at: reals(ofmap[at]), len(ofmap), ofmap[0].size)
         beside = ifmap.channel_sums[:0]
         if own.offset:
             beside = np.float32(own.offset) * window_sums(ifmap.channel_sums, layer.kernel_height)
-        return Sums(array=array, unit=unit, largest=self._reach(own, name), beside=beside)
+        return Sums(
+            array=ofmap,
+            unit=1.0 if unit is None else unit,
+            largest=self._reach(own, name),
+            beside=beside,
+        )
 
     def _reach(self, own: MatrixWeights, name: str) -> float:
         """Of what the array makes."""
