@@ -129,15 +129,6 @@ def runs(
                     _copy(padded[start:], out[at, image * length :], length)
 
 
-@kernel("i?.3, i?.2")
-def side_by_side(planes: AnyIntArray, out: AnyIntArray) -> None:
-    """Planes [images, C, pixels] as [C, images · pixels]."""
-    images, channels, pixels = planes.shape
-    for c in range(channels):
-        for image in range(images):
-            _copy(planes[image, c], out[c, image * pixels :], pixels)
-
-
 @kernel("i1.4, i1.5, i8.1, i4.2")
 def add_directly(ifmap: Bytes, weight: Bytes, problem: IntArray, sums: Sums) -> None:
     """The sums of one image: ifmap [groups, C, H, W], weight [groups, K, C, R, S]; sums
@@ -234,4 +225,4 @@ def keep_planes(
                 _copy(kept[place:], out[image, m, begin + p * across :], across)
 
 
-__all__ = ["OutputRules", "add_directly", "columns", "keep", "keep_planes", "runs", "side_by_side"]
+__all__ = ["OutputRules", "add_directly", "columns", "keep", "keep_planes", "runs"]

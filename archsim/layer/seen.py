@@ -27,7 +27,8 @@ def is_product(one: Problem) -> bool:
 
 @dataclass(frozen=True)
 class Windows:
-    """Of a problem; taps_first: a tap's channels lie together, else a channel's taps."""
+    """Of a problem, with whatever channels; taps_first: a tap's channels lie together, else a
+    channel's taps."""
 
     problem: Problem
     taps_first: bool = False
@@ -41,26 +42,34 @@ class Windows:
             return one.out_width
         return max(one.width + max(margins(one)[1]), one.out_width)
 
+    def shape(self, planes: npt.NDArray[Integer], rows: tuple[int, int]) -> tuple[int, int]:
+        """Of what they see."""
+        return planes.shape[1] * self._taps, len(planes) * (rows[1] - rows[0]) * self.width
+
     def seen(self, planes: npt.NDArray[Integer], rows: tuple[int, int]) -> npt.NDArray[Integer]:
-        """What they see in some rows of the ofmap: [C · R · S, images · pixels], or, taps first,
-        [R · S · C, images · pixels].
+        """As `see`, in an array of its own."""
+        found = np.empty(self.shape(planes, rows), planes.dtype)
+        self.see(planes, rows, found)
+        return found
+
+    def see(
+        self, planes: npt.NDArray[Integer], rows: tuple[int, int], out: npt.NDArray[Integer]
+    ) -> None:
+        """What they see in some rows of the ofmap: out [C · R · S, images · pixels], or, taps
+        first, [R · S · C, images · pixels].
 
         planes: [images, C, H, W].  Rows have `width` pixels: what is behind those of the ofmap is
         none.  Padding is 0.
         """
         (first, last), (images, channels), width = rows, planes.shape[:2], self.width
-        if self._are_pixels and images == 1:
-            flat = planes.reshape(channels, -1)[:, first * width : last * width]
-            return np.ascontiguousarray(flat)
-        seen = np.empty((channels * self._taps, images * (last - first) * width), planes.dtype)
         order = (1, channels) if self.taps_first else (self._taps, 1)
-        if self._are_pixels and last - first == self.problem.height:
-            ik.side_by_side(planes.reshape(images, channels, -1), seen)
+        if self._are_pixels:
+            flat = planes.reshape(images, channels, -1)[:, :, first * width : last * width]
+            out.reshape(channels, images, -1)[:] = flat.transpose(1, 0, 2)
         elif self._runs:
-            ik.runs(planes, self._vector, (first, last, width), order, seen)
+            ik.runs(planes, self._vector, (first, last, width), order, out)
         else:
-            ik.columns(planes, self._vector, rows, order, seen)
-        return seen
+            ik.columns(planes, self._vector, rows, order, out)
 
     @cached_property
     def _are_pixels(self) -> bool:

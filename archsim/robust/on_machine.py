@@ -260,20 +260,20 @@ class _Together:
         layer, own = self._layers[name], self._weights[name]
         assert isinstance(layer, Conv2d)
         self.given[name] = self._operands(own, name, ifmap.integers)
-        ofmap = self._runs[name if name in self._runs else ""].result(layer).ofmap
-        assert ofmap is not None
+        ofmap: Any = self._runs[name if name in self._runs else ""].result(layer).ofmap
         intake = self._design.intake
         reals = partial(intake.reals, intake.take(layer, self.given[name]))
         if name not in self._units:
             self._units[name] = unit_of(reals, ofmap)
         unit = self._units[name]
+        array = ofmap
         if unit is None:
-            ofmap = by_pictures(lambda at: reals(ofmap[at]), len(ofmap), ofmap[0].size)
+            array = by_pictures(lambda at: reals(ofmap[at]), len(ofmap), ofmap[0].size)
         beside = ifmap.channel_sums[:0]
         if own.offset:
             beside = np.float32(own.offset) * window_sums(ifmap.channel_sums, layer.kernel_height)
         return Sums(
-            array=ofmap,
+            array=array,
             unit=1.0 if unit is None else unit,
             largest=self._reach(own, name),
             beside=beside,

@@ -295,7 +295,7 @@ def test_a_product_that_saturates_is_not_taken(monkeypatch: pytest.MonkeyPatch) 
     products.exact_product.cache_clear()
     monkeypatch.setattr(products, "LOADING_MACS", 0)
     for broken in (lambda right: saturating, lambda right: 1 / 0):
-        monkeypatch.setattr(products, "_runtime_product", broken)
+        monkeypatch.setattr(products, "_RuntimeProduct", broken)
         products.exact_product.cache_clear()
         assert products.product_for(1, 1) is None
         ours = output_of(layer, operands, 8, 32)
