@@ -9,7 +9,7 @@ itself.  Groups of few products are summed by plain loops, others by products of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,15 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.layer import integer_kernels as ik
-from archsim.layer.integer_products import (
-    BITS,
-    DEEPEST,
-    Product,
-    UnsignedBytes,
-    bound_product,
-    product_for,
-    shifted,
-)
+from archsim.layer.block_products import BlockProducts
+from archsim.layer.integer_products import BITS, DEEPEST, Product, product_for, shifted
 from archsim.layer.problem import Problem
 from archsim.layer.seen import Windows, is_product
 from archsim.numbers import AnyIntArray, IntArray, ceil_div, wrap
@@ -153,7 +146,7 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product, given: IntArray | 
         more = np.ascontiguousarray(layer.more.transpose(0, 1, 4, 2, 3)).reshape(out.shape)
 
     def share(places: list[_Block]) -> None:
-        work = _Blocks(windows, product, filters)
+        work = BlockProducts(windows, product, filters)
         for images, group, (first, last) in places:
             sums = work.sums(ifmap[images, group], group, (first, last))
             if given is not None:
@@ -167,39 +160,6 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product, given: IntArray | 
     few = ceil_div(len(places), min(threads(), _workers(one)))
     in_threads(share, [places[at : at + few] for at in range(0, len(places), few)])
     return _by_filter(one, out)
-
-
-class _Blocks:
-    """Products of blocks one behind the other, in the same memory, which stays in the cache.
-
-    filters: [groups, K, C · R · S], plus 128.
-    """
-
-    def __init__(self, windows: Windows, product: Product, filters: UnsignedBytes) -> None:
-        self._windows, self._product, self._filters = windows, product, filters
-        self._seen, self._sums = np.empty(0, np.int8), np.empty(0, np.int32)
-        self._known: dict[tuple[int, int], tuple[Bytes, ik.Sums, Callable[[], None]]] = {}
-
-    def sums(self, planes: Bytes, group: int, rows: tuple[int, int]) -> ik.Sums:
-        """[K, images · pixels] of some rows of planes [images, C, H, W], until the next."""
-        depth, wide = self._windows.shape(planes, rows)
-        if (group, wide) not in self._known:
-            self._known[group, wide] = self._made(group, depth, wide)
-        seen, sums, multiply = self._known[group, wide]
-        self._windows.see(planes, rows, seen)
-        multiply()
-        return sums
-
-    def _made(self, group: int, depth: int, wide: int) -> tuple[Bytes, ik.Sums, Callable[[], None]]:
-        filters = self._filters[group]
-        if self._seen.size < depth * wide:
-            self._seen, self._sums = (
-                np.empty(depth * wide, np.int8),
-                np.empty(len(filters) * wide, np.int32),
-            )
-        seen = self._seen[: depth * wide].reshape(depth, wide)
-        sums = self._sums[: len(filters) * wide].reshape(-1, wide)
-        return seen, sums, bound_product(self._product, filters, seen, sums)
 
 
 def _pixels_by_filters(layer: IntegerLayer, product: Product, given: IntArray | None) -> Bytes:
