@@ -68,8 +68,8 @@ def _sum(values: Floats, halves: IntArray, waiting: Floats) -> np.float32:
 
 @inlined
 def _larger(one: np.float32, other: np.float32) -> np.float32:
-    """The first, where it is no number."""
-    return other if other > one else one
+    """What is no number, where one of them is none."""
+    return other if other > one or other != other else one
 
 
 @inlined
@@ -104,8 +104,8 @@ def _levels(plane: Floats, levels: tuple[float, float, float], out: Any) -> bool
     rounding, unsure, zero, one = np.float32(ROUNDING_32), np.int32(0), np.int32(0), np.int32(1)
     for p in range(len(plane)):
         level = plane[p] * by
-        level = level if level > -highest else -highest
-        level = level if level < highest else highest
+        level = -highest if level < -highest else level
+        level = highest if level > highest else level
         nearest = level + rounding - rounding
         unsure = np.int32(unsure | (zero if abs(level - nearest) <= far else one))
         out[p] = np.int32(nearest)
@@ -115,8 +115,8 @@ def _levels(plane: Floats, levels: tuple[float, float, float], out: Any) -> bool
     for p in range(len(plane)):
         exact = np.float64(plane[p]) / scale
         strange += exact != exact
-        exact = exact if exact > -limit else -limit
-        exact = exact if exact < limit else limit
+        exact = -limit if exact < -limit else exact
+        exact = limit if exact > limit else exact
         out[p] = np.int32(exact + ROUNDING_64 - ROUNDING_64)
     return strange == 0
 

@@ -242,6 +242,23 @@ def test_rows_of_a_block_are_kept(rows: tuple[int, int], wide: int, adds: bool) 
     assert (np.delete(found, np.s_[first:last], axis=2) == 99).all()
 
 
+@pytest.mark.parametrize("bound", ["by ONNX Runtime", "by another product"])
+def test_a_bound_product_is_of_what_lies_there_when_it_is_called(bound: str) -> None:
+    exact = products.exact_product()
+    assert exact is not None
+    product = exact if bound == "by ONNX Runtime" else lambda left, right: exact(left, right)
+    random = np.random.default_rng(0)
+    left, right = np.empty((5, 70), np.int8), np.empty((70, 33), np.int8)
+    shifted, sums = left.view(np.uint8), np.empty((5, 33), np.int32)
+    multiply = products.bound_product(product, shifted, right, sums)
+    for _ in range(3):
+        left[:], right[:] = (random.integers(-128, 128, one.shape) for one in (left, right))
+        expected = left.astype(np.int64) @ right
+        shifted ^= 128
+        multiply()
+        assert np.array_equal(sums, expected)
+
+
 @pytest.mark.parametrize("shape", [(1, 1 << 16, 1), (2, 1 << 16, 17)])
 def test_the_deepest_sums(shape: tuple[int, int, int]) -> None:
     """Of the lowest values: one term more would be refused."""
