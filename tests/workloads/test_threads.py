@@ -209,8 +209,26 @@ def test_work_within_work_shares_its_threads(outer: int, inner: int) -> None:
                 in_threads(late, [threading.Barrier(inner + 1)] * (inner + 1))
 
     def late(meeting: threading.Barrier) -> None:
-        meeting.wait(0.05)
+        meeting.wait(0.5)
 
     set_threads(6)
     in_threads(outside, range(outer))
     in_threads(inside, [threading.Barrier(6)] * 6)  # behind it all of them again
+
+
+def test_work_within_work_within_work() -> None:
+    """Of eight threads two, of whose four two, have two each."""
+
+    def inside(meeting: threading.Barrier) -> None:
+        meeting.wait(0.5)
+
+    def nested(depth: int) -> None:
+        if depth:
+            in_threads(nested, [depth - 1] * 2)
+            return
+        in_threads(inside, [threading.Barrier(2)] * 2)
+        with pytest.raises(threading.BrokenBarrierError):
+            in_threads(inside, [threading.Barrier(3)] * 3)
+
+    set_threads(8)
+    nested(2)
