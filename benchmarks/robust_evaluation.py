@@ -27,6 +27,7 @@ from archsim.robust.chips import Chips
 from archsim.robust.evaluate import Evaluator
 from archsim.robust.model import RobustModel, model_of
 from archsim.robust.on_machine import BATCH, MachineEvaluator, calibrated
+from workloads.counts import counted
 from workloads.labelled import Labelled
 from workloads.simplenet import SimpleNet
 from workloads.threads import processors, set_threads
@@ -107,7 +108,7 @@ def on_machine(square: Any) -> None:
             own, wall = evaluated(evaluator, design, data)
             macs = network.macs * PICTURES
             print(
-                f"edge-16, {name}, {count} threads: {own:.1f} s of processor time and {wall:.1f} s "
+                f"edge-16, {name}, {counted(count, 'thread')}: {own:.1f} s of processor time and {wall:.1f} s "
                 f"by the clock a chip of {PICTURES:,} pictures, {macs / own / 1e9:.0f} GMAC/s, "
                 f"{own / (product * macs / SIDE**3):.2f} times as long as float32 products"
             )
