@@ -109,8 +109,9 @@ def on_machine(square: Any) -> None:
             macs = network.macs * PICTURES
             print(
                 f"edge-16, {name}, {counted(count, 'thread')}: {own:.1f} s of processor time and "
-                f"{wall:.1f} s by the clock a chip of {PICTURES:,} pictures, {macs / own / 1e9:.0f} GMAC/s, "
-                f"{own / (product * macs / SIDE**3):.2f} times as long as float32 products"
+                f"{wall:.1f} s by the clock a chip of {PICTURES:,} pictures, "
+                f"{macs / own / 1e9:.0f} GMAC/s, {own / (product * macs / SIDE**3):.2f} times as "
+                "long as float32 products"
             )
         set_threads(1)
 
