@@ -8,6 +8,7 @@ on.  Nothing happens when a module is imported, and no thread outlives the call 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
@@ -35,6 +36,9 @@ Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 _threads: int | None = None
+
+_here = threading.local()
+"""beside: threads that share with this one what the process may take, itself counted."""
 
 
 def threads() -> int:
@@ -87,15 +91,17 @@ def in_threads(
 ) -> list[Made]:
     """`work` of each, in order; by as many threads as the process may take, and at most `most`.
 
-    For work that lets other threads run: kernels, NumPy's larger operations, processes.  If one
+    For work that lets other threads run: kernels, NumPy's larger operations, processes.  Work
+    within work shares what its own thread is given: with four threads, two and two.  If one
     fails, or this call is interrupted, the others that run are waited for, and those that do not
     yet never do.  stop: makes those that run end, called until they have.
     """
     jobs = list(given)
-    workers = min(threads(), most, len(jobs))
+    beside = getattr(_here, "beside", 1)
+    workers = min(threads() // beside, most, len(jobs))
     if workers <= 1:
         return [work(one) for one in jobs]
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(workers, "", setattr, (_here, "beside", beside * workers)) as pool:
         begun = [pool.submit(work, one) for one in jobs]
         try:
             return [one.result() for one in begun]

@@ -57,6 +57,7 @@ class Intake(Protocol):
 
     def reals(self, operands: Any, ofmap: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         """What the values of an ofmap stand for, bias included; operands: what `take` answered.
+        Of each value by itself and its filter: of some images, or of others than were computed.
 
         Of a machine whose sums leave without their bias, what is made of them outside of it."""
         ...

@@ -53,68 +53,80 @@ def _seen(first: int, stride: int, size: int, count: int) -> tuple[int, int]:
     return low, max(low, high)
 
 
-@kernel("i?.3, i8.1, (int, int), (int, int), i?.2")
+@inlined
+def _copy(given: AnyIntArray, into: AnyIntArray, count: int) -> None:
+    for at in range(count):
+        into[at] = given[at]
+
+
+@kernel("i?.4, i8.1, (int, int), (int, int), i?.2")
 def columns(
-    plane: AnyIntArray,
+    planes: AnyIntArray,
     problem: IntArray,
     rows: tuple[int, int],
     order: tuple[int, int],
     out: AnyIntArray,
 ) -> None:
-    """What windows see: plane [C, H, W]; out [C · R · S, pixels] of the ofmap's rows from the first
-    to before the last of `rows`.  Padding is 0.
+    """What windows see: planes [images, C, H, W]; out [C · R · S, images · pixels] of the ofmap's
+    rows from the first to before the last of `rows`.  Padding is 0.
 
     order: rows of `out` from a channel to the next, and from a tap to the next."""
     wide, stride, down = problem[pb.OUT_WIDTH], problem[pb.STRIDE_WIDTH], problem[pb.STRIDE_HEIGHT]
     kernel_height, kernel_width = problem[pb.KERNEL_HEIGHT], problem[pb.KERNEL_WIDTH]
     dilation, dilation_down = problem[pb.DILATION_WIDTH], problem[pb.DILATION_HEIGHT]
     left, top = problem[pb.PAD_LEFT], problem[pb.PAD_TOP]
-    channels, height, width = plane.shape
-    for c in range(channels):
-        for r in range(kernel_height):
-            for s in range(kernel_width):
-                x = s * dilation - left
-                low, high = _seen(x, stride, width, wide)
-                at = c * order[0] + (r * kernel_width + s) * order[1]
-                for p in range(rows[0], rows[1]):
-                    y = p * down + r * dilation_down - top
-                    place = (p - rows[0]) * wide
-                    if y < 0 or y >= height:
-                        out[at, place : place + wide] = 0
-                        continue
-                    out[at, place : place + low] = 0
-                    out[at, place + high : place + wide] = 0
-                    seen, row = plane[c, y, x + low * stride :], out[at, place + low : place + high]
-                    for q in range(high - low):
-                        row[q] = seen[q * stride]
+    images, channels, height, width = planes.shape
+    for image in range(images):
+        begin = image * (rows[1] - rows[0])
+        for c in range(channels):
+            for r in range(kernel_height):
+                for s in range(kernel_width):
+                    x = s * dilation - left
+                    low, high = _seen(x, stride, width, wide)
+                    at = c * order[0] + (r * kernel_width + s) * order[1]
+                    for p in range(rows[0], rows[1]):
+                        y = p * down + r * dilation_down - top
+                        place = (begin + p - rows[0]) * wide
+                        if y < 0 or y >= height:
+                            out[at, place : place + wide] = 0
+                            continue
+                        out[at, place : place + low] = 0
+                        out[at, place + high : place + wide] = 0
+                        seen = planes[image, c, y, x + low * stride :]
+                        row = out[at, place + low : place + high]
+                        for q in range(high - low):
+                            row[q] = seen[q * stride]
 
 
-@kernel("i?.2, i8.1, (int, int), (int, int), i?.2")
+@kernel("i?.4, i8.1, (int, int, int), (int, int), i?.2")
 def runs(
-    flat: AnyIntArray,
+    planes: AnyIntArray,
     problem: IntArray,
-    place: tuple[int, int],
+    rows: tuple[int, int, int],
     order: tuple[int, int],
     out: AnyIntArray,
 ) -> None:
-    """The same of a stride of 1, for rows as wide as the padded plane: flat [C, H' · W'], out
-    [C · R · S, …].  Behind each row's pixels are some that are none, of any values.
+    """The same of a stride of 1, for rows that are wider than the ofmap's by what is no pixel, of
+    any values; rows: the first, the one behind the last, and how wide they are.
 
-    place: the first row of the ofmap, and W'."""
+    A row's padding is before it and behind it alike, so that a tap sees one run of all rows."""
     kernel_height, kernel_width = problem[pb.KERNEL_HEIGHT], problem[pb.KERNEL_WIDTH]
     dilation, dilation_down = problem[pb.DILATION_WIDTH], problem[pb.DILATION_HEIGHT]
-    (first, width), length = place, out.shape[1]
-    for c in range(len(flat)):
-        for r in range(kernel_height):
-            for s in range(kernel_width):
-                start = (first + r * dilation_down) * width + s * dilation
-                at = c * order[0] + (r * kernel_width + s) * order[1]
-                count = min(length, flat.shape[1] - start)
-                seen, row = flat[c, start : start + count], out[at]
-                for i in range(count):
-                    row[i] = seen[i]
-                for i in range(count, length):
-                    row[i] = 0
+    left, (first, last, wide) = problem[pb.PAD_LEFT], rows
+    images, channels, height, width = planes.shape
+    length, top = (last - first) * wide, first - problem[pb.PAD_TOP]
+    tall = last - first + (kernel_height - 1) * dilation_down
+    low, high = max(top, 0), min(top + tall, height)
+    padded = np.zeros(left + tall * wide + (kernel_width - 1) * dilation, planes.dtype)
+    for image in range(images):
+        for c in range(channels):
+            for y in range(low, high):
+                _copy(planes[image, c, y], padded[left + (y - top) * wide :], width)
+            for r in range(kernel_height):
+                for s in range(kernel_width):
+                    at = c * order[0] + (r * kernel_width + s) * order[1]
+                    start = r * dilation_down * wide + s * dilation
+                    _copy(padded[start:], out[at, image * length :], length)
 
 
 @kernel("i1.4, i1.5, i8.1, i4.2")
@@ -176,33 +188,41 @@ def keep(sums: Sums, bias: IntArray, rules: IntArray, start: int, out: Bytes) ->
                 row[n] = _kept(np.int64(found[n]), own, given)
 
 
-@kernel("i4.2, i4.3, (int, int), i8.1, i8.1, i1.3")
-def keep_with(
-    sums: Sums, more: Sums, place: tuple[int, int], bias: IntArray, rules: IntArray, out: Bytes
+@kernel("i4.2, i4.3, (int, int, int), i8.1, i8.1, i1.3")
+def keep_planes(
+    sums: Sums, more: Sums, rows: tuple[int, int, int], bias: IntArray, rules: IntArray, out: Bytes
 ) -> None:
-    """The same of some rows of a plane, with more of each sum [M, P, Q]; out [M, P, Q].
+    """The same of some rows of planes: sums [M, images · rows · W'], where what is behind a row's
+    pixels is none; out [images, M, P · Q].
 
-    sums [M, rows · W'], W' at least Q: what is behind a row's pixels is none.  place: the first row
-    and the one behind the last; bias [M].  Accumulators have 32 bits at most: whether a sum wraps
-    at 32 bits before it wraps at theirs is no matter.
+    rows: the first, the one behind the last, and Q; bias [M]; more: what is added to each sum, in
+    the shape of `out`, or no images.  Accumulators have 32 bits at most where there is more:
+    whether a sum wraps at 32 bits before it wraps at theirs is no matter.
     """
-    first, last = place
-    wide, across = sums.shape[1] // (last - first), out.shape[2]
+    (first, last, across), (images, filters, _) = rows, out.shape
+    length, tall, begin = sums.shape[1], last - first, first * across
+    wide = length // images // tall
+    if wide == across:  # one long row
+        wide, across, tall = tall * wide, tall * across, 1
     given = (rules[MULTIPLIER], rules[HALF], rules[SHIFT], rules[WRAPPED], rules[LOWEST],
              rules[HIGHEST])  # fmt: skip
-    beside, kept = np.zeros(sums.shape[1], np.int32), np.empty(sums.shape[1], np.int8)
-    for m in range(len(sums)):
+    beside, kept = np.zeros(length, np.int32), np.empty(length, np.int8)
+    for m in range(filters):
         own, found = bias[m], sums[m]
-        for p in range(first, last):  # side by side as sums lie: whole vectors, in one long loop
-            begin, row = np.uint64((p - first) * wide), more[m, p]
-            for n in range(across):
-                beside[begin + np.uint64(n)] = row[np.uint64(n)]
-        for n in range(len(found)):
-            kept[n] = _kept(np.int64(found[n]) + np.int64(beside[n]), own, given)
-        for p in range(first, last):
-            begin, into = np.uint64((p - first) * wide), out[m, p]
-            for n in range(across):
-                into[np.uint64(n)] = kept[begin + np.uint64(n)]
+        if len(more):  # as sums lie: whole vectors, in one long loop
+            for image in range(images):
+                for p in range(tall):
+                    place = (image * tall + p) * wide
+                    _copy(more[image, m, begin + p * across :], beside[place:], across)
+            for n in range(length):
+                kept[n] = _kept(np.int64(found[n]) + np.int64(beside[n]), own, given)
+        else:
+            for n in range(length):
+                kept[n] = _kept(np.int64(found[n]), own, given)
+        for image in range(images):
+            for p in range(tall):
+                place = (image * tall + p) * wide
+                _copy(kept[place:], out[image, m, begin + p * across :], across)
 
 
-__all__ = ["OutputRules", "add_directly", "columns", "keep", "keep_with", "runs"]
+__all__ = ["OutputRules", "add_directly", "columns", "keep", "keep_planes", "runs"]

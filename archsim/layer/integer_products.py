@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -75,6 +76,19 @@ def exact_product() -> Product | None:
     return None
 
 
+def bound_product(
+    product: Product, left: UnsignedBytes, right: Bytes, sums: Sums
+) -> Callable[[], None]:
+    """What multiplies two matrices, as they are whenever it is called, into a third."""
+    if isinstance(product, _RuntimeProduct):
+        return product.bound(left, right, sums)
+
+    def multiply() -> None:
+        sums[...] = product(left, right)
+
+    return multiply
+
+
 def is_exact(product: Product) -> bool:
     """Whether operands at the ends of their range, and some between, have the right sums.
 
@@ -100,28 +114,48 @@ def _trials() -> Iterator[tuple[Bytes, Bytes]]:
 
 def _signed_product() -> Product:
     """Of unsigned with signed bytes."""
-    return _runtime_product(_INT8)
+    return _RuntimeProduct(_INT8)
 
 
 def _unsigned_product() -> Product:
     """Of unsigned bytes, the right ones shifted like the left."""
-    product = _runtime_product(_UINT8)
+    product = _RuntimeProduct(_UINT8)
     return lambda left, right: product(left, shifted(right))
 
 
-def _runtime_product(right: int) -> Callable[[UnsignedBytes, npt.NDArray[Any]], Sums]:
+class _RuntimeProduct:
     """right: ONNX's number of the type of the right factor."""
-    runtime = load_optional("onnxruntime", install="onnxruntime", purpose="multiplying bytes")
-    options = runtime.SessionOptions()
-    options.log_severity_level = 4
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    session: Any = runtime.InferenceSession(_model(right), options, ["CPUExecutionProvider"])
-    run = session.run
 
-    def product(left: UnsignedBytes, right: npt.NDArray[Any]) -> Sums:
-        return run(None, {"a": left, "b": right})[0]
+    def __init__(self, right: int) -> None:
+        runtime = load_optional("onnxruntime", install="onnxruntime", purpose="multiplying bytes")
+        options = runtime.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        providers = ["CPUExecutionProvider"]
+        self._session: Any = runtime.InferenceSession(_model(right), options, providers)
 
-    return product
+    def __call__(self, left: UnsignedBytes, right: npt.NDArray[Any]) -> Sums:
+        return self._session.run(None, {"a": left, "b": right})[0]
+
+    def bound(self, left: UnsignedBytes, right: Bytes, sums: Sums) -> Callable[[], None]:
+        """As `bound_product`."""
+        binding: Any = self._session.io_binding()
+        for name, array in (("a", left), ("b", right)):
+            binding.bind_input(name, "cpu", 0, array.dtype.type, array.shape, array.ctypes.data)
+        binding.bind_output("y", "cpu", 0, sums.dtype.type, sums.shape, sums.ctypes.data)
+        return _Bound(self._session.run_with_iobinding, binding, (left, right, sums))
+
+
+@dataclass(frozen=True, eq=False)
+class _Bound:
+    """arrays: kept here, since the binding has their addresses alone."""
+
+    run: Callable[[Any], object]
+    binding: Any
+    arrays: tuple[npt.NDArray[Any], ...]
+
+    def __call__(self) -> None:
+        self.run(self.binding)
 
 
 _UINT8, _INT8, _INT32 = 2, 3, 6
@@ -157,4 +191,13 @@ def _text(field: int, text: str) -> bytes:
     return _message(field, text.encode())
 
 
-__all__ = ["BITS", "DEEPEST", "Product", "exact_product", "is_exact", "product_for", "shifted"]
+__all__ = [
+    "BITS",
+    "DEEPEST",
+    "Product",
+    "bound_product",
+    "exact_product",
+    "is_exact",
+    "product_for",
+    "shifted",
+]

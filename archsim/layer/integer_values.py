@@ -17,15 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.layer import integer_kernels as ik
+from archsim.layer.block_products import BlockProducts
 from archsim.layer.integer_products import BITS, DEEPEST, Product, product_for, shifted
 from archsim.layer.problem import Problem
-from archsim.layer.seen import is_product, seen_by, seen_width
+from archsim.layer.seen import Windows, is_product
 from archsim.numbers import AnyIntArray, IntArray, ceil_div, wrap
-from workloads.threads import in_threads
+from workloads.threads import in_threads, threads
 
 Bytes = npt.NDArray[np.int8]
 
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES = 5 << 17
 """Of what a block sees, or of its sums: about what a core's own cache takes."""
 
 _LEAST_PIXELS = 512
@@ -40,8 +41,8 @@ _FEW_MACS = 1 << 15
 _THREAD_MACS = 1 << 23
 """Fewer are not worth a thread."""
 
-_Block = tuple[int, int, int, int]
-"""Image, group, and rows of the ofmap from the first to before the last."""
+_Block = tuple[slice, int, tuple[int, int]]
+"""Images, group, and rows of the ofmap from the first to before the last: all of several images."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,32 +139,26 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product, given: IntArray | 
     ifmap, weight = layer.channels_first()
     filters = shifted(weight.reshape(one.groups, one.filters, -1))
     bias, rules = layer.biases(), layer.rules(by_column=False)
-    as_wide, more = seen_width(one) == one.out_width, None
+    windows, pixels = Windows(one), one.out_height * one.out_width
+    out = np.empty((one.images, one.groups, one.filters, pixels), np.int8)
+    more = np.empty((0, *out.shape[1:]), np.int32)
     if layer.more is not None:  # filters first, as it usually lies
-        more = np.ascontiguousarray(layer.more.transpose(0, 1, 4, 2, 3))
-    out = np.empty((one.images, one.groups, one.filters, one.out_height, one.out_width), np.int8)
+        more = np.ascontiguousarray(layer.more.transpose(0, 1, 4, 2, 3)).reshape(out.shape)
 
-    def block(place: _Block) -> None:
-        image, group, first, last = place
-        seen = seen_by(ifmap[image, group], one, (first, last))
-        sums, own = product(filters[group], seen), out[image, group]
-        if given is not None:
-            wide = sums.reshape(one.filters, last - first, -1)[:, :, : one.out_width]
-            whole = wide.transpose(1, 2, 0).astype(np.int64)
-            given[image, group, first:last] = wrap(whole, layer.widths[1])
-        if more is not None:
-            ik.keep_with(sums, more[image, group], (first, last), bias[group], rules, own)
-            return
-        if as_wide:
-            flat = own.reshape(one.filters, -1)
-            ik.keep(sums, bias[group], rules, first * one.out_width, flat)
-            return
-        kept = np.empty(sums.shape, np.int8)
-        ik.keep(sums, bias[group], rules, 0, kept)
-        rows = kept.reshape(one.filters, last - first, -1)
-        own[:, first:last] = rows[:, :, : one.out_width]
+    def share(places: list[_Block]) -> None:
+        work = BlockProducts(windows, product, filters)
+        for images, group, (first, last) in places:
+            sums = work.sums(ifmap[images, group], group, (first, last))
+            if given is not None:
+                shape = one.filters, -1, last - first, windows.width
+                whole = sums.reshape(shape)[..., : one.out_width].transpose(1, 2, 3, 0)
+                given[images, group, first:last] = wrap(whole.astype(np.int64), layer.widths[1])
+            rows, own = (first, last, one.out_width), out[images, group]
+            ik.keep_planes(sums, more[images, group], rows, bias[group], rules, own)
 
-    in_threads(block, _blocks(one, filters.shape[2]), most=_workers(one))
+    places = list(_blocks(one, filters.shape[2], windows.width))
+    few = ceil_div(len(places), min(threads(), _workers(one)))
+    in_threads(share, [places[at : at + few] for at in range(0, len(places), few)])
     return _by_filter(one, out)
 
 
@@ -179,28 +174,40 @@ def _pixels_by_filters(layer: IntegerLayer, product: Product, given: IntArray | 
     out = np.empty((one.images, one.groups, pixels, one.filters), np.int8)
 
     def block(place: _Block) -> None:
-        image, group, first, last = place
-        sums = product(shifted(ifmap[image, group, first:last]), weight[group])
+        images, group, (first, last) = place
+        own = ifmap[images, group, first:last].reshape(-1, one.channels)
+        sums = product(shifted(own), weight[group])
         if layer.more is not None:
-            sums += layer.more[image, group].reshape(pixels, -1)[first:last]
+            more = layer.more[images, group].reshape(-1, pixels, one.filters)
+            sums += more[:, first:last].reshape(sums.shape)
         if given is not None:
-            index = image, group, *np.divmod(np.arange(first, last), one.out_width)
-            given[index] = wrap(sums.astype(np.int64), layer.widths[1])
-        ik.keep(sums, bias[group], rules, 0, out[image, group, first:last])
+            index = images, group, *np.divmod(np.arange(first, last), one.out_width)
+            whole = sums.reshape(-1, last - first, one.filters)
+            given[index] = wrap(whole.astype(np.int64), layer.widths[1])
+        kept = out[images, group, first:last].reshape(sums.shape)
+        ik.keep(sums, bias[group], rules, 0, kept)
 
-    in_threads(block, _blocks(flat, one.channels), most=_workers(one))
+    in_threads(block, _blocks(flat, one.channels, 1), most=_workers(one))
     return out.reshape(one.images, one.groups, one.out_height, one.out_width, one.filters)
 
 
-def _blocks(one: Problem, depth: int) -> Iterator[_Block]:
-    """Rows of the ofmap, so many that a block's data stay in the cache."""
-    row_bytes = one.out_width * max(depth, 4 * one.filters)
-    least = ceil_div(_LEAST_PIXELS, one.out_width)
-    rows = max(_BLOCK_BYTES // row_bytes, least)
+def _blocks(one: Problem, depth: int, wide: int) -> Iterator[_Block]:
+    """Rows of the ofmap, or several planes, so many that a block's data stay in the cache.
+
+    wide: values of a row.
+    """
+    row_bytes = wide * max(depth, 4 * one.filters)
+    rows = max(_BLOCK_BYTES // row_bytes, ceil_div(_LEAST_PIXELS, wide))
+    several = rows // one.out_height if one.groups == 1 else 1
+    if several > 1:
+        for first in range(0, one.images, several):
+            yield slice(first, min(first + several, one.images)), 0, (0, one.out_height)
+        return
     for image in range(one.images):
         for group in range(one.groups):
             for first in range(0, one.out_height, rows):
-                yield image, group, first, min(first + rows, one.out_height)
+                last = min(first + rows, one.out_height)
+                yield slice(image, image + 1), group, (first, last)
 
 
 def _workers(one: Problem) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy.typing as npt
 
 from archsim.layer import integer_kernels as ik
 from archsim.layer.problem import Problem, margins
+from archsim.numbers import IntArray
 
 Integer = TypeVar("Integer", bound=np.signedinteger[Any])
 
@@ -22,47 +25,67 @@ def is_product(one: Problem) -> bool:
     )  # fmt: skip
 
 
-def seen_by(
-    plane: npt.NDArray[Integer], one: Problem, rows: tuple[int, int], *, taps_first: bool = False
-) -> npt.NDArray[Integer]:
-    """What windows of some rows of the ofmap see: [C · R · S, pixels], or, taps first,
-    [R · S · C, pixels].
+@dataclass(frozen=True)
+class Windows:
+    """Of a problem, with whatever channels; taps_first: a tap's channels lie together, else a
+    channel's taps."""
 
-    plane: [C, H, W].  At a stride of 1 rows are as wide as the padded plane (`seen_width`): what is
-    behind their pixels is none.  Padding is 0.
-    """
-    first, last = rows
-    channels, taps = len(plane), one.kernel_height * one.kernel_width
-    if is_product(one):
-        flat = plane.reshape(channels, -1)[:, first * one.out_width : last * one.out_width]
-        return np.ascontiguousarray(flat)
-    width = seen_width(one)
-    seen = np.empty((channels * taps, (last - first) * width), plane.dtype)
-    order = (1, channels) if taps_first else (taps, 1)
-    if one.stride_height == one.stride_width == 1:
-        flat = _padded(plane, one).reshape(channels, -1)
-        ik.runs(flat, one.vector(), (first, width), order, seen)
-    else:
-        ik.columns(plane, one.vector(), rows, order, seen)
-    return seen
+    problem: Problem
+    taps_first: bool = False
+
+    @cached_property
+    def width(self) -> int:
+        """How wide rows are: of the ofmap, or, at a stride of 1, of the plane with its padding, of
+        which the one behind a row is the one before the next."""
+        one = self.problem
+        if not self._runs:
+            return one.out_width
+        return max(one.width + max(margins(one)[1]), one.out_width)
+
+    def shape(self, planes: npt.NDArray[Integer], rows: tuple[int, int]) -> tuple[int, int]:
+        """Of what they see."""
+        return planes.shape[1] * self._taps, len(planes) * (rows[1] - rows[0]) * self.width
+
+    def seen(self, planes: npt.NDArray[Integer], rows: tuple[int, int]) -> npt.NDArray[Integer]:
+        """As `see`, in an array of its own."""
+        found = np.empty(self.shape(planes, rows), planes.dtype)
+        self.see(planes, rows, found)
+        return found
+
+    def see(
+        self, planes: npt.NDArray[Integer], rows: tuple[int, int], out: npt.NDArray[Integer]
+    ) -> None:
+        """What they see in some rows of the ofmap: out [C · R · S, images · pixels], or, taps
+        first, [R · S · C, images · pixels].
+
+        planes: [images, C, H, W].  Rows have `width` pixels: what is behind those of the ofmap is
+        none.  Padding is 0.
+        """
+        (first, last), (images, channels), width = rows, planes.shape[:2], self.width
+        order = (1, channels) if self.taps_first else (self._taps, 1)
+        if self._are_pixels:
+            flat = planes.reshape(images, channels, -1)[:, :, first * width : last * width]
+            out.reshape(channels, images, -1)[:] = flat.transpose(1, 0, 2)
+        elif self._runs:
+            ik.runs(planes, self._vector, (first, last, width), order, out)
+        else:
+            ik.columns(planes, self._vector, rows, order, out)
+
+    @cached_property
+    def _are_pixels(self) -> bool:
+        return is_product(self.problem)
+
+    @cached_property
+    def _runs(self) -> bool:
+        return self.problem.stride_height == self.problem.stride_width == 1
+
+    @cached_property
+    def _taps(self) -> int:
+        return self.problem.kernel_height * self.problem.kernel_width
+
+    @cached_property
+    def _vector(self) -> IntArray:
+        return self.problem.vector()
 
 
-def seen_width(one: Problem) -> int:
-    """How wide rows are: of the ofmap, or of the padded plane."""
-    if is_product(one) or not one.stride_height == one.stride_width == 1:
-        return one.out_width
-    return one.width + sum(margins(one)[1])
-
-
-def _padded(plane: npt.NDArray[Integer], one: Problem) -> npt.NDArray[Integer]:
-    """[C, H, W] with the zeros that windows reach into, as far as they reach."""
-    rows, columns = margins(one)
-    if not any(rows + columns):
-        return plane
-    shape = len(plane), sum(rows) + one.height, sum(columns) + one.width
-    padded = np.zeros(shape, plane.dtype)
-    padded[:, rows[0] : rows[0] + one.height, columns[0] : columns[0] + one.width] = plane
-    return padded
-
-
-__all__ = ["is_product", "seen_by", "seen_width"]
+__all__ = ["Windows", "is_product"]

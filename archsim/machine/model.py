@@ -59,7 +59,8 @@ class NetworkRun(Protocol):
         ...
 
     def result(self, layer: MatrixLayer) -> LayerResult:
-        """Cycles, actions, bytes and, with operands, the output; asked for in the network's order.
+        """Cycles, actions, bytes and, with operands, the output; asked for in the network's order,
+        and from the first layer on again where there are other operands.
 
         Raises `InputError` for a layer that the machine cannot compute, and for operands that are
         not of its shapes or widths.

@@ -1,5 +1,5 @@
 """A shipped model on a machine: its matrix layers by the machine's model, with what its memories
-give back, and the rest beside the array (`archsim.robust.vector_unit`).
+give back, and the rest beside the array (`archsim.robust.between_layers`).
 
 A machine of integers keeps the very codes: code c of a weight stands for a c + b
 (`archsim.codecs.robust_quantization`), so that the array's product is of c, and b times the sum of
@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,22 +28,28 @@ from archsim.errors import InputError, require
 from archsim.machine.design import Design
 from archsim.machine.option import Options
 from archsim.result import NetworkResult
-from archsim.robust.model import RobustModel
-from archsim.robust.vector_unit import (
-    Doubles,
-    Floats,
-    behind,
-    by_pictures,
-    convolved,
-    window_sums,
-    within,
+from archsim.robust.between_layers import (
+    Ifmap,
+    Levels,
+    Sums,
+    first_ifmap,
+    ifmap_behind,
+    unit_of,
 )
+from archsim.robust.model import RobustModel
+from archsim.robust.vector_unit import Doubles, Floats, behind, by_pictures, convolved, window_sums
 from archsim.simulate import simulate
 from workloads.labelled import Labelled
 from workloads.layers import Conv2d, Network
 from workloads.operands import Operands
-from workloads.quantize import quantize_at, requantize_parameters, scale_of, storage
-from workloads.simplenet import NormalizedConvolution
+from workloads.quantize import (
+    Integers,
+    quantize_at,
+    requantize_parameters,
+    scale_of,
+    storage,
+)
+from workloads.threads import in_threads, threads
 
 CALIBRATED_PICTURES = 256
 
@@ -124,7 +131,7 @@ def _largest(
         name, kernel = layer.name, layer.kernel_height
         weight = values[f"{name}.weight"].reshape(layer.filters, layer.channels, kernel, kernel)
         sums = convolved(x, weight, values[f"{name}.bias"])
-        without = sums - _offset(model, name) * window_sums(x, kernel)
+        without = sums - _offset(model, name) * window_sums(x.sum(axis=1, keepdims=True), kernel)
         found.append([float(np.abs(one).max()) for one in (sums, without, x)])
         x = behind(after[name], sums, values) if name in after else sums
     return np.array(found).T
@@ -183,88 +190,118 @@ class MachineEvaluator:
 
         elsewhere: by name, layers that another design of the same numerics computes.
         """
-        found: list[bool] = []
-        for start in range(0, len(data), BATCH):
-            here = slice(start, start + BATCH)
-            part = Labelled(data.name, data.pictures[here], data.labels[here])
-            logits, _ = self._run(design, part, elsewhere)
-            found += (logits.argmax(axis=1) != part.labels).tolist()
-        return found
+        starts = range(0, len(data), BATCH)
+        few = max(-(-len(starts) // threads()), 1)
+
+        def some(first: int) -> list[bool]:
+            found: list[bool] = []
+            together: dict[int, _Together] = {}
+            for start in starts[first : first + few]:
+                here = slice(start, start + BATCH)
+                part = Labelled(data.name, data.pictures[here], data.labels[here])
+                if len(part) not in together:
+                    together[len(part)] = _Together(self, design, len(part), elsewhere)
+                logits = together[len(part)].logits(part)
+                found += (logits.argmax(axis=1) != part.labels).tolist()
+            return found
+
+        return list(chain.from_iterable(in_threads(some, range(0, len(starts), few))))
 
     def logits(self, design: Design, data: Labelled) -> Floats:
         """[n, classes], all pictures at once."""
-        return self._run(design, data)[0]
+        return _Together(self, design, len(data)).logits(data)
 
     def simulated(self, design: Design, data: Labelled) -> NetworkResult:
         """All pictures at once, with cycles and actions; the layers' operands are those of a run
         of the same design."""
-        _, operands = self._run(design, data)
-        network = matrix_network(self.model, len(data))
-        return simulate(design, network, operands=operands, **mapped(design))
+        together = _Together(self, design, len(data))
+        together.logits(data)
+        return simulate(design, together.network, operands=together.given, **mapped(design))
 
-    def _run(
-        self, design: Design, data: Labelled, elsewhere: Mapping[str, Design] | None = None
-    ) -> tuple[Floats, dict[str, Operands]]:
-        """Logits, and the operands of every layer."""
-        size = (self.model.network.colours, self.model.network.side, self.model.network.side)
+
+class _Together:
+    """So many pictures at once on a machine, as often as such are there.
+
+    given: the operands of every layer, of the last ones.
+    """
+
+    def __init__(
+        self, evaluator: MachineEvaluator, design: Design, pictures: int,
+        elsewhere: Mapping[str, Design] | None = None,
+    ) -> None:  # fmt: skip
+        model, self._design, self._ranges = evaluator.model, design, evaluator.ranges
+        self._network, self._values = model.network, model.values()
+        self._weights = matrix_weights(model, design.intake.source_bits)
+        self.network = matrix_network(model, pictures)
+        self._layers = {one.name: one for one in self.network.matrix_layers}
+        self.given: dict[str, Operands] = {}
+        self._units: dict[str, float | None] = {}
+        self._runs = {
+            name: one.machine_model().run(
+                self.network, lambda layer: self.given[layer.name], mapped(one)
+            )
+            for name, one in ({"": design} | dict(elsewhere or {})).items()
+        }
+
+    def logits(self, data: Labelled) -> Floats:
+        """[n, classes]."""
+        size = (self._network.colours, self._network.side, self._network.side)
         shape = data.pictures.shape[1:]
         require(shape == size, f"{data.name}: pictures of {shape}, where the model takes {size}")
-        weights = matrix_weights(self.model, design.intake.source_bits)
-        values, network = self.model.values(), matrix_network(self.model, len(data))
-        given: dict[str, Operands] = {}
-        designs = {"": design} | dict(elsewhere or {})
-        runs = {
-            name: one.machine_model().run(network, lambda layer: given[layer.name], mapped(one))
-            for name, one in designs.items()
-        }
-        x = data.floats()
-        after = {one.name: one for one in self.model.network.convolutions}
-        for layer in network.matrix_layers:
-            assert isinstance(layer, Conv2d)
-            own = weights[layer.name]
-            given[layer.name] = self._operands(design, layer, own, x)
-            ofmap = runs[layer.name if layer.name in runs else ""].result(layer).ofmap
-            assert ofmap is not None
-            taken = design.intake.take(layer, given[layer.name])
-            made = partial(self._made, layer, own, after.get(layer.name), values)
+        layers = self.network.matrix_layers
+        ifmap = first_ifmap(data.floats(), self._levels(layers[0].name))
+        for one, following in zip(self._network.convolutions, layers[1:], strict=True):
+            sums = self._sums(one.name, ifmap)
+            ifmap = ifmap_behind(one, sums, self._values, self._levels(following.name))
+        return self._sums(CLASSIFY, ifmap).floats().reshape(len(data), -1)
 
-            def between(at: slice, made: Any = made, given: Any = (taken, ofmap, x)) -> Floats:
-                taken, ofmap, x = given
-                return made(design.intake.reals(taken, ofmap[at]), x[at])
-
-            x = by_pictures(between, len(data), ofmap[0].size)
-        return x.reshape(len(data), -1), given
-
-    def _made(
-        self, layer: Conv2d, own: MatrixWeights, behind_it: NormalizedConvolution | None,
-        values: Mapping[str, Floats], reals: Floats, x: Floats,
-    ) -> Floats:  # fmt: skip
-        """The next layer's ifmap of what a layer's array made of an ifmap."""
-        sums = within(reals, self._reach(own, layer.name))
+    def _sums(self, name: str, ifmap: Ifmap) -> Sums:
+        """Of a layer, by its array, and what is added beside it."""
+        layer, own = self._layers[name], self._weights[name]
+        assert isinstance(layer, Conv2d)
+        self.given[name] = self._operands(own, name, ifmap.integers)
+        ofmap: Any = self._runs[name if name in self._runs else ""].result(layer).ofmap
+        intake = self._design.intake
+        reals = partial(intake.reals, intake.take(layer, self.given[name]))
+        if name not in self._units:
+            self._units[name] = unit_of(reals, ofmap)
+        unit = self._units[name]
+        array = ofmap
+        if unit is None:
+            array = by_pictures(lambda at: reals(ofmap[at]), len(ofmap), ofmap[0].size)
+        beside = ifmap.channel_sums[:0]
         if own.offset:
-            sums += np.float32(own.offset) * window_sums(x, layer.kernel_height)
-        return sums if behind_it is None else behind(behind_it, sums, values)
+            beside = np.float32(own.offset) * window_sums(ifmap.channel_sums, layer.kernel_height)
+        return Sums(
+            array=array,
+            unit=1.0 if unit is None else unit,
+            largest=self._reach(own, name),
+            beside=beside,
+        )
 
     def _reach(self, own: MatrixWeights, name: str) -> float:
         """Of what the array makes."""
-        return (self.ranges.without_offset if own.offset else self.ranges.sums)[name]
+        return (self._ranges.without_offset if own.offset else self._ranges.sums)[name]
 
-    def _operands(self, design: Design, layer: Conv2d, own: MatrixWeights, x: Floats) -> Operands:
-        """Of a layer whose ifmap is x [n, C, H, W]."""
-        bits = design.intake.source_bits
-        most = (1 << (bits - 1)) - 1
-        ifmap_scale = self.ranges.ifmaps[layer.name] / most
-        ofmap_scale = self._reach(own, layer.name) / most
-        unit = ifmap_scale * own.scale
+    def _levels(self, name: str) -> Levels:
+        """Of a layer's ifmap."""
+        bits = self._design.intake.source_bits
+        return Levels(self._ranges.ifmaps[name] / ((1 << (bits - 1)) - 1), bits)
+
+    def _operands(self, own: MatrixWeights, name: str, ifmap: Integers) -> Operands:
+        """Of a layer whose ifmap is [n, C, H, W]."""
+        levels = self._levels(name)
+        ofmap_scale = self._reach(own, name) / levels.most
+        unit = levels.scale * own.scale
         multiplier, shift = requantize_parameters(unit / ofmap_scale)
         return Operands(
-            ifmap=quantize_at(x, ifmap_scale, bits),
+            ifmap=ifmap,
             weight=own.integers,
             bias=np.rint(own.bias / unit).astype(np.int32),
             multiplier=multiplier,
             shift=shift,
-            scheme=f"robust codes, activations of {bits} bits",
-            ifmap_scale=ifmap_scale,
+            scheme=f"robust codes, activations of {levels.bits} bits",
+            ifmap_scale=levels.scale,
             weight_scale=own.scale,
             ofmap_scale=ofmap_scale,
         )

@@ -1,4 +1,4 @@
-"""What is done between two matrix layers of a SimpleNet: float32, or float64 to calibrate with;
+"""What is done between two matrix layers of a SimpleNet, by NumPy, in float64 to calibrate with;
 [n, C, H, W].
 
 A machine's array makes sums; normalisation, ReLU and pooling are vector work, which has no memory
@@ -85,13 +85,13 @@ def convolved(values: Doubles, weight: Doubles, bias: Doubles) -> Doubles:
     return found.reshape(pictures, -1, height, width)
 
 
-def window_sums(values: Values, side: int) -> Values:
-    """[n, 1, H, W]: sums of all channels within windows that keep the size, zeros around."""
-    flat = values.sum(axis=1, keepdims=True)
+def window_sums(channel_sums: Values, side: int) -> Values:
+    """[n, 1, H, W]: sums of all channels within windows that keep the size, zeros around; of sums
+    of all channels."""
     reach = side // 2
-    wide = np.pad(flat, ((0, 0), (0, 0), (reach, reach), (reach, reach)))
-    height, width = flat.shape[2:]
-    found = np.zeros_like(flat)
+    wide = np.pad(channel_sums, ((0, 0), (0, 0), (reach, reach), (reach, reach)))
+    height, width = channel_sums.shape[2:]
+    found = np.zeros_like(channel_sums)
     for row in range(side):
         for column in range(side):
             found += wide[:, :, row : row + height, column : column + width]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from archsim.layer import integer_products as products
 from archsim.layer import integer_values as values
-from archsim.layer.integer_kernels import OutputRules, keep_with
+from archsim.layer.integer_kernels import OutputRules, keep_planes
 from archsim.layer.layout import ifmap_view, join_ofmap, split_bias, weight_view
 from archsim.layer.problem import problem_of
 from archsim.layer.values import accumulate, compute, compute_with_sums, requantize
@@ -68,7 +68,7 @@ def layers(draw: st.DrawFn) -> Layer:
         stride_height=whole(1, 3), stride_width=whole(1, 3),
         pad_top=whole(0, 4), pad_left=whole(0, 4), pad_bottom=whole(0, 4), pad_right=whole(0, 4),
         dilation_height=dilation[0], dilation_width=dilation[1], groups=groups,
-        batch=whole(1, 2), bias=draw(st.booleans()), relu=draw(st.booleans()),
+        batch=whole(1, 4), bias=draw(st.booleans()), relu=draw(st.booleans()),
     )  # fmt: skip
 
 
@@ -197,7 +197,7 @@ def test_sums_that_are_given_and_more_that_is_added(
         )
         rules = (operands.multiplier, operands.shift), (bits, accumulator_bits)
         before = always[0]
-        monkeypatch.setattr(values, "_BLOCK_BYTES", 64 if seed % 3 else 1 << 20)
+        monkeypatch.setattr(values, "_BLOCK_BYTES", (64, 64, 1000, 1 << 20)[seed % 4])
         ofmap, sums = compute_with_sums(problem, split, *rules)
         directly = few > 0 and problem.groups > 1
         assert (always[0] == before) == directly
@@ -223,19 +223,40 @@ def test_sums_that_are_given_and_more_that_is_added(
 
 @pytest.mark.parametrize("wide", [5, 7, 40])
 @pytest.mark.parametrize("rows", [(0, 4), (1, 3), (3, 4)])
-def test_rows_of_a_block_are_kept_with_more(rows: tuple[int, int], wide: int) -> None:
-    """Of a plane of 4 rows of 5 pixels, whose sums lie in wider rows; all others stay."""
+@pytest.mark.parametrize("adds", [False, True])
+def test_rows_of_a_block_are_kept(rows: tuple[int, int], wide: int, adds: bool) -> None:
+    """Of two planes of 4 rows of 5 pixels, whose sums lie in wider rows; all others stay.  With
+    more, and without."""
     random, (first, last) = np.random.default_rng(wide), rows
-    sums = random.integers(-100, 100, (3, (last - first) * wide), np.int32)
-    more = random.integers(-100, 100, (3, 4, 5), np.int32)
-    bias, found = np.array([0, 50, -50]), np.full((3, 4, 5), 99, np.int8)
+    sums = random.integers(-100, 100, (3, 2 * (last - first) * wide), np.int32)
+    more = random.integers(-100, 100, (2, 3, 4, 5), np.int32)
+    bias, found = np.array([0, 50, -50]), np.full((2, 3, 4, 5), 99, np.int8)
     rules = OutputRules(
         multiplier=1, half=0, shift=0, wrapped=32, lowest=-128, highest=127, by_column=0
     )
-    keep_with(sums, more, rows, bias, rules.vector(), found)
-    own = sums.reshape(3, last - first, wide)[:, :, :5] + more[:, first:last] + bias[:, None, None]
-    assert np.array_equal(found[:, first:last], np.clip(own, -128, 127))
-    assert (np.delete(found, np.s_[first:last], axis=1) == 99).all()
+    flat = more.reshape(2, 3, -1)[: 2 * adds], found.reshape(2, 3, -1)
+    keep_planes(sums, flat[0], (*rows, 5), bias, rules.vector(), flat[1])
+    own = sums.reshape(3, 2, last - first, wide)[..., :5].transpose(1, 0, 2, 3)
+    own = own + adds * more[:, :, first:last] + bias[:, None, None]
+    assert np.array_equal(found[:, :, first:last], np.clip(own, -128, 127))
+    assert (np.delete(found, np.s_[first:last], axis=2) == 99).all()
+
+
+@pytest.mark.parametrize("bound", ["by ONNX Runtime", "by another product"])
+def test_a_bound_product_is_of_what_lies_there_when_it_is_called(bound: str) -> None:
+    exact = products.exact_product()
+    assert exact is not None
+    product = exact if bound == "by ONNX Runtime" else lambda left, right: exact(left, right)
+    random = np.random.default_rng(0)
+    left, right = np.empty((5, 70), np.int8), np.empty((70, 33), np.int8)
+    shifted, sums = left.view(np.uint8), np.empty((5, 33), np.int32)
+    multiply = products.bound_product(product, shifted, right, sums)
+    for _ in range(3):
+        left[:], right[:] = (random.integers(-128, 128, one.shape) for one in (left, right))
+        expected = left.astype(np.int64) @ right
+        shifted ^= 128
+        multiply()
+        assert np.array_equal(sums, expected)
 
 
 @pytest.mark.parametrize("shape", [(1, 1 << 16, 1), (2, 1 << 16, 17)])
@@ -291,7 +312,7 @@ def test_a_product_that_saturates_is_not_taken(monkeypatch: pytest.MonkeyPatch) 
     products.exact_product.cache_clear()
     monkeypatch.setattr(products, "LOADING_MACS", 0)
     for broken in (lambda right: saturating, lambda right: 1 / 0):
-        monkeypatch.setattr(products, "_runtime_product", broken)
+        monkeypatch.setattr(products, "_RuntimeProduct", broken)
         products.exact_product.cache_clear()
         assert products.product_for(1, 1) is None
         ours = output_of(layer, operands, 8, 32)

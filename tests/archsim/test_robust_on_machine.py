@@ -142,6 +142,20 @@ def test_a_cell_that_flips_is_a_bit_of_a_code_that_flips(scheme: RobustScheme) -
     assert (found != _evaluator(model).logits(EDGE_16, data)).any()
 
 
+@pytest.mark.parametrize("machine", ["edge-16", "vsq-16", "volta"])
+def test_batches_do_not_depend_on_threads(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does a picture on which others are in its batch; labels are their own."""
+    data, evaluator, design = _pictures(8), _evaluator(_model(rquant(8))), load_design(machine)
+    right = [at % 3 == 0 for at in range(8)]
+    classes = evaluator.logits(design, data).argmax(axis=1)
+    data = replace(data, labels=(classes + right).astype(np.uint8))
+    monkeypatch.setattr("archsim.robust.on_machine.BATCH", 3)
+    for count in (1, 2, 3, 8):
+        monkeypatch.setattr("workloads.threads._threads", count)
+        assert evaluator.wrong(design, data) == right
+    assert evaluator.wrong(design, data.spread(0)) == []
+
+
 @pytest.mark.parametrize("special", [(), (np.inf, -np.inf), (np.nan,), (np.nan, np.inf, -np.inf)])
 def test_sums_are_cut_as_an_output_stage_that_saturates(special: tuple[float, ...]) -> None:
     values = np.random.default_rng(1).normal(0, 2, (3, 5, 4)).astype(np.float32)

@@ -126,12 +126,19 @@ KERNEL_FAULTS: dict[str, Fault] = {
     "rows as wide as their pixels": ("[k, p * width + start", "[k, p * wide + start"),
 }  # fmt: skip
 
+FIRST = ": tile.stop - tile.start"
 PLACE_FAULTS: dict[str, Fault] = {
     "the collector kept from tile to tile": ("collectors[:] = 0", "collectors[:] *= first > 0"),
-    "scales of the first tile's weights": ("weight_scales[:, tile]", "weight_scales[:, :several]"),
-    "scales of the first tile's pixels": ("ifmap_scales[tile]", "ifmap_scales[:several]"),
+    "scales of the first tile's weights": (
+        "weight_scales[:, tile]",
+        f"weight_scales[:, {FIRST}]",
+    ),
+    "scales of the first tile's pixels": (
+        "ifmap_scales[None, tile]",
+        f"ifmap_scales[None, {FIRST}]",
+    ),
     "pixels of the first rows": ("start = rows[0] * one.out_width", "start = 0"),
-    "weights of the first tile": ("planes.weight[:, tile]", "planes.weight[:, :several]"),
+    "weights of the first tile": ("planes.weight[:, tile]", f"planes.weight[:, {FIRST}]"),
 }  # fmt: skip
 
 

@@ -193,3 +193,42 @@ def test_onnx_runtime_follows(monkeypatch: pytest.MonkeyPatch) -> None:
     set_threads(3)
     (found,) = run_session(model, ["y"], {"x": np.array([-1, 2], np.float32)})
     assert (kinds, found.tolist()) == ([3], [0, 2])
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(1, 6), (2, 3), (3, 2), (4, 1), (6, 1)])
+def test_work_within_work_shares_its_threads(outer: int, inner: int) -> None:
+    """Six of them; who is beside whom is counted by how many meet."""
+
+    def inside(meeting: threading.Barrier) -> None:
+        meeting.wait(10)
+
+    def outside(_: int) -> None:
+        in_threads(inside, [threading.Barrier(inner)] * inner)
+        if inner > 1:
+            with pytest.raises(threading.BrokenBarrierError):  # no more than these meet
+                in_threads(late, [threading.Barrier(inner + 1)] * (inner + 1))
+
+    def late(meeting: threading.Barrier) -> None:
+        meeting.wait(0.5)
+
+    set_threads(6)
+    in_threads(outside, range(outer))
+    in_threads(inside, [threading.Barrier(6)] * 6)  # behind it all of them again
+
+
+def test_work_within_work_within_work() -> None:
+    """Of eight threads two, of whose four two, have two each."""
+
+    def inside(meeting: threading.Barrier) -> None:
+        meeting.wait(0.5)
+
+    def nested(depth: int) -> None:
+        if depth:
+            in_threads(nested, [depth - 1] * 2)
+            return
+        in_threads(inside, [threading.Barrier(2)] * 2)
+        with pytest.raises(threading.BrokenBarrierError):
+            in_threads(inside, [threading.Barrier(3)] * 3)
+
+    set_threads(8)
+    nested(2)

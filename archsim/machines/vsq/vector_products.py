@@ -10,7 +10,7 @@ at its own width, which is the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from archsim.codecs.vector_dot import VectorMac
 from archsim.layer.integer_products import BITS, DEEPEST, Product
 from archsim.layer.problem import Problem
-from archsim.layer.seen import seen_by, seen_width
+from archsim.layer.seen import Windows
 from archsim.machines.vsq import product_kernels as pk
 from archsim.machines.vsq import vector_kernels as vk
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
@@ -116,7 +116,7 @@ def _add_plane(planes: Planes, rules: IntArray, product: Product, sums: IntArray
     def block(rows: tuple[int, int]) -> None:
         _add_rows(planes, rules, product, rows, sums)
 
-    width = seen_width(one)
+    width = Windows(one).width
     most = max(_DOT_BYTES // (4 * one.filters), _LEAST_PIXELS)
     high = max(min(most, _MOST_PIXELS) // width, 1)
     rows = range(0, one.out_height, high)
@@ -129,7 +129,7 @@ def _add_rows(
     """Some rows, tile by tile of their channels."""
     one, named = planes.problem, vk.SummationRules(*rules.tolist())
     vectors = planes.weight.shape[1]
-    width = seen_width(one)
+    width = Windows(one).width
     pixels = (rows[1] - rows[0]) * width
     collectors = np.empty((one.filters, pixels), np.int32)
     start = rows[0] * one.out_width
@@ -148,11 +148,9 @@ def _steps(
     at a time."""
     one, length = planes.problem, planes.weight.shape[3]
     channels = slice(tile.start * length, tile.stop * length)
-    several = tile.stop - tile.start
-    seen = seen_by(planes.ifmap[channels], replace(one, channels=several * length), rows,
-                   taps_first=True)  # fmt: skip
-    scales = seen_by(planes.ifmap_scales[tile], replace(one, channels=several), rows,
-                     taps_first=True)  # fmt: skip
+    windows = Windows(one, taps_first=True)
+    seen = windows.seen(planes.ifmap[None, channels], rows)
+    scales = windows.seen(planes.ifmap_scales[None, tile], rows)
     seen = seen.reshape(-1, length, seen.shape[1])
     weight = planes.weight[:, tile].reshape(len(seen), one.filters, length)
     beside = planes.weight_scales[:, tile].reshape(len(seen), one.filters)
