@@ -41,12 +41,15 @@ PIPELINED_SEQUENCER_BITS = 14
 every loop: alone, and with the loops inside of it, of which the innermost has none; and whether the
 three inner loops have one turn."""
 
-AHEAD_BITS = {True: 47, False: 40}
+WINDOW_BITS = 3 * 2 * 28 + 20
+"""Of what a window's bounds are compared with: three elements, now and at a run's first; a row."""
+
+AHEAD_BITS = {True: 47 + WINDOW_BITS, False: 40 + WINDOW_BITS}
 """Of credits that are compared ahead, a register each, and of those for room in the queues of
 commands, and whether all have room; whether each walk may start; of each loader whether words are
-left, and whether one is; of the window whether a column or a row ends, now and at the block's
-first pixel, and whether a tile has one.  Decoupled, with a walk of its own for stationary loads, or
-not."""
+left, and whether one is; of the window its bounds', and whether a column or a row ends, now and at
+the block's first pixel, and whether a tile has one.  Decoupled, with a walk of its own for
+stationary loads, or not."""
 
 
 def pipelining_bits(design: CoreDesign) -> int:
