@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from archsim.numbers import IntArray
+from archsim.numbers import IntArray, ceil_div
 from archsim.robust.vector_kernels import BLOCK, normalized
 from archsim.robust.vector_unit import Floats, within
 from workloads.errors import WorkloadError
@@ -34,6 +34,11 @@ class Ifmap:
     channel_sums: Floats
 
 
+def _most(bits: int) -> int:
+    """The largest integer of so many bits, symmetric about 0."""
+    return (1 << (bits - 1)) - 1
+
+
 @dataclass(frozen=True)
 class Levels:
     """Integers of so many bits, in units of `scale`."""
@@ -41,10 +46,15 @@ class Levels:
     scale: float
     bits: int
 
+    @classmethod
+    def up_to(cls, largest: float, bits: int) -> Levels:
+        """Whose largest stands for that."""
+        return cls(largest / _most(bits), bits)
+
     @property
     def most(self) -> int:
         """The largest."""
-        return (1 << (self.bits - 1)) - 1
+        return _most(self.bits)
 
     @property
     def vector(self) -> tuple[float, float, float]:
@@ -112,7 +122,7 @@ def ifmap_behind(
     def part(at: slice) -> bool:
         return normalized((given[0][at], given[1][at]), *rules, (made[0][at], made[1][at]))
 
-    few = -(-pictures // threads())
+    few = ceil_div(pictures, threads())
     if not all(in_threads(part, [slice(at, at + few) for at in range(0, pictures, few)])):
         raise WorkloadError("quantisation: every value must be finite, not NaN or infinite")
     return Ifmap(integers, channel_sums)

@@ -27,6 +27,7 @@ from archsim.codecs.robust_quantization import MOST_BITS
 from archsim.errors import InputError, require
 from archsim.machine.design import Design
 from archsim.machine.option import Options
+from archsim.numbers import ceil_div
 from archsim.result import NetworkResult
 from archsim.robust.between_layers import (
     Ifmap,
@@ -191,7 +192,7 @@ class MachineEvaluator:
         elsewhere: by name, layers that another design of the same numerics computes.
         """
         starts = range(0, len(data), BATCH)
-        few = max(-(-len(starts) // threads()), 1)
+        few = max(ceil_div(len(starts), threads()), 1)
 
         def some(first: int) -> list[bool]:
             found: list[bool] = []
@@ -285,8 +286,7 @@ class _Together:
 
     def _levels(self, name: str) -> Levels:
         """Of a layer's ifmap."""
-        bits = self._design.intake.source_bits
-        return Levels(self._ranges.ifmaps[name] / ((1 << (bits - 1)) - 1), bits)
+        return Levels.up_to(self._ranges.ifmaps[name], self._design.intake.source_bits)
 
     def _operands(self, own: MatrixWeights, name: str, ifmap: Integers) -> Operands:
         """Of a layer whose ifmap is [n, C, H, W]."""

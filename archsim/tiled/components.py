@@ -41,7 +41,7 @@ PIPELINED_SEQUENCER_BITS = 14
 every loop: alone, and with the loops inside of it, of which the innermost has none; and whether the
 three inner loops have one turn."""
 
-WINDOW_BITS = 3 * 2 * 28 + 20
+WINDOW_BITS = 3 * 2 * WINDOW_ADDRESS_BITS + 20
 """Of what a window's bounds are compared with: three elements, now and at a run's first; a row."""
 
 AHEAD_BITS = {True: 47 + WINDOW_BITS, False: 40 + WINDOW_BITS}

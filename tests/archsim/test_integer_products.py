@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from types import SimpleNamespace
@@ -388,3 +389,29 @@ def test_an_ofmap_has_the_type_of_its_width(bits: int, kind: type[np.integer]) -
     layer = MatMul(name="m", m=2, n=2, k=3)
     ours = layer_output(Systolic(operand_bits=bits), layer, operands_of(layer, min(bits, 8), 1))
     assert ours.dtype == kind
+
+
+def test_threads_lend_sessions_one_behind_the_other() -> None:
+    product = products.exact_product()
+    if not isinstance(product, products._RuntimeProduct):  # pyright: ignore[reportPrivateUsage]
+        pytest.skip("products of bytes need no session")
+    lent: list[object] = []
+    meet = threading.Barrier(2, timeout=30)
+
+    def multiply() -> None:
+        left, right = np.full((1, 3), 129, np.uint8), np.full((3, 1), 2, np.int8)
+        sums = np.empty((1, 1), np.int32)
+        products.bound_product(product, left, right, sums)()
+        assert sums == 6
+        lent.append(product._session)  # pyright: ignore[reportPrivateUsage]
+        meet.wait()
+
+    for _ in range(3):
+        both = [threading.Thread(target=multiply) for _ in range(2)]
+        for one in both:
+            one.start()
+        for one in both:
+            one.join()
+    by_turn = [{id(one) for one in lent[at : at + 2]} for at in (0, 2, 4)]
+    assert len(by_turn[0]) == 2
+    assert by_turn[0] == by_turn[1] == by_turn[2]
