@@ -59,3 +59,10 @@ def test_the_gallery_is_drawn(site: Path) -> None:
 def test_docstrings_are_pages(site: Path) -> None:
     text = (site / "api" / "simulate.html").read_text(encoding="utf-8")
     assert "Simulate every layer" in text
+
+
+def test_a_list_is_shown_as_one(site: Path) -> None:
+    """A list right behind a line of text is part of its paragraph to Markdown."""
+    for page in site.rglob("*.html"):
+        paragraphs = re.findall(r"<p>(.*?)</p>", page.read_text(encoding="utf-8"), re.DOTALL)
+        assert not [one for one in paragraphs if re.search(r"^[-*] ", one, re.MULTILINE)], page
