@@ -2,26 +2,28 @@
 
 from functools import reduce
 from operator import and_, or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from amaranth.hdl import C, Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.errors import require
 from archsim.machines.scnn.command import AXIS_FIELDS, LAYER_FIELDS, scnn_ports
 from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.pipeline import DECODE_CYCLES, DRAIN_CYCLES
 from archsim.ports import Port
 from rtl.core.delay import Delay
 from rtl.core.memory import Settings, stream_settings
 from rtl.core.scnn_bias import BiasQueue
 from rtl.core.scnn_cells import pe_inputs, sum_settings, sums_may_fail, weight_settings
 from rtl.core.scnn_control import GroupControl
-from rtl.core.scnn_drain import SIDES, DrainSequencer
+from rtl.core.scnn_drain import SIDES, DrainSequencer, PipelinedDrainSequencer
 from rtl.core.scnn_layouts import command_layout, vector_layout
 from rtl.core.scnn_lists import ListWalk
-from rtl.core.scnn_pe import ScnnPe, row_fields
-from rtl.core.scnn_weights import WeightDecoder
+from rtl.core.scnn_pe import row_fields
+from rtl.core.scnn_pipelined_pe import pe_of
+from rtl.core.scnn_weights import PipelinedWeightDecoder, WeightDecoder
 from rtl.core.settings import SETTINGS_PORTS, SettingsChain
 from rtl.hierarchy import place
 
@@ -140,12 +142,16 @@ class ScnnCore(wiring.Component):
         self.load = place(m, "load", ListWalk, **lists)
         cycles = self.design.exchange_cycles - 1
         self.exchange = place(m, "exchange_delay", Delay, bits=1, cycles=cycles)
-        self.decoder = place(m, "weight_decoder", WeightDecoder, **design)
+        pipelined = self.design.pipelined_pes
+        ahead = pipelined and not self.design.weights_as_crossed
+        decoder = PipelinedWeightDecoder if ahead else WeightDecoder
+        self.decoder = place(m, "weight_decoder", decoder, **design)
         self.control = place(m, "control", GroupControl, **design)
-        self.sequencer = place(m, "drain", DrainSequencer, **design)
+        sequencer = PipelinedDrainSequencer if pipelined else DrainSequencer
+        self.sequencer = place(m, "drain", sequencer, **design)
         self.biases = place(m, "bias_queue", BiasQueue, **design)
         self.pes = {
-            (row, column): place(m, f"pe_{row}_{column}", ScnnPe, **design)
+            (row, column): place(m, f"pe_{row}_{column}", pe_of(self.design), **design)
             for row in range(self.design.grid_rows)
             for column in range(self.design.grid_columns)
         }
@@ -153,7 +159,9 @@ class ScnnCore(wiring.Component):
         self.settings = self._settings(m)
         self._commands(m)
         self._inputs(m)
+        self._broadcast(m)
         self._groups(m)
+        self._drain(m)
         for place_, pe in self.pes.items():
             self._pe(m, place_, pe)
         self._outputs(m)
@@ -211,7 +219,7 @@ class ScnnCore(wiring.Component):
         m.d.comb += [
             load.rows.eq(layer.rows_used),
             load.columns.eq(layer.columns_used),
-            load.lists.eq(layer.lists),
+            load.lists.eq(Mux(self.start, self.command.payload.lists, layer.lists)),
             self.ifmap.ready.eq(load.open),
             load.cross.eq(self.ifmap.valid & self.ifmap.ready),
             load.last.eq(self.ifmap.payload.last),
@@ -221,11 +229,43 @@ class ScnnCore(wiring.Component):
         ]
         wiring.connect(m, wiring.flipped(self.bias), self.biases.word)
 
+    def _broadcast(self, m: Module) -> None:
+        """What goes into the FIFOs, and when: as it crosses, or behind the decoder's registers."""
+        design, decoder = self.design, cast("Any", self.decoder)
+        word = self.weight.payload if design.weights_as_crossed else decoder.o
+        self.write, self.word = Signal(), Signal.like(word)
+        if not design.pipelined_pes:
+            m.d.comb += [self.write.eq(decoder.cross), self.word.eq(word)]
+        elif not design.weights_as_crossed:
+            m.d.comb += [self.write.eq(decoder.write), self.word.eq(word)]
+        else:
+            crosses = Cat(decoder.cross, word.as_value())
+            line = place(m, "weight_delay", Delay, bits=len(crosses), cycles=DECODE_CYCLES)
+            m.d.comb += [line.i.eq(crosses), Cat(self.write, self.word.as_value()).eq(line.o)]
+
+    def _drain(self, m: Module) -> None:
+        """What the PEs see of the drain, and when: as it is, or behind a register."""
+        sequencer, biases, pipelined = self.sequencer, self.biases, self.design.pipelined_pes
+        step, entry = sequencer.step, sequencer.entry
+        self.step, self.drained_entry = Signal.like(step), Signal.like(entry)
+        self.bias_word = Signal.like(biases.o)
+        late = DRAIN_CYCLES if pipelined else 0
+        for name, of, to, cycles in (
+            ("step", step.as_value(), self.step, min(late, 1)),
+            ("entry", entry, self.drained_entry, late),
+            ("bias", biases.o, self.bias_word, late + pipelined),
+        ):
+            line = place(m, f"{name}_delay", Delay, bits=len(of), cycles=cycles)
+            m.d.comb += [line.i.eq(of), Value.cast(to).eq(line.o)]
+
     def _loaded(self, m: Module) -> Value:
         """Whether the PEs have their ifmap: as it is loaded, or, where its values are compressed,
         when the last rows are written and read."""
         if not self.design.activation_memory.stepped:
-            return self.load.ended
+            cycles = self.design.load_latency_cycles
+            line = place(m, "loaded_delay", Delay, bits=1, cycles=cycles)
+            m.d.comb += line.i.eq(self.load.ended)
+            return line.o
         before = self.design.load_latency_cycles - 1
         flush = place(m, "flush_delay", Delay, bits=1, cycles=before)
         loaded = place(m, "loaded_delay", Delay, bits=1, cycles=1)
@@ -251,7 +291,7 @@ class ScnnCore(wiring.Component):
 
     def _pe(self, m: Module, at: tuple[int, int], pe: Any) -> None:
         row, column = at
-        layer, load, unload, design = self.layer, self.load, self.unload, self.design
+        layer, load, design = self.layer, self.load, self.design
         self._layer(m, pe)
         for axis, number in (("row", row), ("column", column)):
             m.d.comb += [
@@ -264,15 +304,16 @@ class ScnnCore(wiring.Component):
             pe.exchanged.eq(self.exchanged),
             pe.ifmap_write.eq(load.cross & (load.row == row) & (load.column == column)),
             pe.ifmap.eq(self.ifmap.payload),
-            pe.weight_write.eq(self.decoder.cross),
-            pe.weight.eq(self.weight.payload if design.weights_as_crossed else self.decoder.o),
+            pe.weight_write.eq(self.write),
+            pe.weight.eq(self.word),
+            *([pe.reserve.eq(self.decoder.cross)] if design.pipelined_pes else []),
             pe.go.eq(self.control.go),
             pe.half.eq(self.control.half),
-            pe.step.eq(self.sequencer.step),
-            pe.bias.eq(self.biases.o),
+            pe.step.eq(self.step),
+            pe.bias.eq(self.bias_word),
             pe.clear.valid.eq(self.clearing),
-            pe.clear.entry.eq(Mux(self.clearing, self.entry, self.sequencer.entry)),
-            pe.unload.eq(unload.cross & (unload.row == row) & (unload.column == column)),
+            pe.clear.entry.eq(Mux(self.clearing, self.entry, self.drained_entry)),
+            pe.unload.eq(self._unloads(row, column)),
         ]
         if "number" in pe_inputs(design):
             m.d.comb += pe.number.eq(row * design.grid_columns + column)
@@ -284,6 +325,19 @@ class ScnnCore(wiring.Component):
             neighbour = self.pes.get((row + down, column + right))
             if neighbour is not None:
                 m.d.comb += getattr(pe, f"from_{side}").eq(neighbour.link)
+
+    def _unloads(self, row: int, column: int) -> Value:
+        """Whether a PE's list goes on: its vector crosses, or, where the next one is read ahead
+        into a register, all PEs begin."""
+        unload = self.unload
+        here = (unload.row == row) & (unload.column == column)
+        if not self.design.pipelined_pes:
+            return unload.cross & here
+        gives = (row < self.layer.owning_rows) & (column < self.layer.owning_columns)
+        crosses = unload.cross & here
+        if self.design.activation_memory.stepped:  # its rows are counted
+            crosses &= ~unload.pe_ends
+        return (unload.start & gives) | crosses
 
     def _outputs(self, m: Module) -> None:
         layer, unload = self.layer, self.unload
@@ -307,9 +361,19 @@ class ScnnCore(wiring.Component):
         for name in counts_of(self.design):
             event = own.get(name)
             if event is None:
-                event = sum((pe.events[name] for pe in self.pes.values()), C(0, 1))
+                event = self._events(m, name)
             counter = getattr(self, f"count_{name}")
             m.d.sync += counter.eq(counter + event)
+
+    def _events(self, m: Module, name: str) -> Value:
+        """Of all PEs in a cycle; with `pipelined_pes`, in the cycle before."""
+        each = [pe.events[name] for pe in self.pes.values()]
+        events = sum(each, C(0, 1))
+        if not self.design.pipelined_pes:
+            return events
+        kept = Signal(range((len(each) << len(each[0])) - len(each) + 1), name=f"events_{name}")
+        m.d.sync += kept.eq(events)
+        return kept
 
 
 def _all(flags: Any) -> Value:

@@ -56,16 +56,21 @@ def requantizers(bits: tuple[int, int], columns: int, words: Events | None = Non
 
 
 def registered_requantizers(
-    bits: tuple[int, int], operand_bits: int, columns: int, number: int
+    bits: tuple[int, int],
+    operand_bits: int,
+    columns: int,
+    number: int,
+    words: Events | None = None,
 ) -> Components:
     """`requantizers` with so many registers more, 0 to 2: behind the shift, and in the product.
 
     With registers the lowest bits alone are rounded, into an operand.
     """
     if not number:
-        return requantizers(bits, columns)
-    doubled, words = sum(bits) + 2, {"output_read": float(columns)}
-    scaled = scaled_sums(bits, columns) if number == 1 else _wide_products(bits, columns, words)
+        return requantizers(bits, columns, words)
+    doubled, words = sum(bits) + 2, words or {"output_read": float(columns)}
+    scale = scaled_sums if number == 1 else _wide_products
+    scaled = scale(bits, columns, words)
     late = number + 6 * (number - 1)  # ReLU and shift of rows on their way
     return (
         *scaled,

@@ -181,6 +181,10 @@ class PlainStream(_Sram):
         """None more."""
         return 0, 0
 
+    def event_bits(self, use: StreamUse) -> tuple[int, ...]:
+        """Nothing of its own is counted."""
+        return ()
+
     def stored(self, use: StreamUse, vectors: IntArray) -> Cells:
         """A vector a row."""
         return {WORDS: bits_of(vectors, (use.value_bits,) * use.lanes)}

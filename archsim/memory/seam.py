@@ -262,6 +262,10 @@ class StreamMemory(Memory, Protocol):
         """Flip-flops of control, beside those of every such machine: in a PE, and outside."""
         ...
 
+    def event_bits(self, use: StreamUse) -> tuple[int, ...]:
+        """Of what a PE's memories count in a cycle, each."""
+        ...
+
     def stored(self, use: StreamUse, vectors: IntArray) -> Cells:
         """The cells of the values of vectors [vectors, lanes], written from the first one on."""
         ...

@@ -1,6 +1,6 @@
 """The activations of a PE, from the memory that holds them: addresses, and the decoder."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -51,6 +51,8 @@ class Activations(wiring.Component):
     o: data.View
     empty: Signal
 
+    more_members: ClassVar[dict[str, Any]] = {"restart": In(1)}
+
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
         self.depth = max(design.iaram_entries, design.oaram_entries)
@@ -61,7 +63,8 @@ class Activations(wiring.Component):
                 "row": In(axis_layout()),
                 "column": In(axis_layout()),
                 "store": In(rtl_of(design.activation_memory).port(design)),
-                **{name: In(1) for name in ("clear", "write", "step", "restart")},
+                **{name: In(1) for name in ("clear", "write", "step")},
+                **self.more_members,
                 "i": In(self.word_layout),
                 "o": Out(activation_layout(design)),
                 "empty": Out(1),
@@ -70,7 +73,7 @@ class Activations(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        word = self._memory(m)
+        word = self._memory(m, self.step, self.restart)
         lanes = self.design.ifmap_lanes
         first, base = Signal(init=1), Signal(POSITION_BITS)
         found, after = positions(base, word, lanes)
@@ -83,13 +86,14 @@ class Activations(wiring.Component):
         ]
         with m.If(self.step):
             m.d.sync += [first.eq(word.last), base.eq(Mux(word.last, 0, after))]
-        bases = self._bases(m, word.last)
+        bases = self._bases(m, self.step & word.last)
         for lane, position in enumerate(found):
             m.d.comb += self.o.lanes[lane].value.eq(word.lanes[lane].value)
             self._decode(m, lane, position, bases)
         return m
 
-    def _memory(self, m: Module) -> data.View:
+    def _memory(self, m: Module, step: Value, restart: Value) -> data.View:
+        """The vector that the memory stands at."""
         word = Signal(self.word_layout)
         written = Signal(address_bits(self.depth + 1))
         store: Any = self.store
@@ -100,24 +104,24 @@ class Activations(wiring.Component):
             word.as_value().eq(store.read_data),
         ]
         if self.design.activation_memory.stepped:
-            m.d.comb += [store.append.eq(1), store.count.eq(written), store.step.eq(self.step)]
+            m.d.comb += [store.append.eq(1), store.count.eq(written), store.step.eq(step)]
         else:
-            self._read(m)
+            self._read(m, step, restart)
         with m.If(self.clear):
             m.d.sync += written.eq(0)
         with m.Elif(self.write):
             m.d.sync += written.eq(written + 1)
         return word
 
-    def _read(self, m: Module) -> None:
-        """The address of the vector that the PE stands at in the next cycle."""
+    def _read(self, m: Module, step: Value, restart: Value) -> None:
+        """The address of the vector that the memory stands at in the next cycle."""
         reading, next_reading = (
             Signal(address_bits(self.depth + 1), name=name) for name in ("reading", "next_reading")
         )
         store: Any = self.store
         m.d.comb += [
             store.read_address.eq(next_reading),
-            next_reading.eq(Mux(self.step, Mux(self.restart, 0, self._after(reading)), reading)),
+            next_reading.eq(Mux(step, Mux(restart, 0, self._after(reading)), reading)),
         ]
         m.d.sync += reading.eq(next_reading)
 
@@ -127,12 +131,12 @@ class Activations(wiring.Component):
             return reading + 1
         return Mux(reading == self.depth, self.depth, reading + 1)
 
-    def _bases(self, m: Module, last: Value) -> tuple[Signal, Signal]:
+    def _bases(self, m: Module, list_ends: Value) -> tuple[Signal, Signal]:
         """Count the phases; returns the bases of the rows and columns of this one."""
         layer = self.layer
         phase_row, phase_column = Signal(PHASE_BITS), Signal(PHASE_BITS)
         ends = Signal()
-        m.d.comb += ends.eq(self.step & last)
+        m.d.comb += ends.eq(list_ends)
         with m.If(ends):
             turn = phase_column + 1 == layer.phase_columns
             m.d.sync += phase_column.eq(Mux(turn, 0, phase_column + 1))

@@ -1,6 +1,6 @@
 """When groups begin and end: loading, the barrier of the PEs, the drain, and the unloading."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -30,7 +30,7 @@ class GroupControl(wiring.Component):
     cycle, in this half; biased: all bias words of the next group to be drained are here;
     drain_ready, drain_ended, drain, filters: of the sequencer; finished: all drains have ended,
     `design.ofmap_latency_cycles` − 1 cycles ago; flush, where memories compress values: the
-    cycle before.
+    cycle before, or, where a vector is read ahead, the one before that.
     """
 
     layer: data.View
@@ -50,8 +50,10 @@ class GroupControl(wiring.Component):
     def __init__(self, *, design: Scnn) -> None:
         self.latency = design.pipeline_latency_cycles
         self.ofmap_latency = design.ofmap_latency_cycles
+        self.behind_flush = 2 if design.pipelined_pes else 1
         self.flushes = design.activation_memory.stepped
         self.begins_anew = sums_may_fail(design)
+        self.ahead = design.pipelined_pes
         taken = ("start", "loaded", "done", "biased", "drain_ready", "drain_ended")
         super().__init__(
             {
@@ -69,13 +71,14 @@ class GroupControl(wiring.Component):
         begun = self._count(m, "begun", self.go)
         drained = self._count(m, "drained", self.drain)
         ended = self._count(m, "ended", self.drain_ended)
-        more = begun != layer.groups
+        more = self._kept(m, "more", begun != layer.groups)
         computing, waiting, barrier = Signal(), Signal(), Signal()
         halves = place(m, "halves", Credits, initial=HALVES, limit=HALVES)
         summed = place(m, "summed", Credits, initial=0, limit=HALVES)
         line = place(m, "summed_delay", Delay, bits=1, cycles=self.latency - 2)
-        behind = 1 if self.flushes else self.ofmap_latency
+        behind = self.behind_flush if self.flushes else self.ofmap_latency
         last = place(m, "finished_delay", Delay, bits=1, cycles=behind)
+        filters = Mux(drained + 1 == layer.groups, layer.filters_last, layer.filters)
         m.d.comb += [
             barrier.eq(computing & self.done),
             self.go.eq(self.loaded | ((barrier | waiting) & more & halves.available)),
@@ -85,12 +88,13 @@ class GroupControl(wiring.Component):
             summed.give.eq(line.o),
             self.drain.eq(summed.available & self.drain_ready & self.biased),
             summed.take.eq(self.drain),
-            self.filters.eq(Mux(drained + 1 == layer.groups, layer.filters_last, layer.filters)),
+            self.filters.eq(self._kept(m, "group_filters", filters)),
             self.finished.eq(last.o),
         ]
         over = self.drain_ended & (ended + 1 == layer.groups)
         if self.flushes:
-            flush = place(m, "flush_delay", Delay, bits=1, cycles=self.ofmap_latency - 1)
+            before = self.ofmap_latency - self.behind_flush
+            flush = place(m, "flush_delay", Delay, bits=1, cycles=before)
             m.d.comb += [flush.i.eq(over), self.flush.eq(flush.o)]
             over = flush.o
         m.d.comb += last.i.eq(over)
@@ -103,6 +107,15 @@ class GroupControl(wiring.Component):
             with m.If(self.start):
                 m.d.sync += self.half.eq(0)
         return m
+
+    def _kept(self, m: Module, name: str, of: Value) -> Value:
+        """What follows from a count of groups, with `pipelined_pes` a cycle later, in a register:
+        a group takes some cycles, and so does its drain."""
+        if not self.ahead:
+            return of
+        kept = Signal(len(of), name=name)
+        m.d.sync += kept.eq(of)
+        return kept
 
     def _count(self, m: Module, name: str, event: Signal) -> Signal:
         """How many of the layer's groups have had an event."""

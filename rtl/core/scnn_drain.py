@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -106,15 +106,19 @@ class DrainSequencer(wiring.Component):
             step.copy.eq(moves & (phase >= len(SIDES))),
             *(step[side].eq(moves & (phase[:2] == n)) for n, side in enumerate(SIDES)),
         ]
+        self.extents = self._extents(m, output)
         phase_ends = self._count(m, active, output, count)
         cleared = self._clear(m, active)
         m.d.comb += [
             self.ended.eq((phase_ends & output & ~self.layer.pooled) | cleared),
             self.ready.eq(~active | self.ended),
         ]
+        after, first = (
+            self._phase_from(m, name, Value.cast(at))
+            for name, at in (("after", phase + 1), ("first", 0))
+        )
         with m.If(phase_ends):
-            clears = output & self.layer.pooled
-            m.d.sync += phase.eq(Mux(clears, CLEAR, self._phase_from(m, "after", phase + 1)))
+            m.d.sync += phase.eq(Mux(output & self.layer.pooled, CLEAR, after))
         with m.If(self.ended):
             m.d.sync += [active.eq(0), half.eq(~half)]
         if sums_may_fail(self.design):
@@ -122,9 +126,12 @@ class DrainSequencer(wiring.Component):
             with m.If(own.begin):
                 m.d.sync += half.eq(0)
         with m.If(self.start):
-            m.d.sync += [active.eq(1), count.eq(self.filters)]
-            m.d.sync += phase.eq(self._phase_from(m, "first", Value.cast(0)))
+            m.d.sync += [active.eq(1), count.eq(self.filters), phase.eq(first)]
+        self._turn(m, (phase_ends, after), first)
         return m
+
+    def _turn(self, m: Module, ends: tuple[Value, Value], first: Value) -> None:
+        """A phase ends, and which follows it; the first of a drain."""
 
     def _phase_from(self, m: Module, name: str, first: Value) -> Signal:
         """The first phase from `first` on that has anything to do."""
@@ -149,8 +156,8 @@ class DrainSequencer(wiring.Component):
     def _count(self, m: Module, active: Signal, output: Signal, count: Signal) -> Signal:
         """The loops of a phase; returns "its last cycle"."""
         step = self.step
-        along_count, depth_count = self._extents(m, output)
-        walk = place(m, "windows", WindowWalk)
+        along_count, depth_count = self.extents
+        walk = place(m, "windows", WindowWalk, ahead=self.design.pipelined_pes)
         second, ending = Signal(), Signal()
         goes_on, last, phase_ends = Signal(), Signal(), Signal()
         filter_, along, depth = (Signal.like(step[name]) for name in ("filter", "along", "depth"))
@@ -185,15 +192,38 @@ class DrainSequencer(wiring.Component):
 
     def _extents(self, m: Module, output: Signal) -> tuple[Signal, Signal]:
         """How far `along` and `depth` go in this phase."""
-        layer = self.layer
         along, depth = (
             Signal(COORDINATE_BITS, name=f"{name}_count") for name in ("along", "depth")
         )
+        m.d.comb += Cat(along, depth).eq(Cat(*self._extents_of(self.phase, output)))
+        return along, depth
+
+    def _extents_of(self, phase: Value, output: Value) -> tuple[Value, Value]:
+        """The same of any phase."""
+        layer = self.layer
         moves = Array([layer[name] for name in MOVES])
         names = ("region_rows", "out_columns", "copy_rows", "copy_columns")
         across = Array([layer[name] for name in names])
-        m.d.comb += [
-            along.eq(Mux(output, layer.out_rows, across[self.phase[1:3]])),
-            depth.eq(Mux(output, layer.out_pitch, moves[self.phase[:3]])),
-        ]
+        return (
+            Mux(output, layer.out_rows, across[phase[1:3]]),
+            Mux(output, layer.out_pitch, moves[phase[:3]]),
+        )
+
+
+class PipelinedDrainSequencer(DrainSequencer):
+    """The same in the same cycles; how far a phase goes, and which places are a window's last, lie
+    in registers."""
+
+    def _extents(self, m: Module, output: Signal) -> tuple[Signal, Signal]:
+        along, depth = (
+            Signal(COORDINATE_BITS, name=f"{name}_count") for name in ("along", "depth")
+        )
         return along, depth
+
+    def _turn(self, m: Module, ends: tuple[Value, Value], first: Value) -> None:
+        phase_ends, after = ends
+        extents = Cat(*self.extents)
+        with m.If(phase_ends):
+            m.d.sync += extents.eq(Cat(*self._extents_of(after, after == OUTPUT)))
+        with m.If(self.start):
+            m.d.sync += extents.eq(Cat(*self._extents_of(first, first == OUTPUT)))

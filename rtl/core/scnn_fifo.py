@@ -1,12 +1,13 @@
 """The weight FIFO of a PE: blocks of vectors, read again for every activation vector."""
 
-from typing import Any
+from typing import Any, cast
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
+from rtl.core.credits import Credits
 from rtl.core.memory import Banks, bank_for
 from rtl.core.scnn_cells import number_bits, weight_settings, weight_words, weights_may_fail
 from rtl.core.scnn_layouts import vector_layout, weight_layout
@@ -35,9 +36,10 @@ class WeightFifo(wiring.Component):
     write, i: from the broadcast; room: there is a place; arrived, word: the vector is here;
     complete: the whole block is; step: the vector is done with; again, with step: the block is
     walked once more; release, with step: its place is given back; skip: the rest of the block is
-    given back unread; block_end: the block is over.  Where vectors lie there as they cross, their
-    flags beside: start, a layer begins, with the first place; where cells may fail: number, of the
-    PE; settings, of the cells.
+    given back unread; block_end: the block is over.  With `pipelined_pes`: reserve, a vector that
+    will be written has crossed, and counts as one that is held.  Where vectors lie there as they
+    cross, their flags beside: start, a layer begins, with the first place; where cells may fail:
+    number, of the PE; settings, of the cells.
     """
 
     write: Signal
@@ -56,12 +58,15 @@ class WeightFifo(wiring.Component):
         self.design = design
         self.depth = design.weight_fifo_vectors
         self.as_crossed = design.weights_as_crossed
+        self.reserves = design.pipelined_pes
         layout = stored_layout(design)
         settings, start = weight_settings(design), ("start",) if self.as_crossed else ()
         more = {"number": In(number_bits(design))} if weights_may_fail(design) else {}
         if settings is not None:
             more["settings"] = In(settings.bits)
         orders = ("write", "step", "again", "release", "skip", "block_end", *start)
+        if self.reserves:
+            more["reserve"] = In(1)
         super().__init__(
             {
                 **{name: In(1) for name in orders},
@@ -81,10 +86,11 @@ class WeightFifo(wiring.Component):
             self._pointer(name) for name in ("written", "reading", "released")
         )
         after = self._after(reading)
-        next_reading = Signal.like(reading)
+        next_written, next_reading = (
+            self._pointer(name) for name in ("next_written", "next_reading")
+        )
         m.d.comb += [
-            self.room.eq((written == released) | (self._place(written) != self._place(released))),
-            self.arrived.eq(reading != written),
+            next_written.eq(Mux(self.write, self._after(written), written)),
             next_reading.eq(reading),
         ]
         with m.If(self.skip):
@@ -94,29 +100,61 @@ class WeightFifo(wiring.Component):
             m.d.comb += next_reading.eq(Mux(self.again, released, after))
             with m.If(self.release):
                 m.d.sync += released.eq(after)
-        with m.If(self.write):
-            m.d.sync += written.eq(self._after(written))
-        m.d.sync += reading.eq(next_reading)
         with m.If(self.write & self.i.last):
             m.d.comb += self.end_written.eq(1)
         m.d.comb += self.end_pointer.eq(self._after(written))
         if self.as_crossed:
             own: Any = self
             with m.If(own.start):
-                m.d.comb += next_reading.eq(0)
-                m.d.sync += [written.eq(0), released.eq(0)]
+                m.d.comb += [next_reading.eq(0), next_written.eq(0)]
+                m.d.sync += released.eq(0)
+        m.d.sync += [reading.eq(next_reading), written.eq(next_written)]
+        if self.reserves:
+            m.d.sync += self.arrived.eq(next_reading != next_written)
+            self._reserve(m, released)
+        else:
+            m.d.comb += self.arrived.eq(reading != written)
+            m.d.comb += self.room.eq(~self._full(written, released))
         self._stores(m, (self._place(written), self._place(next_reading)))
         return m
 
+    def _full(self, written: Signal, released: Signal) -> Value:
+        """Whether all places are taken, by pointers to where they begin and end."""
+        return (written != released) & (self._place(written) == self._place(released))
+
+    def _reserve(self, m: Module, released: Signal) -> None:
+        """Room, in a register: a place given back counts a cycle later, one taken at once."""
+        own, reserved = cast("Any", self), self._pointer("reserved")
+        after, full = Signal.like(reserved, name="after_reserved"), Signal()
+        m.d.comb += after.eq(self._after(reserved))
+        m.d.sync += full.eq(
+            Mux(own.reserve, self._full(after, released), self._full(reserved, released))
+        )
+        m.d.comb += self.room.eq(~full)
+        with m.If(own.reserve):
+            m.d.sync += reserved.eq(after)
+        if self.as_crossed:
+            with m.If(own.start):
+                m.d.sync += [reserved.eq(0), full.eq(0)]
+
     def _stores(self, m: Module, places: tuple[Value, Value]) -> None:
-        """What holds the vectors; the bit that ends a list lies beside such as crossed."""
+        """What holds the vectors; the bit that ends a list lies beside such as crossed, and where
+        there are registers, so that what comes next is known before the vector is read."""
         bits, read = self.i.as_value(), self.word.as_value()
-        if not self.as_crossed:
+        if self.as_crossed or self.reserves:
+            flags = place(m, "flags", Sram, bits=1, depth=self.depth, transparent=True)
+            self._connect(m, flags, places, bits[-1], read[-1])
+            bits, read = bits[:-1], read[:-1]
+        if self.as_crossed:
+            store = self._failing(m)
+        else:
             sizes = {"bits": len(bits), "depth": self.depth}
             banks = Banks(memory=self.design.weight_memory)
             store = banks.place(m, self, "store", 0, transparent=True, **sizes)
-            self._connect(m, store, places, bits, read)
-            return
+        self._connect(m, store, places, bits, read)
+
+    def _failing(self, m: Module) -> Any:
+        """What holds vectors as they cross."""
         own: Any = self
         words = weight_words(self.design)
         kind, parameters = bank_for(self.design.weight_memory, words, transparent=True)
@@ -126,9 +164,7 @@ class WeightFifo(wiring.Component):
             for name in ("number", "settings")
             if name in store.signature.members
         ]
-        self._connect(m, store, places, bits[:-1], read[:-1])
-        flags = place(m, "flags", Sram, bits=1, depth=self.depth, transparent=True)
-        self._connect(m, flags, places, bits[-1], read[-1])
+        return store
 
     def _connect(
         self, m: Module, store: Any, places: tuple[Value, Value], written: Value, read: Value
@@ -151,7 +187,7 @@ class WeightFifo(wiring.Component):
         head, next_head, tail = (self._pointer(name) for name in ("head", "next_head", "tail"))
         m.d.comb += [
             next_head.eq(Mux(self.block_end, self._after(head), head)),
-            self.complete.eq(head != tail),
+            self.complete.eq(self._complete(m, head, tail)),
             store.write.eq(self.end_written),
             store.write_address.eq(self._place(tail)),
             store.write_data.eq(self.end_pointer),
@@ -161,6 +197,14 @@ class WeightFifo(wiring.Component):
         m.d.sync += head.eq(next_head)
         with m.If(self.end_written):
             m.d.sync += tail.eq(self._after(tail))
+
+    def _complete(self, m: Module, head: Signal, tail: Signal) -> Value:
+        """Whether a whole block is held."""
+        if not self.reserves:
+            return head != tail
+        blocks = place(m, "blocks", Credits, initial=0, limit=self.depth, ahead=True)
+        m.d.comb += [blocks.give.eq(self.end_written), blocks.take.eq(self.block_end)]
+        return blocks.available
 
     def _pointer(self, name: str) -> Signal:
         return Signal(range(2 * self.depth), name=name)

@@ -1,17 +1,22 @@
 """A PE's part of a drain: its addresses, the links to its neighbours, and its own outputs."""
 
+from typing import Any, ClassVar
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.command import COORDINATE_BITS
 from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.pipeline import DRAIN_CYCLES
+from rtl.core.delay import Delay
 from rtl.core.one_hot import chosen
 from rtl.core.scnn_banks import drain_layout
 from rtl.core.scnn_copies import received_place, sent_place
 from rtl.core.scnn_drain import SIDES, step_layout
 from rtl.core.scnn_layouts import accumulator_address_bits, axis_layout, layer_layout
 from rtl.core.scnn_pool import OFFSET_BITS
+from rtl.hierarchy import place
 
 OPPOSITE = {"left": "right", "right": "left", "up": "down", "down": "up"}
 
@@ -58,11 +63,14 @@ class HaloPort(wiring.Component):
     count_window: Signal
     count_zeroed: Signal
 
+    more_members: ClassVar[dict[str, Any]] = {}
+
     def __init__(self, *, design: Scnn) -> None:
         self.design = design
         link = link_layout(design)
         super().__init__(
             {
+                **self.more_members,
                 "layer": In(layer_layout()),
                 "row": In(axis_layout()),
                 "column": In(axis_layout()),
@@ -89,13 +97,14 @@ class HaloPort(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        step, drain = self.step, self.drain
+        drain = self.drain
         given = Signal()
         own, valid = self._own_place(m, given)
         theirs = self._received_place(m)
         address = Signal(accumulator_address_bits(self.design))
         target = Signal.like(address)
-        m.d.comb += address.eq(self._address(m, Mux(step.second, theirs, own)))
+        m.d.comb += address.eq(self._address(m, Mux(self.step.second, theirs, own)))
+        step, valid, given = self._read(m, (valid, given))
         taken, is_output, added = Signal(), Signal(), Signal(link_layout(self.design))
         stays, last = Signal(), step.output & step.last
         m.d.sync += [
@@ -105,7 +114,7 @@ class HaloPort(wiring.Component):
             stays.eq(step.copy | (step.output & self.layer.pooled)),
             self.gives.eq(last & given),
             self.blank.eq(last & self.layer.keep_ofmap & ~given),
-            added.eq(self._received(m)),
+            added.eq(self._received(step)),
         ]
         with m.If(~step.second):
             m.d.sync += added.valid.eq(0)
@@ -126,6 +135,10 @@ class HaloPort(wiring.Component):
             self.count_zeroed.eq(self.valid_o & ~stays),
         ]
         return m
+
+    def _read(self, m: Module, found: tuple[Value, Value]) -> tuple[data.View, Value, Value]:
+        """The step of which a sum is read in this cycle, and (valid, given) of it."""
+        return self.step, *found
 
     def _own_place(self, m: Module, given: Signal) -> tuple[Value, Signal]:
         """(row, column) in the own region of what is sent or given out, and whether it exists;
@@ -201,16 +214,54 @@ class HaloPort(wiring.Component):
             ]
         return _place(at_row, at_column)
 
-    def _received(self, m: Module) -> Value:
+    def _received(self, step: data.View) -> Value:
         """The sum that comes: what goes to the left comes from the right."""
         ports: dict[str, data.View] = {side: getattr(self, f"from_{side}") for side in SIDES}
-        return chosen([(self.step[side], ports[OPPOSITE[side]].as_value()) for side in SIDES])
+        return chosen([(step[side], ports[OPPOSITE[side]].as_value()) for side in SIDES])
 
     def _address(self, m: Module, place: Value) -> Value:
         row, column = place[:COORDINATE_BITS], place[COORDINATE_BITS:]
         index = Signal(2 * COORDINATE_BITS)
         m.d.comb += index.eq(row * self.layer.region_columns + column)
         return (index << self.layer.filter_bits) + self.step.filter
+
+
+class PipelinedHaloPort(HaloPort):
+    """As `HaloPort`, DRAIN_CYCLES − 1 later: registers behind places, row · Wacc, and addresses.
+
+    Members
+    -------
+    as there; late: the step of which a sum is read.
+    """
+
+    late: data.View
+
+    more_members: ClassVar[dict[str, Any]] = {"late": Out(step_layout())}
+
+    def _read(self, m: Module, found: tuple[Value, Value]) -> tuple[data.View, Value, Value]:
+        flags = Cat(self.step.as_value(), *found)
+        line = place(m, "step_delay", Delay, bits=len(flags), cycles=DRAIN_CYCLES - 1)
+        valid, given = Signal(name="late_valid"), Signal(name="late_given")
+        m.d.comb += [line.i.eq(flags), Cat(self.late.as_value(), valid, given).eq(line.o)]
+        return self.late, valid, given
+
+    def _address(self, m: Module, place: Value) -> Value:
+        bits = accumulator_address_bits(self.design)
+        kept = Signal(len(place), name="place", reset_less=True)
+        product, columns, address = (
+            Signal(bits, name=name, reset_less=True) for name in ("product", "columns", "address")
+        )
+        filters = [Signal.like(self.step.filter, name=f"filter_{n}") for n in range(2)]
+        row, column = kept[:COORDINATE_BITS], kept[COORDINATE_BITS:]
+        m.d.sync += [
+            kept.eq(place),
+            product.eq(row * self.layer.region_columns),
+            columns.eq(column),
+            address.eq(((product + columns) << self.layer.filter_bits) + filters[1]),
+            filters[0].eq(self.step.filter),
+            filters[1].eq(filters[0]),
+        ]
+        return address
 
 
 def _within(place: Value, count: Value) -> Value:

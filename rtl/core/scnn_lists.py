@@ -15,9 +15,9 @@ class ListWalk(wiring.Component):
 
     Members
     -------
-    start: begin; rows, columns, lists: how many PEs there are, and lists of each; cross, last: a
-    vector crosses in this cycle, and ends its list; open: vectors are to come; row, column: whose;
-    ended: the last one crosses in this cycle.
+    start: begin; rows, columns: how many PEs there are; lists: of each, given with `start` already;
+    cross, last: a vector crosses in this cycle, and ends its list; open: vectors are to come; row,
+    column: whose; pe_ends: the PE's last one crosses in this cycle; ended: the last of all does.
     """
 
     start: Signal
@@ -29,6 +29,7 @@ class ListWalk(wiring.Component):
     open: Signal
     row: Signal
     column: Signal
+    pe_ends: Signal
     ended: Signal
 
     def __init__(self, *, lists_bits: int) -> None:
@@ -42,22 +43,25 @@ class ListWalk(wiring.Component):
                 "open": Out(1),
                 "row": Out(INDEX_BITS),
                 "column": Out(INDEX_BITS),
+                "pe_ends": Out(1),
                 "ended": Out(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        count = Signal(self.lists_bits)
-        list_ends, pe_ends, row_ends = Signal(), Signal(), Signal()
+        left = Signal(self.lists_bits)
+        list_ends, pe_ends, row_ends = Signal(), self.pe_ends, Signal()
         m.d.comb += [
             list_ends.eq(self.cross & self.last),
-            pe_ends.eq(list_ends & (count + 1 == self.lists)),
+            pe_ends.eq(list_ends & (left == 1)),
             row_ends.eq(pe_ends & (self.column + 1 == self.columns)),
             self.ended.eq(row_ends & (self.row + 1 == self.rows)),
         ]
-        with m.If(list_ends):
-            m.d.sync += count.eq(Mux(pe_ends, 0, count + 1))
+        with m.If(self.start | pe_ends):
+            m.d.sync += left.eq(self.lists)
+        with m.Elif(list_ends):
+            m.d.sync += left.eq(left - 1)
         with m.If(pe_ends):
             m.d.sync += self.column.eq(Mux(row_ends, 0, self.column + 1))
         with m.If(row_ends):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -124,6 +124,7 @@ class ScnnPe(wiring.Component):
                 **({"flush": In(1)} if design.activation_memory.stepped else {}),
                 "ifmap": In(vector),
                 "weight": In(stored_layout(design)),
+                **({"reserve": In(1)} if design.pipelined_pes else {}),
                 "room": Out(1),
                 "done": Out(1),
                 "step": In(step_layout()),
@@ -142,8 +143,7 @@ class ScnnPe(wiring.Component):
         self.fifo = place(m, "fifo", WeightFifo, **design)
         memories, parameters = rtl_of(self.design.activation_memory).unit(self.design)
         self.memories = place(m, "memories", memories, **parameters)
-        self.activations = place(m, "activations", Activations, **design)
-        self.arbiter = place(m, "arbiter", Arbiter, **design)
+        self._place_operands(m)
         self.banks = place(m, "banks", AccumulatorBanks, **design)
         self._operands(m)
         self.word = self._weights(m)
@@ -151,6 +151,11 @@ class ScnnPe(wiring.Component):
         self._multiply(m)
         self._drain(m)
         return m
+
+    def _place_operands(self, m: Module) -> None:
+        """What decodes activations, and what sends products."""
+        self.activations = place(m, "activations", Activations, design=self.design)
+        self.arbiter = place(m, "arbiter", Arbiter, design=self.design)
 
     def _operands(self, m: Module) -> None:
         fifo, activations = self.fifo, self.activations
@@ -244,27 +249,33 @@ class ScnnPe(wiring.Component):
 
     def _multiply(self, m: Module) -> None:
         activations, arbiter, banks = self.activations, self.arbiter, self.banks
-        half = Signal()
-        with m.If(self.go):
-            m.d.sync += half.eq(self.half)
         m.d.comb += [
             arbiter.weight.eq(self.word),
             arbiter.activation.eq(activations.o),
-            arbiter.rows.eq(self.row.reach),
-            arbiter.columns.eq(self.column.reach),
-            banks.i.places.eq(arbiter.places),
-            banks.i.addresses.eq(arbiter.addresses),
-            banks.i.half.eq(half),
-            *(getattr(banks, name).eq(getattr(self, own)) for name, own in self._cells()),
-            self.events.product.eq(sum(arbiter.selected)),
-            self.events.accumulator_update.eq(sum(banks.updates)),
         ]
+        self._banked(m, arbiter)
         if self.design.bank_queue > 1:
             m.d.comb += arbiter.occupied.eq(banks.occupied)
         for lane in range(self.design.ifmap_lanes):
             m.d.comb += banks.i.activations[lane].eq(activations.o.lanes[lane].value)
         for lane in range(self.design.weight_lanes):
             m.d.comb += banks.i.weights[lane].eq(self.word.lanes[lane].value)
+
+    def _banked(self, m: Module, sender: Any) -> None:
+        """From what sends products to the banks."""
+        banks, half = self.banks, Signal()
+        with m.If(self.go):
+            m.d.sync += half.eq(self.half)
+        m.d.comb += [
+            sender.rows.eq(self.row.reach),
+            sender.columns.eq(self.column.reach),
+            banks.i.places.eq(sender.places),
+            banks.i.addresses.eq(sender.addresses),
+            banks.i.half.eq(half),
+            *(getattr(banks, name).eq(getattr(self, own)) for name, own in self._cells()),
+            self.events.product.eq(sum(sender.selected)),
+            self.events.accumulator_update.eq(sum(banks.updates)),
+        ]
 
     def _cells(self) -> list[tuple[str, str]]:
         """Ports of the banks whose cells may fail, and what they are of the PE's."""
@@ -273,16 +284,13 @@ class ScnnPe(wiring.Component):
 
     def _drain(self, m: Module) -> None:
         design, banks = self.design, self.banks
-        halo = place(m, "halo", HaloPort, design=design)
-        widths = {"accumulator_bits": design.accumulator_bits, "operand_bits": design.operand_bits}
-        requantize = place(m, "requantize", Requantize, **widths)
+        halo: Any = self._halo(m)
         compress = place(m, "compress", Compressor, design=design)
-        maximum = place(m, "maximum", WindowMaximum, design=design)
-        line = place(m, "output_delay", Delay, bits=5, cycles=REQUANTIZE_CYCLES)
         wiring.connect(m, compress.store, self.memories.ofmap)
-        ends, first, blank, owns = Signal(), Signal(), Signal(), Signal()
+        step = halo.late if design.pipelined_pes else self.step
+        ends, first, owns = Signal(), Signal(), Signal()
         m.d.comb += owns.eq((self.row.give_count != 0) & (self.column.give_count != 0))
-        m.d.sync += [ends.eq(self.step.ends & owns), first.eq(self.step.first)]
+        m.d.sync += [ends.eq(step.ends & owns), first.eq(step.first)]
         for side in SIDES:
             m.d.comb += getattr(halo, f"from_{side}").eq(getattr(self, f"from_{side}"))
         m.d.comb += [
@@ -299,27 +307,61 @@ class ScnnPe(wiring.Component):
             self.events.output.eq(halo.gives),
             self.events.zeroed.eq(halo.count_zeroed),
             self.events.oaram_write.eq(self.memories.ofmap.write),
-            requantize.acc.eq(halo.sum),
+            compress.clear.eq(self.start),
+            compress.step.eq(self.unload),
+        ]
+        self._give_out(m, compress.o)
+        valid = (halo.gives | halo.blank) & owns
+        self._output(m, halo.sum, compress, (valid, ends, halo.blank, first, halo.valid_o))
+        self._clear(m, step)
+
+    def _give_out(self, m: Module, vector: data.View) -> None:
+        """The vector of its lists that leaves."""
+        m.d.comb += self.ofmap.eq(vector)
+
+    def _halo(self, m: Module) -> HaloPort:
+        """The PE's part of the drain."""
+        return place(m, "halo", HaloPort, design=self.design)
+
+    def _output(self, m: Module, sum_: Value, compress: Any, flags: tuple[Value, ...]) -> None:
+        """From a sum to the list; flags: valid, ends, blank, first and counts of it."""
+        sizes = self._widths()
+        requantize = place(m, "requantize", Requantize, **sizes)
+        maximum = place(m, "maximum", WindowMaximum, design=self.design)
+        line = place(m, "output_delay", Delay, bits=len(flags), cycles=REQUANTIZE_CYCLES)
+        blank = Signal()
+        self._scale(m, requantize, sum_)
+        m.d.comb += [
+            line.i.eq(Cat(*flags)),
+            Cat(compress.valid, compress.ends, blank, maximum.first, maximum.counts).eq(line.o),
+            maximum.value.eq(requantize.o),
+            compress.value.eq(Mux(blank, 0, maximum.o)),
+        ]
+
+    def _widths(self) -> dict[str, int]:
+        design = self.design
+        return {"accumulator_bits": design.accumulator_bits, "operand_bits": design.operand_bits}
+
+    def _scale(self, m: Module, requantize: Any, sum_: Value) -> None:
+        """What a sum is rescaled with."""
+        m.d.comb += [
+            requantize.acc.eq(sum_),
             requantize.bias.eq(self.bias),
             requantize.multiplier.eq(self.layer.multiplier),
             requantize.shift.eq(self.layer.shift),
             requantize.relu.eq(self.layer.relu),
-            line.i.eq(Cat((halo.gives | halo.blank) & owns, ends, halo.blank, first, halo.valid_o)),
-            Cat(compress.valid, compress.ends, blank, maximum.first, maximum.counts).eq(line.o),
-            maximum.value.eq(requantize.o),
-            compress.value.eq(Mux(blank, 0, maximum.o)),
-            compress.clear.eq(self.start),
-            compress.step.eq(self.unload),
-            self.ofmap.eq(compress.o),
         ]
-        self._clear(m)
 
-    def _clear(self, m: Module) -> None:
+    def _used(self, m: Module) -> Value:
+        """Whether the PE takes part in the layer that is drained."""
+        return self.enable
+
+    def _clear(self, m: Module, step: data.View) -> None:
         """An entry of all banks: after a reset of both halves, behind a drain of its half."""
         banks, clear = self.banks, self.clear
         erased = Signal()
         m.d.comb += [
-            erased.eq(self.step.clears & self.enable),
+            erased.eq(step.clears & self._used(m)),
             self.events.cleared.eq(Mux(erased, self.design.banks, 0)),
         ]
         with m.If(clear.valid | erased):

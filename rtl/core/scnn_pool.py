@@ -23,6 +23,9 @@ class WindowWalk(wiring.Component):
     layer: the command; step: to the next place of the window, behind the last to its first; next:
     (with step) to the window at the right; turn: (with next) to the first one of the next row of
     windows; restart: (with turn) to the first row; row, column; first, last: of the window.
+
+    With `ahead`, what is the last place of a row, and the last row, of a window is compared a cycle
+    before, into registers; in the same cycles, from the second of a command on.
     """
 
     layer: data.View
@@ -35,7 +38,8 @@ class WindowWalk(wiring.Component):
     first: Signal
     last: Signal
 
-    def __init__(self) -> None:
+    def __init__(self, *, ahead: bool = False) -> None:
+        self.ahead = ahead
         super().__init__(
             {
                 "layer": In(layer_layout()),
@@ -50,18 +54,32 @@ class WindowWalk(wiring.Component):
         layer = self.layer
         top, left = (Signal(OFFSET_BITS, name=name) for name in ("top", "left"))
         down, right = (Signal(WINDOW_BITS, name=name) for name in ("down", "right"))
-        row_ends = Signal()
+        row_ends, ends = Signal(), Signal()
+        next_down, next_right = (
+            Signal(WINDOW_BITS, name=name) for name in ("next_down", "next_right")
+        )
+        m.d.comb += [next_down.eq(down), next_right.eq(right)]
+        with m.If(self.step):
+            m.d.comb += next_right.eq(Mux(row_ends, 0, right + 1))
+            with m.If(row_ends):
+                m.d.comb += next_down.eq(Mux(self.last, 0, down + 1))
+        m.d.sync += [down.eq(next_down), right.eq(next_right)]
+        if self.ahead:
+            m.d.sync += [
+                row_ends.eq(next_right + 1 == layer.window_columns),
+                ends.eq(next_down + 1 == layer.window_rows),
+            ]
+        else:
+            m.d.comb += [
+                row_ends.eq(right + 1 == layer.window_columns),
+                ends.eq(down + 1 == layer.window_rows),
+            ]
         m.d.comb += [
-            row_ends.eq(right + 1 == layer.window_columns),
             self.first.eq((down == 0) & (right == 0)),
-            self.last.eq(row_ends & (down + 1 == layer.window_rows)),
+            self.last.eq(row_ends & ends),
             self.row.eq(top + down),
             self.column.eq(left + right),
         ]
-        with m.If(self.step):
-            m.d.sync += right.eq(Mux(row_ends, 0, right + 1))
-            with m.If(row_ends):
-                m.d.sync += down.eq(Mux(self.last, 0, down + 1))
         with m.If(self.next):
             m.d.sync += left.eq(Mux(self.turn, 0, left + layer.column_step))
             with m.If(self.turn):

@@ -2,13 +2,16 @@
 
 from typing import Any, ClassVar
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.command import PHASE_BITS, POSITION_BITS, TAP_BITS
 from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.pipeline import DECODE_CYCLES
+from rtl.core.delay import Delay
 from rtl.core.scnn_layouts import layer_layout, positions, vector_layout, weight_layout
+from rtl.hierarchy import place
 
 
 class WeightDecoder(wiring.Component):
@@ -57,7 +60,7 @@ class WeightDecoder(wiring.Component):
             m.d.sync += base.eq(0)
         with m.Elif(self.cross):
             m.d.sync += base.eq(Mux(self.i.last, 0, after))
-        m.d.comb += self.o.last.eq(self.i.last)
+        self._pass_flags(m)
         for lane, position in enumerate(found):
             self._decode(m, lane, position, column_bits)
         return m
@@ -68,7 +71,7 @@ class WeightDecoder(wiring.Component):
         phase = Signal(PHASE_BITS)
         lists, groups = Signal(len(layer.lists)), Signal(len(layer.groups))
         ends = self._list_ends()
-        m.d.comb += self.open.eq(groups != layer.groups)
+        self._open(m, groups, ends & (lists + 1 == layer.lists))
         with m.If(ends):
             m.d.sync += [
                 phase.eq(Mux(phase + 1 == layer.phase_columns, 0, phase + 1)),
@@ -82,6 +85,14 @@ class WeightDecoder(wiring.Component):
             Mux(groups + 1 == layer.groups, layer.filters_last, layer.filters)
         )
         return Mux(phase < layer.wide_phases, layer.wide_bits, layer.narrow_bits)
+
+    def _open(self, m: Module, groups: Signal, group_ends: Value) -> None:
+        """Whether weights are still to come; groups: that are over."""
+        m.d.comb += self.open.eq(groups != self.layer.groups)
+
+    def _pass_flags(self, m: Module) -> None:
+        """What goes with the vector."""
+        m.d.comb += self.o.last.eq(self.i.last)
 
     def _list_ends(self) -> Value:
         """Whether the list is over with this cycle."""
@@ -129,3 +140,67 @@ class PeWeightDecoder(WeightDecoder):
 
     def _value(self, lane: int, filter_: Value) -> Value:
         return Mux(filter_ < self.filters, self.i.lanes[lane].value, 0)
+
+
+class PipelinedWeightDecoder(WeightDecoder):
+    """As `WeightDecoder`, o `DECODE_CYCLES` later, with registers behind positions, taps, and
+    row · Wacc.
+
+    Members
+    -------
+    as there; write: o is a vector.
+    """
+
+    write: Signal
+
+    more_members: ClassVar[dict[str, Any]] = {"write": Out(1)}
+
+    def _open(self, m: Module, groups: Signal, group_ends: Value) -> None:
+        """In a register."""
+        with m.If(self.start):
+            m.d.sync += self.open.eq(1)
+        with m.Elif(group_ends & (groups + 1 == self.layer.groups)):
+            m.d.sync += self.open.eq(0)
+
+    def _pass_flags(self, m: Module) -> None:
+        late = place(m, "flag_delay", Delay, bits=2, cycles=DECODE_CYCLES)
+        m.d.comb += [
+            late.i.eq(Cat(self.cross, self.i.last)),
+            Cat(self.write, self.o.last).eq(late.o),
+        ]
+
+    def _walk(self, m: Module) -> Value:
+        """The pitch goes with the positions."""
+        bits = super()._walk(m)
+        kept = Signal(len(bits), name="column_bits", reset_less=True)
+        m.d.sync += kept.eq(bits)
+        return kept
+
+    def _decode(self, m: Module, lane: int, position: Value, column_bits: Value) -> None:
+        """The position; tap and filter; row · Wacc; registers behind each."""
+        layer, word = self.layer, self.o.lanes[lane]
+        value = place(m, f"value_delay_{lane}", Delay, bits=len(word.value), cycles=DECODE_CYCLES)
+        m.d.comb += [value.i.eq(self.i.lanes[lane].value), word.value.eq(value.o)]
+
+        def kept(name: str, of: Value, bits: int) -> Signal:
+            register = Signal(bits, name=f"{name}_{lane}", reset_less=True)
+            m.d.sync += register.eq(of)
+            return register
+
+        at, tap = kept("at", position, POSITION_BITS), Signal(POSITION_BITS, name=f"tap_{lane}")
+        m.d.comb += tap.eq(at >> layer.filter_bits)
+        row = kept("row", tap >> column_bits, TAP_BITS)
+        column = kept("column", tap & ((1 << column_bits) - 1), TAP_BITS)
+        filter_ = kept("filter", at & ((1 << layer.filter_bits) - 1), len(layer.filters))
+        product = kept("product", row * layer.region_columns, len(word.address))
+        shown = kept("shown", Cat(row, column), 2 * TAP_BITS)
+        filters = kept("filters", filter_, len(filter_))
+        columns = shown[TAP_BITS:]
+        m.d.comb += [
+            word.row.eq(shown[:TAP_BITS]),
+            word.column.eq(columns),
+            word.address.eq(filters - ((product + columns) << layer.filter_bits)),
+        ]
+
+
+__all__ = ["PeWeightDecoder", "PipelinedWeightDecoder", "WeightDecoder"]

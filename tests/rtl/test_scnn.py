@@ -72,9 +72,14 @@ def simulated(case: SparseCase) -> Verdict:
 
 
 class TestScnn(DesignConformance):
-    """In Verilog: two PEs that share halos; one of uneven lanes and without queues."""
+    """In Verilog: two PEs that share halos, also with registers between their steps; one of uneven
+    lanes and without queues."""
 
-    designs = (PAIR, replace(ONE, weight_lanes=3, bank_queue=1))
+    designs = (
+        PAIR,
+        replace(PAIR, pipelined_pes=True),
+        replace(ONE, weight_lanes=3, bank_queue=1),
+    )
     amaranth_cases = 8
 
     def random_design(self, draw: Draw) -> Scnn:
@@ -93,6 +98,7 @@ class TestScnn(DesignConformance):
             operand_bits=draw.one_of(4, 16),
             accumulator_bits=draw.one_of(12, 24),
             bank_queue=draw.whole(1, 5),
+            pipelined_pes=draw.chance(0.5),
         )
 
 
@@ -100,7 +106,13 @@ class TestScnn(DesignConformance):
 class TestScnnAtLength(TestScnn):
     """More cores, more cases."""
 
-    designs = (FOUR, FOUR_WIDE, SIX)
+    designs = (
+        FOUR,
+        FOUR_WIDE,
+        SIX,
+        replace(FOUR_WIDE, pipelined_pes=True),
+        replace(SIX, pipelined_pes=True, bank_queue=1),
+    )
     amaranth_cases = 60
     verilator_cases = 400
     seed = 2

@@ -22,6 +22,13 @@ from rtl.link import receiver
 PROOFS: dict[str, tuple[Any, Prove]] = {
     **{f"weight FIFO of {n}": (scnn_fifo, always(WeightFifoProof, depth=n)) for n in (1, 2, 3, 5)},
     **{
+        f"weight FIFO of {n}, with registers": (
+            scnn_fifo,
+            always(WeightFifoProof, depth=n, ahead=True),
+        )
+        for n in (1, 2, 3, 5)
+    },
+    **{
         f"{name}, {rows} of {lanes} lanes{', trailing' if trailing else ''}": (
             unit, always(proof, rows=rows, lanes=lanes, trailing=trailing)
         )

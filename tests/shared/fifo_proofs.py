@@ -18,15 +18,18 @@ class WeightFifoProof(Proof):
     The account is a line of the vectors that are held, and how many of them lie before the one
     that is read.  A pass is `final` as the PE says it: each vector's place is given back when it is
     done with.  Beside what is seen, the FIFO's memories hold the line and where its blocks end.
+
+    With registers (`ahead`), places are taken before vectors come, and given back a cycle later.
     """
 
-    def __init__(self, unit: Any, *, depth: int) -> None:
-        self.depth = depth
+    def __init__(self, unit: Any, *, depth: int, ahead: bool = False) -> None:
+        self.depth, self.ahead = depth, ahead
         self.design = Scnn(
             grid_rows=1, grid_columns=1, weight_lanes=1, ifmap_lanes=1, banks=1, bank_entries=1,
-            operand_bits=2, accumulator_bits=4, weight_fifo_vectors=depth,
+            operand_bits=2, accumulator_bits=4, weight_fifo_vectors=depth, pipelined_pes=ahead,
         )  # fmt: skip
-        orders = dict.fromkeys(("write", "step", "final", "skip"), 1)
+        more = ("reserve",) if ahead else ()
+        orders = dict.fromkeys(("write", "step", "final", "skip", *more), 1)
         super().__init__(unit, last=1, number=2, **orders)
 
     def elaborate(self, platform: object) -> Module:
@@ -36,6 +39,12 @@ class WeightFifoProof(Proof):
         self.cells = {
             name: sram_cells(getattr(inside.submodules, name)) for name in ("store", "ends")
         }
+        if self.ahead:
+            flags = sram_cells(inside.submodules.flags)
+            self.cells["store"] = [
+                Cat(*pair) for pair in zip(self.cells["store"], flags, strict=True)
+            ]
+            self.blocks = inside.submodules.blocks.count
         self.pointers = registers(inside)
         size = len(fifo.i.as_value())
         line = [Signal(size, name=f"vector_{n}") for n in range(self.depth)]
@@ -55,8 +64,9 @@ class WeightFifoProof(Proof):
         for n, word in enumerate(line):
             moved = Array([*line, *[Const(0, size)] * self.depth])[n + dropped]
             m.d.sync += word.eq(Mux(free.write & (count - dropped == n), came, moved))
+        taken = self._reserved(m, fifo, count, dropped) if self.ahead else count
         m.d.comb += [
-            claim(m, "room", fifo.room == (count < self.depth)),
+            claim(m, "room", fifo.room == (taken < self.depth)),
             claim(m, "arrived", fifo.arrived == (at < count)),
             claim(m, "word", ~fifo.arrived | (fifo.word.as_value() == Array(line)[at])),
             claim(m, "complete", fifo.complete == Cat(lasts).any()),
@@ -65,6 +75,20 @@ class WeightFifoProof(Proof):
         ]
         self._held(m, line, lasts, (count, at))
         return m
+
+    def _reserved(self, m: Module, fifo: Any, count: Signal, dropped: Signal) -> Value:
+        """Places that are taken: of vectors that are held, or come, or were given up just now."""
+        come, given = Signal(8, name="come"), Signal(8, name="given")
+        m.d.sync += [come.eq(come + self.free.reserve - self.free.write), given.eq(dropped)]
+        reserved = self._behind(self.pointers["released"], count + come)
+        m.d.comb += [
+            fifo.reserve.eq(self.free.reserve),
+            Assume(~self.free.reserve | fifo.room, "reserved"),
+            Assume(~self.free.write | (come != 0), "comes"),
+            claim(m, "come", count + come + given <= self.depth),
+            claim(m, "reserved", self.pointers["reserved"] == reserved),
+        ]
+        return count + come + given
 
     def _drive(self, m: Module, fifo: Any, line: list[Signal], places: tuple[Any, Any]) -> None:
         """The orders as a PE gives them."""
@@ -78,7 +102,7 @@ class WeightFifoProof(Proof):
             fifo.release.eq(free.final),
             fifo.skip.eq(free.skip),
             fifo.block_end.eq(free.skip | (free.step & last & free.final)),
-            Assume(~free.write | fifo.room, "written"),
+            *([] if self.ahead else [Assume(~free.write | fifo.room, "written")]),
             Assume(~free.step | (fifo.arrived & ~free.skip), "stepped"),
             Assume(~free.step | ~free.final | (at == 0), "final"),
             Assume(~free.skip | fifo.complete, "skipped"),
@@ -98,6 +122,8 @@ class WeightFifoProof(Proof):
         count, at = places
         released, head = self.pointers["released"], self.pointers["head"]
         blocks = together(m, "blocks", lasts)
+        if self.ahead:
+            m.d.comb += claim(m, "whole_blocks", self.blocks == blocks)
         for name, first, number in (
             ("written", released, count), ("reading", released, at), ("tail", head, blocks),
         ):  # fmt: skip

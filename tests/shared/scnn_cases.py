@@ -92,6 +92,7 @@ def designs(draw: st.DrawFn) -> Scnn:
         index_bits=whole(1, 4), **rules,
         sparsity=draw(st.sampled_from(["both", "both", "weights", "activations"])),
         strip_rows=draw(st.sampled_from([0, 0, 0, 1, 2, 5])),
+        pipelined_pes=rules.get("barrier", "group") == "group" and draw(st.booleans()),
     )  # fmt: skip
 
 

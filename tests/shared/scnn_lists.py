@@ -158,7 +158,9 @@ def side_of(
 class Pe:
     """A PE's lists by (channel, phase), its FIFO of (vector, cycle of crossing), two halves.
 
-    queues: of each bank, products as (group, where, value).
+    queues: of each bank, products as (group, where, value).  issued, stages, sending: on the
+    way from the issue, where there are registers between: "busy" or "skip", products, whether it is
+    the group's last.
     """
 
     row: int
@@ -170,6 +172,10 @@ class Pe:
     v: int = 0
     j: int = 0
     waiting: list[tuple[Any, int]] | None = None
+    stages: list[tuple[str, Any, bool] | None] = field(default_factory=lambda: [None, None])
+    issued: list[tuple[str, Any, bool]] = field(default_factory=list)
+    sending: tuple[str, Any, bool] | None = None
+    held: int = 0
     queues: dict[int, list[tuple[int, Any, int]]] = field(default_factory=dict)
     figures: Counter[str] = field(default_factory=Counter)
     outputs: dict[int, list[int]] = field(default_factory=dict)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scnn_copies import Copies
 from scnn_lists import Pe, Vector, Window, ceil, make_list, power, side_of, words
 from scnn_outputs import Outputs
+from scnn_registers import DECODED, LOADED, WRITTEN_LATER, Registers
 
 from archsim.layer.problem import Problem
 from archsim.machines.scnn.design import Scnn
@@ -36,7 +37,7 @@ EVENTS = ("fifo_writes", "outputs", "zeroed", "cleared")
 """Counted in all PEs together."""
 
 
-class Oracle(Copies, Outputs):
+class Oracle(Copies, Outputs, Registers):
     """Steps one image and conv group: ifmap [H, W, C], weight [K, R, S, C], bias [K].
 
     gaps: by port ("ifmap", "weight", "ofmap"), idle cycles before each vector; none if left out.
@@ -156,7 +157,8 @@ class Oracle(Copies, Outputs):
             ("starts", "ends", "drain_starts", "drained", "pe_ends", "weight_cycles")}  # fmt: skip
         self.ifmap_cycles = list(self.port("ifmap", 0 if self.ifmap_kept else len(loads), 1))
         self.settling = SETTLED if self.design.activation_memory.stepped else 0
-        loaded = 2 if self.ifmap_kept else self.ifmap_cycles[-1] + 1 + self.settling
+        behind = self.settling or (LOADED if self.design.pipelined_pes else 0)
+        loaded = 2 if self.ifmap_kept else self.ifmap_cycles[-1] + 1 + behind
         self.group, self.started = 0, [loaded]
         self.vectors = [v for stream in self.streams for v in stream]
         self.done_at: list[int | None] = [None] * len(self.pes)
@@ -183,6 +185,7 @@ class Oracle(Copies, Outputs):
         self.broadcast()
         self.slowest = min(pe.block for pe in self.pes) // len(self.phases)
         for number, pe in enumerate(self.pes):
+            pe.held = len(pe.fifo)  # what is given back now is seen a cycle later
             self.step_pe(number, pe)
             pe.add_products()
         self.drain()
@@ -208,7 +211,8 @@ class Oracle(Copies, Outputs):
             return
         if self.cycle < (crossed[-1] if n else -1) + self.interval("weight", n):
             return
-        if all(len(pe.fifo) < self.design.weight_fifo_vectors for pe in self.pes):
+        held = [pe.held if self.design.pipelined_pes else len(pe.fifo) for pe in self.pes]
+        if max(held) < self.design.weight_fifo_vectors:
             crossed.append(self.cycle)
             for pe in self.pes:
                 pe.fifo.append((self.vectors[n], self.cycle))
@@ -221,18 +225,23 @@ class Oracle(Copies, Outputs):
             over = len(self.answers["ends"]) == len(self.groups)
             pe.figures["drain" if over else "barrier"] += 1
             return
+        over = self.step_registers(pe) if self.design.pipelined_pes else self.step_operands(pe)
+        if over:
+            self.done_at[number] = self.cycle + 1
+
+    def step_operands(self, pe: Pe) -> bool:
+        """A cycle of the operand stage: whether the PE's part of the group is over with it."""
         if pe.waiting is None:
             why = self.start_pair(pe)
             if why:
                 pe.figures[why] += 1
-                if why == "skip":
-                    self.finish_block(number, pe)
-                return
+                return why == "skip" and self.finish_block(pe)
         pe.figures["busy"] += 1
         self.take_products(pe)
-        if not pe.waiting:
-            pe.waiting = None
-            self.finish_pair(number, pe)
+        if pe.waiting:
+            return False
+        pe.waiting = None
+        return self.finish_pair(pe)
 
     def start_pair(self, pe: Pe) -> str:
         """Begin the next pair, or say why not."""
@@ -240,7 +249,8 @@ class Oracle(Copies, Outputs):
         ahead = pe.block // len(self.phases) > self.slowest
         if self.design.barrier == "channel" and ahead:
             return "barrier"
-        there = [vector for vector, crossed in pe.fifo if crossed < self.cycle]
+        late = DECODED if self.design.pipelined_pes else 0
+        there = [vector for vector, crossed in pe.fifo if crossed + late < self.cycle]
         number = len(self.streams[pe.block])
         lists = pe.lists[c, phase]
         empty = all(place is None for vector in lists for _, _, place in vector)
@@ -284,7 +294,8 @@ class Oracle(Copies, Outputs):
         pe.figures["conflict"] += bool(left)
         pe.waiting = left
 
-    def finish_pair(self, number: int, pe: Pe) -> None:
+    def finish_pair(self, pe: Pe) -> bool:
+        """Go on behind a pair: whether it was the PE's last of the group."""
         _, c, phase = self.blocks[pe.block]
         last = pe.v == len(pe.lists[c, phase]) - 1
         if last:
@@ -294,13 +305,14 @@ class Oracle(Copies, Outputs):
             pe.j = 0
             pe.v += 1
             if last:
-                self.finish_block(number, pe)
+                return self.finish_block(pe)
+        return False
 
-    def finish_block(self, number: int, pe: Pe) -> None:
+    def finish_block(self, pe: Pe) -> bool:
+        """Go on behind a block: whether it was the group's last."""
         pe.v = pe.j = 0
         pe.block += 1
-        if pe.block % (len(self.blocks) // len(self.groups)) == 0:
-            self.done_at[number] = self.cycle + 1
+        return pe.block % (len(self.blocks) // len(self.groups)) == 0
 
     def drain(self) -> None:
         """One cycle of halo or output of the first group that is not drained."""
@@ -382,7 +394,8 @@ class Oracle(Copies, Outputs):
                 )
             assert not any(any(half.values()) for half in pe.sums), "sums are left"
         bits = design.operand_bits + design.index_bits
-        first = self.finished[-1] + WRITTEN + self.settling
+        later = WRITTEN_LATER if design.pipelined_pes else 0
+        first = self.finished[-1] + WRITTEN + later + self.settling
         left = list(self.port("ofmap", 0 if self.keep_ofmap else len(stored), first))
         return {
             **self.answers,

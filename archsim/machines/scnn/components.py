@@ -30,6 +30,7 @@ from archsim.blocks import (
     times,
 )
 from archsim.machine import components as every
+from archsim.machines.scnn import pipelined_components as pipelined
 from archsim.machines.scnn.one_hot_components import gates, one_hot, spread, strobes
 from archsim.memory import PlainBank
 
@@ -147,6 +148,7 @@ def _activations(design: Scnn) -> Components:
     each, number = times(step, lanes), pes * lanes
     return (
         *_memory(design, "iaram"),
+        *(pipelined.fetched(design) if design.pipelined_pes else ()),
         *_positions(name, lanes, pes, step),
         *adders(name, PLACE_BITS - 1, 2 * number, times(each, 2)),
         *_addresses(name, PLACE_BITS - 1, address_bits(design), (number, each)),
@@ -160,20 +162,27 @@ def _weights(design: Scnn) -> Components:
     ends: Events = {"fifo_write": 1.0}
     pointers = design.pes, 1, _pointer_bits(design), depth
     name = "weight_fifo.ends" + blocks.WORDS
+    sound = PlainBank()
+    flags = sound.macros(
+        "weight_fifo.flags" + blocks.WORDS, (design.pes, 1, 1, depth), {"weight_read": 1.0}, ends
+    )
+    more = pipelined.decoded(design) if design.pipelined_pes else ()
     if not design.weights_as_crossed:
-        stored = lanes * (design.operand_bits + 2 * TAP_BITS + bits) + 1
+        stored = lanes * (design.operand_bits + 2 * TAP_BITS + bits)
         return (
             *_weight_decoders(design, 1, {"weight_write": 1.0}),
-            *_fifo(design, stored),
+            *more,
+            *_fifo(design, stored if design.pipelined_pes else stored + 1),
+            *(flags if design.pipelined_pes else ()),
             *design.weight_memory.macros(name, pointers, ends, ends),
         )
-    flags, sound = (design.pes, 1, 1, depth), PlainBank()
     return (
+        *more,
         *_weight_decoders(design, design.pes, {"weight_read": 1.0}),
         *registers("weight_decoder", WALK_BITS, design.pes, {}),
         *registers("weight_decoder", POSITION_BITS, 1, {"weight_write": 1.0}),  # counts lists
         *_fifo(design, lanes * design.element_bits),
-        *sound.macros("weight_fifo.flags" + blocks.WORDS, flags, {"weight_read": 1.0}, ends),
+        *flags,
         *sound.macros(name, pointers, ends, ends),
     )
 
@@ -211,10 +220,21 @@ def _operand_stage(design: Scnn) -> Components:
     tried: Events = {"pair": float(lanes), "conflict_cycle": float(lanes)}
     bank_bits = (design.banks - 1).bit_length()
     before = lanes * (lanes - 1) // 2
-    return (
+    places = (
         *adders(name, (PLACE_BITS + TAP_BITS) // 2, 2 * number, times(pair, 2)),
         *incrementers(name, PLACE_BITS, 2 * number, times(pair, 2)),  # compared with the region
         *adders(name, address_bits(design), number, pair),
+    )
+    if design.pipelined_pes:
+        waiting = (queue - 1).bit_length()
+        return (
+            *places,
+            *selectors(name, 1, pes * before * bank_bits, times(pair, before * bank_bits / lanes)),
+            *_wide_selectors(name, (waiting, design.banks), number, pair),
+            *pipelined.sending(design),
+        )
+    return (
+        *places,
         *selectors(name, 1, pes * before * bank_bits, times(tried, before * bank_bits / lanes)),
         *_wide_selectors(name, (queue - 1, design.banks), number, tried),
         *selectors(name, 1, pes * _ranks(lanes, queue), times(tried, _ranks(lanes, queue) / lanes)),
@@ -330,6 +350,7 @@ def _halo(design: Scnn) -> Components:
     copied: Events = {"copy_sum": 2.0}
     given: Events = {"zeroed": 1.0, "window_read": 1.0}
     return (
+        *(pipelined.drained(design, placed) if design.pipelined_pes else ()),
         *adders(name, COORDINATE_BITS, 8 * pes, times(placed, 2)),
         *selectors(name, COORDINATE_BITS, 8 * pes, times(placed, 2)),
         *adders(name, COORDINATE_BITS, 14 * pes, times(copied, 4)),
@@ -362,9 +383,11 @@ def _output(design: Scnn) -> Components:
     value = design.operand_bits
     left: Events = {"oaram_write": 1.0}  # a vector's lanes, one after the other
     total, lanes = design.accumulator_bits, design.ifmap_lanes
+    number = pipelined.OUTPUT_REGISTERS if design.pipelined_pes else 0
     return (
         *registers("bias", total, 2 * design.filter_group + 1, {}),
-        *every.requantizers((total, MULTIPLIER_BITS), pes, made),
+        *every.registered_requantizers((total, MULTIPLIER_BITS), value, pes, number, made),
+        *(pipelined.given(design, made) if design.pipelined_pes else ()),
         *registers("maximum", value, pes, made),
         *adders("maximum", value, pes, made),  # which of two is larger
         *selectors("maximum", value, 3 * pes, times(made, 3)),
@@ -390,4 +413,5 @@ def scnn_state_bits(design: Scnn) -> int:
     clearing += (design.bank_entries - 1).bit_length()  # after a reset, and of a half
     in_pe, outside = design.activation_memory.state_bits(_memory_address_bits(design))
     pe, command = pe + in_pe, command + outside
+    command += pipelined.state_bits(design) if design.pipelined_pes else 0
     return design.pes * pe + CORE_STATE_BITS + queue + command + clearing + design.bank_queue

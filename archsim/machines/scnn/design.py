@@ -9,9 +9,9 @@ and what of it is published, is `docs/contracts/scnn.md`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from archsim.machine.design import Design
 from archsim.machine.option import Option
 from archsim.machines.scnn.mapper_options import MAPPER, OBJECTIVE
 from archsim.machines.scnn.memory_check import check_memories
+from archsim.machines.scnn.pipeline import DRAIN_CYCLES, OUTPUT_CYCLES
 from archsim.memory import Bank, OffChip, PlainBank, PlainStream, StreamMemory, StreamUse, Use
 
 if TYPE_CHECKING:
@@ -94,6 +95,8 @@ class Scnn(Design):
     bank_hash and group_rule of DNNsim and a barrier after every channel, all three, are its count
     (`counts_as_dnnsim`).
     sparsity: which operands are compressed; the other one is stored with its zeros.
+    pipelined_pes: registers between the steps of a PE, of the decoder of weights and of the drain,
+    for FPGAs: pairs are issued ahead of being sent (docs/contracts/scnn.md, *Registers*).
     activation_memory: how IARAM and OARAM store vectors, a stream; both, since they change places.
     weight_memory, accumulator_memory: kinds of the FIFO's memory and of the accumulators', banks.
     """
@@ -118,6 +121,7 @@ class Scnn(Design):
     barrier: Barrier = "group"
     group_rule: GroupRule = "accumulators"
     sparsity: Sparsity = "both"
+    pipelined_pes: bool = field(default=False, repr=False, metadata={"implied": True})
     activation_memory: StreamMemory = PLAIN
     weight_memory: Bank = field(default=PLAIN_BANK, repr=False, metadata={"implied": True})
     accumulator_memory: Bank = field(default=PLAIN_BANK, repr=False, metadata={"implied": True})
@@ -161,12 +165,24 @@ class Scnn(Design):
         ):
             value = getattr(self, name)
             require(least <= value <= most, f"{name} must be {least} to {most}, not {value}")
+        pipelined: Any = self.pipelined_pes
+        require(
+            isinstance(pipelined, bool), f"pipelined_pes must be true or false, not {pipelined!r}"
+        )
+        require(
+            not pipelined or self.barrier == "group",
+            f"pipelined_pes must be false with barrier {self.barrier}, not {pipelined!r}",
+        )
         for name in ("iaram_bytes", "oaram_bytes"):
             require(
                 8 * getattr(self, name) >= self.ifmap_vector_bits,
                 f"{name} must hold a vector of {self.ifmap_vector_bits} bits, "
                 f"not {getattr(self, name)} bytes",
             )
+
+    def for_fpga(self) -> Scnn:
+        """With `pipelined_pes`."""
+        return replace(self, pipelined_pes=True)
 
     @property
     def lists_as_meant(self) -> bool:
@@ -356,12 +372,13 @@ class Scnn(Design):
     def ofmap_latency_cycles(self) -> int:
         """From the end of the last drain to the first vector of the ofmap: requantise, compress,
         OARAM, and what that takes to be read."""
-        return 3 + self.activation_memory.latency_cycles
+        more = DRAIN_CYCLES + OUTPUT_CYCLES if self.pipelined_pes else 0
+        return 3 + more + self.activation_memory.latency_cycles
 
     @property
     def load_latency_cycles(self) -> int:
         """From the cycle behind the last ifmap vector to the first group."""
-        return self.activation_memory.latency_cycles
+        return max(self.activation_memory.latency_cycles, int(self.pipelined_pes))
 
     @property
     def exchange_cycles(self) -> int:

@@ -38,6 +38,22 @@ block by block."""
 (BUSY, WAIT, BARRIER, SKIPS) = range(4)
 
 
+(
+    ISSUED,  # cycle in which the PE's last pair was issued, or its last block passed over
+    LAST,  # in which that began to be sent, and the three before it, the first of which
+    SECOND,
+    THIRD,
+    FOURTH,  # gives a place up that the next pair needs
+    ISSUED_COLUMNS,
+) = range(6)
+
+(
+    FETCH,  # cycles from a group's start to its first activations
+    DECODE,  # from a crossing to the FIFO
+    ISSUE,  # from an issue to the first cycle in which it can be sent; 0: they are one
+) = range(3)
+
+
 class PeCounts(NamedTuple):
     """The figures of PEs [PEs, 4] that a scan adds to, by name and in order: [PEs] each."""
 
@@ -89,11 +105,30 @@ def _release(vectors: tuple[int, int, int], ends: IntArray, skipped: int, free: 
 
 
 @inlined
-def _pass_over(now: int, vectors: tuple[int, int, int], crossings: IntArray) -> tuple[int, int]:
-    """A block without activations, after `now`: its end, which is that of all its vectors, and
-    cycles of waiting."""
-    start = max(now, crossings[vectors[1] - 1] + 1)
-    return start + 1, start - now
+def _issue(crossing: int, before: tuple[int, int], stages: IntArray) -> int:
+    """The cycle in which what waits for that vector of weights is issued.
+
+    before: that of what was issued before; the start of the fourth one before, which gives a place
+    up.
+    """
+    return max(max(before[0] + 1, before[1]), crossing + 1 + stages[DECODE])
+
+
+@inlined
+def _pass_over(
+    now: int,
+    vectors: tuple[int, int, int],
+    crossings: IntArray,
+    issued: IntArray,
+    stages: IntArray,
+) -> tuple[int, int, int]:
+    """A block without activations, after `now`: its end, cycles of waiting, and when the places of
+    its vectors can be written."""
+    issue = _issue(crossings[vectors[1] - 1], (issued[ISSUED], issued[FOURTH]), stages)
+    start = max(now, issue + stages[ISSUE])
+    issued[FOURTH], issued[THIRD], issued[SECOND] = issued[THIRD], issued[SECOND], issued[LAST]
+    issued[ISSUED], issued[LAST] = issue, start
+    return start + 1, start - now, issue + 2 if stages[ISSUE] else start + 1
 
 
 @inlined
@@ -130,27 +165,32 @@ def _multiply(
     vectors: tuple[int, int, int],
     lanes: tuple[Lanes, Lanes],
     plane: Plane,
-    memories: tuple[IntArray, IntArray, IntArray],
+    memories: tuple[IntArray, IntArray, IntArray, IntArray, IntArray],
 ) -> tuple[int, int]:
     """A block of a PE, after `now`: its end, cycles of waiting.
 
     own: activation vectors, the first and the one after the last, and how far the lanes of the PE's
     weights lie behind those of the first PE; vectors: of weights, alike.
-    memories: crossings; as answer, the latest end of each vector of weights; `idle` of the PE's
-    banks.
+    memories: crossings; as answer, from when each vector's place can be written; `idle` of the
+    PE's banks; its issues; what registers take.
     """
     begin, end, _ = vectors
-    crossings, ends, idle = memories
-    waited = 0
+    crossings, ends, idle, issued, stages = memories
+    waited, late = 0, stages[ISSUE]
+    issue, one, two = issued[ISSUED], issued[LAST], issued[SECOND]
+    three, four = issued[THIRD], issued[FOURTH]
     for a in range(own[0], own[1]):
         last = a + 1 == own[1]
         for w in range(begin, end):
-            start = max(now, crossings[w] + 1)
+            issue = _issue(crossings[w], (issue, four), stages)
+            start = max(now, issue + late)
             waited += start - now
             cycles = _send(start, (a, w + own[2]), lanes, plane, idle)
-            now = start + cycles
+            now, four, three, two, one = start + cycles, three, two, one, start
             if last:
-                ends[w - begin] = max(ends[w - begin], now)
+                ends[w - begin] = max(ends[w - begin], issue + 2 if late else now)
+    issued[ISSUED], issued[LAST], issued[SECOND] = issue, one, two
+    issued[THIRD], issued[FOURTH] = three, four
     return now, waited
 
 
@@ -161,23 +201,30 @@ def _multiply_packed(
     vectors: tuple[int, int, int],
     lanes: tuple[Lanes, Lanes],
     plane: Plane,
-    memories: tuple[IntArray, IntArray, WordArray, IntArray],
+    memories: tuple[IntArray, IntArray, WordArray, IntArray, IntArray, IntArray],
 ) -> tuple[int, int]:
     """The same, with the backlog of the PE's banks as its last pair has entered, and the cycle [1]
     of that."""
     begin, end, _ = vectors
-    crossings, ends, backlog, entered = memories
-    waited, before = 0, entered[0]
+    crossings, ends, backlog, entered, issued, stages = memories
+    waited, before, late = 0, entered[0], stages[ISSUE]
     words = backlog[0], backlog[1], backlog[2], backlog[3]
+    issue, one, two = issued[ISSUED], issued[LAST], issued[SECOND]
+    three, four = issued[THIRD], issued[FOURTH]
     for a in range(own[0], own[1]):
         last = a + 1 == own[1]
         for w in range(begin, end):
-            start = max(now, crossings[np.uint64(w)] + 1)
+            issue = _issue(crossings[np.uint64(w)], (issue, four), stages)
+            start = max(now, issue + late)
             waited += start - now
             cycles, words = send_pair(start - before, (a, w + own[2]), lanes, plane, words)
             now, before = start + cycles, start
+            four, three, two, one = three, two, one, start
             if last:
-                ends[np.uint64(w - begin)] = max(ends[np.uint64(w - begin)], now)
+                at = np.uint64(w - begin)
+                ends[at] = max(ends[at], issue + 2 if late else now)
+    issued[ISSUED], issued[LAST], issued[SECOND] = issue, one, two
+    issued[THIRD], issued[FOURTH] = three, four
     backlog[0], backlog[1], backlog[2], backlog[3] = words
     entered[0] = before
     return now, waited
@@ -196,16 +243,21 @@ def _wait_for_all(ends: IntArray, figures: IntArray) -> None:
 
 @kernel(
     "((i8.1, (i8.1, i4.2)), (i8.1, i8.1), i8.1), ((i8.1, (i8.1, i4.2)), b1.2), "
-    "((u2.1, u8.1, u8.1), int), (i8.1, (u8.2, i8.2), i8.2, (i8.1, i8.1), i8.1), "
+    "((u2.1, u8.1, u8.1), int, i8.1), (i8.1, (u8.2, i8.2), i8.2, (i8.1, i8.1), i8.1, i8.2), "
     "(i8.1, i8.1, i8.1), i8.2",
     short_loops=True,
 )
 def run_group(
     weights: tuple[Lists, tuple[IntArray, IntArray], IntArray],
     activations: tuple[Lists, BoolArray],
-    rules: tuple[Plane, int],
+    rules: tuple[Plane, int, IntArray],
     state: tuple[
-        IntArray, tuple[WordArray, IntArray], IntArray, tuple[IntArray, IntArray], IntArray
+        IntArray,
+        tuple[WordArray, IntArray],
+        IntArray,
+        tuple[IntArray, IntArray],
+        IntArray,
+        IntArray,
     ],
     channel: tuple[IntArray, IntArray, IntArray],
     figures: IntArray,
@@ -216,11 +268,11 @@ def run_group(
     one behind the other; of each vector its service interval, and, as answer where there is a
     channel, the cycle in which it is offered; as answer, the cycle in which it crosses.
     activations: lists, and emptiness of each [blocks, PEs].  rules: the plane;
-    blocks between barriers, 0 for none.
+    blocks between barriers, 0 for none; cycles of registers.
     state: end of the last block of each PE; what its banks have still to add [PEs, words] as its
     last pair has entered, and the cycle of that [PEs, 1]; if there are no such words, the cycle
     after the last in which each bank is busy [PEs, banks + 1]; the cycle from which each place of
-    the FIFOs can be written, and as many to work with; the scalars.
+    the FIFOs can be written, and as many to work with; the scalars; issues and starts [PEs, 5].
     channel (`archsim.machines.scnn.channel`): memory; landed; as answer, the cycle in which each
     word of the next pass's ifmap has come.
     figures [PEs, 4] are added to.
@@ -228,8 +280,8 @@ def run_group(
     (w_starts, w_lanes), offers, crossings = weights
     memory, landed, next_ifmap = channel
     (a_starts, a_lanes), empty = activations
-    plane, barrier_blocks = rules
-    ends, (backlog, entered), idle, (free, released), scalars = state
+    plane, barrier_blocks, stages = rules
+    ends, (backlog, entered), idle, (free, released), scalars, issued = state
     packed = backlog.shape[1] > 0
     blocks, pes = empty.shape
     for block in range(blocks):
@@ -244,8 +296,8 @@ def run_group(
         for pe in range(pes):
             now = ends[pe]
             if empty[block, pe]:
-                now, waited = _pass_over(now, here, crossings)
-                skipped = max(skipped, now)
+                now, waited, given = _pass_over(now, here, crossings, issued[pe], stages)
+                skipped = max(skipped, given)
                 figures[pe, SKIPS] += 1
             else:
                 first = block * pes + pe
@@ -253,10 +305,10 @@ def run_group(
                 own = int(a_starts[first]), int(a_starts[first + 1]), seen
                 lanes = a_lanes, w_lanes
                 if packed:
-                    memories = (crossings, released, backlog[pe], entered[pe])
+                    memories = (crossings, released, backlog[pe], entered[pe], issued[pe], stages)
                     now, waited = _multiply_packed(now, own, here, lanes, plane, memories)
                 else:
-                    each = (crossings, released, idle[pe])
+                    each = (crossings, released, idle[pe], issued[pe], stages)
                     now, waited = _multiply(now, own, here, lanes, plane, each)
                 figures[pe, BUSY] += now - ends[pe] - waited
             figures[pe, WAIT] += waited

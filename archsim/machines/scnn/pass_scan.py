@@ -14,6 +14,7 @@ from archsim.machines.scnn.backlog import WORDS, banks_at, one_at, packs, rules
 from archsim.machines.scnn.channel import MEMORY_COLUMNS
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
+from archsim.machines.scnn.pipeline import DECODE_CYCLES, FETCH_CYCLES, ISSUE_CYCLES
 from archsim.machines.scnn.seen_weights import Met, SeenWeightLists, SeenWeights
 from archsim.machines.scnn.sent import products_sent
 from archsim.machines.scnn.served import LayerChannel
@@ -88,6 +89,11 @@ class PeFigures:
     window_reads: IntArray
 
 
+def stages_of(design: Scnn) -> tuple[int, int, int]:
+    """Cycles of registers, as `kernels.run_group` takes them; 0 where there are none."""
+    return (FETCH_CYCLES, DECODE_CYCLES, ISSUE_CYCLES) if design.pipelined_pes else (0, 0, 0)
+
+
 class PassScan:
     """The state of one pass, group by group."""
 
@@ -122,6 +128,7 @@ class PassScan:
         )
         self._rules = self._how(packed=packed)
         self._ends = np.zeros(mapping.used_pes, np.int64)
+        self._issued = np.zeros((mapping.used_pes, kernels.ISSUED_COLUMNS), np.int64)
         self._scalars = np.array([LONG_AGO, 0], np.int64)
         self._state = self._begun(service, WORDS if packed else 0)
         self._figures = np.zeros((mapping.used_pes, 4), np.int64)
@@ -129,15 +136,17 @@ class PassScan:
         self.crossed: list[IntArray] = []
         self.offered: list[IntArray] = []
 
-    def _how(self, *, packed: bool) -> tuple[Any, int]:
-        """Where a product of each address goes, as kernels take it, and lists between barriers."""
+    def _how(self, *, packed: bool) -> tuple[Any, int, IntArray]:
+        """Where a product of each address goes, as kernels take it, lists between barriers, and
+        cycles of registers."""
         design = self._design
         banks = (
             self._bank_at if packed else banks_at(design, self._bank_at),
             one_at(design, self._bank_at) if packed else np.zeros(0, np.uint64),
             rules(design),
         )
-        return banks, len(self._mapping.phases) if design.barrier == "channel" else 0
+        between = len(self._mapping.phases) if design.barrier == "channel" else 0
+        return banks, between, np.array(stages_of(design), np.int64)
 
     def _begun(self, service: Service, words: int) -> tuple[Any, ...]:
         """What the scan goes on with, group after group; words: that hold a PE's backlog."""
@@ -148,12 +157,15 @@ class PassScan:
             np.zeros((pes, self._design.banks + 1), np.int64),
             (np.full(vectors, 1 + service.latency_cycles), np.zeros(vectors, np.int64)),
             self._scalars,
+            self._issued,
         )
 
     def run_group(self, group: int, start: int) -> IntArray:
         """Ends of the PEs of a group which begins at `start`."""
         weights = self._weights.group(group)
         self._ends[:] = start
+        self._issued[:] = start
+        self._issued[:, kernels.ISSUED] += int(self._rules[2][kernels.FETCH]) - 1
         vectors = int(weights[0][-1])
         cycles = np.zeros(vectors, np.int64)
         broadcast = kernels.ScanScalars(*self._scalars.tolist()).broadcast

@@ -123,6 +123,11 @@ class BovedaStream:
 
         return stream_state_bits(address_bits), CORE_STATE_BITS
 
+    def event_bits(self, use: StreamUse) -> tuple[int, ...]:
+        """Rows written and used up, of both memories: up to two in each group column."""
+        columns = use.lanes // self.group
+        return ((2 * columns).bit_length(),) * 4
+
     def stored(self, use: StreamUse, vectors: IntArray) -> Cells:
         """Rows of all group columns, and widths."""
         from archsim.memories.boveda_stream.cells import stored

@@ -155,6 +155,10 @@ class FaultyStream(CellFaults):
         """As the inner one."""
         return self.inner.state_bits(address_bits)
 
+    def event_bits(self, use: StreamUse) -> tuple[int, ...]:
+        """As the inner one."""
+        return self.inner.event_bits(use)
+
     def stored(self, use: StreamUse, vectors: IntArray) -> Cells:
         """As the inner one."""
         return self.inner.stored(use, vectors)

@@ -1,0 +1,129 @@
+"""Faults put into the units of an SCNN core with `pipelined_pes`: each one shows at a port."""
+
+from dataclasses import replace
+
+import pytest
+from faults import Patch, some_faults
+from scnn_bench import caught
+from scnn_fault_cases import ACROSS, HALO, ONE, PLAIN, Case
+from scnn_faults import field, placed, rewritten
+from scnn_passes import Shape
+
+from rtl import scnn
+from rtl.core import (
+    scnn_fetched,
+    scnn_fifo,
+    scnn_halo,
+    scnn_pe,
+    scnn_pipelined_pe,
+    scnn_sending,
+    scnn_weights,
+)
+from rtl.core.scnn_drain import PipelinedDrainSequencer
+
+REGISTERS = replace(ONE, pipelined_pes=True, weight_fifo_vectors=6)
+SINGLE = Case(design=REGISTERS, shapes=(PLAIN,))
+DENSE = Case(
+    design=replace(REGISTERS, banks=1, bank_entries=64, bank_queue=3),
+    shapes=(Shape(plane=(1, 8), channels=2, filters=5, kernel=(1, 3), pad=(0, 1)),),
+    density=1.0,
+)
+BANKS = replace(DENSE, design=replace(DENSE.design, banks=2))
+SPARSE = Case(
+    design=replace(REGISTERS, filter_group=4, bank_queue=1),
+    shapes=(Shape(plane=(2, 3), channels=9, filters=7, kernel=(1, 1)),),
+    density=0.3,
+)
+SIDES = Case(
+    design=replace(ACROSS, pipelined_pes=True), shapes=(replace(HALO, has_bias=True), HALO)
+)
+CASES = [SINGLE, DENSE, BANKS, SPARSE, SIDES]
+
+
+def _sending(*fault: str) -> Patch:
+    return rewritten(scnn_pipelined_pe, scnn_sending, "SendingStage", *fault)
+
+
+def _fetched(*fault: str) -> Patch:
+    return rewritten(scnn_pipelined_pe, scnn_fetched, "FetchedActivations", *fault)
+
+
+def _earlier(cycles: int) -> int:
+    return cycles - 1
+
+
+def _later(cycles: int) -> int:
+    return cycles + 1
+
+
+def _one(_: int) -> int:
+    return 1
+
+
+MUTATIONS: dict[str, tuple[Case, Patch]] = {
+    "banks that add nothing": (DENSE, _sending("now == 0, 0, now - 1", "0, now, now")),
+    "a place of a queue too few": (DENSE, _sending("distance > queue", "distance >= queue")),
+    "a place of a queue too many": (DENSE, _sending("begin >= queue", "begin > queue")),
+    "what pairs before have left is not counted": (
+        DENSE,
+        _sending("rank + self._before(behind, pair.addresses[number])", "rank"),
+    ),
+    "products of other banks are counted": (BANKS, _sending("& (banks[n] == banks[number])", "")),
+    "products of other banks are left": (BANKS, _sending("& (bank == number)", "")),
+    "a pair waits in front of the stages, and no second": (
+        SINGLE,
+        placed(scnn_sending, "queue", depth=_one),
+    ),
+    "a vector of activations waits, and no second": (
+        SPARSE,
+        placed(scnn_fetched, "queue", depth=_one),
+    ),
+    "lists of one vector are empty": (
+        SINGLE,
+        _fetched("first & word.last & ~some", "first & word.last"),
+    ),
+    "a list fetched too few": (SPARSE, _fetched("(left == 1)", "(left == 2)")),
+    "a place is taken as a vector is written": (
+        SINGLE,
+        rewritten(
+            scnn_pe, scnn_fifo, "WeightFifo",
+            "Mux(own.reserve, self._full(after, released), self._full(reserved, released))",
+            "self._full(reserved, released)",
+        ),
+    ),
+    "a weight's value ahead of its tap": (SINGLE, placed(scnn_weights, "value_", cycles=_earlier)),
+    "weights are written a cycle late": (SINGLE, placed(scnn_weights, "flag_", cycles=_later)),
+    "steps ahead of their addresses": (SINGLE, placed(scnn_halo, "step_delay", cycles=_earlier)),
+    "steps behind their addresses": (SIDES, placed(scnn_halo, "step_delay", cycles=_later)),
+    "ends of lists a cycle early": (
+        SINGLE,
+        placed(scnn_pipelined_pe, "output_delay", cycles=_earlier),
+    ),
+    "a bias a cycle late": (SIDES, placed(scnn, "bias_delay", cycles=_later)),
+    "a load seen a cycle late": (SINGLE, placed(scnn, "loaded_delay", cycles=_later)),
+    "a PE is done as its first pair ends": (
+        SINGLE,
+        rewritten(
+            scnn, scnn_pipelined_pe, "pe_of",
+            "If(sending.ended & sending.last)", "If(sending.ended)",
+        ),
+    ),
+    "halos take no time": (
+        SIDES,
+        field(PipelinedDrainSequencer, "layer", "halo_left", lambda value: value & 0),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", some_faults(MUTATIONS, each=4))
+def test_a_fault_in_the_registers_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    case, patch = MUTATIONS[name]
+    made = case.made
+    patch(monkeypatch)
+    assert caught(made)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_untouched_core_passes(case: Case) -> None:
+    """The same layers show no difference without a fault, so the tests above mean something."""
+    assert not caught(case.made)
