@@ -306,7 +306,6 @@ class ScnnCore(wiring.Component):
             pe.ifmap.eq(self.ifmap.payload),
             pe.weight_write.eq(self.write),
             pe.weight.eq(self.word),
-            *([pe.reserve.eq(self.decoder.cross)] if design.pipelined_pes else []),
             pe.go.eq(self.control.go),
             pe.half.eq(self.control.half),
             pe.step.eq(self.step),
@@ -315,6 +314,8 @@ class ScnnCore(wiring.Component):
             pe.clear.entry.eq(Mux(self.clearing, self.entry, self.drained_entry)),
             pe.unload.eq(self._unloads(row, column)),
         ]
+        if design.pipelined_pes:
+            m.d.comb += pe.reserve.eq(self.decoder.cross)
         if "number" in pe_inputs(design):
             m.d.comb += pe.number.eq(row * design.grid_columns + column)
         for name, chain in self.settings.items():

@@ -1,6 +1,6 @@
 """Stages of registers that wait for what is behind them, and close up where one is empty."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -38,14 +38,18 @@ class ElasticStages(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        valid, free = Signal(self.stages), Signal(self.stages)
-        m.d.comb += [
-            free.eq(~valid | Cat(free[1:], self.o_ready)),
-            self.takes.eq(free & Cat(self.i_valid, valid[:-1])),
-            self.i_ready.eq(free[0]),
-            self.o_valid.eq(valid[-1]),
-        ]
-        m.d.sync += valid.eq(self.takes | (valid & ~free))
+        valid = [Signal(name=f"valid_{stage}") for stage in range(self.stages)]
+        goes_on: Value = self.o_ready
+        for stage in reversed(range(self.stages)):
+            free = Signal(name=f"free_{stage}")
+            m.d.comb += [
+                free.eq(~valid[stage] | goes_on),
+                self.takes[stage].eq(free & (valid[stage - 1] if stage else self.i_valid)),
+            ]
+            with m.If(free):
+                m.d.sync += valid[stage].eq(self.takes[stage])
+            goes_on = free
+        m.d.comb += [self.i_ready.eq(goes_on), self.o_valid.eq(valid[-1])]
         return m
 
 

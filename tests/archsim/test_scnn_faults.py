@@ -286,10 +286,10 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     ),
     "activations are there at once": (
         pass_scan,
-        "+= int(self._rules[2][kernels.FETCH]) - 1",
+        "+= self._stages.fetch - 1",
         "-= 1",
     ),
-    "issues of the group before": (pass_scan, "self._issued[:] = start", "self._issued[:, 1:] = 0"),
+    "issues of the group before": (pass_scan, "self._issues[:] = start", "self._issues[:, 1:] = 0"),
     "the ifmap is seen at once": (timing, " + design.load_latency_cycles", ""),
     "a bit of the hash": (addresses, "(y & 2) << 3", "(y & 2) << 2"),
     "another bank": (addresses, "address % design.banks", "address // 2 % design.banks"),

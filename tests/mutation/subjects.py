@@ -65,6 +65,13 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
         "grid_rows=1 grid_columns=2 weight_lanes=2 ifmap_lanes=2 banks=4 iaram_bytes=400 "
         "oaram_bytes=400 bank_queue=2 activation_memory.kind=boveda activation_memory.group=2",
     ),
+    "scnn with registers": _designs(
+        "scnn",
+        "grid_rows=1 grid_columns=2 weight_lanes=2 ifmap_lanes=2 banks=4 iaram_bytes=400 "
+        "oaram_bytes=400 weight_fifo_vectors=7 pipelined_pes=true",
+        "grid_rows=2 grid_columns=1 weight_lanes=3 ifmap_lanes=1 banks=2 iaram_bytes=400 "
+        "oaram_bytes=400 bank_queue=1 weight_fifo_vectors=13 pipelined_pes=true",
+    ),
     "sparsetrain": _designs(
         "sparsetrain",
         "pes=2 lanes=4 rows=6 columns=8 depth=3",
@@ -131,6 +138,11 @@ UNITS: dict[str, tuple[str, ...]] = {
     "output registers": (
         "rtl.core.*output*", "rtl.core.requantize", "rtl.core.wide_product", "rtl.core.pe",
         "rtl.core.*array", "archsim.machines.systolic.*",
+    ),
+    "scnn with registers": (
+        "rtl.core.elastic", "rtl.core.scnn_fetched", "rtl.core.scnn_sending",
+        "rtl.core.scnn_pipelined_pe", "rtl.core.scnn_fifo", "rtl.core.scnn_halo",
+        "rtl.core.scnn_weights", "rtl.core.scnn_drain", "rtl.core.scnn_pool",
     ),
     "faulty cells": ("rtl.memories.*", "archsim.memories.*"),
 }  # fmt: skip

@@ -79,7 +79,7 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
         placed(scnn_fetched, "queue", depth=_one),
     ),
     "lists of one vector are empty": (
-        SINGLE,
+        SPARSE,
         _fetched("first & word.last & ~some", "first & word.last"),
     ),
     "a list fetched too few": (SPARSE, _fetched("(left == 1)", "(left == 2)")),

@@ -44,8 +44,7 @@ block by block."""
     SECOND,
     THIRD,
     FOURTH,  # gives a place up that the next pair needs
-    ISSUED_COLUMNS,
-) = range(6)
+) = range(5)
 
 (
     FETCH,  # cycles from a group's start to its first activations
@@ -68,6 +67,24 @@ class ScanScalars(NamedTuple):
 
     crossed: int
     broadcast: int
+
+
+class Issues(NamedTuple):
+    """What PEs have issued and sent [PEs, 5], by name and in order: [PEs] each."""
+
+    issued: IntArray
+    last: IntArray
+    second: IntArray
+    third: IntArray
+    fourth: IntArray
+
+
+class Stages(NamedTuple):
+    """Cycles of registers, by name and in order; 0 where there are none."""
+
+    fetch: int = 0
+    decode: int = 0
+    issue: int = 0
 
 
 @inlined

@@ -89,9 +89,11 @@ class PeFigures:
     window_reads: IntArray
 
 
-def stages_of(design: Scnn) -> tuple[int, int, int]:
-    """Cycles of registers, as `kernels.run_group` takes them; 0 where there are none."""
-    return (FETCH_CYCLES, DECODE_CYCLES, ISSUE_CYCLES) if design.pipelined_pes else (0, 0, 0)
+def stages_of(design: Scnn) -> kernels.Stages:
+    """Cycles of the registers between an issue and what it needs."""
+    if not design.pipelined_pes:
+        return kernels.Stages()
+    return kernels.Stages(FETCH_CYCLES, DECODE_CYCLES, ISSUE_CYCLES)
 
 
 class PassScan:
@@ -126,9 +128,10 @@ class PassScan:
             self._activations.starts,
             self._activations.lanes(len(self._bank_at), scale),
         )
+        self._stages = stages_of(design)
         self._rules = self._how(packed=packed)
         self._ends = np.zeros(mapping.used_pes, np.int64)
-        self._issued = np.zeros((mapping.used_pes, kernels.ISSUED_COLUMNS), np.int64)
+        self._issues = np.zeros((mapping.used_pes, len(kernels.Issues._fields)), np.int64)
         self._scalars = np.array([LONG_AGO, 0], np.int64)
         self._state = self._begun(service, WORDS if packed else 0)
         self._figures = np.zeros((mapping.used_pes, 4), np.int64)
@@ -146,7 +149,7 @@ class PassScan:
             rules(design),
         )
         between = len(self._mapping.phases) if design.barrier == "channel" else 0
-        return banks, between, np.array(stages_of(design), np.int64)
+        return banks, between, np.array(self._stages, np.int64)
 
     def _begun(self, service: Service, words: int) -> tuple[Any, ...]:
         """What the scan goes on with, group after group; words: that hold a PE's backlog."""
@@ -157,15 +160,15 @@ class PassScan:
             np.zeros((pes, self._design.banks + 1), np.int64),
             (np.full(vectors, 1 + service.latency_cycles), np.zeros(vectors, np.int64)),
             self._scalars,
-            self._issued,
+            self._issues,
         )
 
     def run_group(self, group: int, start: int) -> IntArray:
         """Ends of the PEs of a group which begins at `start`."""
         weights = self._weights.group(group)
         self._ends[:] = start
-        self._issued[:] = start
-        self._issued[:, kernels.ISSUED] += int(self._rules[2][kernels.FETCH]) - 1
+        self._issues[:] = start
+        kernels.Issues(*self._issues.T).issued[:] += self._stages.fetch - 1
         vectors = int(weights[0][-1])
         cycles = np.zeros(vectors, np.int64)
         broadcast = kernels.ScanScalars(*self._scalars.tolist()).broadcast
