@@ -9,7 +9,7 @@ itself.  Groups of few products are summed by plain loops, others by products of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from archsim.layer import integer_kernels as ik
 from archsim.layer.block_products import BlockProducts
-from archsim.layer.integer_products import BITS, DEEPEST, Product, product_for, shifted
+from archsim.layer.integer_products import BITS, DEEPEST, Product, Sums, product_for, shifted
 from archsim.layer.problem import Problem
-from archsim.layer.seen import Windows, is_product
+from archsim.layer.seen import Block, Windows, is_product
 from archsim.numbers import AnyIntArray, IntArray, ceil_div, wrap
 from workloads.threads import in_threads, threads
 
@@ -40,9 +40,6 @@ _FEW_MACS = 1 << 15
 
 _THREAD_MACS = 1 << 23
 """Fewer are not worth a thread."""
-
-_Block = tuple[slice, int, tuple[int, int]]
-"""Images, group, and rows of the ofmap from the first to before the last: all of several images."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -138,27 +135,29 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product, given: IntArray | 
     one = layer.problem
     ifmap, weight = layer.channels_first()
     filters = shifted(weight.reshape(one.groups, one.filters, -1))
-    bias, rules = layer.biases(), layer.rules(by_column=False)
+    bias, rules = layer.biases().reshape(-1), layer.rules(by_column=False)
     windows, pixels = Windows(one), one.out_height * one.out_width
-    out = np.empty((one.images, one.groups, one.filters, pixels), np.int8)
+    planes = ifmap.reshape(one.images, -1, one.height, one.width)
+    out = np.empty((one.images, one.groups * one.filters, pixels), np.int8)
     more = np.empty((0, *out.shape[1:]), np.int32)
     if layer.more is not None:  # filters first, as it usually lies
         more = np.ascontiguousarray(layer.more.transpose(0, 1, 4, 2, 3)).reshape(out.shape)
 
-    def share(places: list[_Block]) -> None:
-        work = BlockProducts(windows, product, filters)
-        for images, group, (first, last) in places:
-            sums = work.sums(ifmap[images, group], group, (first, last))
-            if given is not None:
-                shape = one.filters, -1, last - first, windows.width
-                whole = sums.reshape(shape)[..., : one.out_width].transpose(1, 2, 3, 0)
-                given[images, group, first:last] = wrap(whole.astype(np.int64), layer.widths[1])
-            rows, own = (first, last, one.out_width), out[images, group]
-            ik.keep_planes(sums, more[images, group], rows, bias[group], rules, own)
+    def keep(sums: Sums, place: IntArray) -> Callable[[], None]:
+        return ik.keep_planes.bound((sums, more), place, one.out_width, bias, rules, out)
 
-    places = list(_blocks(one, filters.shape[2], windows.width))
-    few = ceil_div(len(places), min(threads(), _workers(one)))
-    in_threads(share, [places[at : at + few] for at in range(0, len(places), few)])
+    def share(blocks: list[Block]) -> None:
+        work = BlockProducts(windows, product, planes, filters, keep)
+        for block in blocks:
+            sums = work.sums(block)
+            if given is not None:
+                shape = one.filters, -1, block.row_behind - block.row, windows.width
+                whole = sums.reshape(shape)[..., : one.out_width].transpose(1, 2, 3, 0)
+                given[_place(block)] = wrap(whole.astype(np.int64), layer.widths[1])
+
+    blocks = list(_blocks(one, filters.shape[2], windows.width))
+    few = ceil_div(len(blocks), min(threads(), _workers(one)))
+    in_threads(share, [blocks[at : at + few] for at in range(0, len(blocks), few)])
     return _by_filter(one, out)
 
 
@@ -173,25 +172,25 @@ def _pixels_by_filters(layer: IntegerLayer, product: Product, given: IntArray | 
     bias, rules = layer.biases(), layer.rules(by_column=True)
     out = np.empty((one.images, one.groups, pixels, one.filters), np.int8)
 
-    def block(place: _Block) -> None:
-        images, group, (first, last) = place
-        own = ifmap[images, group, first:last].reshape(-1, one.channels)
+    def multiply(block: Block) -> None:
+        images, group, rows = _place(block)
+        own = ifmap[images, group, rows].reshape(-1, one.channels)
         sums = product(shifted(own), weight[group])
         if layer.more is not None:
             more = layer.more[images, group].reshape(-1, pixels, one.filters)
-            sums += more[:, first:last].reshape(sums.shape)
+            sums += more[:, rows].reshape(sums.shape)
         if given is not None:
-            index = images, group, *np.divmod(np.arange(first, last), one.out_width)
-            whole = sums.reshape(-1, last - first, one.filters)
-            given[index] = wrap(whole.astype(np.int64), layer.widths[1])
-        kept = out[images, group, first:last].reshape(sums.shape)
+            columns = np.divmod(np.arange(block.row, block.row_behind), one.out_width)
+            whole = sums.reshape(-1, block.row_behind - block.row, one.filters)
+            given[(images, group, *columns)] = wrap(whole.astype(np.int64), layer.widths[1])
+        kept = out[images, group, rows].reshape(sums.shape)
         ik.keep(sums, bias[group], rules, 0, kept)
 
-    in_threads(block, _blocks(flat, one.channels, 1), most=_workers(one))
+    in_threads(multiply, _blocks(flat, one.channels, 1), most=_workers(one))
     return out.reshape(one.images, one.groups, one.out_height, one.out_width, one.filters)
 
 
-def _blocks(one: Problem, depth: int, wide: int) -> Iterator[_Block]:
+def _blocks(one: Problem, depth: int, wide: int) -> Iterator[Block]:
     """Rows of the ofmap, or several planes, so many that a block's data stay in the cache.
 
     wide: values of a row.
@@ -201,13 +200,19 @@ def _blocks(one: Problem, depth: int, wide: int) -> Iterator[_Block]:
     several = rows // one.out_height if one.groups == 1 else 1
     if several > 1:
         for first in range(0, one.images, several):
-            yield slice(first, min(first + several, one.images)), 0, (0, one.out_height)
+            yield Block(first, min(first + several, one.images), 0, 0, one.out_height)
         return
     for image in range(one.images):
         for group in range(one.groups):
             for first in range(0, one.out_height, rows):
                 last = min(first + rows, one.out_height)
-                yield slice(image, image + 1), group, (first, last)
+                yield Block(image, image + 1, group, first, last)
+
+
+def _place(block: Block) -> tuple[slice, int, slice]:
+    """Of a block in an array [images, groups, rows, …]."""
+    image, image_behind, group, row, row_behind = block
+    return slice(image, image_behind), group, slice(row, row_behind)
 
 
 def _workers(one: Problem) -> int:
