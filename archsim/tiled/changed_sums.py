@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +23,7 @@ from archsim.tiled.changed_kernels import add_changes, add_failing, add_weights
 from archsim.tiled.changed_operands import Exceptions, OperandReads
 from archsim.tiled.commands import columns_of, commands_of
 from archsim.tiled.design import OPERANDS, CoreDesign
+from archsim.tiled.kept_reads import KeptReads, Read
 from archsim.tiled.numerics import Blocks
 from archsim.tiled.operand_loads import loads_of
 
@@ -48,12 +49,14 @@ def changed(
     walked: IntArray,
     split: Split,
     halves: Mapping[str, int],
+    kept: KeptReads,
 ) -> Changed | None:
     """Operands as a layer reads them, and what is to be added to their sums beside; None where that
     is not to be had: of sums that are no whole numbers, or that fail together with operands, and
     of weights and biases that tiles read in several ways.
 
     walked: the command matrix [tiles, …].  halves: into which half each operand is loaded first.
+    kept: from the same layer in the same tiling, begun in the same halves.
     """
     failing = [name for name in (*OPERANDS, "accumulator") if not design.bank(name).exact]
     use = design.use("accumulator")
@@ -73,7 +76,7 @@ def changed(
     if "accumulator" in failing:
         return None
     some = failing, halves
-    return _of_operands(design, (block, tiled[1].groups), walked, (split, blocks), some)
+    return _of_operands(design, (block, tiled[1].groups), walked, (split, blocks), some, kept)
 
 
 def _of_operands(
@@ -82,6 +85,7 @@ def _of_operands(
     walked: IntArray,
     given: tuple[Split, Callable[[], Blocks]],
     failing: tuple[Sequence[str], Mapping[str, int]],
+    kept: KeptReads,
 ) -> Changed | None:
     """Of operands that fail; block: of so many groups."""
     (split, blocks), (names, halves), found = given, failing, dict[str, Exceptions]()
@@ -93,10 +97,8 @@ def _of_operands(
             continue
         if name != "ifmap" and block[1] > 1:  # zeros off a filter's own group fail too
             return None
-        lanes = design.numerics.word_lanes
-        loads = loads_of(name, block[0], walked, halves.get(name, 0), lanes)
-        read = OperandReads(design=design, loads=loads, side=block[1], split=whole, blocks=blocks)
-        seen[at], found[name] = read.changes()
+        read = partial(_read, (design, name, whole), block, (walked, halves), blocks)
+        seen[at], found[name] = kept.read(name, whole, read)
     some = [name for name, one in found.items() if len(one.wrong)]
     split = cast("Split", tuple(seen))
     if not some:
@@ -107,6 +109,20 @@ def _of_operands(
         return None
     add = _add_ifmap if some == ["ifmap"] else _add_weight
     return split, add(block[0], walked, (split, block[1]), found[some[0]])
+
+
+def _read(
+    operand: tuple[CoreDesign, str, AnyIntArray],
+    block: tuple[Problem, int],
+    walk: tuple[IntArray, Mapping[str, int]],
+    blocks: Callable[[], Blocks],
+) -> Read:
+    """What is read of an operand that fails."""
+    (design, name, split), (walked, halves) = operand, walk
+    lanes = design.numerics.word_lanes
+    loads = loads_of(name, block[0], walked, halves.get(name, 0), lanes)
+    read = OperandReads(design=design, loads=loads, side=block[1], split=split, blocks=blocks)
+    return read.changes()
 
 
 def _products(walked: IntArray, some: Exceptions) -> int:

@@ -23,6 +23,7 @@ from archsim.tiled.commands import TileCommand, commands_of
 from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.file_numerics import FileOfmap
 from archsim.tiled.gathered_rows import gathered_words
+from archsim.tiled.kept_reads import KeptReads
 from archsim.tiled.numerics import Blocks, Outputs, TiledLayer
 from archsim.tiled.output_tiles import OutputTile, as_problem, filters_of, output_tiles
 from archsim.tiled.tile_words import PARTS, loads, pixels_of, tile_words
@@ -34,11 +35,17 @@ MOST_WEIGHTS = 1 << 24
 
 
 def layer_ofmap(
-    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling, operands: Any, stored: Any = None
+    design: CoreDesign,
+    layer: Conv2d | MatMul,
+    tiling: Tiling,
+    operands: Any,
+    stored: Any = None,
+    kept: KeptReads | None = None,
 ) -> Any:
     """The ofmap of what the numerics has taken: [N, K, P, Q] or [b, M, N].
 
-    stored: what `Numerics.stored` answered, where it has been asked already.
+    stored: what `Numerics.stored` answered, where it has been asked already.  kept: from the same
+    layer in the same tiling, with other operands.
     """
     numerics = design.numerics
     of_file = file_ofmap_of(design, layer, operands)
@@ -49,7 +56,7 @@ def layer_ofmap(
     more = None
     if not design.exact:
         walked = walk_layer(problem, tiling, design.machine)
-        seen = _changed(design, (problem, tiling), walked, split, {})
+        seen = _changed(design, (problem, tiling), walked, split, {}, kept or KeptReads())
         if seen is None:
             tiles, blocks = commands_of(walked), numerics.blocks(split, tiling.groups)
             found = _through_memories(design, (problem, tiling), tiles, blocks, operands)
@@ -91,7 +98,7 @@ def layer_words(
     blocks = numerics.blocks(split, groups)
     shape, seen = (tiled.problem, tiled.tiling), (split, None)
     if not design.exact:
-        seen = _changed(design, shape, tiled.tiles, split, halves or {})
+        seen = _changed(design, shape, tiled.tiles, split, halves or {}, KeptReads())
     if seen is not None:
         whole = _of_whole(design, tiled.layer, shape, seen[0], operands, seen[1])
         wide = (one.astype(np.int64, copy=False) for one in whole)
@@ -128,10 +135,11 @@ def _changed(
     walked: IntArray,
     split: Any,
     halves: Mapping[str, int],
+    kept: KeptReads,
 ) -> tuple[Any, AnyIntArray | None] | None:
     """Split operands as they are read, and what failing cells add to the sums beside
     [images, groups, P, Q, K]; None where output tiles are to be computed one by one."""
-    found = changed(design, tiled, walked, split, halves)
+    found = changed(design, tiled, walked, split, halves, kept)
     if found is None or found[1] is None:
         return found
     return found[0], _by_group((found[1],), tiled[0], tiled[1].groups)[0]
