@@ -79,7 +79,8 @@ def test_a_run_computes_what_a_new_one_does(
 
 @pytest.mark.parametrize(("most", "times"), [(kept_reads.MOST_KEPT, 1), (100, 3)])
 def test_weights_are_read_once(most: int, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of as many elements as are kept, 20 biases in any case; those of an ifmap are always new."""
+    """Of as many elements as are kept, 20 biases in any case; those of an ifmap are always new.
+    Layers of one shape have weights of their own."""
     found: list[str] = []
     changes = OperandReads.changes
 
@@ -89,12 +90,13 @@ def test_weights_are_read_once(most: int, times: int, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(OperandReads, "changes", counted)
     monkeypatch.setattr(kept_reads, "MOST_KEPT", most)
-    design, layer = _design("ifmap weight bias", 0.01), LAYERS[0]
-    given = _drawn(design, layer, 1)
-    run = TileRun(design, lambda _: given, {})
+    design = _design("ifmap weight bias", 0.01)
+    given = {layer.name: _drawn(design, layer, at) for at, layer in enumerate(LAYERS[:2])}
+    run = TileRun(design, lambda layer: given[layer.name], {})
     for _ in range(3):
-        run.result(layer)
-    assert sorted(found) == ["bias"] + 3 * ["ifmap"] + times * ["weight"]
+        for layer in LAYERS[:2]:
+            run.result(layer)
+    assert sorted(found) == 2 * ["bias"] + 6 * ["ifmap"] + 2 * times * ["weight"]
 
 
 def test_what_is_kept_is_not_written_over() -> None:

@@ -22,6 +22,9 @@ def _problems(draw: st.DrawFn) -> Problem:
     stride = draw(st.sampled_from([(1, 1), (1, 1), (2, 1), (3, 2)]))
     pad, groups = (whole(0, 2), whole(0, 2)), whole(1, 3)
     out = whole(1, 5), whole(1, 5)
+    if draw(st.booleans()):  # pixels may see themselves
+        kernel = stride = dilation = (1, 1)
+        pad = (0, 0)
     reach = [(kernel[axis] - 1) * dilation[axis] + 1 for axis in (0, 1)]
     size = [(out[axis] - 1) * stride[axis] + reach[axis] - pad[axis] for axis in (0, 1)]
     return Problem(
