@@ -10,8 +10,8 @@ from archsim.layer.integer_products import Bytes, Product, Sums, UnsignedBytes, 
 from archsim.layer.seen import Block, Windows
 from archsim.numbers import IntArray
 
-Keep = Callable[[Sums, IntArray], Callable[[], None]]
-"""What keeps sums of the block that a place is whenever it is called."""
+Keep = Callable[[Sums, IntArray], list[Callable[[], None]]]
+"""The steps that keep sums of the block that a place is whenever they are taken."""
 
 
 class BlockProducts:
@@ -52,7 +52,7 @@ class BlockProducts:
         sums = self._sums[: len(filters) * wide].reshape(-1, wide)
         see = self._windows.bound(self._planes, self._place, seen)
         multiply = bound_product(self._product, filters, seen, sums)
-        return sums, [see, multiply, self._keep(sums, self._place)]
+        return sums, [see, multiply, *self._keep(sums, self._place)]
 
 
 __all__ = ["BlockProducts"]

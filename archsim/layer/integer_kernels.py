@@ -235,4 +235,41 @@ def keep_planes(
                 _copy(kept[at:], out[image + n, k, begin + p * across :], across)
 
 
-__all__ = ["OutputRules", "add_directly", "columns", "keep", "keep_planes", "runs"]
+@inlined
+def _first(values: IntArray, least: int) -> int:
+    """The first of values in order that is not less."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel("i4.2, i8.1, (i8.1, i8.1, i4.2), (int, int, int)")
+def add_pixels(
+    sums: Sums,
+    place: IntArray,
+    more: tuple[IntArray, IntArray, Sums],
+    shape: tuple[int, int, int],
+) -> None:
+    """Add to sums [K, images · rows · W'] of a block at `place` what some pixels have
+    (`archsim.layer.pixel_sums.PixelSums`); shape: groups, P and Q."""
+    (image, behind, group, first, last), (pixels, rows, added), (groups, tall, across) = (
+        place, more, shape,
+    )  # fmt: skip
+    wide = sums.shape[1] // (behind - image) // (last - first)
+    low = _first(pixels, ((image * groups + group) * tall + first) * across)
+    high = _first(pixels, (((behind - 1) * groups + group) * tall + last) * across)
+    for at in range(low, high):
+        line, q = divmod(pixels[at], across)
+        plane, p = divmod(line, tall)
+        to = np.uint64(((plane // groups - image) * (last - first) + p - first) * wide + q)
+        own = added[rows[at]]
+        for k in range(np.uint64(len(sums))):
+            sums[k, to] += own[k]
+
+
+__all__ = ["OutputRules", "add_directly", "add_pixels", "columns", "keep", "keep_planes", "runs"]

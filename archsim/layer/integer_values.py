@@ -19,6 +19,7 @@ import numpy.typing as npt
 from archsim.layer import integer_kernels as ik
 from archsim.layer.block_products import BlockProducts
 from archsim.layer.integer_products import BITS, DEEPEST, Product, Sums, product_for, shifted
+from archsim.layer.pixel_sums import PixelSums
 from archsim.layer.problem import Problem
 from archsim.layer.seen import Block, Windows, is_product
 from archsim.numbers import AnyIntArray, IntArray, ceil_div, wrap
@@ -48,7 +49,7 @@ class IntegerLayer:
     and how its sums are kept.
 
     scaling: multiplier and shift; widths: bits of operands and accumulators; more: what is added to
-    the sums [images, groups, P, Q, K], int32.
+    the sums [images, groups, P, Q, K], int32, or to those of some pixels.
     """
 
     problem: Problem
@@ -57,7 +58,7 @@ class IntegerLayer:
     bias: IntArray | None
     scaling: tuple[int, int]
     widths: tuple[int, int]
-    more: AnyIntArray | None = None
+    more: AnyIntArray | PixelSums | None = None
 
     def rules(self, *, by_column: bool) -> IntArray:
         """For the kernel that keeps sums."""
@@ -71,6 +72,12 @@ class IntegerLayer:
             highest=(1 << (bits - 1)) - 1,
             by_column=int(by_column),
         ).vector()
+
+    def whole_more(self) -> AnyIntArray | None:
+        """What is added, of all pixels."""
+        if isinstance(self.more, PixelSums):
+            return self.more.whole(self.problem)
+        return self.more
 
     def biases(self) -> IntArray:
         """[groups, K]: 0 without any."""
@@ -113,14 +120,14 @@ def _directly(layer: IntegerLayer, given: IntArray | None) -> Bytes:
     one = layer.problem
     ifmap, weight = layer.channels_first()
     bias, rules = layer.biases().reshape(-1), layer.rules(by_column=False)
-    pixels = one.out_height * one.out_width
+    pixels, more = one.out_height * one.out_width, layer.whole_more()
     out = np.empty((one.images, one.groups * one.filters, pixels), np.int8)
 
     def image(at: int) -> None:
         sums = np.empty(out.shape[1:], np.int32)
         ik.add_directly(ifmap[at], weight, one.vector(), sums)
-        if layer.more is not None:
-            sums += layer.more[at].transpose(0, 3, 1, 2).reshape(sums.shape)
+        if more is not None:
+            sums += more[at].transpose(0, 3, 1, 2).reshape(sums.shape)
         if given is not None:
             planes = sums.reshape(one.groups, one.filters, one.out_height, one.out_width)
             given[at] = wrap(planes.transpose(0, 2, 3, 1).astype(np.int64), layer.widths[1])
@@ -135,16 +142,21 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product, given: IntArray | 
     one = layer.problem
     ifmap, weight = layer.channels_first()
     filters = shifted(weight.reshape(one.groups, one.filters, -1))
-    bias, rules = layer.biases().reshape(-1), layer.rules(by_column=False)
+    rules, bias = layer.rules(by_column=False), layer.biases().reshape(-1)
     windows, pixels = Windows(one), one.out_height * one.out_width
     planes = ifmap.reshape(one.images, -1, one.height, one.width)
     out = np.empty((one.images, one.groups * one.filters, pixels), np.int8)
+    added, shape = layer.more, (one.groups, one.out_height, one.out_width)
     more = np.empty((0, *out.shape[1:]), np.int32)
-    if layer.more is not None:  # filters first, as it usually lies
-        more = np.ascontiguousarray(layer.more.transpose(0, 1, 4, 2, 3)).reshape(out.shape)
+    if isinstance(added, np.ndarray):  # filters first, as it usually lies
+        more = np.ascontiguousarray(added.transpose(0, 1, 4, 2, 3)).reshape(out.shape)
 
-    def keep(sums: Sums, place: IntArray) -> Callable[[], None]:
-        return ik.keep_planes.bound((sums, more), place, one.out_width, bias, rules, out)
+    def keep(sums: Sums, place: IntArray) -> list[Callable[[], None]]:
+        kept = ik.keep_planes.bound((sums, more), place, one.out_width, bias, rules, out)
+        if not isinstance(added, PixelSums):
+            return [kept]
+        more_of = added.pixels, added.rows, added.sums
+        return [ik.add_pixels.bound(sums, place, more_of, shape), kept]
 
     def share(blocks: list[Block]) -> None:
         work = BlockProducts(windows, product, planes, filters, keep)
@@ -169,16 +181,16 @@ def _pixels_by_filters(layer: IntegerLayer, product: Product, given: IntArray | 
     ifmap = np.ascontiguousarray(layer.ifmap, np.int8)
     ifmap = ifmap.reshape(one.images, one.groups, pixels, one.channels)
     weight = layer.weight[:, :, 0, 0].transpose(0, 2, 1).astype(np.int8, copy=False)
-    bias, rules = layer.biases(), layer.rules(by_column=True)
+    bias, rules, more = layer.biases(), layer.rules(by_column=True), layer.whole_more()
     out = np.empty((one.images, one.groups, pixels, one.filters), np.int8)
 
     def multiply(block: Block) -> None:
         images, group, rows = _place(block)
         own = ifmap[images, group, rows].reshape(-1, one.channels)
         sums = product(shifted(own), weight[group])
-        if layer.more is not None:
-            more = layer.more[images, group].reshape(-1, pixels, one.filters)
-            sums += more[:, rows].reshape(sums.shape)
+        if more is not None:
+            own = more[images, group].reshape(-1, pixels, one.filters)
+            sums += own[:, rows].reshape(sums.shape)
         if given is not None:
             columns = np.divmod(np.arange(block.row, block.row_behind), one.out_width)
             whole = sums.reshape(-1, block.row_behind - block.row, one.filters)

@@ -15,16 +15,17 @@ import numpy as np
 
 from archsim.errors import InputError, require
 from archsim.layer import layout
+from archsim.layer.pixel_sums import PixelSums
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.tiled.accumulated import accumulated
-from archsim.tiled.changed_sums import changed
+from archsim.tiled.changed_sums import ReadSums, changed
 from archsim.tiled.commands import TileCommand, commands_of
 from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.file_numerics import FileOfmap
 from archsim.tiled.gathered_rows import gathered_words
 from archsim.tiled.kept_reads import KeptReads
-from archsim.tiled.numerics import Blocks, Outputs, TiledLayer
+from archsim.tiled.numerics import Blocks, More, Outputs, TiledLayer
 from archsim.tiled.output_tiles import OutputTile, as_problem, filters_of, output_tiles
 from archsim.tiled.tile_words import PARTS, loads, pixels_of, tile_words
 from archsim.tiled.walk import walk_layer
@@ -117,16 +118,38 @@ def _of_whole(
     tiled: tuple[Problem, Tiling],
     split: Any,
     operands: Any,
-    more: AnyIntArray | None = None,
+    more: More | ReadSums | None = None,
 ) -> Outputs:
-    """The outputs by groups, at once; more: what is added to their sums."""
+    """The outputs by groups, at once; more: what is added to their sums, or read of them."""
     with_more = design.numerics.outputs_with
-    if more is not None and with_more is not None:
+    if isinstance(more, (np.ndarray, PixelSums)) and with_more is not None:
         return with_more(tiled[0], split, operands, more)
     try:
-        return design.numerics.outputs(*tiled, split, operands)
+        found = design.numerics.outputs(*tiled, split, operands)
     except InputError as error:
         raise InputError(f"{layer.name}: {error}") from None
+    if isinstance(more, ReadSums):
+        _read_otherwise(design, tiled[0], split, operands, (found[0], more))
+    return found
+
+
+def _read_otherwise(
+    design: CoreDesign, problem: Problem, split: Any, operands: Any, given: tuple[Any, ReadSums]
+) -> None:
+    """Outputs [images, groups, P, Q, K], some of which are made of other sums: as of one pixel with
+    so many filters."""
+    (outputs, (places, sums)), (ifmap, weight, bias) = given, split
+    if bias is not None:
+        filters = places // (problem.out_height * problem.out_width) % bias.size
+        bias = bias.reshape(1, -1)[:, filters]
+    (made,) = design.numerics.finished(
+        problem, sums.reshape(1, 1, 1, 1, -1), (ifmap, weight, bias), operands
+    )
+    planes = outputs.transpose(0, 1, 4, 2, 3)
+    if planes.flags.c_contiguous:
+        planes.reshape(-1)[places] = made.reshape(-1)
+    else:
+        planes[np.unravel_index(places, planes.shape)] = made.reshape(-1)
 
 
 def _changed(
@@ -136,11 +159,12 @@ def _changed(
     split: Any,
     halves: Mapping[str, int],
     kept: KeptReads,
-) -> tuple[Any, AnyIntArray | None] | None:
+) -> tuple[Any, More | ReadSums | None] | None:
     """Split operands as they are read, and what failing cells add to the sums beside
-    [images, groups, P, Q, K]; None where output tiles are to be computed one by one."""
+    [images, groups, P, Q, K], or the sums that are read otherwise; None where output tiles are to
+    be computed one by one."""
     found = changed(design, tiled, walked, split, halves, kept)
-    if found is None or found[1] is None:
+    if found is None or not isinstance(found[1], np.ndarray):
         return found
     return found[0], _by_group((found[1],), tiled[0], tiled[1].groups)[0]
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archsim.layer.integer_kernels import OutputRules, keep_planes
+from archsim.layer.integer_kernels import OutputRules, add_pixels, keep_planes
+from archsim.layer.pixel_sums import PixelSums
 from archsim.layer.problem import Problem
 from archsim.layer.seen import Block, Windows
 
@@ -108,3 +109,35 @@ def test_a_block_is_kept_where_it_belongs(rows: tuple[int, int], wide: int, adds
     assert np.array_equal(found[1:3, 3:, first:last], np.clip(own, -128, 127))
     found[1:3, 3:, first:last] = 99
     assert (found == 99).all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 20), st.integers(0, 10**6))
+def test_pixels_have_sums_of_their_own(images: int, groups: int, filters: int, seed: int) -> None:
+    """Of some pixels, in rows of any order; of a block of all rows of some images, or of some rows
+    of one; and of all together."""
+    random, (tall, across, wide) = np.random.default_rng(seed), (4, 5, 7)
+    shape = images, groups, tall, across
+    pixels = np.flatnonzero(random.random(np.prod(shape)) < 0.5)
+    sums = random.integers(-(1 << 31), 1 << 31, (len(pixels) + 2, filters)).astype(np.int32)
+    more = PixelSums(pixels, random.permutation(len(sums))[: len(pixels)], sums)
+    one = Problem(
+        images=images, groups=groups, channels=1, height=tall, width=across, kernel_height=1,
+        kernel_width=1, stride_height=1, stride_width=1, dilation_height=1, dilation_width=1,
+        pad_top=0, pad_left=0, out_height=tall, out_width=across, filters=filters, has_bias=0,
+        relu=0,
+    )  # fmt: skip
+    expected = np.zeros((images * groups * tall * across, filters), np.int32)
+    expected[pixels] = sums[more.rows]
+    whole = more.whole(one)
+    assert np.array_equal(whole, expected.reshape(*shape, filters))
+    for block in (Block(0, images, 0, 0, tall), Block(images - 1, images, groups - 1, 1, 3)):
+        if groups > 1 and block.image_behind - block.image > 1:
+            continue
+        held = random.integers(-9, 9, (filters, block.rows, wide)).astype(np.int32)
+        found = held.copy().reshape(filters, -1)
+        added = more.pixels, more.rows, more.sums
+        add_pixels(found, np.array(block), added, (groups, tall, across))
+        own = whole[block.image : block.image_behind, block.group, block.row : block.row_behind]
+        held[..., :across] += own.reshape(block.rows, across, filters).transpose(2, 0, 1)
+        assert np.array_equal(found, held.reshape(filters, -1))
