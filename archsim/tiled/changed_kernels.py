@@ -39,7 +39,7 @@ first weight on; how long each is, and how many there are; the span, which is wh
 at once, of the first, each of the others having the next; whether that span has begun: [rows, 6].
 """
 
-WIDE = 16
+WIDE = 32
 """Lanes that are walked side by side."""
 
 
