@@ -71,6 +71,23 @@ def test_sums_of_vectors_over_several_channel_tiles_are_computed() -> None:
     assert found.ofmap is not None
 
 
+@pytest.mark.parametrize("machine", ["edge-16", "vsq-16", "vsq-baseline", "volta"])
+@pytest.mark.parametrize("memory", ["ifmap", "weight", "bias", "accumulator"])
+def test_where_no_cell_fails_tiles_compute_what_sound_ones_do(machine: str, memory: str) -> None:
+    """Of filters in several tiles; of some thousand cells none fails at this rate."""
+    sound = load_design(machine)
+    rates = [f"{memory}_memory.kind=faulty", f"{memory}_memory.rate=1e-7"]
+    layer = _conv(pad_top=1)
+    network = Network(name="one", layers=(layer,), source="here")
+    operands = {"one": sound.intake.synthetic(layer, Drawing(seed=1))}
+    found, right = (
+        simulate(design, network, operands=operands).layers[0].ofmap
+        for design in (with_settings(sound, rates), sound)
+    )
+    assert found is not None and right is not None
+    assert found.dtype == right.dtype and np.array_equal(found, right)
+
+
 def _conv(**more: Any) -> Conv2d:
     plain: dict[str, Any] = {
         "name": "one", "channels": 20, "ifmap_height": 9, "ifmap_width": 11, "filters": 40,
