@@ -80,7 +80,30 @@ class Kernel(Generic[P, R]):
         those declared."""
         return self._run(*args, **kwargs)
 
+    def bound(self, *args: P.args, **kwargs: P.kwargs) -> Callable[[], R]:
+        """What runs it on these arguments, arrays as they are whenever it is called, which takes a
+        ninth of the time of a call that tells them again; by one thread at a time.
+
+        Raises `TypeError` as a call does, and for arrays that are not in C order.
+        """
+        if self._run is self.part.function:
+            return functools.partial(self._run, *args, **kwargs)
+        native, arguments, given = self._told(args, kwargs)
+        if arguments.copies:
+            raise TypeError(f"{self.name} is bound to arrays in C order alone")
+        return native.bound(arguments.words, given)
+
     def _compiled(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        native, arguments, _ = self._told(args, kwargs)
+        found = native.call(arguments.words)
+        if arguments.copies:
+            arguments.give_back()
+        return found
+
+    def _told(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Native, Arguments, tuple[Any, ...]]:
+        """The compiled form for these arguments, their words, and all of them in place."""
         given = args if not kwargs else self._in_place(args, kwargs)
         arguments = Arguments()
         for value in given:
@@ -89,10 +112,7 @@ class Kernel(Generic[P, R]):
         native = self._natives.get(spelled)
         if native is None:
             native = self._native(spelled, given)
-        found = native.call(arguments.words)
-        if arguments.copies:
-            arguments.give_back()
-        return found
+        return native, arguments, given
 
     def _in_place(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Arguments given by name, where they belong."""

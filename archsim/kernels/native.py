@@ -66,6 +66,7 @@ class Native:
     def __init__(self, name: str, package: Package) -> None:
         kinds = [_KINDS[kind] for kind in package.words]
         prototype = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *kinds)
+        self._kinds = kinds
         self._function = prototype(_engine().add(package))
         self.parts = package.parts
         self._name = name
@@ -80,6 +81,33 @@ class Native:
         if status not in (_OK, _NONE):
             raise _exception(self._name, error.value)
         return self._read(memory, _release)
+
+    def bound(self, words: list[Any], given: Any) -> Callable[[], Any]:
+        """What runs it with these words, converted once; given: what must stay alive for them."""
+        memory, error = self._room(), ctypes.c_void_p()
+        places = ctypes.addressof(memory), ctypes.addressof(error)
+        converted = [kind(word) for kind, word in zip(self._kinds, words, strict=True)]
+        answer = memory, error, self._read
+        return _Bound(self._name, self._function, (*places, *converted), answer, given)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Bound:
+    """answer: where it is left, where an error is, and what reads it.  given: kept here, since the
+    words have addresses alone."""
+
+    name: str
+    function: Any
+    words: tuple[Any, ...]
+    answer: tuple[Any, Any, Callable[[Any, Callable[[int], None]], Any]]
+    given: Any
+
+    def __call__(self) -> Any:
+        status = self.function(*self.words)
+        memory, error, read = self.answer
+        if status not in (_OK, _NONE):
+            raise _exception(self.name, error.value)
+        return read(memory, _release)
 
 
 def _exception(name: str, error: int | None) -> BaseException:

@@ -59,74 +59,78 @@ def _copy(given: AnyIntArray, into: AnyIntArray, count: int) -> None:
         into[at] = given[at]
 
 
-@kernel("i?.4, i8.1, (int, int), (int, int), i?.2")
+@kernel("i?.4, i8.1, i8.1, (int, int), i?.2")
 def columns(
     planes: AnyIntArray,
     problem: IntArray,
-    rows: tuple[int, int],
+    place: IntArray,
     order: tuple[int, int],
     out: AnyIntArray,
 ) -> None:
-    """What windows see: planes [images, C, H, W]; out [C · R · S, images · pixels] of the ofmap's
-    rows from the first to before the last of `rows`.  Padding is 0.
+    """What windows see of a block at `place` (`archsim.layer.seen.Block`): planes
+    [images, groups · C, H, W]; out [C · R · S, images · pixels].  Padding is 0.
 
     order: rows of `out` from a channel to the next, and from a tap to the next."""
     wide, stride, down = problem[pb.OUT_WIDTH], problem[pb.STRIDE_WIDTH], problem[pb.STRIDE_HEIGHT]
     kernel_height, kernel_width = problem[pb.KERNEL_HEIGHT], problem[pb.KERNEL_WIDTH]
     dilation, dilation_down = problem[pb.DILATION_WIDTH], problem[pb.DILATION_HEIGHT]
     left, top = problem[pb.PAD_LEFT], problem[pb.PAD_TOP]
-    images, channels, height, width = planes.shape
-    for image in range(images):
-        begin = image * (rows[1] - rows[0])
+    image, behind, group, first, last = place
+    height, width = planes.shape[2:]
+    channels = len(out) // (kernel_height * kernel_width)
+    for n in range(behind - image):
+        begin = n * (last - first)
         for c in range(channels):
             for r in range(kernel_height):
                 for s in range(kernel_width):
                     x = s * dilation - left
                     low, high = _seen(x, stride, width, wide)
                     at = c * order[0] + (r * kernel_width + s) * order[1]
-                    for p in range(rows[0], rows[1]):
+                    for p in range(first, last):
                         y = p * down + r * dilation_down - top
-                        place = (begin + p - rows[0]) * wide
+                        to = (begin + p - first) * wide
                         if y < 0 or y >= height:
-                            out[at, place : place + wide] = 0
+                            out[at, to : to + wide] = 0
                             continue
-                        out[at, place : place + low] = 0
-                        out[at, place + high : place + wide] = 0
-                        seen = planes[image, c, y, x + low * stride :]
-                        row = out[at, place + low : place + high]
+                        out[at, to : to + low] = 0
+                        out[at, to + high : to + wide] = 0
+                        seen = planes[image + n, group * channels + c, y, x + low * stride :]
+                        row = out[at, to + low : to + high]
                         for q in range(high - low):
                             row[q] = seen[q * stride]
 
 
-@kernel("i?.4, i8.1, (int, int, int), (int, int), i?.2")
+@kernel("i?.4, i8.1, i8.1, (int, int), i?.2")
 def runs(
     planes: AnyIntArray,
     problem: IntArray,
-    rows: tuple[int, int, int],
+    place: IntArray,
     order: tuple[int, int],
     out: AnyIntArray,
 ) -> None:
     """The same of a stride of 1, for rows that are wider than the ofmap's by what is no pixel, of
-    any values; rows: the first, the one behind the last, and how wide they are.
+    any values.
 
     A row's padding is before it and behind it alike, so that a tap sees one run of all rows."""
     kernel_height, kernel_width = problem[pb.KERNEL_HEIGHT], problem[pb.KERNEL_WIDTH]
     dilation, dilation_down = problem[pb.DILATION_WIDTH], problem[pb.DILATION_HEIGHT]
-    left, (first, last, wide) = problem[pb.PAD_LEFT], rows
-    images, channels, height, width = planes.shape
-    length, top = (last - first) * wide, first - problem[pb.PAD_TOP]
+    image, behind, group, first, last = place
+    height, width = planes.shape[2:]
+    channels, length = len(out) // (kernel_height * kernel_width), out.shape[1] // (behind - image)
+    wide, left, top = length // (last - first), problem[pb.PAD_LEFT], first - problem[pb.PAD_TOP]
     tall = last - first + (kernel_height - 1) * dilation_down
     low, high = max(top, 0), min(top + tall, height)
     padded = np.zeros(left + tall * wide + (kernel_width - 1) * dilation, planes.dtype)
-    for image in range(images):
+    for n in range(behind - image):
         for c in range(channels):
+            own = planes[image + n, group * channels + c]
             for y in range(low, high):
-                _copy(planes[image, c, y], padded[left + (y - top) * wide :], width)
+                _copy(own[y], padded[left + (y - top) * wide :], width)
             for r in range(kernel_height):
                 for s in range(kernel_width):
                     at = c * order[0] + (r * kernel_width + s) * order[1]
                     start = r * dilation_down * wide + s * dilation
-                    _copy(padded[start:], out[at, image * length :], length)
+                    _copy(padded[start:], out[at, n * length :], length)
 
 
 @kernel("i1.4, i1.5, i8.1, i4.2")
@@ -188,41 +192,84 @@ def keep(sums: Sums, bias: IntArray, rules: IntArray, start: int, out: Bytes) ->
                 row[n] = _kept(np.int64(found[n]), own, given)
 
 
-@kernel("i4.2, i4.3, (int, int, int), i8.1, i8.1, i1.3")
+@kernel("(i4.2, i4.3), i8.1, int, i8.1, i8.1, i1.3")
 def keep_planes(
-    sums: Sums, more: Sums, rows: tuple[int, int, int], bias: IntArray, rules: IntArray, out: Bytes
+    found: tuple[Sums, Sums],
+    place: IntArray,
+    across: int,
+    bias: IntArray,
+    rules: IntArray,
+    out: Bytes,
 ) -> None:
-    """The same of some rows of planes: sums [M, images · rows · W'], where what is behind a row's
-    pixels is none; out [images, M, P · Q].
+    """The same of a block at `place` (`archsim.layer.seen.Block`): out [images, groups · M, P · Q].
 
-    rows: the first, the one behind the last, and Q; bias [M]; more: what is added to each sum, in
-    the shape of `out`, or no images.  Accumulators have 32 bits at most where there is more:
-    whether a sum wraps at 32 bits before it wraps at theirs is no matter.
+    found: sums [M, images · rows · W'], where what is behind a row's pixels is none; and what is
+    added to each sum, in the shape of `out`, or no images.  across: Q.  bias [groups · M].
+    Accumulators have 32 bits at most where something is added: whether a sum wraps at 32 bits
+    before it wraps at theirs is no matter.
     """
-    (first, last, across), (images, filters, _) = rows, out.shape
-    length, tall, begin = sums.shape[1], last - first, first * across
+    (sums, more), (image, behind, group, first, last) = found, place
+    length, images, tall, begin = sums.shape[1], behind - image, last - first, first * across
     wide = length // images // tall
     if wide == across:  # one long row
         wide, across, tall = tall * wide, tall * across, 1
     given = (rules[MULTIPLIER], rules[HALF], rules[SHIFT], rules[WRAPPED], rules[LOWEST],
              rules[HIGHEST])  # fmt: skip
     beside, kept = np.zeros(length, np.int32), np.empty(length, np.int8)
-    for m in range(filters):
-        own, found = bias[m], sums[m]
+    for m in range(len(sums)):
+        row, k = sums[m], int(group) * len(sums) + m
+        own = bias[k]
         if len(more):  # as sums lie: whole vectors, in one long loop
-            for image in range(images):
+            for n in range(images):
                 for p in range(tall):
-                    place = (image * tall + p) * wide
-                    _copy(more[image, m, begin + p * across :], beside[place:], across)
+                    to = (n * tall + p) * wide
+                    _copy(more[image + n, k, begin + p * across :], beside[to:], across)
             for n in range(length):
-                kept[n] = _kept(np.int64(found[n]) + np.int64(beside[n]), own, given)
+                kept[n] = _kept(np.int64(row[n]) + np.int64(beside[n]), own, given)
         else:
             for n in range(length):
-                kept[n] = _kept(np.int64(found[n]), own, given)
-        for image in range(images):
+                kept[n] = _kept(np.int64(row[n]), own, given)
+        for n in range(images):
             for p in range(tall):
-                place = (image * tall + p) * wide
-                _copy(kept[place:], out[image, m, begin + p * across :], across)
+                at = (n * tall + p) * wide
+                _copy(kept[at:], out[image + n, k, begin + p * across :], across)
 
 
-__all__ = ["OutputRules", "add_directly", "columns", "keep", "keep_planes", "runs"]
+@inlined
+def _first(values: IntArray, least: int) -> int:
+    """The first of values in order that is not less."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel("i4.2, i8.1, (i8.1, i8.1, i4.2), (int, int, int)")
+def add_pixels(
+    sums: Sums,
+    place: IntArray,
+    more: tuple[IntArray, IntArray, Sums],
+    shape: tuple[int, int, int],
+) -> None:
+    """Add to sums [K, images · rows · W'] of a block at `place` what some pixels have
+    (`archsim.layer.pixel_sums.PixelSums`); shape: groups, P and Q."""
+    (image, behind, group, first, last), (pixels, rows, added), (groups, tall, across) = (
+        place, more, shape,
+    )  # fmt: skip
+    wide = sums.shape[1] // (behind - image) // (last - first)
+    low = _first(pixels, ((image * groups + group) * tall + first) * across)
+    high = _first(pixels, (((behind - 1) * groups + group) * tall + last) * across)
+    for at in range(low, high):
+        line, q = divmod(pixels[at], across)
+        plane, p = divmod(line, tall)
+        to = np.uint64(((plane // groups - image) * (last - first) + p - first) * wide + q)
+        own = added[rows[at]]
+        for k in range(np.uint64(len(sums))):
+            sums[k, to] += own[k]
+
+
+__all__ = ["OutputRules", "add_directly", "add_pixels", "columns", "keep", "keep_planes", "runs"]

@@ -9,7 +9,7 @@ itself.  Groups of few products are summed by plain loops, others by products of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,9 +18,10 @@ import numpy.typing as npt
 
 from archsim.layer import integer_kernels as ik
 from archsim.layer.block_products import BlockProducts
-from archsim.layer.integer_products import BITS, DEEPEST, Product, product_for, shifted
+from archsim.layer.integer_products import BITS, DEEPEST, Product, Sums, product_for, shifted
+from archsim.layer.pixel_sums import PixelSums
 from archsim.layer.problem import Problem
-from archsim.layer.seen import Windows, is_product
+from archsim.layer.seen import Block, Windows, is_product
 from archsim.numbers import AnyIntArray, IntArray, ceil_div, wrap
 from workloads.threads import in_threads, threads
 
@@ -41,9 +42,6 @@ _FEW_MACS = 1 << 15
 _THREAD_MACS = 1 << 23
 """Fewer are not worth a thread."""
 
-_Block = tuple[slice, int, tuple[int, int]]
-"""Images, group, and rows of the ofmap from the first to before the last: all of several images."""
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IntegerLayer:
@@ -51,7 +49,7 @@ class IntegerLayer:
     and how its sums are kept.
 
     scaling: multiplier and shift; widths: bits of operands and accumulators; more: what is added to
-    the sums [images, groups, P, Q, K], int32.
+    the sums [images, groups, P, Q, K], int32, or to those of some pixels.
     """
 
     problem: Problem
@@ -60,7 +58,7 @@ class IntegerLayer:
     bias: IntArray | None
     scaling: tuple[int, int]
     widths: tuple[int, int]
-    more: AnyIntArray | None = None
+    more: AnyIntArray | PixelSums | None = None
 
     def rules(self, *, by_column: bool) -> IntArray:
         """For the kernel that keeps sums."""
@@ -74,6 +72,12 @@ class IntegerLayer:
             highest=(1 << (bits - 1)) - 1,
             by_column=int(by_column),
         ).vector()
+
+    def whole_more(self) -> AnyIntArray | None:
+        """What is added, of all pixels."""
+        if isinstance(self.more, PixelSums):
+            return self.more.whole(self.problem)
+        return self.more
 
     def biases(self) -> IntArray:
         """[groups, K]: 0 without any."""
@@ -116,14 +120,14 @@ def _directly(layer: IntegerLayer, given: IntArray | None) -> Bytes:
     one = layer.problem
     ifmap, weight = layer.channels_first()
     bias, rules = layer.biases().reshape(-1), layer.rules(by_column=False)
-    pixels = one.out_height * one.out_width
+    pixels, more = one.out_height * one.out_width, layer.whole_more()
     out = np.empty((one.images, one.groups * one.filters, pixels), np.int8)
 
     def image(at: int) -> None:
         sums = np.empty(out.shape[1:], np.int32)
         ik.add_directly(ifmap[at], weight, one.vector(), sums)
-        if layer.more is not None:
-            sums += layer.more[at].transpose(0, 3, 1, 2).reshape(sums.shape)
+        if more is not None:
+            sums += more[at].transpose(0, 3, 1, 2).reshape(sums.shape)
         if given is not None:
             planes = sums.reshape(one.groups, one.filters, one.out_height, one.out_width)
             given[at] = wrap(planes.transpose(0, 2, 3, 1).astype(np.int64), layer.widths[1])
@@ -138,27 +142,34 @@ def _filters_by_pixels(layer: IntegerLayer, product: Product, given: IntArray | 
     one = layer.problem
     ifmap, weight = layer.channels_first()
     filters = shifted(weight.reshape(one.groups, one.filters, -1))
-    bias, rules = layer.biases(), layer.rules(by_column=False)
+    rules, bias = layer.rules(by_column=False), layer.biases().reshape(-1)
     windows, pixels = Windows(one), one.out_height * one.out_width
-    out = np.empty((one.images, one.groups, one.filters, pixels), np.int8)
+    planes = ifmap.reshape(one.images, -1, one.height, one.width)
+    out = np.empty((one.images, one.groups * one.filters, pixels), np.int8)
+    added, shape = layer.more, (one.groups, one.out_height, one.out_width)
     more = np.empty((0, *out.shape[1:]), np.int32)
-    if layer.more is not None:  # filters first, as it usually lies
-        more = np.ascontiguousarray(layer.more.transpose(0, 1, 4, 2, 3)).reshape(out.shape)
+    if isinstance(added, np.ndarray):  # filters first, as it usually lies
+        more = np.ascontiguousarray(added.transpose(0, 1, 4, 2, 3)).reshape(out.shape)
 
-    def share(places: list[_Block]) -> None:
-        work = BlockProducts(windows, product, filters)
-        for images, group, (first, last) in places:
-            sums = work.sums(ifmap[images, group], group, (first, last))
+    def keep(sums: Sums, place: IntArray) -> list[Callable[[], None]]:
+        kept = ik.keep_planes.bound((sums, more), place, one.out_width, bias, rules, out)
+        if not isinstance(added, PixelSums):
+            return [kept]
+        more_of = added.pixels, added.rows, added.sums
+        return [ik.add_pixels.bound(sums, place, more_of, shape), kept]
+
+    def share(blocks: list[Block]) -> None:
+        work = BlockProducts(windows, product, planes, filters, keep)
+        for block in blocks:
+            sums = work.sums(block)
             if given is not None:
-                shape = one.filters, -1, last - first, windows.width
+                shape = one.filters, -1, block.row_behind - block.row, windows.width
                 whole = sums.reshape(shape)[..., : one.out_width].transpose(1, 2, 3, 0)
-                given[images, group, first:last] = wrap(whole.astype(np.int64), layer.widths[1])
-            rows, own = (first, last, one.out_width), out[images, group]
-            ik.keep_planes(sums, more[images, group], rows, bias[group], rules, own)
+                given[_place(block)] = wrap(whole.astype(np.int64), layer.widths[1])
 
-    places = list(_blocks(one, filters.shape[2], windows.width))
-    few = ceil_div(len(places), min(threads(), _workers(one)))
-    in_threads(share, [places[at : at + few] for at in range(0, len(places), few)])
+    blocks = list(_blocks(one, filters.shape[2], windows.width))
+    few = ceil_div(len(blocks), min(threads(), _workers(one)))
+    in_threads(share, [blocks[at : at + few] for at in range(0, len(blocks), few)])
     return _by_filter(one, out)
 
 
@@ -170,28 +181,28 @@ def _pixels_by_filters(layer: IntegerLayer, product: Product, given: IntArray | 
     ifmap = np.ascontiguousarray(layer.ifmap, np.int8)
     ifmap = ifmap.reshape(one.images, one.groups, pixels, one.channels)
     weight = layer.weight[:, :, 0, 0].transpose(0, 2, 1).astype(np.int8, copy=False)
-    bias, rules = layer.biases(), layer.rules(by_column=True)
+    bias, rules, more = layer.biases(), layer.rules(by_column=True), layer.whole_more()
     out = np.empty((one.images, one.groups, pixels, one.filters), np.int8)
 
-    def block(place: _Block) -> None:
-        images, group, (first, last) = place
-        own = ifmap[images, group, first:last].reshape(-1, one.channels)
+    def multiply(block: Block) -> None:
+        images, group, rows = _place(block)
+        own = ifmap[images, group, rows].reshape(-1, one.channels)
         sums = product(shifted(own), weight[group])
-        if layer.more is not None:
-            more = layer.more[images, group].reshape(-1, pixels, one.filters)
-            sums += more[:, first:last].reshape(sums.shape)
+        if more is not None:
+            own = more[images, group].reshape(-1, pixels, one.filters)
+            sums += own[:, rows].reshape(sums.shape)
         if given is not None:
-            index = images, group, *np.divmod(np.arange(first, last), one.out_width)
-            whole = sums.reshape(-1, last - first, one.filters)
-            given[index] = wrap(whole.astype(np.int64), layer.widths[1])
-        kept = out[images, group, first:last].reshape(sums.shape)
+            columns = np.divmod(np.arange(block.row, block.row_behind), one.out_width)
+            whole = sums.reshape(-1, block.row_behind - block.row, one.filters)
+            given[(images, group, *columns)] = wrap(whole.astype(np.int64), layer.widths[1])
+        kept = out[images, group, rows].reshape(sums.shape)
         ik.keep(sums, bias[group], rules, 0, kept)
 
-    in_threads(block, _blocks(flat, one.channels, 1), most=_workers(one))
+    in_threads(multiply, _blocks(flat, one.channels, 1), most=_workers(one))
     return out.reshape(one.images, one.groups, one.out_height, one.out_width, one.filters)
 
 
-def _blocks(one: Problem, depth: int, wide: int) -> Iterator[_Block]:
+def _blocks(one: Problem, depth: int, wide: int) -> Iterator[Block]:
     """Rows of the ofmap, or several planes, so many that a block's data stay in the cache.
 
     wide: values of a row.
@@ -201,13 +212,19 @@ def _blocks(one: Problem, depth: int, wide: int) -> Iterator[_Block]:
     several = rows // one.out_height if one.groups == 1 else 1
     if several > 1:
         for first in range(0, one.images, several):
-            yield slice(first, min(first + several, one.images)), 0, (0, one.out_height)
+            yield Block(first, min(first + several, one.images), 0, 0, one.out_height)
         return
     for image in range(one.images):
         for group in range(one.groups):
             for first in range(0, one.out_height, rows):
                 last = min(first + rows, one.out_height)
-                yield slice(image, image + 1), group, (first, last)
+                yield Block(image, image + 1, group, first, last)
+
+
+def _place(block: Block) -> tuple[slice, int, slice]:
+    """Of a block in an array [images, groups, rows, …]."""
+    image, image_behind, group, row, row_behind = block
+    return slice(image, image_behind), group, slice(row, row_behind)
 
 
 def _workers(one: Problem) -> int:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cached_property, partial
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,22 @@ from archsim.layer.problem import Problem, margins
 from archsim.numbers import IntArray
 
 Integer = TypeVar("Integer", bound=np.signedinteger[Any])
+
+
+class Block(NamedTuple):
+    """Of an ofmap: images and rows, from the first to before the last, of a group.  All rows, where
+    there are several images."""
+
+    image: int
+    image_behind: int
+    group: int
+    row: int
+    row_behind: int
+
+    @property
+    def rows(self) -> int:
+        """Of all images together."""
+        return (self.image_behind - self.image) * (self.row_behind - self.row)
 
 
 def is_product(one: Problem) -> bool:
@@ -42,34 +59,43 @@ class Windows:
             return one.out_width
         return max(one.width + max(margins(one)[1]), one.out_width)
 
-    def shape(self, planes: npt.NDArray[Integer], rows: tuple[int, int]) -> tuple[int, int]:
-        """Of what they see."""
-        return planes.shape[1] * self._taps, len(planes) * (rows[1] - rows[0]) * self.width
+    def shape(self, channels: int, rows: int) -> tuple[int, int]:
+        """Of what they see of so many channels, in so many rows of the ofmap."""
+        return channels * self._taps, rows * self.width
 
     def seen(self, planes: npt.NDArray[Integer], rows: tuple[int, int]) -> npt.NDArray[Integer]:
-        """As `see`, in an array of its own."""
-        found = np.empty(self.shape(planes, rows), planes.dtype)
-        self.see(planes, rows, found)
+        """What they see of planes [images, C, H, W] in rows of the ofmap from the first to before
+        the last."""
+        block = Block(0, len(planes), 0, *rows)
+        found = np.empty(self.shape(planes.shape[1], block.rows), planes.dtype)
+        self.bound(np.ascontiguousarray(planes), np.array(block), found)()
         return found
 
-    def see(
-        self, planes: npt.NDArray[Integer], rows: tuple[int, int], out: npt.NDArray[Integer]
-    ) -> None:
-        """What they see in some rows of the ofmap: out [C · R · S, images · pixels], or, taps
-        first, [R · S · C, images · pixels].
+    def bound(
+        self, planes: npt.NDArray[Integer], place: IntArray, out: npt.NDArray[Integer]
+    ) -> Callable[[], None]:
+        """What gathers what they see of the block that `place` is whenever it is called: out
+        [C · R · S, images · pixels], or, taps first, [R · S · C, images · pixels].
 
-        planes: [images, C, H, W].  Rows have `width` pixels: what is behind those of the ofmap is
-        none.  Padding is 0.
+        planes: [images, groups · C, H, W].  Rows have `width` pixels: what is behind those of the
+        ofmap is none.  Padding is 0.
         """
-        (first, last), (images, channels), width = rows, planes.shape[:2], self.width
-        order = (1, channels) if self.taps_first else (self._taps, 1)
         if self._are_pixels:
-            flat = planes.reshape(images, channels, -1)[:, :, first * width : last * width]
-            out.reshape(channels, images, -1)[:] = flat.transpose(1, 0, 2)
-        elif self._runs:
-            ik.runs(planes, self._vector, (first, last, width), order, out)
-        else:
-            ik.columns(planes, self._vector, rows, order, out)
+            return partial(self._copy, planes, place, out)
+        order = (1, len(out) // self._taps) if self.taps_first else (self._taps, 1)
+        gather = ik.runs if self._runs else ik.columns
+        return gather.bound(planes, self._vector, place, order, out)
+
+    def _copy(
+        self, planes: npt.NDArray[Integer], place: IntArray, out: npt.NDArray[Integer]
+    ) -> None:
+        """Pixels that see themselves."""
+        block = Block(*place.tolist())
+        channels, images = len(out), slice(block.image, block.image_behind)
+        own = slice(block.group * channels, (block.group + 1) * channels)
+        pixels = slice(block.row * self.width, block.row_behind * self.width)
+        flat = planes.reshape(*planes.shape[:2], -1)[images, own, pixels]
+        out.reshape(channels, len(flat), -1)[:] = flat.transpose(1, 0, 2)
 
     @cached_property
     def _are_pixels(self) -> bool:
@@ -88,4 +114,4 @@ class Windows:
         return self.problem.vector()
 
 
-__all__ = ["Windows", "is_product"]
+__all__ = ["Block", "Windows", "is_product"]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.layer.integer_values import IntegerLayer, integer_values
+from archsim.layer.pixel_sums import PixelSums
 from archsim.layer.problem import Problem, margins
 from archsim.numbers import AnyIntArray, IntArray, rescale, saturate, wrap
 
@@ -145,13 +146,13 @@ def compute(
     operands: tuple[AnyIntArray, AnyIntArray, IntArray | None],
     scaling: tuple[int, int],
     widths: tuple[int, int],
-    more: AnyIntArray | None = None,
+    more: AnyIntArray | PixelSums | None = None,
 ) -> AnyIntArray:
     """The ofmap [images, groups, P, Q, K] of split operands (ifmap, weight, bias).
 
     scaling: multiplier and shift; widths: operand and accumulator bits; more: what is added to the
-    sums, int32 in the ofmap's shape, where accumulators have 32 bits at most.  As `kept_type`
-    says, in whatever order the axes lie.
+    sums, int32 in the ofmap's shape, or of some pixels, where accumulators have 32 bits at most.
+    As `kept_type` says, in whatever order the axes lie.
     """
     ifmap, weight, bias = operands
     layer = IntegerLayer(
@@ -191,8 +192,9 @@ def _sums_by_floats(layer: IntegerLayer) -> IntArray:
     """As accumulators keep them."""
     operand_bits, accumulator_bits = layer.widths
     sums = accumulate(layer.problem, layer.ifmap, layer.weight, operand_bits).astype(np.int64)
-    if layer.more is not None:
-        sums += layer.more
+    more = layer.whole_more()
+    if more is not None:
+        sums += more
     return wrap(sums, accumulator_bits)
 
 

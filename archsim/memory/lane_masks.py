@@ -50,6 +50,12 @@ class LaneMasks:
         return rows, lanes
 
     @cached_property
+    def lanes(self) -> IntArray:
+        """[lanes, 2]: `above`, and `unsigned` of each."""
+        masks = np.full_like(self.above, -1) if self.unsigned is None else self.unsigned
+        return np.stack([self.above, masks], axis=1)
+
+    @cached_property
     def _cells(self) -> IntArray:
         return np.stack([*self.failing, self.if_zero[self.failing], self.if_one[self.failing]], 1)
 

@@ -13,6 +13,7 @@ measured on pictures of the training set without errors (`calibrated`); beyond i
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,7 +28,6 @@ from archsim.codecs.robust_quantization import MOST_BITS
 from archsim.errors import InputError, require
 from archsim.machine.design import Design
 from archsim.machine.option import Options
-from archsim.numbers import ceil_div
 from archsim.result import NetworkResult
 from archsim.robust.between_layers import (
     Ifmap,
@@ -50,7 +50,7 @@ from workloads.quantize import (
     scale_of,
     storage,
 )
-from workloads.threads import in_threads, threads
+from workloads.threads import in_threads
 
 CALIBRATED_PICTURES = 256
 
@@ -191,22 +191,19 @@ class MachineEvaluator:
 
         elsewhere: by name, layers that another design of the same numerics computes.
         """
-        starts = range(0, len(data), BATCH)
-        few = max(ceil_div(len(starts), threads()), 1)
+        own = threading.local()  # a thread's, of each size
 
-        def some(first: int) -> list[bool]:
-            found: list[bool] = []
-            together: dict[int, _Together] = {}
-            for start in starts[first : first + few]:
-                here = slice(start, start + BATCH)
-                part = Labelled(data.name, data.pictures[here], data.labels[here])
-                if len(part) not in together:
-                    together[len(part)] = _Together(self, design, len(part), elsewhere)
-                logits = together[len(part)].logits(part)
-                found += (logits.argmax(axis=1) != part.labels).tolist()
-            return found
+        def batch(start: int) -> list[bool]:
+            here = slice(start, start + BATCH)
+            part = Labelled(data.name, data.pictures[here], data.labels[here])
+            if not hasattr(own, "together"):
+                own.together = dict[int, _Together]()
+            if len(part) not in own.together:
+                own.together[len(part)] = _Together(self, design, len(part), elsewhere)
+            logits = own.together[len(part)].logits(part)
+            return (logits.argmax(axis=1) != part.labels).tolist()
 
-        return list(chain.from_iterable(in_threads(some, range(0, len(starts), few))))
+        return list(chain.from_iterable(in_threads(batch, range(0, len(data), BATCH))))
 
     def logits(self, design: Design, data: Labelled) -> Floats:
         """[n, classes], all pictures at once."""

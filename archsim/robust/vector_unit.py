@@ -88,10 +88,10 @@ def convolved(values: Doubles, weight: Doubles, bias: Doubles) -> Doubles:
 def window_sums(channel_sums: Values, side: int) -> Values:
     """[n, 1, H, W]: sums of all channels within windows that keep the size, zeros around; of sums
     of all channels."""
-    reach = side // 2
-    wide = np.pad(channel_sums, ((0, 0), (0, 0), (reach, reach), (reach, reach)))
-    height, width = channel_sums.shape[2:]
-    found = np.zeros_like(channel_sums)
+    reach, (pictures, one, height, width) = side // 2, channel_sums.shape
+    shape = pictures, one, height + 2 * reach, width + 2 * reach
+    wide, found = np.zeros(shape, channel_sums.dtype), np.zeros_like(channel_sums)
+    wide[:, :, reach : reach + height, reach : reach + width] = channel_sums
     for row in range(side):
         for column in range(side):
             found += wide[:, :, row : row + height, column : column + width]

@@ -15,8 +15,10 @@ from archsim.tiled import commands as cmd
 
 Integers = npt.NDArray[np.int32]
 
-Values = tuple[AnyIntArray, AnyIntArray]
-"""An ifmap and weights, split as `archsim.layer.layout` says, channels last, flat."""
+Values = tuple[AnyIntArray, AnyIntArray, Integers]
+"""An ifmap and weights, split as `archsim.layer.layout` says, channels last, flat.  Of an ifmap of
+unsigned bytes, 128 more than they are meant [2, weights + 1]: 128 times the sum of all weights
+before each, and what that of sixteen from each takes off, modulo 2^32; no rows of others."""
 
 Changes = tuple[IntArray, IntArray, Integers]
 """Of each load of a tile, the first of its changes, and one more; of each change the element (in
@@ -37,7 +39,7 @@ first weight on; how long each is, and how many there are; the span, which is wh
 at once, of the first, each of the others having the next; whether that span has begun: [rows, 6].
 """
 
-WIDE = 16
+WIDE = 32
 """Lanes that are walked side by side."""
 
 
@@ -74,91 +76,99 @@ def place_changes(
     return alone, several
 
 
+@kernel("i?.1, (i8.2, i8.2), (i8.2, i8.2), i8.1, i8.2")
+def read_by_masks(
+    whole: AnyIntArray,
+    masks: tuple[IntArray, IntArray],
+    tiles: Tiles,
+    read_by: IntArray,
+    out: IntArray,
+) -> tuple[int, int]:
+    """The same of every word of tiles that masks say may be read wrong.
+
+    whole: the operand, flat.  masks: failing cells, word, lane, and the bits that read 1 where 0 is
+    stored and where 1 is [cells, 4]; of each lane, bits of 64 that it lacks, and what its sign
+    leaves [lanes, 2] (`archsim.memory.lane_masks.LaneMasks`).
+    """
+    (cells, lanes), (begins, words), alone, several = masks, tiles, 0, 0
+    for which in range(begins.shape[1]):
+        for row in cells:
+            word = row[0] * len(lanes) + row[1]
+            if words[0, word] < 0:
+                continue
+            place, above = begins[0, which] + words[1, word], lanes[row[1], 0]
+            meant = np.int64(whole[place])
+            read = (meant & row[3]) | (~meant & row[2])
+            change = (((read << above) >> above) & lanes[row[1], 1]) - meant
+            if change == 0:
+                continue
+            if read_by[begins[1, which] + words[2, word]] > 1:
+                several += 1
+                to = out.shape[1] - several
+            else:
+                to = alone
+                alone += 1
+            out[0, to], out[1, to], out[2, to], out[3, to] = which, words[0, word], change, place
+    return alone, several
+
+
 @inlined
 def _divided(number: Any, by: Any) -> tuple[Any, Any]:
     """The quotient and what is left: nearly always by 1."""
     return (number, np.int64(0)) if by == 1 else divmod(number, by)
 
 
-@kernel("i8.2, i8.1, i8.1, i4.1, (i8.1, i8.1, i4.1), i4.1")
+@kernel("i8.2, i8.1, i8.1, i4.1, (i8.1, i8.1, i4.1), (i8.1, i8.1, i4.2)")
 def add_changes(
     tiles: IntArray,
     problem: IntArray,
     load_of: IntArray,
     weight: Integers,
     changes: Changes,
-    sums: Integers,
-) -> None:
-    """Add to sums [images, groups, K, P, Q], flat, what wrong elements of ifmap tiles add to them.
+    out: tuple[IntArray, IntArray, Integers],
+) -> int:
+    """What wrong elements of ifmap tiles add to sums of pixels: to those of how many.
 
     load_of [tiles]: the load whose ifmap each of the tiles is computed with.  weight
-    [groups, R, S, C, K], flat.
+    [groups, R, S, C, K], flat.  out: of each pixel of [images, groups, P, Q], flat, its row, -1
+    until it has one; of each row its pixel, and what is added [pixels, K].
     """
-    starts, elements, wrong = changes
+    (starts, elements, wrong), (row_of, pixel_of, sums) = changes, out
     down, across = problem[pb.STRIDE_HEIGHT], problem[pb.STRIDE_WIDTH]
     columns, taps = problem[pb.KERNEL_WIDTH], problem[pb.KERNEL_HEIGHT] * problem[pb.KERNEL_WIDTH]
-    largest = np.int64(0)
-    for row in tiles:
-        largest = max(largest, row[cmd.PIXELS] * row[cmd.TILE_FILTERS])
-    more, met = np.zeros(largest, np.int32), np.empty(largest, np.bool_)
+    count = 0
     for tile in range(len(tiles)):
         row = tiles[tile]
-        begin, end = starts[load_of[tile]], starts[load_of[tile] + 1]
-        if begin == end:
-            continue
         channels, filters = row[cmd.TILE_CHANNELS], row[cmd.TILE_FILTERS]
         wide, high = row[cmd.PITCH] // channels, row[cmd.HEIGHT]
-        met[: row[cmd.PIXELS]] = False
-        for at in range(begin, end):
+        for at in range(starts[load_of[tile]], starts[load_of[tile] + 1]):
             pixel, channel = divmod(elements[at], channels)
             line, x = divmod(pixel, wide)
             image, y = divmod(line, high)
             y += row[cmd.IFMAP_ROW] + problem[pb.PAD_TOP] - row[cmd.TILE_ROW] * down
             x += row[cmd.IFMAP_COLUMN] + problem[pb.PAD_LEFT] - row[cmd.TILE_COLUMN] * across
+            plane = (row[cmd.TILE_IMAGE] + image) * problem[pb.GROUPS] + row[cmd.TILE_GROUP]
             for r in range(problem[pb.KERNEL_HEIGHT]):
                 p, rest = _divided(y - r * problem[pb.DILATION_HEIGHT], down)
                 if rest or p < 0 or p >= row[cmd.PIXEL_ROWS]:
                     continue
+                line = plane * problem[pb.OUT_HEIGHT] + row[cmd.TILE_ROW] + p
                 for s in range(columns):
                     q, rest = _divided(x - s * problem[pb.DILATION_WIDTH], across)
                     if rest or q < 0 or q >= row[cmd.PIXEL_COLUMNS]:
                         continue
-                    to = (image * row[cmd.PIXEL_ROWS] + p) * row[cmd.PIXEL_COLUMNS] + q
-                    met[to] = True
+                    to = line * problem[pb.OUT_WIDTH] + row[cmd.TILE_COLUMN] + q
+                    if row_of[to] < 0:
+                        row_of[to], pixel_of[count], sums[count] = count, to, np.int32(0)
+                        count += 1
                     own = row[cmd.TILE_GROUP] * taps + r * columns + s
                     own = own * problem[pb.CHANNELS] + row[cmd.TILE_CHANNEL] + channel
                     first = own * problem[pb.FILTERS] + row[cmd.TILE_FILTER]
-                    found = more[to * filters : (to + 1) * filters]
+                    found = sums[row_of[to], row[cmd.TILE_FILTER] :]
                     factors = weight[first : first + filters]
-                    for k in range(len(found)):
+                    for k in range(filters):
                         found[k] += wrong[at] * factors[k]
-        _give(row, problem, (more, met), sums)
-
-
-@inlined
-def _give(row: IntArray, problem: IntArray, of: tuple[Integers, Any], sums: Integers) -> None:
-    """Add what a tile's pixels have [pixels, filters], flat, of those that have been met, to sums
-    [images, groups, K, P, Q], flat; nothing is left of it."""
-    (more, met), filters = of, row[cmd.TILE_FILTERS]
-    plane = problem[pb.OUT_HEIGHT] * problem[pb.OUT_WIDTH]
-    place = row[cmd.TILE_IMAGE] * problem[pb.GROUPS] + row[cmd.TILE_GROUP]
-    place = place * problem[pb.FILTERS] + row[cmd.TILE_FILTER]
-    pixel = 0
-    for image in range(row[cmd.TILE_IMAGES]):
-        for p in range(row[cmd.TILE_ROW], row[cmd.TILE_ROW] + row[cmd.PIXEL_ROWS]):
-            first = (place + image * problem[pb.GROUPS] * problem[pb.FILTERS]) * plane
-            first += p * problem[pb.OUT_WIDTH] + row[cmd.TILE_COLUMN]
-            count = 0
-            for q in range(row[cmd.PIXEL_COLUMNS]):
-                count += int(met[pixel + q])
-            few = 2 * count < row[cmd.PIXEL_COLUMNS]
-            for k in range(filters if count else 0):
-                to, of_pixel = np.uint64(first + k * plane), np.uint64(pixel * filters + k)
-                for q in range(row[cmd.PIXEL_COLUMNS]):
-                    if not few or met[np.uint64(pixel + q)]:
-                        sums[to + np.uint64(q)] += more[of_pixel + np.uint64(q * filters)]
-            pixel += row[cmd.PIXEL_COLUMNS]
-    more[: pixel * filters] = 0
+    return count
 
 
 @kernel("i8.2, i8.1, i8.1, i4.5, (i8.1, i8.2, i4.1), i4.5")
@@ -248,35 +258,36 @@ def _spans(
 ) -> None:
     """Sums of a tile's spans [spans, lanes], flat, of a lane, by the places of its first pixel and
     weight."""
-    ifmap, weight = values
+    ifmap, weight, lifted = values
     for row in spans:
         here, there = np.uint64(place[0] + row[0]), np.uint64(place[1] + row[1])
         length, at = np.uint64(row[2]), np.uint64(row[4] * WIDE + lane)
         if length == np.uint64(16) and not row[5]:
             for _ in range(row[3]):
-                found[at] = _sixteen(ifmap, weight, here, there)
+                total = _sixteen(ifmap, weight, here, there)
+                found[at] = _wrapped_sum(total, lifted[1, there]) if len(lifted) else total
                 here, there = here + np.uint64(16), there + np.uint64(16)
                 at += np.uint64(WIDE)
             continue
         for _ in range(row[3]):
             total = _product(ifmap, weight, here, there, length)
-            found[at] = np.int32(total + found[at]) if row[5] else total
+            if len(lifted):
+                total = _wrapped_sum(total, lifted[0, there])
+                total = _wrapped_sum(total, -lifted[0, there + length])
+            found[at] = _wrapped_sum(total, found[at]) if row[5] else total
             here, there, at = here + length, there + length, at + np.uint64(WIDE)
 
 
-@kernel("i4.2, i4.2, i4.1, int, int", answer="none")
+@kernel("i4.1, i4.2, i4.1, int, int", answer="none")
 def add_spans(held: Integers, cells: Integers, found: Integers, first: int, count: int) -> None:
-    """Add spans [spans, lanes], flat, from the first on, to what is read of what lanes hold, and to
-    what they were meant to hold.
+    """Add spans [spans, lanes], flat, from the first on, to what is read of what lanes hold.
 
-    held [2, lanes]; cells [2, lanes]: a read is cells[0] ^ (what is held & cells[1]).
+    held [lanes]; cells [2, lanes]: a read is cells[0] ^ (what is held & cells[1]).
     """
     for span in range(first, count):
         for lane in range(WIDE):
-            total = found[np.uint64(span * WIDE + lane)]
-            read = cells[0, lane] ^ (held[0, lane] & cells[1, lane])
-            held[0, lane] = _wrapped_sum(read, total)
-            held[1, lane] = _wrapped_sum(held[1, lane], total)
+            read = cells[0, lane] ^ (held[lane] & cells[1, lane])
+            held[lane] = _wrapped_sum(read, found[np.uint64(span * WIDE + lane)])
 
 
 @inlined
@@ -326,18 +337,20 @@ def _lanes_of(
 
 
 @kernel(
-    "(i8.2, i8.1), (i?.1, i?.1), (i8.2, i8.2), (i8.2, i8.2), (int, int, int, bool), i4.1",
+    "(i8.2, i8.1), (??.1, i?.1, i4.2), (i8.2, i8.2), (i8.2, i8.2), (int, int, int, bool), "
+    "(i8.1, i8.1)",
     short_loops=True,
 )
-def add_failing(
+def read_failing(
     layer: tuple[IntArray, IntArray],
     values: Values,
     spans: Spans,
     failing: Failing,
     array: tuple[int, int, int, bool],
-    sums: Integers,
-) -> None:
-    """Add to sums [images, groups, K, P, Q], flat, what failing lanes of accumulators make of them.
+    out: tuple[IntArray, IntArray],
+) -> int:
+    """What output stages read of failing lanes of accumulators: of how many; out: where the sums
+    lie in [images, groups, K, P, Q], flat, and as they are read [of so many, or more].
 
     layer: its tiles and the problem.  values: the ifmap with the padding that windows reach into,
     of the size that the problem says; weights.  array: lanes of a row of sums; bits of 64 that a
@@ -350,9 +363,9 @@ def add_failing(
     for row in each:
         most = max(most, row[4] + row[3])
     found = np.zeros(most * WIDE, np.int32)
-    held, cells = np.empty((2, WIDE), np.int32), np.zeros((2, WIDE), np.int32)
+    held, cells = np.empty(WIDE, np.int32), np.zeros((2, WIDE), np.int32)
     places = np.empty((max(len(failing[0]), len(failing[1])), 4), np.int64)
-    begin = 0
+    begin, count = 0, 0
     for end in range(len(tiles)):
         if not tiles[end, cmd.LAST_K]:
             continue
@@ -370,16 +383,15 @@ def add_failing(
                 for lane in range(some):
                     own_place = places[first + lane, 1] + channel, places[first + lane, 2] + channel
                     _spans(values, those, own_place, found, lane)
-                count = those[-1, 4] + those[-1, 3]
                 if tile == begin:  # what the first sum is written over is not read
-                    held[0], held[1] = found[:WIDE], found[:WIDE]
-                add_spans(held, cells, found, int(tile == begin), count)
+                    held[:] = found[:WIDE]
+                add_spans(held, cells, found, int(tile == begin), those[-1, 4] + those[-1, 3])
             for lane in range(some):
-                at = places[first + lane, 3]
-                read = np.int32(cells[0, lane] ^ (held[0, lane] & cells[1, lane]))
-                change = _wrapped(wide(read), above) - np.int64(held[1, lane])
-                sums[at] = np.int32(np.int64(sums[at]) + change)
+                read = np.int32(cells[0, lane] ^ (held[lane] & cells[1, lane]))
+                out[0][count], out[1][count] = places[first + lane, 3], _wrapped(wide(read), above)
+                count += 1
         begin, half = end + 1, 1 - half
+    return count
 
 
-__all__ = ["add_changes", "add_failing"]
+__all__ = ["add_changes", "add_weights", "place_changes", "read_by_masks", "read_failing"]

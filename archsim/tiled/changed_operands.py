@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.memory.at_once import wrong_of
+from archsim.memory.lane_masks import LaneMasks
 from archsim.numbers import AnyIntArray, IntArray
-from archsim.tiled.changed_kernels import place_changes
+from archsim.tiled.changed_kernels import place_changes, read_by_masks
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.numerics import Blocks
 from archsim.tiled.operand_loads import Alike, OperandLoads
@@ -75,13 +76,9 @@ class OperandReads:
         seen_as, shared = self.split.copy(order="K"), list[tuple[IntArray, ...]]()
         strides = tuple(stride // seen_as.itemsize for stride in seen_as.strides)
         for alike, table in zip(self.loads.alike, self.loads.tables(strides), strict=True):
-            wrong = self._of_masks(alike, table, seen_as)
-            if wrong is None:
-                wrong = self._of_words(alike)
-            out = np.empty((4, len(wrong[0])), np.int64)
-            alone, several = place_changes(wrong, table, self.loads.read_by, out)
+            out, alone, several = self._placed(alike, table, seen_as)
             seen_as = self._changed(alike, seen_as, Placed(*out[:, :alone]))
-            some = Placed(*out[:, len(wrong[0]) - several :][:, ::-1])
+            some = Placed(*out[:, out.shape[1] - several :][:, ::-1])
             found = alike.numbers[some.which], some.elements, some.change
             if self.loads.name != "ifmap":
                 found = *found, *alike.places(some.which, some.elements)
@@ -96,42 +93,41 @@ class OperandReads:
             wrong=change[order],
         )
 
-    def _of_masks(
+    def _placed(
         self, alike: Alike, table: tuple[IntArray, IntArray], whole: AnyIntArray
-    ) -> Wrong | None:
-        """Of loads that are alike, by masks of their words; None without any.  whole: the operand,
-        of which elements may be read already that no other load reads."""
+    ) -> tuple[IntArray, int, int]:
+        """Of loads that are alike, as `place_changes` leaves it.  whole: the operand, of which
+        elements may be read already that no other load reads."""
         use = self.design.use(self.loads.name).in_half(alike.half)
-        count, lanes = alike.elements.shape
+        count = len(alike.elements)
         masks = self.design.bank(self.loads.name).masks(use, count)
-        if masks is None:
-            return None
+        if masks is not None and self.side == 1:
+            cells, flat = masks.cells(count), whole.ravel(order="K")
+            out = np.empty((4, len(cells) * len(alike.numbers)), np.int64)
+            return out, *read_by_masks(flat, (cells, masks.lanes), table, self.loads.read_by, out)
+        wrong = self._of_words(alike) if masks is None else self._of_masks(alike, table, masks)
+        out = np.empty((4, len(wrong[0])), np.int64)
+        return out, *place_changes(wrong, table, self.loads.read_by, out)
+
+    def _of_masks(self, alike: Alike, table: tuple[IntArray, IntArray], masks: LaneMasks) -> Wrong:
+        """Of blocks of several groups, by masks of their words."""
+        count, lanes = alike.elements.shape
         rows, columns = masks.failing_in(count)
         real = alike.elements[rows, columns] >= 0
         at = rows[real], columns[real]
         words = at[0] * lanes + at[1]
-        meant = self._meant(alike, table, words, whole)
+        which, own = np.indices((len(alike.numbers), len(words))).reshape(2, -1)
+        index, inside = self._index(alike.places(which, table[1][0, words][own]))
+        meant = np.zeros(len(inside), np.int64)
+        meant[inside] = self.split[index]
+        meant = meant.reshape(len(alike.numbers), len(words))
         change = (masks.read_at(at, meant) - meant).reshape(-1)
         wrong = np.flatnonzero(change)
         places = np.arange(len(alike.numbers))[:, None] * alike.elements.size + words
         return places.reshape(-1)[wrong], change[wrong]
 
-    def _meant(
-        self, alike: Alike, table: tuple[IntArray, IntArray], words: IntArray, whole: AnyIntArray
-    ) -> IntArray:
-        """Elements that lie in some words of each tile [loads, words]."""
-        begins, each = table
-        shape = len(alike.numbers), len(words)
-        if self.side == 1:
-            return whole.ravel(order="K")[begins[0][:, None] + each[1, words]].astype(np.int64)
-        which, own = np.indices(shape).reshape(2, -1)
-        index, inside = self._index(alike.places(which, each[0, words][own]))
-        meant = np.zeros(len(inside), np.int64)
-        meant[inside] = self.split[index]
-        return meant.reshape(shape)
-
     def _of_words(self, alike: Alike) -> Wrong:
-        """The same, of all words of each tile."""
+        """Of all words of each tile, through the memory."""
         name, lanes = self.loads.name, self.design.numerics.word_lanes
         use, memory = self.design.use(name).in_half(alike.half), self.design.bank(name)
         whole = self.split[..., None] if self.side == 1 else self.blocks().of(name)

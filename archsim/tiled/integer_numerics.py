@@ -20,7 +20,7 @@ from archsim.numbers import AnyIntArray, IntArray, wrap
 from archsim.tiled import tile_words
 from archsim.tiled.commands import TileCommand
 from archsim.tiled.file_numerics import FileOfmap, core_operands, file_ofmap
-from archsim.tiled.numerics import Blocks, Outputs, OutputsWith, Spans
+from archsim.tiled.numerics import Blocks, More, Outputs, OutputsWith, Spans
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import Operands
 
@@ -95,7 +95,7 @@ class IntegerNumerics(IntegerIntake):
     def outputs_with(self) -> OutputsWith:
         """Sums wrap: `compute` with more."""
 
-        def found(problem: Problem, split: Split, operands: Operands, more: AnyIntArray) -> Outputs:
+        def found(problem: Problem, split: Split, operands: Operands, more: More) -> Outputs:
             widths = (self.operand_bits, self.accumulator_bits)
             return (compute(problem, split, self.scaling(operands), widths, more),)
 

@@ -15,15 +15,17 @@ import numpy as np
 
 from archsim.errors import InputError, require
 from archsim.layer import layout
+from archsim.layer.pixel_sums import PixelSums
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.tiled.accumulated import accumulated
-from archsim.tiled.changed_sums import changed
+from archsim.tiled.changed_sums import ReadSums, changed
 from archsim.tiled.commands import TileCommand, commands_of
 from archsim.tiled.design import OPERANDS, CoreDesign
 from archsim.tiled.file_numerics import FileOfmap
 from archsim.tiled.gathered_rows import gathered_words
-from archsim.tiled.numerics import Blocks, Outputs, TiledLayer
+from archsim.tiled.kept_reads import KeptReads
+from archsim.tiled.numerics import Blocks, More, Outputs, TiledLayer
 from archsim.tiled.output_tiles import OutputTile, as_problem, filters_of, output_tiles
 from archsim.tiled.tile_words import PARTS, loads, pixels_of, tile_words
 from archsim.tiled.walk import walk_layer
@@ -34,11 +36,17 @@ MOST_WEIGHTS = 1 << 24
 
 
 def layer_ofmap(
-    design: CoreDesign, layer: Conv2d | MatMul, tiling: Tiling, operands: Any, stored: Any = None
+    design: CoreDesign,
+    layer: Conv2d | MatMul,
+    tiling: Tiling,
+    operands: Any,
+    stored: Any = None,
+    kept: KeptReads | None = None,
 ) -> Any:
     """The ofmap of what the numerics has taken: [N, K, P, Q] or [b, M, N].
 
-    stored: what `Numerics.stored` answered, where it has been asked already.
+    stored: what `Numerics.stored` answered, where it has been asked already.  kept: from the same
+    layer in the same tiling, with other operands.
     """
     numerics = design.numerics
     of_file = file_ofmap_of(design, layer, operands)
@@ -49,7 +57,7 @@ def layer_ofmap(
     more = None
     if not design.exact:
         walked = walk_layer(problem, tiling, design.machine)
-        seen = _changed(design, (problem, tiling), walked, split, {})
+        seen = _changed(design, (problem, tiling), walked, split, {}, kept or KeptReads())
         if seen is None:
             tiles, blocks = commands_of(walked), numerics.blocks(split, tiling.groups)
             found = _through_memories(design, (problem, tiling), tiles, blocks, operands)
@@ -91,7 +99,7 @@ def layer_words(
     blocks = numerics.blocks(split, groups)
     shape, seen = (tiled.problem, tiled.tiling), (split, None)
     if not design.exact:
-        seen = _changed(design, shape, tiled.tiles, split, halves or {})
+        seen = _changed(design, shape, tiled.tiles, split, halves or {}, KeptReads())
     if seen is not None:
         whole = _of_whole(design, tiled.layer, shape, seen[0], operands, seen[1])
         wide = (one.astype(np.int64, copy=False) for one in whole)
@@ -110,16 +118,38 @@ def _of_whole(
     tiled: tuple[Problem, Tiling],
     split: Any,
     operands: Any,
-    more: AnyIntArray | None = None,
+    more: More | ReadSums | None = None,
 ) -> Outputs:
-    """The outputs by groups, at once; more: what is added to their sums."""
+    """The outputs by groups, at once; more: what is added to their sums, or read of them."""
     with_more = design.numerics.outputs_with
-    if more is not None and with_more is not None:
+    if isinstance(more, (np.ndarray, PixelSums)) and with_more is not None:
         return with_more(tiled[0], split, operands, more)
     try:
-        return design.numerics.outputs(*tiled, split, operands)
+        found = design.numerics.outputs(*tiled, split, operands)
     except InputError as error:
         raise InputError(f"{layer.name}: {error}") from None
+    if isinstance(more, ReadSums):
+        _read_otherwise(design, tiled[0], split, operands, (found[0], more))
+    return found
+
+
+def _read_otherwise(
+    design: CoreDesign, problem: Problem, split: Any, operands: Any, given: tuple[Any, ReadSums]
+) -> None:
+    """Outputs [images, groups, P, Q, K], some of which are made of other sums: as of one pixel with
+    so many filters."""
+    (outputs, (places, sums)), (ifmap, weight, bias) = given, split
+    if bias is not None:
+        filters = places // (problem.out_height * problem.out_width) % bias.size
+        bias = bias.reshape(1, -1)[:, filters]
+    (made,) = design.numerics.finished(
+        problem, sums.reshape(1, 1, 1, 1, -1), (ifmap, weight, bias), operands
+    )
+    planes = outputs.transpose(0, 1, 4, 2, 3)
+    if planes.flags.c_contiguous:
+        planes.reshape(-1)[places] = made.reshape(-1)
+    else:
+        planes[np.unravel_index(places, planes.shape)] = made.reshape(-1)
 
 
 def _changed(
@@ -128,11 +158,13 @@ def _changed(
     walked: IntArray,
     split: Any,
     halves: Mapping[str, int],
-) -> tuple[Any, AnyIntArray | None] | None:
+    kept: KeptReads,
+) -> tuple[Any, More | ReadSums | None] | None:
     """Split operands as they are read, and what failing cells add to the sums beside
-    [images, groups, P, Q, K]; None where output tiles are to be computed one by one."""
-    found = changed(design, tiled, walked, split, halves)
-    if found is None or found[1] is None:
+    [images, groups, P, Q, K], or the sums that are read otherwise; None where output tiles are to
+    be computed one by one."""
+    found = changed(design, tiled, walked, split, halves, kept)
+    if found is None or not isinstance(found[1], np.ndarray):
         return found
     return found[0], _by_group((found[1],), tiled[0], tiled[1].groups)[0]
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.layer.intake import Intake
+from archsim.layer.pixel_sums import PixelSums
 from archsim.layer.problem import Problem, Tiling
 from archsim.numbers import AnyIntArray, IntArray
 from archsim.tiled.commands import TileCommand
@@ -26,9 +27,11 @@ IntegerArray = npt.NDArray[np.integer[Any]]
 Outputs = tuple[IntArray, ...]
 """[images, groups, P, Q, n] each: the values n = K, and what the format has beside them."""
 
-OutputsWith = Callable[[Problem, Any, Any, AnyIntArray], Outputs]
-"""Of a problem, its split operands, operands, and what is added to sums [images, groups, P, Q, K],
-modulo 2^32, of at most so many bits."""
+More = AnyIntArray | PixelSums
+"""What is added to sums [images, groups, P, Q, K], or to those of some pixels, modulo 2^32."""
+
+OutputsWith = Callable[[Problem, Any, Any, More], Outputs]
+"""Of a problem, its split operands, operands, and what is added to sums of at most so many bits."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

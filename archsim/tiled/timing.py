@@ -19,6 +19,7 @@ from archsim.machine.stepped import check_steps, joined, repeated
 from archsim.result import TRAFFIC, Actions, AsFile, LayerResult
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.gathered_rows import check_rows
+from archsim.tiled.kept_reads import KeptReads
 from archsim.tiled.layer_values import file_ofmap_of, layer_ofmap
 from archsim.tiled.mapper import FAST, Mapper
 from archsim.tiled.mapping_file import place_of, told_where
@@ -45,7 +46,8 @@ def check_tiling_names(network: Network, tilings: Mapping[str, Tiling]) -> None:
 class _Known:
     """Layers of one shape, and one tiling, are timed once, and those of one shape tiled once.
 
-    mapper: what finds tilings.  sure: of compressed memories, the tilings for any values.
+    mapper: what finds tilings.  sure: of compressed memories, the tilings for any values.  reads:
+    by a layer's name, of cells that fail.
     """
 
     mapper: Mapper
@@ -53,6 +55,9 @@ class _Known:
         default_factory=dict[tuple[Problem, Tiling | None], LayerResult]
     )
     sure: dict[Problem, Tiling | None] = field(default_factory=dict[Problem, Tiling | None])
+    reads: dict[tuple[str, Problem, Tiling | None], KeptReads] = field(
+        default_factory=dict[tuple[str, Problem, Tiling | None], KeptReads]
+    )
 
 
 class TileRun:
@@ -108,7 +113,8 @@ def _on_core(
     own: Own = {"name": layer.name, "kind": _kind(layer), "macs": layer.macs}
     if taken is None:
         return timed.told(**own)
-    return _with_values(design, layer, timed.told(**own), taken, stored)
+    kept = known.reads.setdefault((layer.name, problem, timed.tiling), KeptReads())
+    return _with_values(design, layer, timed.told(**own), (taken, stored), kept)
 
 
 def _kind(layer: Conv2d | MatMul) -> str:
@@ -116,16 +122,21 @@ def _kind(layer: Conv2d | MatMul) -> str:
 
 
 def _with_values(
-    design: CoreDesign, layer: Conv2d | MatMul, timed: LayerResult, taken: Any, stored: Any
+    design: CoreDesign,
+    layer: Conv2d | MatMul,
+    timed: LayerResult,
+    given: tuple[Any, Any],
+    kept: KeptReads,
 ) -> LayerResult:
     """A layer's result with its ofmap, of a quantised file's operands as the file makes it.
 
-    taken, stored: what the design's numerics made of the operands.
+    given: what the design's numerics made of the operands, taken and stored.
     """
+    taken, stored = given
     assert timed.tiling is not None
     of_file = file_ofmap_of(design, layer, taken)
     if of_file is None:
-        ofmap = layer_ofmap(design, layer, timed.tiling, taken, stored)
+        ofmap = layer_ofmap(design, layer, timed.tiling, taken, stored, kept)
         return timed.with_operands(taken, ofmap=ofmap)
     as_file = AsFile(
         values=of_file.ofmap.size,

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from archsim.layer import integer_products as products
 from archsim.layer import integer_values as values
-from archsim.layer.integer_kernels import OutputRules, keep_planes
 from archsim.layer.layout import ifmap_view, join_ofmap, split_bias, weight_view
 from archsim.layer.problem import problem_of
 from archsim.layer.values import accumulate, compute, compute_with_sums, requantize
@@ -220,27 +219,6 @@ def test_sums_that_are_given_and_more_that_is_added(
         assert np.array_equal(more, kept)
 
     check()
-
-
-@pytest.mark.parametrize("wide", [5, 7, 40])
-@pytest.mark.parametrize("rows", [(0, 4), (1, 3), (3, 4)])
-@pytest.mark.parametrize("adds", [False, True])
-def test_rows_of_a_block_are_kept(rows: tuple[int, int], wide: int, adds: bool) -> None:
-    """Of two planes of 4 rows of 5 pixels, whose sums lie in wider rows; all others stay.  With
-    more, and without."""
-    random, (first, last) = np.random.default_rng(wide), rows
-    sums = random.integers(-100, 100, (3, 2 * (last - first) * wide), np.int32)
-    more = random.integers(-100, 100, (2, 3, 4, 5), np.int32)
-    bias, found = np.array([0, 50, -50]), np.full((2, 3, 4, 5), 99, np.int8)
-    rules = OutputRules(
-        multiplier=1, half=0, shift=0, wrapped=32, lowest=-128, highest=127, by_column=0
-    )
-    flat = more.reshape(2, 3, -1)[: 2 * adds], found.reshape(2, 3, -1)
-    keep_planes(sums, flat[0], (*rows, 5), bias, rules.vector(), flat[1])
-    own = sums.reshape(3, 2, last - first, wide)[..., :5].transpose(1, 0, 2, 3)
-    own = own + adds * more[:, :, first:last] + bias[:, None, None]
-    assert np.array_equal(found[:, :, first:last], np.clip(own, -128, 127))
-    assert (np.delete(found, np.s_[first:last], axis=2) == 99).all()
 
 
 @pytest.mark.parametrize("bound", ["by ONNX Runtime", "by another product"])

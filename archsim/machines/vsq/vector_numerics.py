@@ -226,6 +226,9 @@ class VectorNumerics:
     def joined(self, layer: Conv2d | MatMul, outputs: Outputs) -> IntArray:
         """Value times scale, exact, in units of `ofmap_coarse`."""
         values, scales = outputs
+        if not self.output.scaled:
+            values = values.astype(np.int64, copy=False)
+            return layout.join_ofmap(layer, self.problem(layer), values)
         filters = values.shape[-1]
         length = self.output.form.vector or filters
         if filters % length == 0:  # without spreading them
