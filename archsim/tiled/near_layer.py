@@ -31,6 +31,7 @@ from archsim.tiled.near_sizes import (
     filter_sizes,
     row_sizes,
 )
+from archsim.tiled.side_by_side import block_problem
 from archsim.tiled.tile_fit import ceil
 from archsim.tiled.tiling_estimate import swept
 from archsim.tiled.traffic import services_of
@@ -45,6 +46,9 @@ LEAST, PART_CODE, PART_FILTERS, PART_CHANNELS, PART_OUTER, PART_COLUMNS = range(
 
 FIRST = 2
 """Of `Layer.swept`, + axis: of the first tile."""
+
+TILING_SIZES = 3
+"""Of `Layer.room`: sizes of a tiling; before it, of rows of tiles: these, and what they load."""
 
 ABOVE_ALL = 1 << 62
 """Above every count."""
@@ -66,6 +70,8 @@ class Layer(NamedTuple):
     many: IntArray
     swept: IntArray
     least: int
+    room: IntArray
+    side: int
 
 
 @kernel
@@ -83,19 +89,20 @@ def _fill_swept(found: IntArray, problem: IntArray, sizes: IntArray, many: int, 
 @kernel
 def layer_of(problem: IntArray, machine: IntArray) -> Layer:
     """Of a layer."""
-    sizes, many = np.zeros((LISTS, MOST_SIZES), np.int64), np.ones(LISTS, np.int64)
+    sizes, many = np.empty((LISTS, MOST_SIZES), np.int64), np.ones(LISTS, np.int64)
     many[FILTERS] = filter_sizes(sizes[FILTERS], problem, machine)
     many[CHANNELS] = channel_sizes(sizes[CHANNELS], problem, machine)
     many[IMAGES] = even_sizes(sizes[IMAGES], problem[pb.IMAGES], 1, (1, 1))
     many[COLUMNS] = column_sizes(sizes[COLUMNS], problem, machine)
     # blocks of the array's pixels may add rows, whose loads lie between those of their neighbours
     many[ROWS] = row_sizes(sizes[ROWS], problem, machine, problem[pb.OUT_WIDTH])
-    loads = np.zeros((4, MOST_SIZES), np.int64)
+    loads = np.empty((4, MOST_SIZES), np.int64)
     least = problem[pb.IMAGES] * _fill_swept(loads, problem, sizes[ROWS], many[ROWS], 0)
     least *= _fill_swept(loads, problem, sizes[COLUMNS], many[COLUMNS], 1)
     services = services_of(machine)
     ground = ground_of(problem, machine, services)
-    return Layer(problem, machine, services, ground, sizes, many, loads, least)
+    room = np.empty((4, MOST_SIZES), np.int64)
+    return Layer(problem, machine, services, ground, sizes, many, loads, least, room, 1)
 
 
 @kernel
@@ -105,8 +112,16 @@ def block_layer(layer: Layer, block: IntArray) -> Layer:
     sizes[FILTERS, 0], sizes[CHANNELS, 0] = block[pb.FILTERS], block[pb.CHANNELS]
     many[FILTERS] = many[CHANNELS] = 1
     ground = ground_of(block, layer.machine, layer.services)
-    services, least = layer.services, layer.least
-    return Layer(block, layer.machine, services, ground, sizes, many, layer.swept, least)
+    return Layer(
+        block, layer.machine, layer.services, ground, sizes, many, layer.swept, layer.least,
+        layer.room, block[pb.CHANNELS] // layer.problem[pb.CHANNELS],
+    )  # fmt: skip
+
+
+@kernel
+def side_by_side(layer: Layer, groups: int) -> Layer:
+    """Of so many groups side by side, from that of groups alone."""
+    return layer if groups == 1 else block_layer(layer, block_problem(layer.problem, groups))
 
 
 @inlined
