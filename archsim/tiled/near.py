@@ -28,7 +28,6 @@ from archsim.tiled.near_layer import (
     PART_CODE,
     PART_FILTERS,
     PART_OUTER,
-    TILING_SIZES,
     Layer,
     all_parts,
     fewest_tiles,
@@ -140,7 +139,7 @@ def _raise_bar(found: Found) -> None:
 @kernel
 def _put(layer: Layer, queue: Queue, found: Found, part: IntArray, place: int) -> None:
     """Put a part into the queue, which has room for it."""
-    tried = layer.room[TILING_SIZES]
+    tried = layer.tried
     for size in range(pb.TILING_COLUMNS):
         tried[size] = 1
     tried[pb.T_GROUPS], tried[pb.T_FILTERS] = layer.side, part[PART_FILTERS]

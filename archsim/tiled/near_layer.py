@@ -29,6 +29,7 @@ from archsim.tiled.near_sizes import (
     column_sizes,
     even_sizes,
     filter_sizes,
+    pixel_block,
     row_sizes,
 )
 from archsim.tiled.side_by_side import block_problem
@@ -44,11 +45,13 @@ LEAST, PART_CODE, PART_FILTERS, PART_CHANNELS, PART_OUTER, PART_COLUMNS = range(
 """Of a part: its bound, its number, filters and channels of a tile, whether filters are outside."""
 
 
-FIRST = 2
-"""Of `Layer.swept`, + axis: of the first tile."""
+SIZE, LOADS, FIRST, TILES, LAST, OF_AXIS = range(6)
+"""Of pixel tiles along rows or columns: their size, ifmap rows or columns that all of them load and
+that the first does, how many they are, and the size of the last."""
 
-TILING_SIZES = 3
-"""Of `Layer.room`: sizes of a tiling; before it, of rows of tiles: these, and what they load."""
+NOT_MIRRORED, ONE_WHOLE, ALL_ALIKE = range(3)
+"""Which tilings are the same with rows and columns exchanged: none; those with all rows, or all
+columns, in a tile; and those whose tiles are all of one size."""
 
 ABOVE_ALL = 1 << 62
 """Above every count."""
@@ -68,22 +71,45 @@ class Layer(NamedTuple):
     ground: Ground
     sizes: IntArray
     many: IntArray
-    swept: IntArray
+    rows: IntArray
+    columns: IntArray
     least: int
-    room: IntArray
     side: int
+    mirrored: int
+    own: IntArray
+    tried: IntArray
 
 
 @kernel
-def _fill_swept(found: IntArray, problem: IntArray, sizes: IntArray, many: int, axis: int) -> int:
-    """Write the ifmap rows (axis 0) or columns (1) that tiles of each size load, and the first of
-    them, into `found` [4, MOST_SIZES]; the least of the former."""
+def fill_axis(found: IntArray, problem: IntArray, sizes: IntArray, many: int, axis: int) -> int:
+    """Write what there is of tiles of each size along rows (axis 0) or columns (1) into `found`
+    [OF_AXIS, MOST_SIZES]; the least that they load."""
     least = ABOVE_ALL
     for at in range(many):
-        found[axis, at] = swept(problem, sizes[at], axis)[1]
-        found[FIRST + axis, at] = region(0, sizes[at], problem, axis)[1]
-        least = min(least, found[axis, at])
+        size, total = sizes[at], problem[pb.OUT_HEIGHT + axis]
+        found[SIZE, at] = size
+        found[TILES, at], found[LOADS, at] = swept(problem, size, axis)
+        found[LAST, at] = total - (found[TILES, at] - 1) * size
+        found[FIRST, at] = region(0, size, problem, axis)[1]
+        least = min(least, found[LOADS, at])
     return least
+
+
+@inlined
+def _mirrored(problem: IntArray, machine: IntArray) -> int:
+    """ONE_WHOLE where rows and columns of a layer are alike, and sizes of tiles along them, and
+    ALL_ALIKE where tiles of one size are alike too, whatever is beside them; else NOT_MIRRORED."""
+    if pixel_block(machine) > 1 or problem[pb.ROW_UNITS] * machine[mc.GATHER_BITS] > 0:
+        return NOT_MIRRORED
+    for first, second in (
+        (pb.HEIGHT, pb.WIDTH), (pb.OUT_HEIGHT, pb.OUT_WIDTH), (pb.PAD_TOP, pb.PAD_LEFT),
+        (pb.KERNEL_HEIGHT, pb.KERNEL_WIDTH), (pb.STRIDE_HEIGHT, pb.STRIDE_WIDTH),
+        (pb.DILATION_HEIGHT, pb.DILATION_WIDTH),
+    ):  # fmt: skip
+        if problem[first] != problem[second]:
+            return NOT_MIRRORED
+    apart = problem[pb.KERNEL_HEIGHT] == 1 and problem[pb.PAD_TOP] == 0
+    return ALL_ALIKE if apart else ONE_WHOLE
 
 
 @kernel
@@ -96,13 +122,17 @@ def layer_of(problem: IntArray, machine: IntArray) -> Layer:
     many[COLUMNS] = column_sizes(sizes[COLUMNS], problem, machine)
     # blocks of the array's pixels may add rows, whose loads lie between those of their neighbours
     many[ROWS] = row_sizes(sizes[ROWS], problem, machine, problem[pb.OUT_WIDTH])
-    loads = np.empty((4, MOST_SIZES), np.int64)
-    least = problem[pb.IMAGES] * _fill_swept(loads, problem, sizes[ROWS], many[ROWS], 0)
-    least *= _fill_swept(loads, problem, sizes[COLUMNS], many[COLUMNS], 1)
+    tables = np.empty((3, OF_AXIS, MOST_SIZES), np.int64)
+    rows, columns, own = tables[0], tables[1], tables[2]
+    least = problem[pb.IMAGES] * fill_axis(rows, problem, sizes[ROWS], many[ROWS], 0)
+    least *= fill_axis(columns, problem, sizes[COLUMNS], many[COLUMNS], 1)
     services = services_of(machine)
     ground = ground_of(problem, machine, services)
-    room = np.empty((4, MOST_SIZES), np.int64)
-    return Layer(problem, machine, services, ground, sizes, many, loads, least, room, 1)
+    tried = np.ones(pb.TILING_COLUMNS, np.int64)
+    return Layer(
+        problem, machine, services, ground, sizes, many, rows, columns, least, 1,
+        _mirrored(problem, machine), own, tried,
+    )  # fmt: skip
 
 
 @kernel
@@ -113,8 +143,9 @@ def block_layer(layer: Layer, block: IntArray) -> Layer:
     many[FILTERS] = many[CHANNELS] = 1
     ground = ground_of(block, layer.machine, layer.services)
     return Layer(
-        block, layer.machine, layer.services, ground, sizes, many, layer.swept, layer.least,
-        layer.room, block[pb.CHANNELS] // layer.problem[pb.CHANNELS],
+        block, layer.machine, layer.services, ground, sizes, many, layer.rows, layer.columns,
+        layer.least, block[pb.CHANNELS] // layer.problem[pb.CHANNELS],
+        layer.mirrored, layer.own, layer.tried,
     )  # fmt: skip
 
 

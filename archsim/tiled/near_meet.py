@@ -14,13 +14,25 @@ from archsim.tiled import machine_vector as mc
 from archsim.tiled import near_queue as nq
 from archsim.tiled.bound import filter_steps, last_size, sum_rows
 from archsim.tiled.near_bound import Channels, Filters, array_words, least_bytes, least_cycles
-from archsim.tiled.near_layer import COLUMNS, FIRST, IMAGES, ROWS, TILING_SIZES, Layer, part_of
+from archsim.tiled.near_layer import (
+    COLUMNS,
+    FIRST,
+    IMAGES,
+    LAST,
+    LOADS,
+    NOT_MIRRORED,
+    ONE_WHOLE,
+    ROWS,
+    SIZE,
+    TILES,
+    Layer,
+    fill_axis,
+    part_of,
+)
 from archsim.tiled.near_queue import Queue
 from archsim.tiled.near_sizes import MOST_SIZES, pixel_block, row_sizes
 from archsim.tiled.near_tiers import about_tier
 from archsim.tiled.tile_fit import ceil, reach
-from archsim.tiled.tiling_estimate import swept
-from archsim.tiled.walk import region
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -111,14 +123,11 @@ def _first_of(sizes: IntArray, count: int, most: int) -> int:
 class _Rows(NamedTuple):
     """Rows of tiles of some images and columns.
 
-    sizes, loads, firsts: [many] of each, the ifmap rows that its tiles load, and that the first of
-    them loads; number: of the first tiling; place: of the columns among all; bands: tiles along
-    images and columns.
+    table: [OF_AXIS, many] (`archsim.tiled.near_layer`); number: of the first tiling; place: of the
+    columns among all; bands: tiles along images and columns.
     """
 
-    sizes: IntArray
-    loads: IntArray
-    firsts: IntArray
+    table: IntArray
     many: int
     number: int
     place: int
@@ -126,67 +135,64 @@ class _Rows(NamedTuple):
 
 
 @inlined
+def _is_mirrored(layer: Layer, every: _Rows, place: int) -> bool:
+    """Whether rows of a place, in a layer with mirror images, give the tiles of a tiling of fewer
+    rows and more columns, one behind the other alike: it takes the same, and comes before."""
+    rows, columns, at = every.table, layer.columns, every.place
+    if layer.mirrored == ONE_WHOLE or rows[TILES, place] == 1:
+        return rows[TILES, place] == 1
+    alike = rows[LAST, place] == rows[SIZE, place] and columns[LAST, at] == columns[SIZE, at]
+    return alike and rows[SIZE, place] > columns[SIZE, at]
+
+
+@inlined
 def _meet_rows(
     layer: Layer, found: Found, queue: Queue, part: _Part, every: _Rows, too_many: int
 ) -> int:
-    """Put tilings of all sizes in `layer.room`, but of any rows, into the queue.
+    """Put tilings of the sizes in `layer.tried`, but of all rows, into the queue.
 
     too_many: pixel tiles; of so many no tiling is of use.  Returns the same, with what was learned.
     """
-    problem, machine, ground, tried = (
-        layer.problem,
-        layer.machine,
-        layer.ground,
-        layer.room[TILING_SIZES],
-    )
+    problem, machine, ground, tried = layer.problem, layer.machine, layer.ground, layer.tried
     images, columns, bands = tried[pb.T_IMAGES], tried[pb.T_COLUMNS], every.bands
-    last = last_size(problem[pb.IMAGES], images) * last_size(problem[pb.OUT_WIDTH], columns)
-    each = problem[pb.IMAGES] * problem[pb.CHANNELS] * layer.swept[1, every.place]
-    of_first = images * tried[pb.T_CHANNELS] * layer.swept[FIRST + 1, every.place]
-    both, outer = (part.filters, part.channels), part.outer
+    rows, both, outer = every.table, (part.filters, part.channels), part.outer
     most = _most_rows(problem, part, images, columns)
-    if most == 0 or bands * ceil(problem[pb.OUT_HEIGHT], most) >= too_many:
+    at = _first_of(rows[SIZE], every.many, most)
+    if most == 0 or at == every.many or bands * rows[TILES, at] >= too_many:
         return too_many
-    for at in range(_first_of(every.sizes, every.many, most), every.many):
-        rows = tried[pb.T_ROWS] = every.sizes[at]
-        pixels = bands * ceil(problem[pb.OUT_HEIGHT], rows)
-        if pixels >= too_many:
+    tall = layer.mirrored != NOT_MIRRORED and layer.columns[TILES, every.place] > 1
+    last = last_size(problem[pb.IMAGES], images) * layer.columns[LAST, every.place]
+    each = problem[pb.IMAGES] * problem[pb.CHANNELS] * layer.columns[LOADS, every.place]
+    of_first = images * tried[pb.T_CHANNELS] * layer.columns[FIRST, every.place]
+    for place in range(at, every.many):
+        tiles = bands * rows[TILES, place]
+        if tiles >= too_many:
             break  # fewer rows make no fewer tiles
-        if pixels == 1 and outer == 1:
+        if tiles == 1 and outer == 1:
             continue  # the loops are those with filters inside
-        loads, moved = ceil(each * every.loads[at], machine[mc.IFMAP_LANES]), 0
+        if tall and _is_mirrored(layer, every, place):
+            continue
+        loads, moved = ceil(each * rows[LOADS, place], machine[mc.IFMAP_LANES]), 0
         if found.most > 0:
-            moved = least_bytes(machine, ground, both, outer, (pixels, loads))
+            moved = least_bytes(machine, ground, both, outer, (tiles, loads))
             if moved > found.most:
                 continue
-        end = sum_rows(machine, last * last_size(problem[pb.OUT_HEIGHT], rows), part.steps)
-        first = ceil(of_first * every.firsts[at], machine[mc.IFMAP_LANES])
-        low = least_cycles(ground, both, outer, (pixels, loads, first, end))
+        end = sum_rows(machine, last * rows[LAST, place], part.steps)
+        first = ceil(of_first * rows[FIRST, place], machine[mc.IFMAP_LANES])
+        low = least_cycles(ground, both, outer, (tiles, loads, first, end))
         if low > found.limit[0]:
-            few = pixels, part.fewest, 1, 1
+            few = tiles, part.fewest, 1, 1
             if least_cycles(ground, both, outer, few) > found.limit[0]:
-                return pixels
+                return tiles
             continue
         order = in_order(found, low, nq.TILING)
         if found.most > 0:
-            order = moved, array_words(ground, both, pixels)
+            order = moved, array_words(ground, both, tiles)
         elif found.limit[1] == ANY:
             found.limit[0] = low - 1  # of use is the lowest alone
-        nq.push(queue, order, low, nq.TILING, every.number + at, tried)
+        tried[pb.T_ROWS] = rows[SIZE, place]
+        nq.push(queue, order, low, nq.TILING, every.number + place, tried)
     return too_many
-
-
-@kernel
-def _own_rows(
-    layer: Layer, columns: int, sizes: IntArray, loads: IntArray, firsts: IntArray
-) -> int:
-    """Write rows of tiles of so many columns, the ifmap rows that each loads, and that the first
-    loads; how many."""
-    count = row_sizes(sizes, layer.problem, layer.machine, columns)
-    for at in range(count):
-        loads[at] = swept(layer.problem, sizes[at], 0)[1]
-        firsts[at] = region(0, sizes[at], layer.problem, 0)[1]
-    return count
 
 
 @inlined
@@ -199,31 +205,25 @@ def most_of_part(layer: Layer) -> int:
 @kernel
 def meet_part(layer: Layer, found: Found, queue: Queue, entry: IntArray) -> None:
     """Put all pixel tiles of a part into the queue, which has room for them."""
-    problem, sizes, many = layer.problem, layer.sizes, layer.many
-    tried, own, loads, firsts = (
-        layer.room[TILING_SIZES],
-        sizes[ROWS],
-        layer.swept[0],
-        layer.swept[FIRST],
-    )
+    problem, sizes, many, tried = layer.problem, layer.sizes, layer.many, layer.tried
     for size in range(pb.TILING_COLUMNS):
         tried[size] = entry[nq.SIZES + size]
-    part = _part_of(layer, tried)
+    part, rows, count = _part_of(layer, tried), layer.rows, many[ROWS]
     alike = pixel_block(layer.machine) == 1 or problem[pb.OUT_HEIGHT] == 1
     if not alike:
-        own, loads, firsts = layer.room[0], layer.room[1], layer.room[2]
-    count, code = many[ROWS], entry[nq.CODE] * MOST_SIZES
-    of_pixels = float(part.filters.tiles) * part.channels.tiles * layer.ground.groups
-    too_many = int(MOST_TILES / of_pixels) + 1
+        rows = layer.own
+    code, of_pixels = entry[nq.CODE] * MOST_SIZES, float(part.filters.tiles) * part.channels.tiles
+    too_many = int(MOST_TILES / (of_pixels * layer.ground.groups)) + 1
     for at in range(many[IMAGES]):
-        bands = ceil(problem[pb.IMAGES], sizes[IMAGES, at])
+        images = ceil(problem[pb.IMAGES], sizes[IMAGES, at])
         for beside in range(many[COLUMNS]):
-            tiles = bands * ceil(problem[pb.OUT_WIDTH], sizes[COLUMNS, beside])
-            if tiles >= too_many:
+            bands = images * layer.columns[TILES, beside]
+            if bands >= too_many:
                 break  # fewer columns make no fewer tiles
             tried[pb.T_IMAGES], tried[pb.T_COLUMNS] = sizes[IMAGES, at], sizes[COLUMNS, beside]
             if not alike:
-                count = _own_rows(layer, tried[pb.T_COLUMNS], own, loads, firsts)
+                count = row_sizes(rows[SIZE], problem, layer.machine, tried[pb.T_COLUMNS])
+                fill_axis(rows, problem, rows[SIZE], count, 0)
             number = ((code + at) * MOST_SIZES + beside) * MOST_SIZES
-            every = _Rows(own, loads, firsts, count, number, beside, tiles)
+            every = _Rows(rows, count, number, beside, bands)
             too_many = _meet_rows(layer, found, queue, part, every, too_many)

@@ -181,6 +181,51 @@ def test_of_those_as_fast_as_the_fastest_it_takes_the_fewest_bytes() -> None:
         others += taken != fastest
 
 
+def square_layer(draw: Draw) -> Conv2d:
+    """Rows and columns of which are alike."""
+    kernel, channels, side = draw.one_of(1, 1, 3), draw.whole(1, 12), draw.whole(4, 14)
+    pad, stride = draw.one_of(0, kernel // 2), draw.one_of(1, 1, 2)
+    return Conv2d(
+        name="c", channels=channels, filters=draw.whole(1, 20), ifmap_height=side, ifmap_width=side,
+        kernel_height=kernel, kernel_width=kernel, pad_top=pad, pad_bottom=pad, pad_left=pad,
+        pad_right=pad, stride_height=stride, stride_width=stride, batch=draw.one_of(1, 1, 3),
+        bias=draw.chance(0.5),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["weight_stationary", "vsq"])
+def test_a_tiling_that_is_not_met_for_its_mirror_image_takes_the_same(kind: str) -> None:
+    """Cycles and bytes, and as much of every memory; the one that is met comes before."""
+    alike = 0
+    for number in range(100):
+        draw = Draw(43, number)
+        design, *_ = random_pair(draw, kind)
+        problem = design.numerics.problem(square_layer(draw))
+        layer = nl.layer_of(problem.vector(), design.machine)
+        if layer.mirrored == nl.NOT_MIRRORED:
+            continue
+        every = [one for one in all_tried(layer, 1) if one.pixel_rows > one.pixel_columns]
+        for _ in range(min(8, len(every))):
+            tiling = every[draw.whole(0, len(every) - 1)]
+            sizes = (
+                (tiling.pixel_rows, problem.out_height),
+                (tiling.pixel_columns, problem.out_width),
+            )
+            whole = tiling.pixel_rows == problem.out_height
+            even = not any(total % size for size, total in sizes)
+            if not whole and (layer.mirrored == nl.ONE_WHOLE or not even):
+                continue
+            alike += 1
+            image = replace(
+                tiling, pixel_rows=tiling.pixel_columns, pixel_columns=tiling.pixel_rows
+            )
+            words = [pixel_words(layer.problem, design.machine, one.vector())
+                     for one in (tiling, image)]  # fmt: skip
+            assert words[0] == words[1]
+            assert cost(problem, design.machine, tiling) == cost(problem, design.machine, image)
+    assert alike > 40
+
+
 def larger_layer(draw: Draw) -> Conv2d | MatMul:
     """Of a size that no test enumerates."""
     if draw.chance(0.3):
