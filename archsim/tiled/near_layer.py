@@ -1,6 +1,7 @@
 """A layer as the fast mapper goes through it: sizes along each axis, and parts of them.
 
-A part is a number of filters and of channels in a tile, and which of the loops is outside.
+A part is a number of filters and of channels in a tile, and, where a tile has all channels, which
+of the loops is outside.
 """
 
 from __future__ import annotations
@@ -208,7 +209,8 @@ def all_parts(layer: Layer) -> IntArray:
             fits = weights_of(ground, filters, channels)[1] <= machine[mc.WEIGHT_DEPTH]
             if not fits or tiles == 0:
                 continue
-            for outer in range(1 if filters.tiles == 1 else 2):
+            # of more channel tiles every tile loads both operands, whichever loop is outside
+            for outer in range(1 if filters.tiles == 1 or channels.tiles > 1 else 2):
                 pixels = tiles, words, 1, 1
                 least = least_cycles(ground, (filters, channels), outer, pixels)
                 parts[count, LEAST], parts[count, PART_OUTER] = least, outer

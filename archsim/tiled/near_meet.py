@@ -69,13 +69,15 @@ def in_order(found: Found, least: int, stage: int) -> tuple[int, int]:
 class _Part(NamedTuple):
     """What all tilings of a part have alike.
 
-    steps: filter steps of its last filter tile; pixels: that the accumulators hold; elements: of a
-    channel of the ifmap that its scratchpad holds; fewest: words of the ifmap in a sweep, at least.
+    both: whether it has those of either loop outside; steps: filter steps of its last filter tile;
+    pixels: that the accumulators hold; elements: of a channel of the ifmap that its scratchpad
+    holds; fewest: words of the ifmap in a sweep, at least.
     """
 
     filters: Filters
     channels: Channels
     outer: int
+    both: bool
     steps: int
     pixels: int
     elements: int
@@ -90,7 +92,7 @@ def _part_of(layer: Layer, tiling: IntArray) -> _Part:
     if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
         pixels *= machine[mc.COLUMNS]
     return _Part(
-        filters, channels, tiling[pb.T_FILTERS_OUTER],
+        filters, channels, tiling[pb.T_FILTERS_OUTER], filters.tiles > 1 and channels.tiles > 1,
         filter_steps(machine, last_size(problem[pb.FILTERS], tiling[pb.T_FILTERS])), pixels,
         machine[mc.IFMAP_DEPTH] * machine[mc.IFMAP_LANES] // tiling[pb.T_CHANNELS],
         ceil(layer.least * problem[pb.CHANNELS], machine[mc.IFMAP_LANES]),
@@ -192,6 +194,10 @@ def _meet_rows(
             found.limit[0] = low - 1  # of use is the lowest alone
         tried[pb.T_ROWS] = rows[SIZE, place]
         nq.push(queue, order, low, nq.TILING, every.number + place, tried)
+        if part.both and tiles > 1 and found.limit[1] < ANY:
+            tried[pb.T_FILTERS_OUTER] = 1
+            nq.push(queue, order, low, nq.TILING, every.number + place + MOST_SIZES**3, tried)
+            tried[pb.T_FILTERS_OUTER] = 0
     return too_many
 
 
@@ -199,7 +205,7 @@ def _meet_rows(
 def most_of_part(layer: Layer) -> int:
     """Tilings of a part at most."""
     rows = min(layer.problem[pb.OUT_HEIGHT], MOST_SIZES)
-    return layer.many[IMAGES] * layer.many[COLUMNS] * rows
+    return 2 * layer.many[IMAGES] * layer.many[COLUMNS] * rows
 
 
 @kernel
