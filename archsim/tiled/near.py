@@ -23,6 +23,7 @@ from archsim.tiled.bound_paths import bound_within, count_tiles
 from archsim.tiled.cycles import ANY, cycles_within
 from archsim.tiled.near_bound import least_bytes
 from archsim.tiled.near_layer import (
+    FLOOR,
     LEAST,
     PART_CHANNELS,
     PART_CODE,
@@ -32,7 +33,7 @@ from archsim.tiled.near_layer import (
     all_parts,
     fewest_tiles,
     floor_of,
-    layer_of,
+    layer_in,
     part_of,
     side_by_side,
 )
@@ -295,28 +296,36 @@ def _fewest_bytes(layer: Layer, fastest: Found, found: Found, before: Queue) -> 
         queue = nq.with_room(queue, more)
 
 
-@kernel("i8.1, i8.1, bool, f8.1, i8.2, i8.1, i8.2, int", answer="none")
+@kernel
+def _lowest_tier(layer: Layer, groups: IntArray) -> int:
+    """Where the lowest tier of cycles begins; groups: numbers of them side by side."""
+    if layer.many[FLOOR] == 0:
+        floor = floor_of(layer)
+        for at in range(len(groups)):
+            floor = min(floor, floor_of(side_by_side(layer, groups[at])))
+        layer.many[FLOOR] = max(floor, 1)
+    return layer.many[FLOOR]
+
+
+@kernel("i8.1, i8.1, bool, f8.1, i8.2, i8.1, i8.2, i8.3, int", answer="none")
 def near_tiling(  # noqa: PLR0913
     problem: IntArray, machine: IntArray, share: bool, best: FloatArray, tilings: IntArray,
-    effort: IntArray, memo: IntArray, tier: int,
+    effort: IntArray, memo: IntArray, lists: IntArray, tier: int,
 ) -> None:  # fmt: skip
     """Write the tiling of a layer, groups included, and what it takes, into `tilings` and `best`.
 
     best: its cycles and bytes, as if words of the ifmap were packed across tiles; before those of
     the tiling in tilings[1], which fits, or infinite, and they stay so where none fits.  tilings:
     [2, TILING_COLUMNS], that which is taken, and the fastest that was found.  share: groups may lie
-    side by side.  effort: [EFFORT_COLUMNS], zeros: what it did.  memo: what is known of the layer's
-    tilings (`archsim.tiled.near_memo`).  tier: cycles of the tier below which no tiling is that
-    fits, or 0.
+    side by side.  effort: [EFFORT_COLUMNS], zeros: what it did.  memo, lists: what is known of the
+    layer's tilings (`archsim.tiled.near_memo`) and sizes (`archsim.tiled.near_layer`).  tier:
+    cycles of the tier below which no tiling is that fits, or 0.
     """
     many = np.zeros(MOST_SIZES, np.int64)
     limit, best_of_few = np.full(2, ANY), np.full(2, np.inf)
-    layer, queue = layer_of(problem, machine), nq.new_queue()
-    count, floor = group_sizes(many, problem, machine, share), floor_of(layer)
-    for at in range(count):
-        if many[at] > 1:
-            floor = min(floor, floor_of(side_by_side(layer, many[at])))
-    floor = max(floor, 1)
+    layer, queue = layer_in(lists, problem, machine), nq.new_queue()
+    count = group_sizes(many, problem, machine, share)
+    floor = _lowest_tier(layer, many[:count])
     found = Found(best, tilings[1], limit, floor, effort, 0, memo)
     least = floor if tier <= floor else most_of_tier(floor, tier_of(floor, tier) - 1) + 1
     if best[0] < np.inf:

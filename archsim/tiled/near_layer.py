@@ -42,6 +42,10 @@ from archsim.tiled.walk import region
 FILTERS, CHANNELS, IMAGES, COLUMNS, ROWS, LISTS = range(6)
 """Lists of sizes."""
 
+LEAST_LOADS, FLOOR, KNOWN = range(LISTS, LISTS + 3)
+"""Behind how many are in each: `Layer.least`, where the lowest tier of cycles begins, 0 where that
+is not known, and whether lists are filled in."""
+
 LEAST, PART_CODE, PART_FILTERS, PART_CHANNELS, PART_OUTER, PART_COLUMNS = range(6)
 """Of a part: its bound, its number, filters and channels of a tile, whether filters are outside."""
 
@@ -114,26 +118,46 @@ def _mirrored(problem: IntArray, machine: IntArray) -> int:
 
 
 @kernel
-def layer_of(problem: IntArray, machine: IntArray) -> Layer:
-    """Of a layer."""
-    sizes, many = np.empty((LISTS, MOST_SIZES), np.int64), np.ones(LISTS, np.int64)
+def new_lists() -> IntArray:
+    """Room for what a layer has whatever the depths of memories are: not yet known."""
+    lists = np.empty((4, LISTS + 1, MOST_SIZES), np.int64)
+    lists[0, LISTS] = 0
+    return lists
+
+
+@kernel
+def _fill_lists(lists: IntArray, problem: IntArray, machine: IntArray) -> None:
+    """Fill in sizes, how many there are, and what there is of rows and columns."""
+    sizes, many = lists[0], lists[0, LISTS]
     many[FILTERS] = filter_sizes(sizes[FILTERS], problem, machine)
     many[CHANNELS] = channel_sizes(sizes[CHANNELS], problem, machine)
     many[IMAGES] = even_sizes(sizes[IMAGES], problem[pb.IMAGES], 1, (1, 1))
     many[COLUMNS] = column_sizes(sizes[COLUMNS], problem, machine)
     # blocks of the array's pixels may add rows, whose loads lie between those of their neighbours
     many[ROWS] = row_sizes(sizes[ROWS], problem, machine, problem[pb.OUT_WIDTH])
-    tables = np.empty((3, OF_AXIS, MOST_SIZES), np.int64)
-    rows, columns, own = tables[0], tables[1], tables[2]
-    least = problem[pb.IMAGES] * fill_axis(rows, problem, sizes[ROWS], many[ROWS], 0)
-    least *= fill_axis(columns, problem, sizes[COLUMNS], many[COLUMNS], 1)
+    least = problem[pb.IMAGES] * fill_axis(lists[1], problem, sizes[ROWS], many[ROWS], 0)
+    least *= fill_axis(lists[2], problem, sizes[COLUMNS], many[COLUMNS], 1)
+    many[LEAST_LOADS], many[FLOOR], many[KNOWN] = least, 0, 1
+
+
+@kernel
+def layer_in(lists: IntArray, problem: IntArray, machine: IntArray) -> Layer:
+    """Of a layer; lists: of it, on a machine that differs in depths of memories alone, or new."""
+    if lists[0, LISTS, KNOWN] == 0:
+        _fill_lists(lists, problem, machine)
     services = services_of(machine)
     ground = ground_of(problem, machine, services)
-    tried = np.ones(pb.TILING_COLUMNS, np.int64)
     return Layer(
-        problem, machine, services, ground, sizes, many, rows, columns, least, 1,
-        _mirrored(problem, machine), own, tried,
+        problem, machine, services, ground, lists[0], lists[0, LISTS], lists[1], lists[2],
+        lists[0, LISTS, LEAST_LOADS], 1, _mirrored(problem, machine), lists[3],
+        np.ones(pb.TILING_COLUMNS, np.int64),
     )  # fmt: skip
+
+
+@kernel
+def layer_of(problem: IntArray, machine: IntArray) -> Layer:
+    """Of a layer of which nothing is known."""
+    return layer_in(new_lists(), problem, machine)
 
 
 @kernel

@@ -23,9 +23,11 @@ from archsim.tiled.bound_paths import bound_of, count_tiles
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.mapper import FAST, Mapper
-from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, near_tiling
+from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, _begin, near_tiling
 from archsim.tiled.near_bound import array_words, least_bytes, least_cycles
+from archsim.tiled.near_meet import ANY, Found, meet_part, most_of_part
 from archsim.tiled.near_memo import ROOM, new_memo
+from archsim.tiled.near_queue import CODE, SIZES, new_queue, with_room
 from archsim.tiled.near_sizes import MOST_SIZES, even_sizes, row_sizes
 from archsim.tiled.near_tiers import TOLERANCE
 from archsim.tiled.tile_fit import ceil, pixel_words, weight_words
@@ -144,7 +146,8 @@ def both_found(problem: Problem, machine: IntArray) -> tuple[Tiling, Tiling, boo
     """What the mapper takes, the fastest that it found, and whether it was cut off."""
     best, tilings = np.full(2, np.inf), np.zeros((2, pb.TILING_COLUMNS), np.int64)
     effort = np.zeros(EFFORT_COLUMNS, np.int64)
-    near_tiling(problem.vector(), machine, True, best, tilings, effort, new_memo(ROOM), 0)
+    known = new_memo(ROOM), nl.new_lists()
+    near_tiling(problem.vector(), machine, True, best, tilings, effort, *known, 0)
     taken, fastest = map(Tiling.from_vector, tilings)
     return taken, fastest, bool(effort[CUT_OFF])
 
@@ -194,37 +197,58 @@ def square_layer(draw: Draw) -> Conv2d:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["weight_stationary", "vsq"])
-def test_a_tiling_that_is_not_met_for_its_mirror_image_takes_the_same(kind: str) -> None:
-    """Cycles and bytes, and as much of every memory; the one that is met comes before."""
-    alike = 0
-    for number in range(100):
+def all_met(layer: nl.Layer) -> set[Tiling]:
+    """What the mapper puts into its queue where every number of cycles is of use."""
+    limit, effort = np.full(2, ANY - 1), np.zeros(EFFORT_COLUMNS, np.int64)
+    tiling, memo = np.zeros(pb.TILING_COLUMNS, np.int64), new_memo(ROOM)
+    found = Found(np.full(2, np.inf), tiling, limit, 1, effort, 0, memo)
+    queue = _begin(layer, new_queue(), found, 0)
+    parts = int(queue.counts[0])
+    for at in range(parts):
+        queue = with_room(queue, most_of_part(layer))
+        meet_part(layer, found, queue, queue.entries[at].copy())
+    entries = queue.entries[parts : queue.counts[0]]
+    assert len({tuple(one[[CODE]]) for one in entries}) == len(entries)
+    return {Tiling.from_vector(one[SIZES:]) for one in entries}
+
+
+def images(problem: IntArray, tiling: Tiling) -> list[Tiling]:
+    """Of a tiling: itself, with loops of one tile in the other order, with rows and columns
+    exchanged."""
+    pixels, filters, _ = count_tiles(problem, tiling.vector())
+    found = [tiling]
+    if min(pixels, filters) == 1:
+        found.append(replace(tiling, order="pixels_outer"))
+    rows, columns = tiling.pixel_columns, tiling.pixel_rows
+    return found + [replace(one, pixel_rows=rows, pixel_columns=columns) for one in found]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_it_does_not_meet_takes_what_another_tiling_takes(kind: str) -> None:
+    """Of all that fit: cycles, bytes, and as much of every memory."""
+    absent = mirrored = 0
+    for number in range(14):
         draw = Draw(43, number)
-        design, *_ = random_pair(draw, kind)
-        problem = design.numerics.problem(square_layer(draw))
+        design, _, problem = random_pair(draw, kind)
+        if number % 7 > 0:
+            problem = design.numerics.problem(square_layer(draw))
         layer = nl.layer_of(problem.vector(), design.machine)
-        if layer.mirrored == nl.NOT_MIRRORED:
-            continue
-        every = [one for one in all_tried(layer, 1) if one.pixel_rows > one.pixel_columns]
-        for _ in range(min(8, len(every))):
-            tiling = every[draw.whole(0, len(every) - 1)]
-            sizes = (
-                (tiling.pixel_rows, problem.out_height),
-                (tiling.pixel_columns, problem.out_width),
-            )
-            whole = tiling.pixel_rows == problem.out_height
-            even = not any(total % size for size, total in sizes)
-            if not whole and (layer.mirrored == nl.ONE_WHOLE or not even):
+        met, every = all_met(layer), all_tried(layer, 1)
+        for tiling in draw.rng.permutation(np.array(every, object))[:200].tolist():
+            if tiling in met or not fits(layer.problem, design.machine, tiling):
                 continue
-            alike += 1
-            image = replace(
-                tiling, pixel_rows=tiling.pixel_columns, pixel_columns=tiling.pixel_rows
-            )
-            words = [pixel_words(layer.problem, design.machine, one.vector())
-                     for one in (tiling, image)]  # fmt: skip
-            assert words[0] == words[1]
-            assert cost(problem, design.machine, tiling) == cost(problem, design.machine, image)
-    assert alike > 40
+            absent += 1
+            others = [one for one in images(layer.problem, tiling) if one in met]
+            assert others, (number, tiling)
+            one = others[0]
+            mirrored += one.pixel_rows != tiling.pixel_rows
+            both = [pixel_words(layer.problem, design.machine, each.vector())
+                    for each in (one, tiling)]  # fmt: skip
+            assert both[0] == both[1]
+            costs = [cost(problem, design.machine, each) for each in (one, tiling)]
+            assert costs[0] == costs[1], (number, tiling)
+    assert absent > 40
+    assert mirrored > 5 or kind in ("output_stationary", "input_stationary", "tensorcore")
 
 
 def larger_layer(draw: Draw) -> Conv2d | MatMul:
