@@ -70,20 +70,21 @@ PARTS = 2 * MOST_SIZES**2
 
 @kernel
 def _learn(
-    layer: Layer, found: Found, entry: IntArray, bounds: IntArray, most: int
+    layer: Layer, found: Found, entry: IntArray, bounds: IntArray, scheduled: bool
 ) -> tuple[int, int, int]:
-    """Of a tiling: its bound, its bytes, and its cycles if they are no more than `most`, else some
-    number above."""
-    memo, tiling, problem = found.memo, entry[nq.SIZES :], layer.problem
+    """Of a tiling: its bound, its bytes, and what it takes at least, or, where it is `scheduled`,
+    its cycles; of one that is of no use some number above the limit."""
+    memo, tiling, most = found.memo, entry[nq.SIZES :], found.limit[0]
     at, key = place_of(memo, entry[nq.CODE]), key_of(memo, entry[nq.CODE])
     if at >= 0 and memo[at, nm.NUMBER] == key:
         least = memo[at, nm.LEAST]
-        if least > most or memo[at, nm.EXACT] == 1:
+        if least > most or memo[at, nm.EXACT] == 1 or not scheduled:
             return memo[at, nm.BOUND], memo[at, nm.BYTES], least
-    bound_within(bounds, problem, layer.machine, layer.services, tiling, most)
+    found.effort[BOUNDED] += 1
+    bound_within(bounds, layer.problem, layer.machine, layer.services, tiling, most)
     least, exact = bounds[CYCLES], 0
-    if least <= most:
-        least = cycles_within(problem, tiling, layer.machine, bounds, most)
+    if scheduled and least <= most:
+        least = cycles_within(layer.problem, tiling, layer.machine, bounds, most)
         exact = int(least <= most)
     if at >= 0:
         memo[at, nm.NUMBER], memo[at, nm.LEAST] = key, least
@@ -93,27 +94,10 @@ def _learn(
 
 
 @kernel
-def _bound(layer: Layer, found: Found, entry: IntArray, bounds: IntArray) -> int:
-    """The bound of a tiling, or, of one that is of no use, some number above the limit."""
-    memo, most = found.memo, found.limit[0]
-    at, key = place_of(memo, entry[nq.CODE]), key_of(memo, entry[nq.CODE])
-    if at >= 0 and memo[at, nm.NUMBER] == key:
-        return memo[at, nm.LEAST]
-    found.effort[BOUNDED] += 1
-    bound_within(bounds, layer.problem, layer.machine, layer.services, entry[nq.SIZES :], most)
-    if at >= 0:
-        memo[at, nm.NUMBER], memo[at, nm.EXACT] = key, 0
-        memo[at, nm.LEAST] = memo[at, nm.BOUND] = bounds[CYCLES]
-        memo[at, nm.BYTES] = bounds[BYTES]
-    return bounds[CYCLES]
-
-
-@kernel
 def _schedule(layer: Layer, found: Found, entry: IntArray, bounds: IntArray) -> None:
     """Schedule a tiling whose bound is low enough, and keep it if so are its cycles."""
     best, tiling, most = found.best, entry[nq.SIZES :], found.limit[0]
-    found.effort[BOUNDED] += 1
-    low, moved, cycles = _learn(layer, found, entry, bounds, most)
+    low, moved, cycles = _learn(layer, found, entry, bounds, True)
     if low > most:
         return
     problem = layer.problem
@@ -150,23 +134,45 @@ def _put(layer: Layer, queue: Queue, found: Found, part: IntArray, place: int) -
 
 
 @kernel
+def _look(layer: Layer, found: Found, queue: Queue, bounds: IntArray) -> None:
+    """Take the first entry, which is of the layer, out: of a part, put its tilings in, for which
+    there is room; of a tiling find the bound, and put it in again if others come before it now,
+    else schedule it."""
+    entry = queue.entries[queue.heap[0]]
+    nq.drop(queue)
+    if entry[nq.LOW] > found.limit[0]:
+        return
+    if entry[nq.STAGE] == nq.PART:
+        meet_part(layer, found, queue, entry)
+        return
+    if entry[nq.STAGE] == nq.TILING and found.most == 0:
+        low = _learn(layer, found, entry, bounds, False)[2]
+        if low > found.limit[0]:
+            return
+        order = in_order(found, low, nq.BOUNDED)
+        if queue.counts[1] > 0 and order > nq.first_of(queue):
+            nq.push(queue, order, low, nq.BOUNDED, entry[nq.CODE], entry[nq.SIZES :])
+            return
+    _schedule(layer, found, entry, bounds)
+
+
+@kernel
 def _guess(layer: Layer, queue: Queue, found: Found, parts: IntArray, place: int) -> None:
-    """Schedule the tiling of the lowest bound of the lowest part that has any; where nothing fits,
-    no part is left."""
+    """Schedule a tiling of a low bound of the lowest part that has any; where nothing fits, no part
+    is left."""
+    bounds = np.zeros(BOUND_COLUMNS, np.int64)
     for _ in range(len(parts)):
         at = 0
         for other in range(1, len(parts)):
             if parts[other, LEAST] < parts[at, LEAST]:
                 at = other
         _put(layer, queue, found, parts[at], place)
-        meet_part(layer, found, queue, queue.entries[0])
-        count, found.limit[0] = queue.counts[0], ANY
-        if count > 1:
-            bounds = np.zeros(BOUND_COLUMNS, np.int64)
-            _schedule(layer, found, queue.entries[count - 1], bounds)
-            _raise_bar(found)
+        while queue.counts[1] > 0 and found.best[0] == np.inf:
+            _look(layer, found, queue, bounds)
+            found.limit[0] = ANY
         nq.clear(queue)
-        if count > 1:
+        if found.best[0] < np.inf:
+            _raise_bar(found)
             return
         parts[at, LEAST] = ANY + 1
 
@@ -182,29 +188,6 @@ def _begin(layer: Layer, queue: Queue, found: Found, place: int) -> Queue:
         if parts[at, LEAST] <= found.limit[1]:
             _put(layer, queue, found, parts[at], place)
     return queue
-
-
-@kernel
-def _look(layer: Layer, found: Found, queue: Queue, bounds: IntArray) -> None:
-    """Take the first entry, which is of the layer, out: of a part, put its tilings in, for which
-    there is room; of a tiling find the bound, and put it in again if others come before it now,
-    else schedule it."""
-    entry = queue.entries[queue.heap[0]]
-    nq.drop(queue)
-    if entry[nq.LOW] > found.limit[0]:
-        return
-    if entry[nq.STAGE] == nq.PART:
-        meet_part(layer, found, queue, entry)
-        return
-    if entry[nq.STAGE] == nq.TILING and found.most == 0:
-        low = _bound(layer, found, entry, bounds)
-        if low > found.limit[0]:
-            return
-        order = in_order(found, low, nq.BOUNDED)
-        if queue.counts[1] > 0 and order > nq.first_of(queue):
-            nq.push(queue, order, low, nq.BOUNDED, entry[nq.CODE], entry[nq.SIZES :])
-            return
-    _schedule(layer, found, entry, bounds)
 
 
 @kernel
