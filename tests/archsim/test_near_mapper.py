@@ -17,10 +17,13 @@ from archsim.memory import OffChip, Plain
 from archsim.numbers import IntArray
 from archsim.simulate import simulate
 from archsim.tiled import bound as bd
+from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import near_layer as nl
 from archsim.tiled.bound_paths import bound_of, count_tiles
+from archsim.tiled.bound_room import _ifmap_first
 from archsim.tiled.design import CoreDesign
+from archsim.tiled.folds import fold_span
 from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.mapper import FAST, Mapper
 from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, _begin, near_tiling
@@ -33,7 +36,7 @@ from archsim.tiled.near_tiers import TOLERANCE
 from archsim.tiled.tile_fit import ceil, pixel_words, weight_words
 from archsim.tiled.tiling_estimate import swept
 from archsim.tiled.timing import time_layer
-from archsim.tiled.walk import region
+from archsim.tiled.walk import region, walk_layer
 from rtl.cases import Draw
 from workloads.layers import Conv2d, MatMul
 
@@ -249,6 +252,32 @@ def test_what_it_does_not_meet_takes_what_another_tiling_takes(kind: str) -> Non
             assert costs[0] == costs[1], (number, tiling)
     assert absent > 40
     assert mirrored > 5 or kind in ("output_stationary", "input_stationary", "tensorcore")
+
+
+def test_tiles_whose_ifmap_goes_before_their_weights_load_more_words_than_these() -> None:
+    """And than the array takes for the first fold's; counted where nothing is padded."""
+    even = 0
+    for number in range(60):
+        draw = Draw(44, number)
+        design, *_ = random_pair(draw, "weight_stationary")
+        made = Conv2d(
+            name="c", channels=draw.whole(1, 12), filters=draw.whole(1, 12), kernel_height=1,
+            kernel_width=1, ifmap_height=draw.whole(1, 6), ifmap_width=draw.whole(1, 6),
+            batch=draw.one_of(1, 2),
+        )  # fmt: skip
+        problem = design.numerics.problem(made)
+        layer = nl.layer_of(problem.vector(), design.machine)
+        every = all_tried(layer, 1)
+        for _ in range(6):
+            tiling = every[draw.whole(0, len(every) - 1)]
+            tiles = walk_layer(problem, tiling, design.machine)
+            first = tiles[(tiles[:, cmd.TILE_FILTER] == 0) & (tiles[:, cmd.TILE_CHANNEL] == 0)]
+            behind = int(first[0, cmd.WEIGHT_WORDS]) + fold_span(first[0], design.machine)[2]
+            words = first[:, cmd.IFMAP_WORDS]
+            sure = _ifmap_first(layer.problem, design.machine, tiling.vector())
+            assert sure == (words > behind).sum(), (number, tiling)
+            even += int((words == behind).any())
+    assert even > 5
 
 
 def larger_layer(draw: Draw) -> Conv2d | MatMul:
