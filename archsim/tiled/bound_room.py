@@ -80,7 +80,7 @@ def _ifmap_first(problem: IntArray, machine: IntArray, tiling: IntArray) -> int:
     return sure
 
 
-@inlined
+@kernel
 def _longer(problem: IntArray, machine: IntArray, tiling: IntArray, lanes: int, behind: int) -> int:
     """Tiles along rows and columns that load more words than `behind` for sure, where they load so
     many elements of each pixel."""

@@ -106,13 +106,14 @@ def _mirrored(problem: IntArray, machine: IntArray) -> int:
     ALL_ALIKE where tiles of one size are alike too, whatever is beside them; else NOT_MIRRORED."""
     if pixel_block(machine) > 1 or problem[pb.ROW_UNITS] * machine[mc.GATHER_BITS] > 0:
         return NOT_MIRRORED
-    for first, second in (
-        (pb.HEIGHT, pb.WIDTH), (pb.OUT_HEIGHT, pb.OUT_WIDTH), (pb.PAD_TOP, pb.PAD_LEFT),
-        (pb.KERNEL_HEIGHT, pb.KERNEL_WIDTH), (pb.STRIDE_HEIGHT, pb.STRIDE_WIDTH),
-        (pb.DILATION_HEIGHT, pb.DILATION_WIDTH),
-    ):  # fmt: skip
-        if problem[first] != problem[second]:
-            return NOT_MIRRORED
+    differs = problem[pb.HEIGHT] != problem[pb.WIDTH]
+    differs |= problem[pb.OUT_HEIGHT] != problem[pb.OUT_WIDTH]
+    differs |= problem[pb.PAD_TOP] != problem[pb.PAD_LEFT]
+    differs |= problem[pb.KERNEL_HEIGHT] != problem[pb.KERNEL_WIDTH]
+    differs |= problem[pb.STRIDE_HEIGHT] != problem[pb.STRIDE_WIDTH]
+    differs |= problem[pb.DILATION_HEIGHT] != problem[pb.DILATION_WIDTH]
+    if differs:
+        return NOT_MIRRORED
     apart = problem[pb.KERNEL_HEIGHT] == 1 and problem[pb.PAD_TOP] == 0
     return ALL_ALIKE if apart else ONE_WHOLE
 
