@@ -123,53 +123,61 @@ def add_tiles(
         found[STATIC] += many * runs * length * steps
 
 
+@inlined
+def kinds_along(total: int, size: int) -> tuple[int, int, int]:
+    """Tiles of `size` along an axis but the last one, where that is smaller, its size, and how many
+    such there are: 1, or 0 where all are alike."""
+    tiles = ceil(total, size)
+    last = total - (tiles - 1) * size
+    return (tiles, 0, size) if last == size else (tiles - 1, 1, last)
+
+
 @kernel
 def _add_pixels(
     found: IntArray, problem: IntArray, machine: IntArray, tiling: IntArray, many: int, pixels: int
 ) -> None:
     """Add the work of so many pixel tiles alike, of all filters and channels."""
     filters, channels = tiling[pb.T_FILTERS], tiling[pb.T_CHANNELS]
-    for filter_kind in range(2):
-        count, size = ceil(problem[pb.FILTERS], filters) - 1, filters
-        if filter_kind == 1:
-            count, size = 1, last_size(problem[pb.FILTERS], filters)
+    whole, others, last = kinds_along(problem[pb.FILTERS], filters)
+    inner, rest, thin = kinds_along(problem[pb.CHANNELS], channels)
+    for kind in range(2):
+        count, size = (others, last) if kind == 1 else (whole, filters)
         if count == 0:
             continue
-        steps = filter_steps(machine, size)
-        found[ROWS] += many * count * sum_rows(machine, pixels, steps)
-        for channel_kind in range(2):
-            inner, part = ceil(problem[pb.CHANNELS], channels) - 1, channels
-            if channel_kind == 1:
-                inner, part = 1, last_size(problem[pb.CHANNELS], channels)
-            if inner > 0:
-                runs, length = run_shape(problem, part)
-                runs *= problem[pb.KERNEL_HEIGHT]
-                tile, before = (pixels, steps, runs, length), found[STREAMS]
-                add_tiles(found, machine, many * count * inner, tile)
-                if channel_kind == 0:
-                    found[WHOLE_STREAMS] += found[STREAMS] - before
+        steps, count = filter_steps(machine, size), many * count
+        found[ROWS] += count * sum_rows(machine, pixels, steps)
+        if inner > 0:
+            before, (runs, length) = found[STREAMS], run_shape(problem, channels)
+            tile = pixels, steps, runs * problem[pb.KERNEL_HEIGHT], length
+            add_tiles(found, machine, count * inner, tile)
+            # the last channel tile of each is not one of a tile of all channels
+            added = found[STREAMS] - before
+            found[WHOLE_STREAMS] += added if rest == 1 else added // inner * (inner - 1)
+        if rest == 1:
+            runs, length = run_shape(problem, thin)
+            tile = pixels, steps, runs * problem[pb.KERNEL_HEIGHT], length
+            add_tiles(found, machine, count, tile)
 
 
 @kernel
 def add_array(found: IntArray, problem: IntArray, machine: IntArray, tiling: IntArray) -> None:
     """Add the array's work of all tiles of a group."""
-    for images in range(2):
-        n_images, size = ceil(problem[pb.IMAGES], tiling[pb.T_IMAGES]) - 1, tiling[pb.T_IMAGES]
-        if images == 1:
-            n_images, size = 1, last_size(problem[pb.IMAGES], tiling[pb.T_IMAGES])
-        for rows in range(2):
-            n_rows, high = ceil(problem[pb.OUT_HEIGHT], tiling[pb.T_ROWS]) - 1, tiling[pb.T_ROWS]
-            if rows == 1:
-                n_rows, high = 1, last_size(problem[pb.OUT_HEIGHT], tiling[pb.T_ROWS])
-            many = n_images * n_rows
-            if many == 0:
-                continue
-            whole = ceil(problem[pb.OUT_WIDTH], tiling[pb.T_COLUMNS]) - 1
-            if whole > 0:
-                pixels = size * high * tiling[pb.T_COLUMNS]
-                _add_pixels(found, problem, machine, tiling, many * whole, pixels)
-            pixels = size * high * last_size(problem[pb.OUT_WIDTH], tiling[pb.T_COLUMNS])
-            _add_pixels(found, problem, machine, tiling, many, pixels)
+    of_images = kinds_along(problem[pb.IMAGES], tiling[pb.T_IMAGES])
+    of_rows = kinds_along(problem[pb.OUT_HEIGHT], tiling[pb.T_ROWS])
+    of_columns = kinds_along(problem[pb.OUT_WIDTH], tiling[pb.T_COLUMNS])
+    for kind in range(8):
+        many, pixels = of_images[0], tiling[pb.T_IMAGES]
+        if kind & 1 == 1:
+            _, many, pixels = of_images
+        n_rows, high = of_rows[0], tiling[pb.T_ROWS]
+        if kind & 2 == 2:
+            _, n_rows, high = of_rows
+        n_columns, wide = of_columns[0], tiling[pb.T_COLUMNS]
+        if kind & 4 == 4:
+            _, n_columns, wide = of_columns
+        many *= n_rows * n_columns
+        if many > 0:
+            _add_pixels(found, problem, machine, tiling, many, pixels * high * wide)
 
 
 @inlined

@@ -14,7 +14,14 @@ from archsim.memory.ticks import TICK_BITS
 from archsim.numbers import IntArray
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import plan as pn
-from archsim.tiled.bound import IFMAP_WRITES, OFMAP_WRITES, STREAMS, WHOLE_STREAMS, last_size
+from archsim.tiled.bound import (
+    IFMAP_WRITES,
+    OFMAP_WRITES,
+    STREAMS,
+    WHOLE_STREAMS,
+    kinds_along,
+    last_size,
+)
 from archsim.tiled.bound_tiles import first_sizes, most_output_words, span_of_sizes
 from archsim.tiled.tile_fit import pixel_words, weight_words
 
@@ -66,20 +73,30 @@ def _ifmap_first(problem: IntArray, machine: IntArray, tiling: IntArray) -> int:
     pixels, filters, channels = first_sizes(problem, tiling)
     behind = weight_words(problem, machine, filters, channels)[0]
     behind += span_of_sizes(problem, machine, (pixels, filters, channels))[2]
-    sure = 0
-    for kind in range(8):
-        many, lanes = 1, channels
-        for axis in range(3):
-            total, size = problem[pb.IMAGES], tiling[pb.T_IMAGES]
-            if axis > 0:
-                total, size = problem[pb.OUT_HEIGHT + axis - 1], tiling[pb.T_ROWS + axis - 1]
-            whole = (total - 1) // size
-            if kind >> axis & 1 == 1:
-                whole, size = 1, total - whole * size
-            many *= whole
-            lanes *= size if axis == 0 else _least_reach(size, problem, axis - 1)
-        if -(-lanes // machine[mc.IFMAP_LANES]) > behind:
-            sure += many
+    n_images, other_images, rest = kinds_along(problem[pb.IMAGES], tiling[pb.T_IMAGES])
+    sure = n_images * _longer(problem, machine, tiling, channels * tiling[pb.T_IMAGES], behind)
+    if other_images > 0:
+        sure += _longer(problem, machine, tiling, channels * rest, behind)
+    return sure
+
+
+@kernel
+def _longer(problem: IntArray, machine: IntArray, tiling: IntArray, lanes: int, behind: int) -> int:
+    """Tiles along rows and columns that load more words than `behind` for sure, where they load so
+    many elements of each pixel."""
+    n_rows, other_rows, high = kinds_along(problem[pb.OUT_HEIGHT], tiling[pb.T_ROWS])
+    n_columns, other_columns, wide = kinds_along(problem[pb.OUT_WIDTH], tiling[pb.T_COLUMNS])
+    # more words than so many: as many elements, and one
+    least, sure = behind * machine[mc.IFMAP_LANES], 0
+    across = lanes * _least_reach(tiling[pb.T_COLUMNS], problem, 1)
+    narrow = lanes * _least_reach(wide, problem, 1)
+    for kind in range(2):
+        count, pixels = (other_rows, high) if kind == 1 else (n_rows, tiling[pb.T_ROWS])
+        reached = _least_reach(pixels, problem, 0)
+        if across * reached > least:
+            sure += count * n_columns
+        if narrow * reached > least:
+            sure += count * other_columns
     return sure
 
 

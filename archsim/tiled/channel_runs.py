@@ -222,7 +222,8 @@ def _oldest(core: Core, behind: int) -> int:
     depth, last = core.machine[mc.COMMAND_QUEUE], -1
     for queue in range(pn.IFMAP_QUEUE, pn.QUEUES):
         if queue != pn.BIAS_QUEUE:
-            at = (core.places[pn.HEAD + queue] + behind) % depth
+            at = core.places[pn.HEAD + queue] + behind
+            at = at - depth if at >= depth else at
             last = max(last, int(core.state[pn.POPS + queue * depth + at]))
     return last
 
@@ -236,7 +237,8 @@ def _put_taken(core: Core, taken: IntArray, first: int) -> None:
         if queue != pn.BIAS_QUEUE and not idle:
             places[pn.HEAD + queue] = 0
             for at in range(depth):
-                state[pn.POPS + queue * depth + at] = taken[0, (first + at) % depth]
+                behind = first + at - depth if first + at >= depth else first + at
+                state[pn.POPS + queue * depth + at] = taken[0, behind]
 
 
 @inlined
@@ -246,7 +248,8 @@ def _waited(core: Core, kind: int) -> int:
     depth, last = core.machine[mc.COMMAND_QUEUE], -1
     for queue in range(pn.QUEUES):
         if queue in (pn.DRAIN_QUEUE, pn.BIAS_QUEUE):
-            at = (places[pn.HEAD + queue] + places[pn.LAG + queue]) % depth
+            at = places[pn.HEAD + queue] + places[pn.LAG + queue]
+            at = at - depth if at >= depth else at
             last = max(last, int(state[pn.POPS + queue * depth + at]))
     places[pn.LAG + pn.DRAIN_QUEUE] = works[kind, wk.LAST_K]
     places[pn.LAG + pn.BIAS_QUEUE] = works[kind, wk.HAS_BIAS]

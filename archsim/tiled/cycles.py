@@ -84,6 +84,10 @@ ANY = 1 << 62
 """Above all cycles."""
 
 
+FEWEST_ALIKE = 5
+"""Of fewer tiles alike one by one takes less time."""
+
+
 class Loops(NamedTuple):
     """The loops over a layer's tiles, where they are, and what is known of the kinds.
 
@@ -246,18 +250,13 @@ def _new_loops(problem: IntArray, tiling: IntArray) -> Loops:
 @inlined
 def _run_ahead(core: Core, loops: Loops, kind: int, taken: IntArray) -> int:
     """Tiles alike from this one on that load both operands and have no outputs, which are then
-    behind; 0 if this one is not such a tile, or outputs of others go with it.
-
-    With the last of them the outputs of another tile may leave.
-    """
+    behind; 0 if they are fewer than FEWEST_ALIKE, or outputs of others go with them."""
     nest, runs, flow = loops.nest, loops.runs, loops.flow
     if nest[ns.COUNT + ns.CHANNEL] < 3 or nest[ns.RUN + ns.CHANNEL] != 1 or flow[KIND_1] >= 0:
         return 0
     count = runs[nest[ns.RUNS + ns.CHANNEL] + 1, ns.RUN_END] - nest[ns.PLACE + ns.CHANNEL]
-    if flow[WORDS_3] > 0:
-        count = 1
-    elif flow[WORDS_2] > 0:
-        count = min(count, 2)
+    if count < FEWEST_ALIKE or flow[WORDS_3] > 0 or flow[WORDS_2] > 0:
+        return 0
     run_tiles(core, kind, count, taken)
     nest[ns.PLACE + ns.CHANNEL] += count - 1
     works = core.works

@@ -22,6 +22,7 @@ from archsim.tiled import machine_vector as mc
 from archsim.tiled.choice import choose_mapping, tiles_of
 from archsim.tiled.cycles import cycles_of
 from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, NOT_ALL, near_tiling, same_sizes
+from archsim.tiled.near_layer import KNOWN, LISTS, new_lists
 from archsim.tiled.near_meet import FloatArray
 from archsim.tiled.near_memo import SHARED_ROOM, forget, new_memo
 from archsim.tiled.side_by_side import block_problem
@@ -46,11 +47,13 @@ ANY_DEPTH = 1 << 62
 
 class Answers(NamedTuple):
     """rows: [KEPT, SIZES + TILING_COLUMNS], in a ring; counts: [2], those that are there, and where
-    the next one goes; memo: what is known of the layer's tilings (`archsim.tiled.near_memo`)."""
+    the next one goes; memo, lists: what is known of the layer's tilings (`archsim.tiled.near_memo`)
+    and sizes (`archsim.tiled.near_layer`)."""
 
     rows: IntArray
     counts: IntArray
     memo: IntArray
+    lists: IntArray
 
 
 Search = Callable[[Answers, IntArray, IntArray], bool]
@@ -158,7 +161,7 @@ def _answer(answers: Answers, problem: IntArray, watched: IntArray) -> bool:
     tilings = np.zeros((2, pb.TILING_COLUMNS), np.int64)
     effort = np.zeros(EFFORT_COLUMNS, np.int64)
     tier = _what_is_known(answers, machine, best, tilings[1])
-    near_tiling(problem, machine, True, best, tilings, effort, answers.memo, tier)
+    near_tiling(problem, machine, True, best, tilings, effort, answers.memo, answers.lists, tier)
     some = np.isfinite(best[0])
     row[SURE] = 0
     if not some:
@@ -223,7 +226,7 @@ def _time_all(
     tilings = np.zeros((designs, layers, pb.TILING_COLUMNS), np.int64)
     counts = np.zeros(2, np.int64)
     rows, memo = np.zeros((KEPT, SIZES + pb.TILING_COLUMNS), np.int64), new_memo(SHARED_ROOM)
-    answers = Answers(rows, counts, memo)
+    answers = Answers(rows, counts, memo, new_lists())
     watched = np.zeros(mc.MACHINE_COLUMNS + 2 * mc.MEMORIES, np.int64)
     for layer in range(layers):
         for design in range(designs):
@@ -231,6 +234,7 @@ def _time_all(
             if design == 0 or not _alike(machine, machines[design - 1]):
                 counts[0] = counts[1] = 0
                 forget(memo)
+                answers.lists[0, LISTS, KNOWN] = 0
             at = _known(answers, machine)
             if at < 0:
                 _watch(machine, watched)

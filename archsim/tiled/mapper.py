@@ -133,11 +133,13 @@ def _first_keys(
 def find_near(problem: Problem, machine: IntArray, *, share: bool) -> Tiling | None:
     """A mapping of about the fewest cycles; None if none fits in less than a million tiles."""
     from archsim.tiled.near import EFFORT_COLUMNS, near_tiling
+    from archsim.tiled.near_layer import new_lists
     from archsim.tiled.near_memo import ROOM, new_memo
 
     best, tilings = np.full(2, np.inf), np.zeros((2, pb.TILING_COLUMNS), np.int64)
     effort, memo = np.zeros(EFFORT_COLUMNS, np.int64), new_memo(ROOM)
-    near_tiling(problem.vector(), machine, share, best, tilings, effort, memo, 0)
+    vector, lists = problem.vector(), new_lists()
+    near_tiling(vector, machine, share, best, tilings, effort, memo, lists, 0)
     return Tiling.from_vector(tilings[0]) if np.isfinite(best[0]) else None
 
 

@@ -23,6 +23,7 @@ from archsim.tiled.bound_paths import bound_within, count_tiles
 from archsim.tiled.cycles import ANY, cycles_within
 from archsim.tiled.near_bound import least_bytes
 from archsim.tiled.near_layer import (
+    FLOOR,
     LEAST,
     PART_CHANNELS,
     PART_CODE,
@@ -30,24 +31,23 @@ from archsim.tiled.near_layer import (
     PART_OUTER,
     Layer,
     all_parts,
-    block_layer,
     fewest_tiles,
     floor_of,
-    layer_of,
+    layer_in,
     part_of,
+    side_by_side,
 )
 from archsim.tiled.near_meet import (
     FloatArray,
     Found,
-    by_tier,
+    in_order,
     meet_part,
     most_of_part,
 )
 from archsim.tiled.near_memo import key_of, place_of
 from archsim.tiled.near_queue import Queue
 from archsim.tiled.near_sizes import MOST_SIZES, group_sizes
-from archsim.tiled.near_tiers import about_tier, most_of_tier, tier_of
-from archsim.tiled.side_by_side import block_problem
+from archsim.tiled.near_tiers import most_of_tier, tier_of
 from archsim.tiled.tile_fit import ceil
 
 MOST_SCHEDULED = 1 << 22
@@ -69,22 +69,22 @@ PARTS = 2 * MOST_SIZES**2
 
 
 @kernel
-def _learn(  # noqa: PLR0913
-    layer: Layer, problem: IntArray, found: Found, entry: IntArray, number: int,
-    bounds: IntArray, most: int,
-) -> tuple[int, int, int]:  # fmt: skip
-    """Of a tiling of that number: its bound, its bytes, and its cycles if they are no more than
-    `most`, else some number above."""
-    memo, at, tiling = found.memo, place_of(found.memo, number), entry[nq.SIZES :]
-    key = key_of(memo, number)
+def _learn(
+    layer: Layer, found: Found, entry: IntArray, bounds: IntArray, scheduled: bool
+) -> tuple[int, int, int]:
+    """Of a tiling: its bound, its bytes, and what it takes at least, or, where it is `scheduled`,
+    its cycles; of one that is of no use some number above the limit."""
+    memo, tiling, most = found.memo, entry[nq.SIZES :], found.limit[0]
+    at, key = place_of(memo, entry[nq.CODE]), key_of(memo, entry[nq.CODE])
     if at >= 0 and memo[at, nm.NUMBER] == key:
         least = memo[at, nm.LEAST]
-        if least > most or memo[at, nm.EXACT] == 1:
+        if least > most or memo[at, nm.EXACT] == 1 or not scheduled:
             return memo[at, nm.BOUND], memo[at, nm.BYTES], least
-    bound_within(bounds, problem, layer.machine, layer.services, tiling, most)
+    found.effort[BOUNDED] += 1
+    bound_within(bounds, layer.problem, layer.machine, layer.services, tiling, most)
     least, exact = bounds[CYCLES], 0
-    if least <= most:
-        least = cycles_within(problem, tiling, layer.machine, bounds, most)
+    if scheduled and least <= most:
+        least = cycles_within(layer.problem, tiling, layer.machine, bounds, most)
         exact = int(least <= most)
     if at >= 0:
         memo[at, nm.NUMBER], memo[at, nm.LEAST] = key, least
@@ -94,15 +94,13 @@ def _learn(  # noqa: PLR0913
 
 
 @kernel
-def _schedule(
-    layer: Layer, problem: IntArray, found: Found, entry: IntArray, bounds: IntArray
-) -> None:
+def _schedule(layer: Layer, found: Found, entry: IntArray, bounds: IntArray) -> None:
     """Schedule a tiling whose bound is low enough, and keep it if so are its cycles."""
     best, tiling, most = found.best, entry[nq.SIZES :], found.limit[0]
-    found.effort[BOUNDED] += 1
-    low, moved, cycles = _learn(layer, problem, found, entry, entry[nq.CODE], bounds, most)
+    low, moved, cycles = _learn(layer, found, entry, bounds, True)
     if low > most:
         return
+    problem = layer.problem
     pixels, filters, channels = count_tiles(problem, tiling)
     found.effort[SCHEDULED] += 1
     found.effort[TILES] += problem[pb.GROUPS] * pixels * filters * channels
@@ -124,47 +122,72 @@ def _raise_bar(found: Found) -> None:
 
 
 @kernel
-def _begin(layer: Layer, queue: Queue, found: Found, groups: int, place: int) -> Queue:
-    """Put all parts of blocks of so many groups into the queue."""
-    parts, tried = all_parts(layer), np.zeros(pb.TILING_COLUMNS, np.int64)
+def _put(layer: Layer, queue: Queue, found: Found, part: IntArray, place: int) -> None:
+    """Put a part into the queue, which has room for it."""
+    tried = layer.tried
     for size in range(pb.TILING_COLUMNS):
         tried[size] = 1
-    queue, tried[pb.T_GROUPS] = nq.with_room(queue, len(parts)), groups
-    for at in range(len(parts)):
-        tried[pb.T_FILTERS] = parts[at, PART_FILTERS]
-        tried[pb.T_CHANNELS] = parts[at, PART_CHANNELS]
-        tried[pb.T_FILTERS_OUTER] = parts[at, PART_OUTER]
-        code, low = place * PARTS + parts[at, PART_CODE], parts[at, LEAST]
-        if low > found.limit[1]:
-            continue
-        nq.push(queue, by_tier(found, low, nq.PART), low, nq.PART, code, tried)
-    return queue
+    tried[pb.T_GROUPS], tried[pb.T_FILTERS] = layer.side, part[PART_FILTERS]
+    tried[pb.T_CHANNELS], tried[pb.T_FILTERS_OUTER] = part[PART_CHANNELS], part[PART_OUTER]
+    low, code = part[LEAST], place * PARTS + part[PART_CODE]
+    nq.push(queue, in_order(found, low, nq.PART), low, nq.PART, code, tried)
 
 
 @kernel
 def _look(layer: Layer, found: Found, queue: Queue, bounds: IntArray) -> None:
-    """Take the first entry out: of a part, put its tilings in, for which there is room; schedule a
-    tiling.  Where nothing is known of any tiling, schedule that of a part's that has the lowest
-    bound."""
-    at, first = queue.heap[0], queue.counts[0]
-    entry, block, own = queue.entries[at], layer.problem, layer
-    groups = entry[nq.SIZES + pb.T_GROUPS]
+    """Take the first entry, which is of the layer, out: of a part, put its tilings in, for which
+    there is room; of a tiling find the bound, and put it in again if others come before it now,
+    else schedule it."""
+    entry = queue.entries[queue.heap[0]]
     nq.drop(queue)
     if entry[nq.LOW] > found.limit[0]:
         return
-    if groups > 1:
-        block = block_problem(block, groups)
     if entry[nq.STAGE] == nq.PART:
-        if groups > 1:
-            own = block_layer(layer, block)
-        meet_part(own, found, queue, entry)
-        if found.limit[1] < ANY or queue.counts[0] == first:
+        meet_part(layer, found, queue, entry)
+        return
+    if entry[nq.STAGE] == nq.TILING and found.most == 0:
+        low = _learn(layer, found, entry, bounds, False)[2]
+        if low > found.limit[0]:
             return
-        at = first
-        for later in range(first + 1, queue.counts[0]):
-            if queue.entries[later, nq.LOW] < queue.entries[at, nq.LOW]:
-                at = later
-    _schedule(layer, block, found, queue.entries[at], bounds)
+        order = in_order(found, low, nq.BOUNDED)
+        if queue.counts[1] > 0 and order > nq.first_of(queue):
+            nq.push(queue, order, low, nq.BOUNDED, entry[nq.CODE], entry[nq.SIZES :])
+            return
+    _schedule(layer, found, entry, bounds)
+
+
+@kernel
+def _guess(layer: Layer, queue: Queue, found: Found, parts: IntArray, place: int) -> None:
+    """Schedule a tiling of a low bound of the lowest part that has any; where nothing fits, no part
+    is left."""
+    bounds = np.zeros(BOUND_COLUMNS, np.int64)
+    for _ in range(len(parts)):
+        at = 0
+        for other in range(1, len(parts)):
+            if parts[other, LEAST] < parts[at, LEAST]:
+                at = other
+        _put(layer, queue, found, parts[at], place)
+        while queue.counts[1] > 0 and found.best[0] == np.inf:
+            _look(layer, found, queue, bounds)
+            found.limit[0] = ANY
+        nq.clear(queue)
+        if found.best[0] < np.inf:
+            _raise_bar(found)
+            return
+        parts[at, LEAST] = ANY + 1
+
+
+@kernel
+def _begin(layer: Layer, queue: Queue, found: Found, place: int) -> Queue:
+    """Put all parts into the queue; place: of the layer, among those of groups side by side."""
+    parts = all_parts(layer)
+    queue = nq.with_room(queue, len(parts) + most_of_part(layer))
+    if found.limit[1] == ANY:
+        _guess(layer, queue, found, parts, place)
+    for at in range(len(parts)):
+        if parts[at, LEAST] <= found.limit[1]:
+            _put(layer, queue, found, parts[at], place)
+    return queue
 
 
 @kernel
@@ -173,15 +196,16 @@ def _search(layer: Layer, found: Found, queue: Queue, more: int, least: int) -> 
     end, and not to where there is no room for so many entries more.
 
     least: none takes fewer cycles."""
-    bounds = np.zeros(BOUND_COLUMNS, np.int64)
+    bounds, own = np.zeros(BOUND_COLUMNS, np.int64), layer
     while queue.counts[1] > 0 and found.effort[TILES] <= MOST_SCHEDULED:
-        tier = queue.entries[queue.heap[0], nq.FIRST] // 2
-        if found.limit[0] < least or tier > about_tier(found.floor, found.limit[0]):
+        if found.limit[0] < least or nq.first_of(queue) > in_order(found, found.limit[0], nq.PART):
             break
         if not nq.has_room(queue, more):
             return False
-        before = found.best[0]
-        _look(layer, found, queue, bounds)
+        before, groups = found.best[0], queue.entries[queue.heap[0], nq.SIZES + pb.T_GROUPS]
+        if groups != own.side:
+            own = side_by_side(layer, groups)
+        _look(own, found, queue, bounds)
         if found.best[0] < before:
             _raise_bar(found)
     found.effort[MET] = queue.counts[0]
@@ -191,15 +215,14 @@ def _search(layer: Layer, found: Found, queue: Queue, more: int, least: int) -> 
 @kernel
 def _begin_again(layer: Layer, found: Found, before: Queue) -> Queue:
     """A queue of the parts in `before` that may have tilings of fewer bytes, the fewest first."""
-    queue, own, side = nq.with_room(nq.new_queue(), before.counts[0]), layer, 1
+    queue, own = nq.with_room(nq.new_queue(), before.counts[0]), layer
     for at in range(before.counts[0]):
         entry = before.entries[at]
         if entry[nq.STAGE] != nq.PART or entry[nq.LOW] > found.limit[0]:
             continue
         tried = entry[nq.SIZES :]
-        if tried[pb.T_GROUPS] != side:
-            side = tried[pb.T_GROUPS]
-            own = block_layer(layer, block_problem(layer.problem, side))
+        if tried[pb.T_GROUPS] != own.side:
+            own = side_by_side(layer, tried[pb.T_GROUPS])
         words = ceil(layer.least * own.problem[pb.CHANNELS], layer.machine[mc.IFMAP_LANES])
         of_part = part_of(own, tried)
         pixels = fewest_tiles(own, of_part[0], tried[pb.T_CHANNELS]), words
@@ -223,7 +246,7 @@ def same_sizes(one: IntArray, other: IntArray) -> bool:
 def _look_again(layer: Layer, fastest: Found, found: Found, queue: Queue, more: int) -> bool:
     """Go through the queue until a tiling takes no more than the limit of `found`, which is then
     the best of `fastest`; whether that came to an end (see `_search`)."""
-    effort, bounds = fastest.effort, np.zeros(BOUND_COLUMNS, np.int64)
+    effort, bounds, own = fastest.effort, np.zeros(BOUND_COLUMNS, np.int64), layer
     while queue.counts[1] > 0:
         if effort[TRIED] == MOST_TRIED or effort[TILES] > MOST_SCHEDULED:
             effort[CUT_OFF] = max(effort[CUT_OFF], 1)
@@ -233,7 +256,9 @@ def _look_again(layer: Layer, fastest: Found, found: Found, queue: Queue, more: 
         entry, scheduled = queue.entries[queue.heap[0]], effort[SCHEDULED]
         if entry[nq.STAGE] == nq.TILING and same_sizes(entry[nq.SIZES :], fastest.tiling):
             break
-        _look(layer, found, queue, bounds)
+        if entry[nq.SIZES + pb.T_GROUPS] != own.side:
+            own = side_by_side(layer, entry[nq.SIZES + pb.T_GROUPS])
+        _look(own, found, queue, bounds)
         effort[TRIED] += effort[SCHEDULED] - scheduled
         if found.best[0] < np.inf:
             fastest.best[0], fastest.best[1] = found.best[0], found.best[1]
@@ -254,29 +279,36 @@ def _fewest_bytes(layer: Layer, fastest: Found, found: Found, before: Queue) -> 
         queue = nq.with_room(queue, more)
 
 
-@kernel("i8.1, i8.1, bool, f8.1, i8.2, i8.1, i8.2, int", answer="none")
+@kernel
+def _lowest_tier(layer: Layer, groups: IntArray) -> int:
+    """Where the lowest tier of cycles begins; groups: numbers of them side by side."""
+    if layer.many[FLOOR] == 0:
+        floor = floor_of(layer)
+        for at in range(len(groups)):
+            floor = min(floor, floor_of(side_by_side(layer, groups[at])))
+        layer.many[FLOOR] = max(floor, 1)
+    return layer.many[FLOOR]
+
+
+@kernel("i8.1, i8.1, bool, f8.1, i8.2, i8.1, i8.2, i8.3, int", answer="none")
 def near_tiling(  # noqa: PLR0913
     problem: IntArray, machine: IntArray, share: bool, best: FloatArray, tilings: IntArray,
-    effort: IntArray, memo: IntArray, tier: int,
+    effort: IntArray, memo: IntArray, lists: IntArray, tier: int,
 ) -> None:  # fmt: skip
     """Write the tiling of a layer, groups included, and what it takes, into `tilings` and `best`.
 
     best: its cycles and bytes, as if words of the ifmap were packed across tiles; before those of
     the tiling in tilings[1], which fits, or infinite, and they stay so where none fits.  tilings:
     [2, TILING_COLUMNS], that which is taken, and the fastest that was found.  share: groups may lie
-    side by side.  effort: [EFFORT_COLUMNS], zeros: what it did.  memo: what is known of the layer's
-    tilings (`archsim.tiled.near_memo`).  tier: cycles of the tier below which no tiling is that
-    fits, or 0.
+    side by side.  effort: [EFFORT_COLUMNS], zeros: what it did.  memo, lists: what is known of the
+    layer's tilings (`archsim.tiled.near_memo`) and sizes (`archsim.tiled.near_layer`).  tier:
+    cycles of the tier below which no tiling is that fits, or 0.
     """
     many = np.zeros(MOST_SIZES, np.int64)
     limit, best_of_few = np.full(2, ANY), np.full(2, np.inf)
-    layer, queue = layer_of(problem, machine), nq.new_queue()
-    count, floor = group_sizes(many, problem, machine, share), floor_of(layer)
-    for at in range(count):
-        if many[at] > 1:
-            block = block_layer(layer, block_problem(problem, many[at]))
-            floor = min(floor, floor_of(block))
-    floor = max(floor, 1)
+    layer, queue = layer_in(lists, problem, machine), nq.new_queue()
+    count = group_sizes(many, problem, machine, share)
+    floor = _lowest_tier(layer, many[:count])
     found = Found(best, tilings[1], limit, floor, effort, 0, memo)
     least = floor if tier <= floor else most_of_tier(floor, tier_of(floor, tier) - 1) + 1
     if best[0] < np.inf:
@@ -288,10 +320,7 @@ def near_tiling(  # noqa: PLR0913
     for attempt in range(2):
         nq.clear(queue)
         for at in range(count):
-            block = layer
-            if many[at] > 1:
-                block = block_layer(layer, block_problem(problem, many[at]))
-            queue = _begin(block, queue, found, many[at], at)
+            queue = _begin(side_by_side(layer, many[at]), queue, found, at)
         while limit[0] >= least and not _search(layer, found, queue, more, least):
             queue = nq.with_room(queue, more)
         if best[0] < np.inf or limit[1] == ANY or attempt == 1:

@@ -1,6 +1,7 @@
 """A layer as the fast mapper goes through it: sizes along each axis, and parts of them.
 
-A part is a number of filters and of channels in a tile, and which of the loops is outside.
+A part is a number of filters and of channels in a tile, and, where a tile has all channels, which
+of the loops is outside.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ from archsim.tiled.near_sizes import (
     column_sizes,
     even_sizes,
     filter_sizes,
+    pixel_block,
     row_sizes,
 )
+from archsim.tiled.side_by_side import block_problem
 from archsim.tiled.tile_fit import ceil
 from archsim.tiled.tiling_estimate import swept
 from archsim.tiled.traffic import services_of
@@ -39,12 +42,21 @@ from archsim.tiled.walk import region
 FILTERS, CHANNELS, IMAGES, COLUMNS, ROWS, LISTS = range(6)
 """Lists of sizes."""
 
+LEAST_LOADS, FLOOR, KNOWN = range(LISTS, LISTS + 3)
+"""Behind how many are in each: `Layer.least`, where the lowest tier of cycles begins, 0 where that
+is not known, and whether lists are filled in."""
+
 LEAST, PART_CODE, PART_FILTERS, PART_CHANNELS, PART_OUTER, PART_COLUMNS = range(6)
 """Of a part: its bound, its number, filters and channels of a tile, whether filters are outside."""
 
 
-FIRST = 2
-"""Of `Layer.swept`, + axis: of the first tile."""
+SIZE, LOADS, FIRST, TILES, LAST, OF_AXIS = range(6)
+"""Of pixel tiles along rows or columns: their size, ifmap rows or columns that all of them load and
+that the first does, how many they are, and the size of the last."""
+
+NOT_MIRRORED, ONE_WHOLE, ALL_ALIKE = range(3)
+"""Which tilings are the same with rows and columns exchanged: none; those with all rows, or all
+columns, in a tile; and those whose tiles are all of one size."""
 
 ABOVE_ALL = 1 << 62
 """Above every count."""
@@ -64,38 +76,89 @@ class Layer(NamedTuple):
     ground: Ground
     sizes: IntArray
     many: IntArray
-    swept: IntArray
+    rows: IntArray
+    columns: IntArray
     least: int
+    side: int
+    mirrored: int
+    own: IntArray
+    tried: IntArray
 
 
 @kernel
-def _fill_swept(found: IntArray, problem: IntArray, sizes: IntArray, many: int, axis: int) -> int:
-    """Write the ifmap rows (axis 0) or columns (1) that tiles of each size load, and the first of
-    them, into `found` [4, MOST_SIZES]; the least of the former."""
+def fill_axis(found: IntArray, problem: IntArray, sizes: IntArray, many: int, axis: int) -> int:
+    """Write what there is of tiles of each size along rows (axis 0) or columns (1) into `found`
+    [OF_AXIS, MOST_SIZES]; the least that they load."""
     least = ABOVE_ALL
     for at in range(many):
-        found[axis, at] = swept(problem, sizes[at], axis)[1]
-        found[FIRST + axis, at] = region(0, sizes[at], problem, axis)[1]
-        least = min(least, found[axis, at])
+        size, total = sizes[at], problem[pb.OUT_HEIGHT + axis]
+        found[SIZE, at] = size
+        found[TILES, at], found[LOADS, at] = swept(problem, size, axis)
+        found[LAST, at] = total - (found[TILES, at] - 1) * size
+        found[FIRST, at] = region(0, size, problem, axis)[1]
+        least = min(least, found[LOADS, at])
     return least
 
 
+@inlined
+def _mirrored(problem: IntArray, machine: IntArray) -> int:
+    """ONE_WHOLE where rows and columns of a layer are alike, and sizes of tiles along them, and
+    ALL_ALIKE where tiles of one size are alike too, whatever is beside them; else NOT_MIRRORED."""
+    if pixel_block(machine) > 1 or problem[pb.ROW_UNITS] * machine[mc.GATHER_BITS] > 0:
+        return NOT_MIRRORED
+    differs = problem[pb.HEIGHT] != problem[pb.WIDTH]
+    differs |= problem[pb.OUT_HEIGHT] != problem[pb.OUT_WIDTH]
+    differs |= problem[pb.PAD_TOP] != problem[pb.PAD_LEFT]
+    differs |= problem[pb.KERNEL_HEIGHT] != problem[pb.KERNEL_WIDTH]
+    differs |= problem[pb.STRIDE_HEIGHT] != problem[pb.STRIDE_WIDTH]
+    differs |= problem[pb.DILATION_HEIGHT] != problem[pb.DILATION_WIDTH]
+    if differs:
+        return NOT_MIRRORED
+    apart = problem[pb.KERNEL_HEIGHT] == 1 and problem[pb.PAD_TOP] == 0
+    return ALL_ALIKE if apart else ONE_WHOLE
+
+
 @kernel
-def layer_of(problem: IntArray, machine: IntArray) -> Layer:
-    """Of a layer."""
-    sizes, many = np.zeros((LISTS, MOST_SIZES), np.int64), np.ones(LISTS, np.int64)
+def new_lists() -> IntArray:
+    """Room for what a layer has whatever the depths of memories are: not yet known."""
+    lists = np.empty((4, LISTS + 1, MOST_SIZES), np.int64)
+    lists[0, LISTS] = 0
+    return lists
+
+
+@kernel
+def _fill_lists(lists: IntArray, problem: IntArray, machine: IntArray) -> None:
+    """Fill in sizes, how many there are, and what there is of rows and columns."""
+    sizes, many = lists[0], lists[0, LISTS]
     many[FILTERS] = filter_sizes(sizes[FILTERS], problem, machine)
     many[CHANNELS] = channel_sizes(sizes[CHANNELS], problem, machine)
     many[IMAGES] = even_sizes(sizes[IMAGES], problem[pb.IMAGES], 1, (1, 1))
     many[COLUMNS] = column_sizes(sizes[COLUMNS], problem, machine)
     # blocks of the array's pixels may add rows, whose loads lie between those of their neighbours
     many[ROWS] = row_sizes(sizes[ROWS], problem, machine, problem[pb.OUT_WIDTH])
-    loads = np.zeros((4, MOST_SIZES), np.int64)
-    least = problem[pb.IMAGES] * _fill_swept(loads, problem, sizes[ROWS], many[ROWS], 0)
-    least *= _fill_swept(loads, problem, sizes[COLUMNS], many[COLUMNS], 1)
+    least = problem[pb.IMAGES] * fill_axis(lists[1], problem, sizes[ROWS], many[ROWS], 0)
+    least *= fill_axis(lists[2], problem, sizes[COLUMNS], many[COLUMNS], 1)
+    many[LEAST_LOADS], many[FLOOR], many[KNOWN] = least, 0, 1
+
+
+@kernel
+def layer_in(lists: IntArray, problem: IntArray, machine: IntArray) -> Layer:
+    """Of a layer; lists: of it, on a machine that differs in depths of memories alone, or new."""
+    if lists[0, LISTS, KNOWN] == 0:
+        _fill_lists(lists, problem, machine)
     services = services_of(machine)
     ground = ground_of(problem, machine, services)
-    return Layer(problem, machine, services, ground, sizes, many, loads, least)
+    return Layer(
+        problem, machine, services, ground, lists[0], lists[0, LISTS], lists[1], lists[2],
+        lists[0, LISTS, LEAST_LOADS], 1, _mirrored(problem, machine), lists[3],
+        np.ones(pb.TILING_COLUMNS, np.int64),
+    )  # fmt: skip
+
+
+@kernel
+def layer_of(problem: IntArray, machine: IntArray) -> Layer:
+    """Of a layer of which nothing is known."""
+    return layer_in(new_lists(), problem, machine)
 
 
 @kernel
@@ -105,8 +168,17 @@ def block_layer(layer: Layer, block: IntArray) -> Layer:
     sizes[FILTERS, 0], sizes[CHANNELS, 0] = block[pb.FILTERS], block[pb.CHANNELS]
     many[FILTERS] = many[CHANNELS] = 1
     ground = ground_of(block, layer.machine, layer.services)
-    services, least = layer.services, layer.least
-    return Layer(block, layer.machine, services, ground, sizes, many, layer.swept, least)
+    return Layer(
+        block, layer.machine, layer.services, ground, sizes, many, layer.rows, layer.columns,
+        layer.least, block[pb.CHANNELS] // layer.problem[pb.CHANNELS],
+        layer.mirrored, layer.own, layer.tried,
+    )  # fmt: skip
+
+
+@kernel
+def side_by_side(layer: Layer, groups: int) -> Layer:
+    """Of so many groups side by side, from that of groups alone."""
+    return layer if groups == 1 else block_layer(layer, block_problem(layer.problem, groups))
 
 
 @inlined
@@ -162,7 +234,8 @@ def all_parts(layer: Layer) -> IntArray:
             fits = weights_of(ground, filters, channels)[1] <= machine[mc.WEIGHT_DEPTH]
             if not fits or tiles == 0:
                 continue
-            for outer in range(1 if filters.tiles == 1 else 2):
+            # of more channel tiles every tile loads both operands, whichever loop is outside
+            for outer in range(1 if filters.tiles == 1 or channels.tiles > 1 else 2):
                 pixels = tiles, words, 1, 1
                 least = least_cycles(ground, (filters, channels), outer, pixels)
                 parts[count, LEAST], parts[count, PART_OUTER] = least, outer

@@ -14,15 +14,30 @@ from archsim.tiled import machine_vector as mc
 from archsim.tiled import near_queue as nq
 from archsim.tiled.bound import filter_steps, last_size, sum_rows
 from archsim.tiled.near_bound import Channels, Filters, array_words, least_bytes, least_cycles
-from archsim.tiled.near_layer import COLUMNS, FIRST, IMAGES, ROWS, Layer, part_of
+from archsim.tiled.near_layer import (
+    COLUMNS,
+    FIRST,
+    IMAGES,
+    LAST,
+    LOADS,
+    NOT_MIRRORED,
+    ONE_WHOLE,
+    ROWS,
+    SIZE,
+    TILES,
+    Layer,
+    fill_axis,
+    part_of,
+)
 from archsim.tiled.near_queue import Queue
 from archsim.tiled.near_sizes import MOST_SIZES, pixel_block, row_sizes
 from archsim.tiled.near_tiers import about_tier
 from archsim.tiled.tile_fit import ceil, reach
-from archsim.tiled.tiling_estimate import swept
-from archsim.tiled.walk import region
 
 FloatArray = npt.NDArray[np.float64]
+
+ANY = 1 << 62
+"""Above all cycles."""
 
 MOST_TILES = 1 << 20
 """Of a layer that is scheduled; a tiling of more is not tried."""
@@ -30,9 +45,10 @@ MOST_TILES = 1 << 20
 
 class Found(NamedTuple):
     """best: [2] cycles and bytes of the best tiling so far; tiling: its sizes [TILING_COLUMNS];
-    limit: [2] the most cycles that are of use, now and later; floor: where the lowest tier begins
-    (`archsim.tiled.near_tiers`); effort: [EFFORT_COLUMNS]; most: the bytes that a tiling may have;
-    0 where bytes do not count; memo: what is known of tilings (`archsim.tiled.near_memo`)."""
+    limit: [2] the most cycles that are of use, now and later, ANY before a tiling is known; floor:
+    where the lowest tier begins (`archsim.tiled.near_tiers`); effort: [EFFORT_COLUMNS]; most: the
+    bytes that a tiling may have; 0 where bytes do not count; memo: what is known of tilings
+    (`archsim.tiled.near_memo`)."""
 
     best: FloatArray
     tiling: IntArray
@@ -44,23 +60,50 @@ class Found(NamedTuple):
 
 
 @inlined
-def by_tier(found: Found, least: int, stage: int) -> tuple[int, int]:
-    """What decides when a part or a tiling comes: in a tier tilings before parts."""
-    return 2 * about_tier(found.floor, least) + int(stage == nq.PART), least
+def in_order(found: Found, least: int, stage: int) -> tuple[int, int]:
+    """What decides when a part or a tiling comes: in a tier tilings whose bound is known before
+    others, and these before parts."""
+    return nq.STAGES * about_tier(found.floor, least) + stage, least
+
+
+class _Part(NamedTuple):
+    """What all tilings of a part have alike.
+
+    both: whether it has those of either loop outside; steps: filter steps of its last filter tile;
+    pixels: that the accumulators hold; elements: of a channel of the ifmap that its scratchpad
+    holds; fewest: words of the ifmap in a sweep, at least.
+    """
+
+    filters: Filters
+    channels: Channels
+    outer: int
+    both: bool
+    steps: int
+    pixels: int
+    elements: int
+    fewest: int
 
 
 @inlined
-def _most_rows(problem: IntArray, machine: IntArray, tried: IntArray) -> int:
-    """The most rows that fit a tile of all other sizes in `tried`; 0 where none do."""
-    images, columns = tried[pb.T_IMAGES], tried[pb.T_COLUMNS]
-    filters, pixels = tried[pb.T_FILTERS], machine[mc.ACCUMULATOR_DEPTH]
+def _part_of(layer: Layer, tiling: IntArray) -> _Part:
+    """The part of a tiling."""
+    problem, machine, (filters, channels) = layer.problem, layer.machine, part_of(layer, tiling)
+    pixels = machine[mc.ACCUMULATOR_DEPTH] // filters.each
     if machine[mc.DATAFLOW] == mc.INPUT_STATIONARY:
-        pixels = pixels // filters * machine[mc.COLUMNS]
-    else:
-        pixels //= ceil(filters, machine[mc.COLUMNS])
-    across = reach(columns, problem, 1) * images * tried[pb.T_CHANNELS]
-    high = machine[mc.IFMAP_DEPTH] * machine[mc.IFMAP_LANES] // across
-    rows = pixels // (images * columns)
+        pixels *= machine[mc.COLUMNS]
+    return _Part(
+        filters, channels, tiling[pb.T_FILTERS_OUTER], filters.tiles > 1 and channels.tiles > 1,
+        filter_steps(machine, last_size(problem[pb.FILTERS], tiling[pb.T_FILTERS])), pixels,
+        machine[mc.IFMAP_DEPTH] * machine[mc.IFMAP_LANES] // tiling[pb.T_CHANNELS],
+        ceil(layer.least * problem[pb.CHANNELS], machine[mc.IFMAP_LANES]),
+    )  # fmt: skip
+
+
+@inlined
+def _most_rows(problem: IntArray, part: _Part, images: int, columns: int) -> int:
+    """The most rows that fit a tile of so many images and columns; 0 where none do."""
+    high = part.elements // (reach(columns, problem, 1) * images)
+    rows = part.pixels // (images * columns)
     if high < problem[pb.HEIGHT]:
         rows = min(rows, (high - reach(1, problem, 0)) // problem[pb.STRIDE_HEIGHT] + 1)
     return max(rows, 0)
@@ -79,87 +122,114 @@ def _first_of(sizes: IntArray, count: int, most: int) -> int:
     return begin
 
 
-@kernel
-def _meet_rows(
-    layer: Layer, found: Found, queue: Queue, tried: IntArray, part: tuple[Filters, Channels],
-    sizes: tuple[IntArray, IntArray, IntArray, int, int, int],
-) -> None:  # fmt: skip
-    """Tilings of all sizes in `tried` but its rows, which are any of `sizes`: these, the ifmap rows
-    that each loads, and the first tile of each, how many there are, the number of the first tiling,
-    and the place of the columns among all.
+class _Rows(NamedTuple):
+    """Rows of tiles of some images and columns.
+
+    table: [OF_AXIS, many] (`archsim.tiled.near_layer`); number: of the first tiling; place: of the
+    columns among all; bands: tiles along images and columns.
     """
-    problem, machine, ground = layer.problem, layer.machine, layer.ground
-    outer, images, columns = tried[pb.T_FILTERS_OUTER], tried[pb.T_IMAGES], tried[pb.T_COLUMNS]
-    bands = ceil(problem[pb.IMAGES], images) * ceil(problem[pb.OUT_WIDTH], columns)
-    last = last_size(problem[pb.IMAGES], images) * last_size(problem[pb.OUT_WIDTH], columns)
-    steps = filter_steps(machine, last_size(problem[pb.FILTERS], tried[pb.T_FILTERS]))
-    each = problem[pb.IMAGES] * problem[pb.CHANNELS] * layer.swept[1, sizes[5]]
-    of_first = images * tried[pb.T_CHANNELS] * layer.swept[FIRST + 1, sizes[5]]
-    fewest = ceil(layer.least * problem[pb.CHANNELS], machine[mc.IFMAP_LANES])
-    many = float(part[0].tiles) * part[1].tiles * ground.groups
-    for at in range(_first_of(sizes[0], sizes[3], _most_rows(problem, machine, tried)), sizes[3]):
-        rows = tried[pb.T_ROWS] = sizes[0][at]
-        tiles = bands * ceil(problem[pb.OUT_HEIGHT], rows)
-        if many * tiles > MOST_TILES:
-            break
-        loads = ceil(each * sizes[1][at], machine[mc.IFMAP_LANES])
-        end = sum_rows(machine, last * last_size(problem[pb.OUT_HEIGHT], rows), steps)
+
+    table: IntArray
+    many: int
+    number: int
+    place: int
+    bands: int
+
+
+@inlined
+def _is_mirrored(layer: Layer, every: _Rows, place: int) -> bool:
+    """Whether rows of a place, in a layer with mirror images, give the tiles of a tiling of fewer
+    rows and more columns, one behind the other alike: it takes the same, and comes before."""
+    rows, columns, at = every.table, layer.columns, every.place
+    if layer.mirrored == ONE_WHOLE or rows[TILES, place] == 1:
+        return rows[TILES, place] == 1
+    alike = rows[LAST, place] == rows[SIZE, place] and columns[LAST, at] == columns[SIZE, at]
+    return alike and rows[SIZE, place] > columns[SIZE, at]
+
+
+@inlined
+def _meet_rows(
+    layer: Layer, found: Found, queue: Queue, part: _Part, every: _Rows, too_many: int
+) -> int:
+    """Put tilings of the sizes in `layer.tried`, but of all rows, into the queue.
+
+    too_many: pixel tiles; of so many no tiling is of use.  Returns the same, with what was learned.
+    """
+    problem, machine, ground, tried = layer.problem, layer.machine, layer.ground, layer.tried
+    images, columns, bands = tried[pb.T_IMAGES], tried[pb.T_COLUMNS], every.bands
+    rows, both, outer = every.table, (part.filters, part.channels), part.outer
+    most = _most_rows(problem, part, images, columns)
+    at = _first_of(rows[SIZE], every.many, most)
+    if most == 0 or at == every.many or bands * rows[TILES, at] >= too_many:
+        return too_many
+    tall = layer.mirrored != NOT_MIRRORED and layer.columns[TILES, every.place] > 1
+    last = last_size(problem[pb.IMAGES], images) * layer.columns[LAST, every.place]
+    each = problem[pb.IMAGES] * problem[pb.CHANNELS] * layer.columns[LOADS, every.place]
+    of_first = images * tried[pb.T_CHANNELS] * layer.columns[FIRST, every.place]
+    for place in range(at, every.many):
+        tiles = bands * rows[TILES, place]
+        if tiles >= too_many:
+            break  # fewer rows make no fewer tiles
         if tiles == 1 and outer == 1:
             continue  # the loops are those with filters inside
-        first = ceil(of_first * sizes[2][at], machine[mc.IFMAP_LANES])
-        low = least_cycles(ground, part, outer, (tiles, loads, first, end))
-        if low > found.limit[0]:
-            if least_cycles(ground, part, outer, (tiles, fewest, 1, 1)) <= found.limit[0]:
-                continue
-            break  # fewer rows make no fewer tiles
-        order = by_tier(found, low, nq.TILING)
+        if tall and _is_mirrored(layer, every, place):
+            continue
+        loads, moved = ceil(each * rows[LOADS, place], machine[mc.IFMAP_LANES]), 0
         if found.most > 0:
-            moved = least_bytes(machine, ground, part, outer, (tiles, loads))
+            moved = least_bytes(machine, ground, both, outer, (tiles, loads))
             if moved > found.most:
                 continue
-            order = moved, array_words(ground, part, tiles)
-        nq.push(queue, order, low, nq.TILING, sizes[4] + at, tried)
-
-
-@kernel
-def _own_rows(
-    layer: Layer, columns: int, sizes: IntArray, loads: IntArray, firsts: IntArray
-) -> int:
-    """Write rows of tiles of so many columns, the ifmap rows that each loads, and that the first
-    loads; how many."""
-    count = row_sizes(sizes, layer.problem, layer.machine, columns)
-    for at in range(count):
-        loads[at] = swept(layer.problem, sizes[at], 0)[1]
-        firsts[at] = region(0, sizes[at], layer.problem, 0)[1]
-    return count
+        end = sum_rows(machine, last * rows[LAST, place], part.steps)
+        first = ceil(of_first * rows[FIRST, place], machine[mc.IFMAP_LANES])
+        low = least_cycles(ground, both, outer, (tiles, loads, first, end))
+        if low > found.limit[0]:
+            few = tiles, part.fewest, 1, 1
+            if least_cycles(ground, both, outer, few) > found.limit[0]:
+                return tiles
+            continue
+        order = in_order(found, low, nq.TILING)
+        if found.most > 0:
+            order = moved, array_words(ground, both, tiles)
+        elif found.limit[1] == ANY:
+            found.limit[0] = low - 1  # of use is the lowest alone
+        tried[pb.T_ROWS] = rows[SIZE, place]
+        nq.push(queue, order, low, nq.TILING, every.number + place, tried)
+        if part.both and tiles > 1 and found.limit[1] < ANY:
+            tried[pb.T_FILTERS_OUTER] = 1
+            nq.push(queue, order, low, nq.TILING, every.number + place + MOST_SIZES**3, tried)
+            tried[pb.T_FILTERS_OUTER] = 0
+    return too_many
 
 
 @inlined
 def most_of_part(layer: Layer) -> int:
     """Tilings of a part at most."""
     rows = min(layer.problem[pb.OUT_HEIGHT], MOST_SIZES)
-    return layer.many[IMAGES] * layer.many[COLUMNS] * rows
+    return 2 * layer.many[IMAGES] * layer.many[COLUMNS] * rows
 
 
 @kernel
 def meet_part(layer: Layer, found: Found, queue: Queue, entry: IntArray) -> None:
     """Put all pixel tiles of a part into the queue, which has room for them."""
-    problem, machine, sizes, many = layer.problem, layer.machine, layer.sizes, layer.many
-    tried, part = entry[nq.SIZES :].copy(), part_of(layer, entry[nq.SIZES :])
-    alike = pixel_block(machine) == 1 or problem[pb.OUT_HEIGHT] == 1
-    many_rows = np.zeros((3, len(sizes[ROWS])), np.int64)
-    own, loads, firsts = many_rows[0], many_rows[1], many_rows[2]
-    code = entry[nq.CODE] * MOST_SIZES
+    problem, sizes, many, tried = layer.problem, layer.sizes, layer.many, layer.tried
+    for size in range(pb.TILING_COLUMNS):
+        tried[size] = entry[nq.SIZES + size]
+    part, rows, count = _part_of(layer, tried), layer.rows, many[ROWS]
+    alike = pixel_block(layer.machine) == 1 or problem[pb.OUT_HEIGHT] == 1
+    if not alike:
+        rows = layer.own
+    code, of_pixels = entry[nq.CODE] * MOST_SIZES, float(part.filters.tiles) * part.channels.tiles
+    too_many = int(MOST_TILES / (of_pixels * layer.ground.groups)) + 1
     for at in range(many[IMAGES]):
+        images = ceil(problem[pb.IMAGES], sizes[IMAGES, at])
         for beside in range(many[COLUMNS]):
+            bands = images * layer.columns[TILES, beside]
+            if bands >= too_many:
+                break  # fewer columns make no fewer tiles
             tried[pb.T_IMAGES], tried[pb.T_COLUMNS] = sizes[IMAGES, at], sizes[COLUMNS, beside]
-            if _most_rows(problem, machine, tried) == 0:
-                continue
-            rows, swept_rows, of_first = sizes[ROWS], layer.swept[0], layer.swept[FIRST]
-            count = many[ROWS]
             if not alike:
-                rows, swept_rows, of_first = own, loads, firsts
-                count = _own_rows(layer, tried[pb.T_COLUMNS], own, loads, firsts)
+                count = row_sizes(rows[SIZE], problem, layer.machine, tried[pb.T_COLUMNS])
+                fill_axis(rows, problem, rows[SIZE], count, 0)
             number = ((code + at) * MOST_SIZES + beside) * MOST_SIZES
-            of_rows = rows, swept_rows, of_first, count, number, beside
-            _meet_rows(layer, found, queue, tried, part, of_rows)
+            every = _Rows(rows, count, number, beside, bands)
+            too_many = _meet_rows(layer, found, queue, part, every, too_many)

@@ -16,8 +16,8 @@ all of the layer, the cycles that it takes at least, and from here on its sizes.
 
 COLUMNS = SIZES + pb.TILING_COLUMNS
 
-PART, TILING = range(2)
-"""Stages."""
+BOUNDED, TILING, PART, STAGES = range(4)
+"""Stages: a tiling whose bound is known, one that has been met, and a part."""
 
 ROOM = 1024
 """Entries to begin with."""
@@ -121,6 +121,13 @@ def push(
     queue.heap[queue.counts[1]] = at
     queue.counts[1] += 1
     _rise(queue, queue.counts[1] - 1)
+
+
+@inlined
+def first_of(queue: Queue) -> tuple[int, int]:
+    """What decides when the first entry comes."""
+    entries, at = queue.entries, queue.heap[0]
+    return entries[at, FIRST], entries[at, SECOND]
 
 
 @kernel

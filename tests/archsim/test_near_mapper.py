@@ -17,21 +17,26 @@ from archsim.memory import OffChip, Plain
 from archsim.numbers import IntArray
 from archsim.simulate import simulate
 from archsim.tiled import bound as bd
+from archsim.tiled import commands as cmd
 from archsim.tiled import machine_vector as mc
 from archsim.tiled import near_layer as nl
 from archsim.tiled.bound_paths import bound_of, count_tiles
+from archsim.tiled.bound_room import _ifmap_first
 from archsim.tiled.design import CoreDesign
+from archsim.tiled.folds import fold_span
 from archsim.tiled.machine_vector import machine_record
 from archsim.tiled.mapper import FAST, Mapper
-from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, near_tiling
+from archsim.tiled.near import CUT_OFF, EFFORT_COLUMNS, _begin, near_tiling
 from archsim.tiled.near_bound import array_words, least_bytes, least_cycles
+from archsim.tiled.near_meet import ANY, Found, meet_part, most_of_part
 from archsim.tiled.near_memo import ROOM, new_memo
+from archsim.tiled.near_queue import CODE, SIZES, new_queue, with_room
 from archsim.tiled.near_sizes import MOST_SIZES, even_sizes, row_sizes
 from archsim.tiled.near_tiers import TOLERANCE
 from archsim.tiled.tile_fit import ceil, pixel_words, weight_words
 from archsim.tiled.tiling_estimate import swept
 from archsim.tiled.timing import time_layer
-from archsim.tiled.walk import region
+from archsim.tiled.walk import region, walk_layer
 from rtl.cases import Draw
 from workloads.layers import Conv2d, MatMul
 
@@ -117,6 +122,7 @@ def test_what_it_leaves_out_takes_no_less_than_its_bound(kind: str) -> None:
             close.append(low / bound)
             if fits(layer.problem, design.machine, tiling):
                 outer = tiling.order == "filters_outer" and tiling.filters < problem.filters
+                outer = outer and tiling.channels >= problem.channels
                 assert parts[tiling.filters, tiling.channels, int(outer)] <= low
     assert np.median(close) > 0.9
 
@@ -143,7 +149,8 @@ def both_found(problem: Problem, machine: IntArray) -> tuple[Tiling, Tiling, boo
     """What the mapper takes, the fastest that it found, and whether it was cut off."""
     best, tilings = np.full(2, np.inf), np.zeros((2, pb.TILING_COLUMNS), np.int64)
     effort = np.zeros(EFFORT_COLUMNS, np.int64)
-    near_tiling(problem.vector(), machine, True, best, tilings, effort, new_memo(ROOM), 0)
+    known = new_memo(ROOM), nl.new_lists()
+    near_tiling(problem.vector(), machine, True, best, tilings, effort, *known, 0)
     taken, fastest = map(Tiling.from_vector, tilings)
     return taken, fastest, bool(effort[CUT_OFF])
 
@@ -179,6 +186,98 @@ def test_of_those_as_fast_as_the_fastest_it_takes_the_fewest_bytes() -> None:
         fewest = min(moved(problem, design.machine, one) for one in as_fast)
         assert moved(problem, design.machine, taken) == fewest, number
         others += taken != fastest
+
+
+def square_layer(draw: Draw) -> Conv2d:
+    """Rows and columns of which are alike."""
+    kernel, channels, side = draw.one_of(1, 1, 3), draw.whole(1, 12), draw.whole(4, 14)
+    pad, stride = draw.one_of(0, kernel // 2), draw.one_of(1, 1, 2)
+    return Conv2d(
+        name="c", channels=channels, filters=draw.whole(1, 20), ifmap_height=side, ifmap_width=side,
+        kernel_height=kernel, kernel_width=kernel, pad_top=pad, pad_bottom=pad, pad_left=pad,
+        pad_right=pad, stride_height=stride, stride_width=stride, batch=draw.one_of(1, 1, 3),
+        bias=draw.chance(0.5),
+    )  # fmt: skip
+
+
+def all_met(layer: nl.Layer) -> set[Tiling]:
+    """What the mapper puts into its queue where every number of cycles is of use."""
+    limit, effort = np.full(2, ANY - 1), np.zeros(EFFORT_COLUMNS, np.int64)
+    tiling, memo = np.zeros(pb.TILING_COLUMNS, np.int64), new_memo(ROOM)
+    found = Found(np.full(2, np.inf), tiling, limit, 1, effort, 0, memo)
+    queue = _begin(layer, new_queue(), found, 0)
+    parts = int(queue.counts[0])
+    for at in range(parts):
+        queue = with_room(queue, most_of_part(layer))
+        meet_part(layer, found, queue, queue.entries[at].copy())
+    entries = queue.entries[parts : queue.counts[0]]
+    assert len({tuple(one[[CODE]]) for one in entries}) == len(entries)
+    return {Tiling.from_vector(one[SIZES:]) for one in entries}
+
+
+def images(problem: IntArray, tiling: Tiling) -> list[Tiling]:
+    """Of a tiling: itself, with loops of one tile in the other order, with rows and columns
+    exchanged."""
+    pixels, filters, _ = count_tiles(problem, tiling.vector())
+    found = [tiling]
+    if min(pixels, filters) == 1:
+        found.append(replace(tiling, order="pixels_outer"))
+    rows, columns = tiling.pixel_columns, tiling.pixel_rows
+    return found + [replace(one, pixel_rows=rows, pixel_columns=columns) for one in found]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_it_does_not_meet_takes_what_another_tiling_takes(kind: str) -> None:
+    """Of all that fit: cycles, bytes, and as much of every memory."""
+    absent = mirrored = 0
+    for number in range(14):
+        draw = Draw(43, number)
+        design, _, problem = random_pair(draw, kind)
+        if number % 7 > 0:
+            problem = design.numerics.problem(square_layer(draw))
+        layer = nl.layer_of(problem.vector(), design.machine)
+        met, every = all_met(layer), all_tried(layer, 1)
+        for tiling in draw.rng.permutation(np.array(every, object))[:200].tolist():
+            if tiling in met or not fits(layer.problem, design.machine, tiling):
+                continue
+            absent += 1
+            others = [one for one in images(layer.problem, tiling) if one in met]
+            assert others, (number, tiling)
+            one = others[0]
+            mirrored += one.pixel_rows != tiling.pixel_rows
+            both = [pixel_words(layer.problem, design.machine, each.vector())
+                    for each in (one, tiling)]  # fmt: skip
+            assert both[0] == both[1]
+            costs = [cost(problem, design.machine, each) for each in (one, tiling)]
+            assert costs[0] == costs[1], (number, tiling)
+    assert absent > 40
+    assert mirrored > 5 or kind in ("output_stationary", "input_stationary", "tensorcore")
+
+
+def test_tiles_whose_ifmap_goes_before_their_weights_load_more_words_than_these() -> None:
+    """And than the array takes for the first fold's; counted where nothing is padded."""
+    even = 0
+    for number in range(60):
+        draw = Draw(44, number)
+        design, *_ = random_pair(draw, "weight_stationary")
+        made = Conv2d(
+            name="c", channels=draw.whole(1, 12), filters=draw.whole(1, 12), kernel_height=1,
+            kernel_width=1, ifmap_height=draw.whole(1, 6), ifmap_width=draw.whole(1, 6),
+            batch=draw.one_of(1, 2),
+        )  # fmt: skip
+        problem = design.numerics.problem(made)
+        layer = nl.layer_of(problem.vector(), design.machine)
+        every = all_tried(layer, 1)
+        for _ in range(6):
+            tiling = every[draw.whole(0, len(every) - 1)]
+            tiles = walk_layer(problem, tiling, design.machine)
+            first = tiles[(tiles[:, cmd.TILE_FILTER] == 0) & (tiles[:, cmd.TILE_CHANNEL] == 0)]
+            behind = int(first[0, cmd.WEIGHT_WORDS]) + fold_span(first[0], design.machine)[2]
+            words = first[:, cmd.IFMAP_WORDS]
+            sure = _ifmap_first(layer.problem, design.machine, tiling.vector())
+            assert sure == (words > behind).sum(), (number, tiling)
+            even += int((words == behind).any())
+    assert even > 5
 
 
 def larger_layer(draw: Draw) -> Conv2d | MatMul:
