@@ -28,6 +28,7 @@ from archsim.memory import OffChip, Plain
 from archsim.simulate import simulate_many
 from archsim.tiled.choice import find_tiling
 from archsim.tiled.design import CoreDesign
+from archsim.tiled.near_tiers import TOLERANCE
 from archsim.tiled.side_by_side import MOST_COUNTS, group_counts
 from archsim.tiled.timing import layer_output, plan_tiling, time_layer
 from archsim.tiled.trace import PORTS, Answer, answer
@@ -208,7 +209,8 @@ def test_vectors_have_the_values_of_single_groups(
 @settings(max_examples=150)
 @given(grouped_layers(), st.data())
 def test_never_slower_than_groups_alone(layer: Conv2d | MatMul, data: st.DataObject) -> None:
-    """By the exact schedule, over dataflows, arrays, bandwidths and latencies."""
+    """By the exact schedule, over dataflows, arrays, bandwidths and latencies; but by what the fast
+    mapper gives for fewer bytes."""
     whole = lambda low, high: data.draw(st.integers(low, high))  # noqa: E731
     small = lambda low, high: Plain(capacity_bytes=whole(low, high))  # noqa: E731
     design = Systolic(
@@ -232,7 +234,7 @@ def test_never_slower_than_groups_alone(layer: Conv2d | MatMul, data: st.DataObj
     assert timed.macs == layer.macs
     assert timed.utilization <= 1
     if alone is not None:
-        assert timed.cycles <= time_layer(design, layer, alone).cycles
+        assert timed.cycles <= (1 + TOLERANCE) * time_layer(design, layer, alone).cycles
 
 
 @settings(max_examples=60)
