@@ -23,7 +23,7 @@ from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.words import pass_words
 from archsim.ports import differences
 from rtl import scnn
-from rtl.core import scnn_control, scnn_memories, scnn_pe
+from rtl.core import scnn_control, scnn_memories, scnn_pe, scnn_pipelined_pe
 from rtl.core.scnn_drain import DrainSequencer
 from rtl.core.scnn_halo import HaloPort
 from rtl.core.scnn_memories import ActivationMemories
@@ -213,11 +213,17 @@ MUTATIONS: dict[str, tuple[Chain, Patch]] = {
     ),
     "places without an output hold the bias": (
         KEPT,
-        rewritten(scnn, scnn_pe, "ScnnPe", "Mux(blank, 0, maximum.o)", "maximum.o"),
+        rewritten(scnn_pipelined_pe, scnn_pe, "ScnnPe", "Mux(blank, 0, maximum.o)", "maximum.o"),
     ),
     "places without an output one cycle late": (
         KEPT,
-        rewritten(scnn, scnn_pe, "ScnnPe", "(halo.gives | halo.blank)", "(halo.gives | blank)"),
+        rewritten(
+            scnn_pipelined_pe,
+            scnn_pe,
+            "ScnnPe",
+            "valid = (halo.gives | halo.blank)",
+            "late = Signal(); m.d.sync += late.eq(halo.blank); valid = (halo.gives | late)",
+        ),
     ),
 }
 

@@ -156,7 +156,7 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
         TINY,
         _placed(scnn_memories, "iaram", transparent=_never),
     ),
-    "sums that are not forwarded": (DENSE, _placed(memory, "half_", transparent=_never)),
+    "sums that are not forwarded": (DENSE, _placed(scnn_banks, "half_", transparent=_never)),
     "outputs that are not forwarded": (
         TINY,
         _placed(scnn_memories, "oaram", transparent=_never),

@@ -15,7 +15,7 @@ from scnn_pools import FLAT, FOUR, PADDED, PLANE, ROW, THREE, TWO, WIDE, Chain, 
 
 from archsim.machines.scnn.layer import layer_values
 from rtl import scnn
-from rtl.core import scnn_copies, scnn_drain, scnn_halo, scnn_pe, scnn_pool
+from rtl.core import scnn_copies, scnn_drain, scnn_halo, scnn_pe, scnn_pipelined_pe, scnn_pool
 from rtl.core.scnn_banks import AccumulatorBanks
 from rtl.core.scnn_drain import DrainSequencer
 from rtl.core.scnn_halo import HaloPort
@@ -76,7 +76,7 @@ def _in_walk(*fault: str) -> Patch:
 
 
 def _in_pe(*fault: str) -> Patch:
-    return rewritten(scnn, scnn_pe, "ScnnPe", *fault)
+    return rewritten(scnn_pipelined_pe, scnn_pe, "ScnnPe", *fault)
 
 
 def _in_copies(*fault: str) -> Patch:

@@ -47,11 +47,30 @@ PROOFS: dict[str, tuple[Any, Prove]] = {
 
 FAULTS: dict[str, tuple[str, str, str]] = {
     "a FIFO that is never full": (
-        "weight FIFO of 2", "!= self._place(released)", "== self._place(released)"
+        "weight FIFO of 2", "== self._place(released)", "!= self._place(released)"
     ),
     "full a vector early": (
-        "weight FIFO of 3", "self._place(written) != self._place(released)",
-        "self._place(self._after(written)) != self._place(released)",
+        "weight FIFO of 3", "self._place(written) == self._place(released)",
+        "self._place(self._after(written)) == self._place(released)",
+    ),
+    "a place taken as its vector is written": (
+        "weight FIFO of 3, with registers", "self._full(after, released), self._full(reserved",
+        "self._full(reserved, released), self._full(reserved",
+    ),
+    "a place free as it is given back": (
+        "weight FIFO of 3, with registers", "self.room.eq(~full)",
+        "self.room.eq(~full | (reserved == released))",
+    ),
+    "a vector seen a cycle late": (
+        "weight FIFO of 2, with registers",
+        "next_reading != next_written", "next_reading != written",
+    ),
+    "a block that stays whole": (
+        "weight FIFO of 3, with registers", "blocks.take.eq(self.block_end)", "blocks.take.eq(0)"
+    ),
+    "a flag read before it is written": (
+        "weight FIFO of 1, with registers", "Sram, bits=1, depth=self.depth, transparent=True",
+        "Sram, bits=1, depth=self.depth, transparent=False",
     ),
     "the next pass begins a vector late": (
         "weight FIFO of 3", "Mux(self.again, released, after)",
@@ -114,8 +133,8 @@ FAULTS: dict[str, tuple[str, str, str]] = {
     "lanes far before the row counted": (
         "pipelined window, 1 of 1 lanes", "element + far < 0", "element + far < -1"
     ),
-    "the second lane before the row counted": (
-        "pipelined window, 2 of 3 lanes", "bits_for(lanes) + 1]", "bits_for(lanes)]"
+    "a lane before the row counted behind the last": (
+        "pipelined window, 3 of 3 lanes, trailing", "bits_for(lanes) + 1]", "bits_for(lanes)]"
     ),
     "a short chunk's lanes counted twice": (
         "pipelined window, 3 of 3 lanes, trailing", "none |= low_lane > lanes", "pass"
