@@ -63,6 +63,12 @@ def require_positive(**values: int) -> None:
     require_whole(1, "be positive", **values)
 
 
+def require_flag(**values: object) -> None:
+    """Refuse what is neither true nor false."""
+    for name, value in values.items():
+        require(isinstance(value, bool), f"{name} must be true or false, not {value!r}")
+
+
 def require_within(kind: str, **values: int) -> None:
     """Refuse values above the limit of their kind (`workloads.limits`), naming how to raise it."""
     for name, value in values.items():

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from archsim.errors import InputError, nearest, require
+from archsim.errors import InputError, nearest, require, require_flag
 from archsim.machine.design import Design
 from archsim.machine.registry import complete_record, with_settings
 from archsim.numbers import IntArray
@@ -240,7 +240,7 @@ def _fitting(machine: str, name: str, wanted: str, values: tuple[Value, ...]) ->
 def _fit(where: str, wanted: str, value: Value) -> Value:
     number = _is_number(value)
     if wanted == "bool":
-        require(isinstance(value, bool), f"{where} must be true or false, not {value!r}")
+        require_flag(**{where: value})
     elif wanted.startswith("int"):
         require(
             number and float(value) == int(value),

@@ -43,6 +43,23 @@ WIDE = 32
 """Lanes that are walked side by side."""
 
 
+@inlined
+def _put(
+    found: tuple[Any, Any, Any, Any], loads: Any, counts: tuple[int, int], out: IntArray
+) -> tuple[int, int]:
+    """An element that so many loads read, behind those that one load alone reads or before those
+    that several do; how many of either there are then."""
+    alone, several = counts
+    if loads > 1:
+        several += 1
+        to = out.shape[1] - several
+    else:
+        to = alone
+        alone += 1
+    out[0, to], out[1, to], out[2, to], out[3, to] = found
+    return alone, several
+
+
 @kernel("(i8.1, i8.1), (i8.2, i8.2), i8.1, i8.2")
 def place_changes(
     changes: tuple[IntArray, IntArray], tiles: Tiles, read_by: IntArray, out: IntArray
@@ -65,14 +82,9 @@ def place_changes(
         element = words[0, word]
         if element < 0:
             continue
-        if read_by[begins[1, which] + words[2, word]] > 1:
-            several += 1
-            to = out.shape[1] - several
-        else:
-            to = alone
-            alone += 1
-        out[0, to], out[1, to], out[2, to] = which, element, change[n]
-        out[3, to] = begins[0, which] + words[1, word]
+        found = which, element, change[n], begins[0, which] + words[1, word]
+        loads = read_by[begins[1, which] + words[2, word]]
+        alone, several = _put(found, loads, (alone, several), out)
     return alone, several
 
 
@@ -102,13 +114,9 @@ def read_by_masks(
             change = (((read << above) >> above) & lanes[row[1], 1]) - meant
             if change == 0:
                 continue
-            if read_by[begins[1, which] + words[2, word]] > 1:
-                several += 1
-                to = out.shape[1] - several
-            else:
-                to = alone
-                alone += 1
-            out[0, to], out[1, to], out[2, to], out[3, to] = which, words[0, word], change, place
+            loads = read_by[begins[1, which] + words[2, word]]
+            found = which, words[0, word], change, place
+            alone, several = _put(found, loads, (alone, several), out)
     return alone, several
 
 

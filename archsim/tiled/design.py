@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from archsim.errors import InputError, require, require_clock, require_positive
+from archsim.errors import InputError, require, require_clock, require_flag, require_positive
 from archsim.gather import GatherUnit
 from archsim.machine.design import Design
 from archsim.memory import Bank, OffChip, PlainBank, Scratchpad, Use
@@ -87,11 +87,7 @@ class CoreDesign(Design):
         """Raise `InputError` for memories that cannot hold two words a half; called last."""
         require_positive(bias_words=self.bias_words)
         require_clock(self.clock_hz)
-        pipelined: Any = self.pipelined_control
-        require(
-            isinstance(pipelined, bool),
-            f"pipelined_control must be true or false, not {pipelined!r}",
-        )
+        require_flag(pipelined_control=self.pipelined_control)
         registers: Any = self.ifmap_registers
         require(
             type(registers) is int and registers in (0, 1),

@@ -1,8 +1,18 @@
 """Stages of registers that wait for what is behind them, and close up where one is empty."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+
+
+def stage_registers(m: Module, stages: Any, stage: int, taken: data.View) -> Any:
+    """What a stage of `ElasticStages` holds, which takes `taken`."""
+    kept = Signal(taken.shape(), name=f"stage_{stage}", reset_less=True)
+    with m.If(stages.takes[stage]):
+        m.d.sync += kept.eq(taken)
+    return kept
 
 
 class ElasticStages(wiring.Component):
@@ -53,4 +63,4 @@ class ElasticStages(wiring.Component):
         return m
 
 
-__all__ = ["ElasticStages"]
+__all__ = ["ElasticStages", "stage_registers"]

@@ -50,10 +50,10 @@ class GroupControl(wiring.Component):
     def __init__(self, *, design: Scnn) -> None:
         self.latency = design.pipeline_latency_cycles
         self.ofmap_latency = design.ofmap_latency_cycles
-        self.behind_flush = 2 if design.pipelined_pes else 1
         self.flushes = design.activation_memory.stepped
         self.begins_anew = sums_may_fail(design)
         self.ahead = design.pipelined_pes
+        self.behind_flush = 1 + self.ahead
         taken = ("start", "loaded", "done", "biased", "drain_ready", "drain_ended")
         super().__init__(
             {

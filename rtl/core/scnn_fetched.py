@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.command import COORDINATE_BITS, POSITION_BITS
 from archsim.machines.scnn.design import Scnn
-from rtl.core.elastic import ElasticStages
+from rtl.core.elastic import ElasticStages, stage_registers
 from rtl.core.queue import HeadedQueue
 from rtl.core.scnn_activations import Activations
 from rtl.core.scnn_layouts import (
@@ -96,14 +96,7 @@ class FetchedActivations(Activations):
             m.d.sync += fetching.eq(0)
         with m.If(self.go):
             m.d.sync += [fetching.eq(1), left.eq(self.layer.lists)]
-        return self._stage(m, WORD, word)
-
-    def _stage(self, m: Module, stage: int, taken: data.View) -> data.View:
-        """The registers of a stage."""
-        kept: Any = Signal(taken.shape(), name=f"stage_{stage}", reset_less=True)
-        with m.If(self.stages.takes[stage]):
-            m.d.sync += kept.eq(taken)
-        return kept
+        return stage_registers(m, self.stages, WORD, word)
 
     def _next(self, stage: int) -> data.View:
         """What a stage takes."""
@@ -124,7 +117,7 @@ class FetchedActivations(Activations):
             m.d.comb += [o.values[lane].eq(word.lanes[lane].value), o.found[lane].eq(at)]
         some = o.values.as_value().any()
         m.d.comb += o.ends.eq(Cat(word.last, first & word.last & ~some))
-        return self._stage(m, POSITIONS, o)
+        return stage_registers(m, self.stages, POSITIONS, o)
 
     def _locate(self, m: Module, i: data.View) -> data.View:
         """The output that tap 0 leads to."""
@@ -138,7 +131,7 @@ class FetchedActivations(Activations):
                 o.rows[lane].eq(y + i.row_base),
                 o.columns[lane].eq(x + i.column_base),
             ]
-        return self._stage(m, PLACES, o)
+        return stage_registers(m, self.stages, PLACES, o)
 
     def _multiply(self, m: Module, i: data.View) -> data.View:
         """The row's first address, but for the pitch of filters."""
@@ -146,7 +139,7 @@ class FetchedActivations(Activations):
         m.d.comb += [getattr(o, name).eq(getattr(i, name)) for name in i.shape().members]
         for lane in range(self.design.ifmap_lanes):
             m.d.comb += o.products[lane].eq(i.rows[lane] * self.layer.region_columns)
-        return self._stage(m, PRODUCTS, o)
+        return stage_registers(m, self.stages, PRODUCTS, o)
 
     def _show(self, m: Module, i: data.View, shown: data.View) -> None:
         """The vector, decoded."""

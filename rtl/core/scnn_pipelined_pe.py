@@ -41,15 +41,15 @@ class PipelinedScnnPe(ScnnPe):
 
     def _walk(self, m: Module) -> None:
         """Where the PE stands in its group's blocks, as they are issued."""
-        fifo, activations, sending = self.fifo, self.activations, self.sending
+        fifo: Any = self.fifo
+        activations, sending = self.activations, self.sending
         running, left = Signal(), Signal(len(self.layer.lists))
         issued, skip, paired, list_ends, block_ends, last = (
             Signal(name=name)
             for name in ("issued", "skip", "paired", "list_ends", "block_ends", "last")
         )
-        fifo_any: Any = fifo
         m.d.comb += [
-            fifo_any.reserve.eq(self.reserve & self.enable),
+            fifo.reserve.eq(self.reserve & self.enable),
             activations.go.eq(self.go & self.enable),
             sending.i.valid.eq(
                 activations.valid & Mux(activations.empty, fifo.complete, fifo.arrived)

@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from archsim.machines.scnn.command import COORDINATE_BITS
 from archsim.machines.scnn.design import Scnn
 from rtl.core.adder_tree import sum_of
-from rtl.core.elastic import ElasticStages
+from rtl.core.elastic import ElasticStages, stage_registers
 from rtl.core.queue import HeadedQueue
 from rtl.core.scnn_layouts import (
     PLACE_BITS,
@@ -123,8 +123,8 @@ class SendingStage(wiring.Component):
         layout = issued_layout(self.design)
         queue: Any = place(m, "queue", HeadedQueue, width=layout.size, depth=WAITING)
         issued: data.View = Signal(layout, name="issued")
-        pair = self._stage(m, SENT, self._pair(m, issued))
-        ranked = self._stage(m, RANKED, self._ranked(m, pair))
+        pair = stage_registers(m, self.stages, SENT, self._pair(m, issued))
+        ranked = stage_registers(m, self.stages, RANKED, self._ranked(m, pair))
         m.d.comb += [
             queue.i.valid.eq(self.i.valid),
             queue.i.payload.eq(self.i.payload.as_value()),
@@ -136,13 +136,6 @@ class SendingStage(wiring.Component):
         ]
         self._send(m, ranked, stages.o_valid & stages.o_ready)
         return m
-
-    def _stage(self, m: Module, stage: int, taken: data.View) -> data.View:
-        """The registers of a stage."""
-        kept: Any = Signal(taken.shape(), name=f"stage_{stage}", reset_less=True)
-        with m.If(self.stages.takes[stage]):
-            m.d.sync += kept.eq(taken)
-        return kept
 
     def _pair(self, m: Module, i: data.View) -> data.View:
         """Which products are to be sent, and where to."""

@@ -32,6 +32,7 @@ from archsim.blocks import (
 from archsim.machine import components as every
 from archsim.machines.scnn import pipelined_components as pipelined
 from archsim.machines.scnn.one_hot_components import gates, one_hot, spread, strobes
+from archsim.machines.scnn.widths import address_bits, decoded_weight_bits, pointer_bits
 from archsim.memory import PlainBank
 
 if TYPE_CHECKING:
@@ -78,11 +79,6 @@ def scnn_components(design: Scnn) -> Components:
         *_output(design),
         every.control(scnn_state_bits(design)),
     )
-
-
-def address_bits(design: Scnn) -> int:
-    """Of an accumulator's number in one half."""
-    return blocks.address_bits(design.accumulators)
 
 
 def _lanes(design: Scnn) -> int:
@@ -158,9 +154,9 @@ def _activations(design: Scnn) -> Components:
 
 def _weights(design: Scnn) -> Components:
     """The decoder of the broadcast, or of each PE, and the FIFO of each PE."""
-    depth, lanes, bits = design.weight_fifo_vectors, design.weight_lanes, address_bits(design)
+    depth, lanes = design.weight_fifo_vectors, design.weight_lanes
     ends: Events = {"fifo_write": 1.0}
-    pointers = design.pes, 1, _pointer_bits(design), depth
+    pointers = design.pes, 1, pointer_bits(design), depth
     name = "weight_fifo.ends" + blocks.WORDS
     sound = PlainBank()
     flags = sound.macros(
@@ -168,7 +164,7 @@ def _weights(design: Scnn) -> Components:
     )
     more = pipelined.decoded(design) if design.pipelined_pes else ()
     if not design.weights_as_crossed:
-        stored = lanes * (design.operand_bits + 2 * TAP_BITS + bits)
+        stored = decoded_weight_bits(design)
         return (
             *_weight_decoders(design, 1, {"weight_write": 1.0}),
             *more,
@@ -205,11 +201,6 @@ def _weight_decoders(design: Scnn, count: int, decoded: Events) -> Components:
         *_addresses(name, TAP_BITS, bits, (lanes, each)),
         *adders(name, bits, lanes, each),
     )
-
-
-def _pointer_bits(design: Scnn) -> int:
-    """Of a pointer into the FIFO, which counts modulo twice its depth."""
-    return (2 * design.weight_fifo_vectors - 1).bit_length()
 
 
 def _operand_stage(design: Scnn) -> Components:
@@ -403,7 +394,7 @@ def scnn_state_bits(design: Scnn) -> int:
     """Flip-flops of control, in all PEs and outside of them."""
     lane = (design.ifmap_lanes - 1).bit_length()
     pe = (
-        PE_STATE_BITS + 5 * _pointer_bits(design) + 5 * _memory_address_bits(design)
+        PE_STATE_BITS + 5 * pointer_bits(design) + 5 * _memory_address_bits(design)
         + design.index_bits + lane + 1
     )  # fmt: skip
     biases = 2 * design.filter_group

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from archsim.errors import (
     require,
     require_clock,
+    require_flag,
     require_positive,
     require_whole,
     require_within,
@@ -165,13 +166,10 @@ class Scnn(Design):
         ):
             value = getattr(self, name)
             require(least <= value <= most, f"{name} must be {least} to {most}, not {value}")
-        pipelined: Any = self.pipelined_pes
+        require_flag(pipelined_pes=self.pipelined_pes)
         require(
-            isinstance(pipelined, bool), f"pipelined_pes must be true or false, not {pipelined!r}"
-        )
-        require(
-            not pipelined or self.barrier == "group",
-            f"pipelined_pes must be false with barrier {self.barrier}, not {pipelined!r}",
+            not self.pipelined_pes or self.barrier == "group",
+            f"pipelined_pes must be false with barrier {self.barrier}, not {self.pipelined_pes}",
         )
         for name in ("iaram_bytes", "oaram_bytes"):
             require(

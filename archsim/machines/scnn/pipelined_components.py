@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from archsim import blocks
 from archsim.blocks import Components, Events, adders, registers, selectors, times
 from archsim.machines.scnn.axis import COORDINATE_BITS, POSITION_BITS, TAP_BITS
 from archsim.machines.scnn.pipeline import (
@@ -17,6 +16,7 @@ from archsim.machines.scnn.pipeline import (
     OUTPUT_CYCLES,
     OUTPUT_REGISTERS,
 )
+from archsim.machines.scnn.widths import address_bits, decoded_weight_bits, pointer_bits
 
 if TYPE_CHECKING:
     from archsim.machines.scnn.design import Scnn
@@ -34,20 +34,10 @@ LISTS_BITS = 24
 """Of the lists of a group that are still to be fetched."""
 
 
-def _address(design: Scnn) -> int:
-    return blocks.address_bits(design.accumulators)
-
-
 def _activation_bits(design: Scnn) -> int:
     """Of a vector of activations, decoded."""
-    lane = design.operand_bits + 2 * PLACE_BITS + _address(design)
+    lane = design.operand_bits + 2 * PLACE_BITS + address_bits(design)
     return design.ifmap_lanes * lane + 1
-
-
-def _weight_bits(design: Scnn) -> int:
-    """Of a vector of weights, decoded."""
-    lane = design.operand_bits + 2 * TAP_BITS + _address(design)
-    return design.weight_lanes * lane + 1
 
 
 def _products(design: Scnn) -> int:
@@ -57,7 +47,7 @@ def _products(design: Scnn) -> int:
 def _pair_bits(design: Scnn) -> int:
     """Of a pair: its values, the accumulators of its products, and which are sent."""
     operands = design.operand_bits * (design.weight_lanes + design.ifmap_lanes)
-    return operands + _products(design) * (_address(design) + 1)
+    return operands + _products(design) * (address_bits(design) + 1)
 
 
 def _distance_bits(design: Scnn) -> int:
@@ -73,7 +63,7 @@ def fetched(design: Scnn) -> Components:
         design.ifmap_vector_bits + 1,
         values + lanes * POSITION_BITS + 2 * BASE_BITS,
         places,
-        places + lanes * _address(design),
+        places + lanes * address_bits(design),
     )
     shown = WAITING * (_activation_bits(design) + 1)
     return tuple(
@@ -91,7 +81,7 @@ def sending(design: Scnn) -> Components:
         ranks -= 1  # whether the first product is sent is known
     count, distance = number.bit_length(), _distance_bits(design)
     whole = _pair_bits(design)
-    issued = WAITING * (_weight_bits(design) + _activation_bits(design) + 2)
+    issued = WAITING * (decoded_weight_bits(design) + 1 + _activation_bits(design) + 2)
     banks = design.banks
     queued = design.bank_queue > 1  # else nothing waits at the banks when a pair begins
     counts, behind = (banks * count, distance * banks) if queued else (0, 0)
@@ -120,14 +110,14 @@ def decoded(design: Scnn) -> Components:
         + POSITION_BITS
         + 4 * TAP_BITS
         + 2 * FILTER_BITS
-        + _address(design)
+        + address_bits(design)
     )
     return registers(name, lanes * lane, 1, crossed)
 
 
 def drained(design: Scnn, reads: Events) -> Components:
     """Registers of the addresses of a drain, and of the steps that go with them."""
-    bits = _address(design)
+    bits = address_bits(design)
     step = (DRAIN_CYCLES - 1) * (STEP_BITS + 2)
     place = COORDINATE_BITS + min(COORDINATE_BITS, bits)
     return registers("halo", step + place + 3 * bits + 2 * FILTER_BITS, design.pes, reads)
@@ -145,17 +135,17 @@ def given(design: Scnn, made: Events) -> Components:
 
 def state_bits(design: Scnn) -> int:
     """Flip-flops of control that are more: of the PEs, and outside them."""
-    queues = WAITING * 1 + WAITING * 1
+    queues = 2 * WAITING  # a head that is filled, and the level behind it
     stages = 4 + 2
     sent = 4 + 2 * 2  # active, whole, skip, last of the pair that is sent; skip and last before it
-    fifo = (2 * design.weight_fifo_vectors - 1).bit_length()
+    fifo = pointer_bits(design)
     fifo += design.weight_fifo_vectors.bit_length() + 1  # blocks that are whole
     fifo += 2  # whether a vector is here, and a place free
     walk = 1 + LISTS_BITS
     output = 4 * 5 + 2 - 1  # what goes beside a value; the arbiter has a flag that is not here
     output += 1  # whether the PE takes part
     pe = queues + stages + sent + fifo + walk + output
-    entry = DRAIN_CYCLES * max((design.bank_entries - 1).bit_length(), 0)
+    entry = DRAIN_CYCLES * (design.bank_entries - 1).bit_length()
     late = DRAIN_CYCLES + OUTPUT_CYCLES  # of the end of the last drain, and of the load
     late += 0 if design.activation_memory.stepped else 1
     decoder = 0 if design.weights_as_crossed else 2 * DECODE_CYCLES + 1 + 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from archsim.arithmetic.dot_product import DotProduct
 from archsim.arithmetic.float_datapath import FloatRules
@@ -13,6 +13,7 @@ from archsim.errors import (
     InputError,
     require,
     require_clock,
+    require_flag,
     require_positive,
     require_whole,
     require_within,
@@ -149,11 +150,7 @@ class SparseTrain(Design):
             good = isinstance(value, int) and 0 <= value <= most
             require(good, f"{name} must be 0 to {most}, not {value!r}")
         require_clock(self.clock_hz)
-        pipelined: Any = self.pipelined_pes
-        require(
-            isinstance(pipelined, bool),
-            f"pipelined_pes must be true or false, not {pipelined!r}",
-        )
+        require_flag(pipelined_pes=self.pipelined_pes)
         self._check_formats()
         require(
             self.off_chip == OffChip(), "off_chip must be as it is: a word a cycle at each port"
