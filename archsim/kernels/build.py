@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 from types import FunctionType, ModuleType
 from typing import Any, cast
@@ -93,6 +94,8 @@ def compile_entry(part: Part, args: tuple[Any, ...]) -> bytes:
     _target.target_context.refresh()
     collecting = gc.isenabled()
     gc.disable()  # numba makes millions of objects that all stay
+    atexit.unregister(gc.freeze)
+    atexit.register(gc.freeze)  # nor are they looked through when Python ends
     try:
         with lowered_only() as apart:
             dispatcher = _dispatcher(part)
@@ -102,6 +105,7 @@ def compile_entry(part: Part, args: tuple[Any, ...]) -> bytes:
             text, name = linked(result.library, apart), result.fndesc.llvm_func_name
     finally:
         if collecting:
+            _all_are_old()
             gc.enable()
     words = _words(result, given)
     symbol = f"archsim_{part.function.__name__}_{abs(hash((text, words))):x}"
@@ -114,6 +118,14 @@ def compile_entry(part: Part, args: tuple[Any, ...]) -> bytes:
         parts=_parts(part),
         code=_machine_code(without_counts(text, _borrowing(part)), name, symbol, part.short_loops),
     ).to_bytes()
+
+
+def _all_are_old() -> None:
+    """Objects made while none were collected are not looked through at the next allocation, for
+    what of the young can go, but when all are."""
+    if gc.get_freeze_count() == 0:
+        gc.freeze()
+        gc.unfreeze()
 
 
 def _dispatcher(part: Part) -> Any:

@@ -16,7 +16,17 @@ from unittest import mock
 
 import numpy as np
 from numba import types
-from numba.core import codegen, compiler, compiler_machinery, cpu, errors, ir, typed_passes
+from numba.core import (
+    base,
+    codegen,
+    compiler,
+    compiler_machinery,
+    cpu,
+    errors,
+    event,
+    ir,
+    typed_passes,
+)
 from numba.core.runtime import context as runtime
 from numba.core.typing import context as typing_context
 
@@ -159,11 +169,35 @@ def _only_owners(_plain: Any) -> Any:
     return get_meminfos
 
 
+def _sizes_remembered(plain: Any) -> Any:
+    """The bytes of one of LLVM's types, for which numba has a module made and parsed each time."""
+    known: dict[Any, int] = {}
+
+    def get_abi_sizeof(self: Any, ty: Any) -> int:
+        key = id(self), str(ty)
+        if key not in known:
+            known[key] = plain(self, ty)
+        return known[key]
+
+    return get_abi_sizeof
+
+
+def _unheard(_plain: Any) -> Any:
+    """numba's own times of its work, which nobody reads."""
+
+    def broadcast(_event: Any) -> None:
+        pass
+
+    return broadcast
+
+
 SHORTER: tuple[tuple[Any, str, Any], ...] = (
     (cpu.CPUContext, "load_additional_registries", _only_new),
     (types.Function, "get_call_type", _calls_remembered),
     (typing_context.BaseContext, "resolve_value_type", _types_remembered),
     (runtime.NRTContext, "get_meminfos", _only_owners),
+    (base.BaseContext, "get_abi_sizeof", _sizes_remembered),
+    (event, "broadcast", _unheard),
 )
 """What numba does again and again, by its owner and its name, and what makes a shorter way of it to
 the same answers."""
