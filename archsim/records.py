@@ -8,6 +8,9 @@ from typing import Any, cast
 
 from archsim.errors import InputError, nearest
 
+IMPLIED = "implied"
+"""Of a field's metadata: it is not written where it has its default."""
+
 FLOAT_LIMIT = 1e300
 """Above it a number is as good as infinite, which no design can be built with."""
 

@@ -21,16 +21,12 @@ from archsim.machine.option import Option
 from archsim.memory.kinds import access_of, change_kind, memory_from_record, memory_record
 from archsim.memory.seam import Access
 from archsim.plugins import PluginWarning, loaded, needed, plugins
-from archsim.records import build, check_keys, check_table
+from archsim.records import IMPLIED, build, check_keys, check_table
 from energy_models.frozen import FrozenDict
 from energy_models.reading import load_toml, parse_toml
 
 DEFAULT_KIND = "systolic"
 """Of a file that names none."""
-
-IMPLIED = "implied"
-"""Of a field's metadata: it is not written where it has its default."""
-
 
 _loaded: dict[str, Design] = {}
 """Named designs whose modules were imported."""
@@ -135,7 +131,7 @@ def _record(design: Design, *, complete: bool) -> dict[str, Any]:
         if entry.metadata.get(IMPLIED) and value == _default(entry) and not complete:
             continue
         if access_of(entry):
-            value = memory_record(value)
+            value = memory_record(value, complete=complete)
         elif _is_part(entry):
             value = {key: item for key, item in asdict(value).items() if item is not None}
         record[entry.name] = value

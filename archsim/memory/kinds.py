@@ -16,7 +16,7 @@ from typing import Any, cast
 from archsim.errors import InputError, nearest
 from archsim.memory.seam import PROTOCOLS, Access
 from archsim.plugins import leave_out, loaded, package_of, plugins
-from archsim.records import build, check_keys, check_table
+from archsim.records import IMPLIED, build, check_keys, check_table
 
 GROUP = "archsim.memories"
 
@@ -96,12 +96,18 @@ def access_of(entry: Field[Any]) -> Access | None:
     return found if found in PROTOCOLS else None
 
 
-def memory_record(memory: Any) -> dict[str, Any]:
-    """A memory as nested plain data; the inverse of `memory_from_record`."""
+def memory_record(memory: Any, *, complete: bool = False) -> dict[str, Any]:
+    """A memory as nested plain data; the inverse of `memory_from_record`.
+
+    complete: fields too that are left out where they have their default (`IMPLIED`).
+    """
     record: dict[str, Any] = {"kind": memory.kind}
     for entry in fields(memory):
         value = getattr(memory, entry.name)
-        record[entry.name] = memory_record(value) if access_of(entry) else value
+        if entry.metadata.get(IMPLIED) and value == entry.default and not complete:
+            continue
+        inner = access_of(entry)
+        record[entry.name] = memory_record(value, complete=complete) if inner else value
     return {name: value for name, value in record.items() if value is not None}
 
 

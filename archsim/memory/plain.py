@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
 import archsim.blocks as blocks
-from archsim.blocks import Components, Events, selectors
-from archsim.errors import require, require_positive
+from archsim.blocks import Components, Events, address_bits, selectors
+from archsim.errors import require, require_flag, require_positive
 from archsim.memory.bits import bits_of, words_of
 from archsim.memory.lane_masks import LaneMasks
-from archsim.memory.seam import Access, Cells, StreamUse, StreamWords, Use
+from archsim.memory.seam import Access, Cells, Scratchpad, StreamUse, StreamWords, Use
 from archsim.memory.tile_store import TileStore
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
 
@@ -58,13 +58,17 @@ class _Words(_Sram):
 
 @dataclass(frozen=True, kw_only=True)
 class Plain(_Words):
-    """A plain double-buffered SRAM: two halves, each with one read and one write port.
+    """A plain double-buffered SRAM: two halves, of which one is written while one is read.
 
     A word written in cycle t can be read with an address presented in cycle t + 1.
+    joined_halves: both halves lie in one SRAM, the half being the highest bit of its addresses, and
+    not in two of which one's word is chosen: half as many block RAMs of an FPGA, and nothing
+    behind them.  No cycle and no word is another one.
     """
 
     capacity_bytes: int
     read_latency_cycles: int = 1
+    joined_halves: bool = field(default=False, repr=False, metadata={"implied": True})
 
     access: ClassVar[Access] = "scratchpad"
 
@@ -74,6 +78,7 @@ class Plain(_Words):
             self.read_latency_cycles == 1,
             f"read_latency_cycles must be 1 for a plain memory, not {self.read_latency_cycles}",
         )
+        require_flag(joined_halves=self.joined_halves)
 
     @property
     def write_latency_cycles(self) -> int:
@@ -100,20 +105,40 @@ class Plain(_Words):
         return None
 
     def components(self, use: Use) -> Components:
-        """Two halves of whole words, or of a bank for each lane."""
+        """Two halves of whole words, or of a bank for each lane; or both in one SRAM."""
         name, lanes = f"{use.name}.memory", use.lanes
         bits, depth = use.word_bits // lanes, self.depth(use.word_bits)
         every_lane: Events = {f"{use.name}_read": float(lanes)}
+        halves, chosen = 2, selectors(name, bits, lanes, every_lane)
+        if self.joined_halves:
+            halves, depth, chosen = 1, joined_depth(depth), ()
         if use.by_lane:
-            shape, factor = (2 * lanes, 1, bits, depth), float(lanes)
+            shape, factor = (halves * lanes, 1, bits, depth), float(lanes)
         else:
-            shape, factor = (2, lanes, bits, depth), 1.0
+            shape, factor = (halves, lanes, bits, depth), 1.0
         read: Events = {f"{use.name}_read": factor}
         write: Events = {f"{use.name}_write": factor}
-        return (
-            *self.macros(name, shape, read, write),
-            *selectors(name, bits, lanes, every_lane),
-        )
+        return (*self.macros(name, shape, read, write), *chosen)
+
+
+def joined_depth(depth: int) -> int:
+    """Words of an SRAM that holds two halves of `depth`, the second one from a power of two on."""
+    return (1 << address_bits(depth)) + depth
+
+
+def has_joined_halves(memory: Any) -> bool:
+    """Whether both halves of a scratchpad, or of the one that it is around, lie in one SRAM."""
+    inner = getattr(memory, "inner", None)
+    return getattr(memory, "joined_halves", False) if inner is None else has_joined_halves(inner)
+
+
+def with_joined_halves(memory: Scratchpad) -> Scratchpad:
+    """A scratchpad whose SRAM is one, where it is a plain one or is around one; else itself."""
+    if isinstance(memory, Plain):
+        return replace(memory, joined_halves=True)
+    inner: Scratchpad | None = getattr(memory, "inner", None)
+    changed: Any = memory
+    return memory if inner is None else replace(changed, inner=with_joined_halves(inner))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,4 +238,14 @@ def kibibytes(count: int) -> Plain:
     return Plain(capacity_bytes=count * 1024)
 
 
-__all__ = ["WORDS", "Plain", "PlainBank", "PlainStream", "keeps_words", "kibibytes"]
+__all__ = [
+    "WORDS",
+    "Plain",
+    "PlainBank",
+    "PlainStream",
+    "has_joined_halves",
+    "joined_depth",
+    "keeps_words",
+    "kibibytes",
+    "with_joined_halves",
+]

@@ -11,13 +11,13 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from archsim.errors import InputError, require, require_clock, require_flag, require_positive
 from archsim.gather import GatherUnit
 from archsim.machine.design import Design
 from archsim.memory import Bank, OffChip, PlainBank, Scratchpad, Use
-from archsim.memory.plain import kibibytes
+from archsim.memory.plain import has_joined_halves, kibibytes, with_joined_halves
 from archsim.memory.tile_store import TileStore
 from archsim.numbers import IntArray
 from archsim.ports import Port
@@ -73,9 +73,14 @@ class CoreDesign(Design):
     address_latency_cycles: ClassVar[int] = 1
     align_latency_cycles: ClassVar[int] = 1
 
-    def for_fpga(self) -> CoreDesign:
-        """With `pipelined_control`."""
-        return replace(self, pipelined_control=True)
+    def for_fpga(self) -> Self:
+        """With `pipelined_control`, and plain scratchpads of operands in one SRAM each."""
+        return replace(
+            self,
+            pipelined_control=True,
+            ifmap_memory=with_joined_halves(self.ifmap_memory),
+            weight_memory=with_joined_halves(self.weight_memory),
+        )
 
     def machine_model(self) -> MachineModel:
         """The model of all cores that are walked by tiles."""
@@ -108,6 +113,11 @@ class CoreDesign(Design):
             f"accumulator_memory must be read in 1 cycle and written in 0, for a row is added to "
             f"the cycle behind its last sum, not in {sums.read_latency_cycles} and "
             f"{sums.write_latency_cycles}",
+        )
+        require(
+            not has_joined_halves(sums),
+            "joined_halves of accumulator_memory must be false, for one half is added to while the "
+            "other one is read",
         )
         self._check_gather()
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
 from archsim.memory import Memory
+from archsim.memory.plain import joined_depth
 from rtl.core.memory import Placed, Words
 from rtl.core.scnn_cells import ofmaps_grow
 from rtl.core.scnn_memories import ActivationMemories, BoundedActivations, address_port
@@ -59,6 +60,40 @@ class PlainScratchpad(wiring.Component):
         return m
 
 
+class JoinedScratchpad(wiring.Component):
+    """Two halves of `depth` words in one SRAM, as `PlainScratchpad` to everybody outside.
+
+    The second half begins at a power of two, so that the half is the highest bit of an address.
+    """
+
+    write: Signal
+    write_half: Signal
+    write_address: Signal
+    write_data: Signal
+    read_half: Signal
+    read_address: Signal
+    read_data: Signal
+
+    def __init__(self, *, bits: int, depth: int, bank: type[wiring.Component] = Sram) -> None:
+        """bank: what holds both, with the ports of an `Sram`."""
+        self.bits = bits
+        self.depth = depth
+        self.bank = bank
+        super().__init__(halves_ports(bits=bits, depth=depth))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        store = place(m, "both", self.bank, bits=self.bits, depth=joined_depth(self.depth))
+        m.d.comb += [
+            store.write.eq(self.write),
+            store.write_address.eq(Cat(self.write_address, self.write_half)),
+            store.write_data.eq(self.write_data),
+            store.read_address.eq(Cat(self.read_address, self.read_half)),
+            self.read_data.eq(store.read_data),
+        ]
+        return m
+
+
 class PlainBankRtl:
     """An SRAM; nothing of a plain memory but its size matters."""
 
@@ -79,15 +114,21 @@ class PlainBankRtl:
 
 
 class PlainScratchpadRtl(PlainBankRtl):
-    """Two banks, which are SRAMs unless a subclass says otherwise in `bank`."""
+    """Two banks, or one, which are SRAMs unless a subclass says otherwise in `bank`."""
 
     whole_words = False
 
     def unit(self, words: Words, *, by_lane: bool) -> Placed:
-        """`PlainScratchpad`, whichever lanes are read."""
+        """`PlainScratchpad`, or `JoinedScratchpad`, whichever lanes are read."""
         sizes = {"bits": words.lanes * words.bits, "depth": words.depth}
         bank, _ = self.bank(**sizes, transparent=False)
-        return PlainScratchpad, {**sizes, **({} if bank is Sram else {"bank": bank})}
+        kind = JoinedScratchpad if self.joined else PlainScratchpad
+        return kind, {**sizes, **({} if bank is Sram else {"bank": bank})}
+
+    @property
+    def joined(self) -> bool:
+        """Whether both halves lie in one bank."""
+        return getattr(self.memory, "joined_halves", False)
 
     def events(self, words: Words, *, by_lane: bool) -> dict[str, Any]:
         """Nothing beside words read and written."""
@@ -127,4 +168,10 @@ class PlainStreamRtl(PlainBankRtl):
         return exchanged_proofs()
 
 
-__all__ = ["PlainBankRtl", "PlainScratchpad", "PlainScratchpadRtl", "PlainStreamRtl"]
+__all__ = [
+    "JoinedScratchpad",
+    "PlainBankRtl",
+    "PlainScratchpad",
+    "PlainScratchpadRtl",
+    "PlainStreamRtl",
+]

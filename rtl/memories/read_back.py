@@ -12,10 +12,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from archsim.machines.scnn.design import Scnn
+from archsim.memory.plain import joined_depth
 from rtl.core.scnn_memories import ActivationMemories
 from rtl.core.sram import Sram, halves_ports
 from rtl.formal import Proof, claim, opened, prove_always
-from rtl.memories.plain import PlainScratchpad
+from rtl.memories.plain import JoinedScratchpad, PlainScratchpad
 
 Cells = Callable[[Any], Sequence[Value]]
 """Of a bank that is not elaborated yet: what lies at each of its addresses."""
@@ -34,7 +35,8 @@ class ReadBackProof(wiring.Component):
     """o[t + 1] is what was written last to read_address[t], in a cycle before t; else 0.
 
     With `transparent`, in t also.  An address behind the last word reads anything, and a write to
-    it changes nothing.  With `halves`, two banks are a `PlainScratchpad`, and so for each half.
+    it changes nothing.  Halves in two banks are a `PlainScratchpad`, in one a `JoinedScratchpad`,
+    and so for each half.
     """
 
     def __init__(
@@ -43,15 +45,17 @@ class ReadBackProof(wiring.Component):
         bits: int,
         depth: int,
         transparent: bool = False,
-        halves: bool = False,
+        halves_in: int = 0,
         bank: Any = Sram,
         cells: Cells = sram_cells,
     ) -> None:
-        """bank: the component, with the ports of an `Sram`; cells: what lies in it."""
-        self.bits, self.depth, self.transparent, self.halves = bits, depth, transparent, halves
+        """halves_in: so many banks, or 0 where there is a bank and no halves; bank: the component,
+        with the ports of an `Sram`; cells: what lies in it."""
+        self.bits, self.depth, self.transparent = bits, depth, transparent
+        self.halves_in = halves_in
         self.bank, self.cells = bank, cells
         ports: Any = halves_ports(bits=bits, depth=depth)
-        if not halves:
+        if not self.halves_in:
             ports = Sram.ports(bits=bits, depth=depth).members
         self.inputs = [name for name in ports if name != "read_data"]
         super().__init__({name: In(ports[name].shape) for name in self.inputs})
@@ -59,18 +63,17 @@ class ReadBackProof(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         ports: Any = self
-        store, banks = self._placed()
-        cells = [self.cells(bank) for bank in banks]
+        store, cells = self._placed()
         m.submodules.store = store
         m.d.comb += [getattr(store, name).eq(getattr(self, name)) for name in self.inputs]
-        write_half = ports.write_half if self.halves else Const(0, 1)
+        write_half = ports.write_half if self.halves_in else Const(0, 1)
         account: list[Array[Signal]] = []
-        for half in range(len(banks)):
+        for half, lie in enumerate(cells):
             written = ports.write & (write_half == half)
             with_data = (written, ports.write_address, ports.write_data)
-            account.append(kept(m, f"{half}", cells[half][: self.depth], with_data))
+            account.append(kept(m, f"{half}", lie[: self.depth], with_data))
         now = account[0][ports.read_address]
-        if self.halves:
+        if self.halves_in:
             now = Mux(ports.read_half, account[1][ports.read_address], now)
         if self.transparent:
             forward = ports.write & (ports.write_address == ports.read_address)
@@ -80,15 +83,19 @@ class ReadBackProof(wiring.Component):
         m.d.comb += claim(m, "read", ~there | (store.read_data == expected))
         return m
 
-    def _placed(self) -> tuple[Any, list[Any]]:
-        """The memory, and the banks in it."""
+    def _placed(self) -> tuple[Any, list[Sequence[Value]]]:
+        """The memory, and what lies in it, or in each half of it."""
         sizes = {"bits": self.bits, "depth": self.depth}
-        if not self.halves:
+        if not self.halves_in:
             found = self.bank(**sizes, transparent=self.transparent)
-            return found, [found]
-        found = PlainScratchpad(**sizes, bank=self.bank)
+            return found, [self.cells(found)]
+        kind = JoinedScratchpad if self.halves_in == 1 else PlainScratchpad
+        found = kind(**sizes, bank=self.bank)
         inside = opened(found).submodules
-        return found, [inside.half_0, inside.half_1]
+        if self.halves_in == 2:
+            return found, [self.cells(inside.half_0), self.cells(inside.half_1)]
+        both, second = self.cells(inside.both), joined_depth(self.depth) - self.depth
+        return found, [both[:second], both[second:]]
 
 
 class ExchangedProof(wiring.Component):
@@ -182,13 +189,14 @@ def bank_proofs(bank: Any = Sram, cells: Cells = sram_cells) -> Iterator[Proof]:
 
 
 def scratchpad_proofs(bank: Any = Sram, cells: Cells = sram_cells) -> Iterator[Proof]:
-    """Of both halves made of such a bank: of 3 and 4 words of 2 bits each."""
-    for depth in (3, 4):
-        sizes: dict[str, Any] = {"bits": 2, "depth": depth, "halves": True}
+    """Of both halves made of such a bank, and of both in one: of 3 and 4 words of 2 bits each."""
+    for depth, banks in ((3, 2), (4, 2), (3, 1), (4, 1)):
+        sizes: dict[str, Any] = {"bits": 2, "depth": depth, "halves_in": banks}
+        where = " in one bank" if banks == 1 else ""
         yield Proof(
-            name=f"a scratchpad reads back, halves of {depth} words",
+            name=f"a scratchpad reads back, halves of {depth} words{where}",
             says="a word read is the last that was written to its half and address, in a cycle "
-            f"before, for ever: halves of {depth} words of 2 bits",
+            f"before, for ever: halves of {depth} words of 2 bits{where}",
             prove=lambda sizes=sizes: prove_always(ReadBackProof(**sizes, bank=bank, cells=cells)),
         )
 

@@ -84,6 +84,7 @@ VSQ = {
     "a register behind the ifmap": Vsq(
         lanes=4, vector=4, hold_cycles=4, ifmap_registers=1, **MEMORIES
     ),
+    "for an FPGA": Vsq(lanes=4, vector=4, hold_cycles=4, **MEMORIES).for_fpga(),
     "W8/A8/-/-": Vsq(
         lanes=3,
         vector=5,

@@ -120,12 +120,26 @@ FAULTS: dict[str, tuple[ModuleType, tuple[str, str], ModuleType, str, Any]] = {
     ),
     "both halves written": (
         plain, ("self.write & (self.write_half == half)", "self.write"),
-        read_back, "PlainScratchpad", _read_back(halves=True),
+        read_back, "PlainScratchpad", _read_back(halves_in=2),
     ),
     "the half chosen too early": (
         plain, ("m.d.sync += selected.eq(self.read_half)",
                 "m.d.comb += selected.eq(self.read_half)"),
-        read_back, "PlainScratchpad", _read_back(halves=True),
+        read_back, "PlainScratchpad", _read_back(halves_in=2),
+    ),
+    "both halves where one is": (
+        plain, ("Cat(self.write_address, self.write_half)", "self.write_address"),
+        read_back, "JoinedScratchpad", _read_back(halves_in=1),
+    ),
+    "the other half read": (
+        plain, ("Cat(self.read_address, self.read_half)",
+                "Cat(self.read_address, ~self.read_half)"),
+        read_back, "JoinedScratchpad", _read_back(halves_in=1),
+    ),
+    "the second half begins too low": (
+        plain, ("Cat(self.write_address, self.write_half)",
+                "self.write_address + Mux(self.write_half, self.depth, 0)"),
+        read_back, "JoinedScratchpad", _read_back(halves_in=1),
     ),
     "both memories written by one port": (
         scnn_memories, ("Mux(self.exchanged, other.write, own.write)", "own.write"),
@@ -170,5 +184,5 @@ def test_a_fault_of_the_packages_memory_is_refuted(tmp_path: Path) -> None:
     registers = example_module("registers_rtl")
     fault = ("self.write_address == number", "self.write_address == number | 1")
     bank = faulty_module(registers, tmp_path, fault).RegisterBank
-    proof = read_back.ReadBackProof(bits=2, depth=3, halves=True, bank=bank, cells=registers.cells)
+    proof = read_back.ReadBackProof(bits=2, depth=3, halves_in=2, bank=bank, cells=registers.cells)
     assert prove_for_cycles(proof, 5).answer == "refuted"

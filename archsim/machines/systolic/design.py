@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from archsim.errors import require, require_positive, require_within
 from archsim.memory import OffChip, Plain
@@ -94,15 +94,14 @@ class Systolic(CoreDesign):
             "written, for a row may go around it, not 1",
         )
 
-    def for_fpga(self) -> Systolic:
-        """With `pipelined_control` and all registers: ifmap, products, accumulators, output stage.
+    def for_fpga(self) -> Self:
+        """With all registers, too: ifmap, products, accumulators, output stage.
 
         Without the ifmap's where its memory has registers of its own behind its SRAM, and the
         accumulators' where a row must not go around their memory.
         """
         return replace(
-            self,
-            pipelined_control=True,
+            super().for_fpga(),
             ifmap_registers=int(self.ifmap_memory.read_latency_cycles == 1),
             product_registers=2,
             output_registers=2,

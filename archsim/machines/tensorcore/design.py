@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from archsim.arithmetic.dot_product import DotProduct
 from archsim.arithmetic.float_datapath import FloatRules
@@ -104,10 +104,9 @@ class TensorCore(CoreDesign):
         require_within("multipliers", multipliers=self.macs_per_cycle)
         self.check_memories()
 
-    def for_fpga(self) -> TensorCore:
-        """With `pipelined_control` and, of integers, all registers of the output stage."""
-        registers = 0 if self.floating else 2
-        return replace(self, pipelined_control=True, output_registers=registers)
+    def for_fpga(self) -> Self:
+        """With all registers of the output stage, too, where it rescales integers."""
+        return replace(super().for_fpga(), output_registers=0 if self.floating else 2)
 
     @cached_property
     def dot(self) -> DotProduct:
