@@ -136,11 +136,6 @@ def cores() -> dict[str, Row]:
         "edge-16, 2 × 2, Boveda ifmap": Row(
             make=core("edge-16", f"{boveda}=2 {small}"), wanted="75 MHz", seeds=1
         ),
-        "edge-16, 2 × 2, Boveda ifmap, place_registers=1": Row(
-            make=core("edge-16", f"{boveda}=2 ifmap_memory.place_registers=1 {small}"),
-            wanted="75 MHz",
-            seeds=1,
-        ),
         "edge-16, 8 × 8, AXI": Row(
             make=core("edge-16", large, "axi"),
             wanted="90 MHz",

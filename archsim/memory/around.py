@@ -10,8 +10,8 @@ around any other, several deep; the RTL of such a kind is placed around that of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 from archsim.blocks import Components, Events
 from archsim.memory.lane_masks import LaneMasks
@@ -75,6 +75,14 @@ class Around(AroundBank):
     @property
     def capacity_bytes(self) -> int:
         return self.inner.capacity_bytes
+
+    @property
+    def joined_halves(self) -> bool:
+        return self.inner.joined_halves
+
+    def for_fpga(self) -> Self:
+        """Around what an FPGA wants the inner one to be."""
+        return replace(self, inner=self.inner.for_fpga())
 
     @property
     def read_latency_cycles(self) -> int:

@@ -13,7 +13,7 @@ from archsim.blocks import Components, Events, address_bits, selectors
 from archsim.errors import require, require_flag, require_positive
 from archsim.memory.bits import bits_of, words_of
 from archsim.memory.lane_masks import LaneMasks
-from archsim.memory.seam import Access, Cells, Scratchpad, StreamUse, StreamWords, Use
+from archsim.memory.seam import Access, Cells, StreamUse, StreamWords, Use
 from archsim.memory.tile_store import TileStore
 from archsim.numbers import AnyIntArray, IntArray, ceil_div
 
@@ -84,6 +84,10 @@ class Plain(_Words):
     def write_latency_cycles(self) -> int:
         return 0
 
+    def for_fpga(self) -> Plain:
+        """With both halves in one SRAM."""
+        return replace(self, joined_halves=True)
+
     def depth(self, word_bits: int) -> int:
         """Words of `word_bits` in each half."""
         return self.capacity_bytes * 8 // (2 * word_bits)
@@ -124,21 +128,6 @@ class Plain(_Words):
 def joined_depth(depth: int) -> int:
     """Words of an SRAM that holds two halves of `depth`, the second one from a power of two on."""
     return (1 << address_bits(depth)) + depth
-
-
-def has_joined_halves(memory: Any) -> bool:
-    """Whether both halves of a scratchpad, or of the one that it is around, lie in one SRAM."""
-    inner = getattr(memory, "inner", None)
-    return getattr(memory, "joined_halves", False) if inner is None else has_joined_halves(inner)
-
-
-def with_joined_halves(memory: Scratchpad) -> Scratchpad:
-    """A scratchpad whose SRAM is one, where it is a plain one or is around one; else itself."""
-    if isinstance(memory, Plain):
-        return replace(memory, joined_halves=True)
-    inner: Scratchpad | None = getattr(memory, "inner", None)
-    changed: Any = memory
-    return memory if inner is None else replace(changed, inner=with_joined_halves(inner))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,9 +232,7 @@ __all__ = [
     "Plain",
     "PlainBank",
     "PlainStream",
-    "has_joined_halves",
     "joined_depth",
     "keeps_words",
     "kibibytes",
-    "with_joined_halves",
 ]

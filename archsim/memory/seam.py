@@ -190,6 +190,15 @@ class Scratchpad(Bank, Protocol):
         """A word written in cycle t can be read with an address of cycle t + 1 + this."""
         ...
 
+    @property
+    def joined_halves(self) -> bool:
+        """Whether both halves lie in one SRAM, one of them being written while one is read."""
+        ...
+
+    def for_fpga(self) -> Scratchpad:
+        """The same memory as an FPGA wants it; itself where there is nothing to choose."""
+        ...
+
     def depth(self, word_bits: int) -> int:
         """Words of `word_bits` that can be addressed in each of the two halves."""
         ...

@@ -21,7 +21,6 @@ from archsim.blocks import (
     selectors,
     times,
 )
-from archsim.memory.plain import has_joined_halves
 from archsim.tiled import machine_vector as mc
 
 if TYPE_CHECKING:
@@ -213,8 +212,8 @@ def walk_state_bits(design: CoreDesign, ifmap_lanes: int, *, chunk: int) -> int:
     loaders = sum(map(address_bits, depths))
     weights = 2 * design.depth("weight").bit_length() + address_bits(design.depth("weight"))
     banks = ifmap_lanes + (ifmap_lanes - 1).bit_length() + 4 * ifmap_lanes.bit_length()
-    banks -= ifmap_lanes * has_joined_halves(design.ifmap_memory)
-    weights -= has_joined_halves(design.weight_memory)
+    banks -= ifmap_lanes * design.ifmap_memory.joined_halves
+    weights -= design.weight_memory.joined_halves
     constant = (chunk & -chunk).bit_length() - 1
     shared = SHARED_STATE_BITS + pipelining_bits(design) + gathering_bits(design)
     return shared + loaders + weights + banks - constant

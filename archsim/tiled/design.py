@@ -17,7 +17,7 @@ from archsim.errors import InputError, require, require_clock, require_flag, req
 from archsim.gather import GatherUnit
 from archsim.machine.design import Design
 from archsim.memory import Bank, OffChip, PlainBank, Scratchpad, Use
-from archsim.memory.plain import has_joined_halves, kibibytes, with_joined_halves
+from archsim.memory.plain import kibibytes
 from archsim.memory.tile_store import TileStore
 from archsim.numbers import IntArray
 from archsim.ports import Port
@@ -74,12 +74,12 @@ class CoreDesign(Design):
     align_latency_cycles: ClassVar[int] = 1
 
     def for_fpga(self) -> Self:
-        """With `pipelined_control`, and plain scratchpads of operands in one SRAM each."""
+        """With `pipelined_control`, and scratchpads of operands as an FPGA wants them."""
         return replace(
             self,
             pipelined_control=True,
-            ifmap_memory=with_joined_halves(self.ifmap_memory),
-            weight_memory=with_joined_halves(self.weight_memory),
+            ifmap_memory=self.ifmap_memory.for_fpga(),
+            weight_memory=self.weight_memory.for_fpga(),
         )
 
     def machine_model(self) -> MachineModel:
@@ -115,7 +115,7 @@ class CoreDesign(Design):
             f"{sums.write_latency_cycles}",
         )
         require(
-            not has_joined_halves(sums),
+            not sums.joined_halves,
             "joined_halves of accumulator_memory must be false, for one half is added to while the "
             "other one is read",
         )

@@ -122,13 +122,9 @@ class PlainScratchpadRtl(PlainBankRtl):
         """`PlainScratchpad`, or `JoinedScratchpad`, whichever lanes are read."""
         sizes = {"bits": words.lanes * words.bits, "depth": words.depth}
         bank, _ = self.bank(**sizes, transparent=False)
-        kind = JoinedScratchpad if self.joined else PlainScratchpad
+        memory: Any = self.memory
+        kind = JoinedScratchpad if memory.joined_halves else PlainScratchpad
         return kind, {**sizes, **({} if bank is Sram else {"bank": bank})}
-
-    @property
-    def joined(self) -> bool:
-        """Whether both halves lie in one bank."""
-        return getattr(self.memory, "joined_halves", False)
 
     def events(self, words: Words, *, by_lane: bool) -> dict[str, Any]:
         """Nothing beside words read and written."""

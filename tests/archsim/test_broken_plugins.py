@@ -162,9 +162,9 @@ LISTED: dict[str, dict[str, tuple[str, str]]] = {
         "scratchpad.plain": ("faulty:NoMemory", "the name is taken by archsim.memory.plain:Plain "
                              "of package archsim"),
         "scratchpad.half": ("faulty:NoMemory", "it lacks by_value, capacity_bytes, check, "
-                            "components, depth, exact, macros, masks, read_back, "
-                            "read_latency_cycles, srams, stored, sure_depth, total_bits, "
-                            "write_latency_cycles"),
+                            "components, depth, exact, for_fpga, joined_halves, macros, masks, "
+                            "read_back, read_latency_cycles, srams, stored, sure_depth, "
+                            "total_bits, write_latency_cycles"),
         "scratchpad.misnamed": ("faulty:Misnamed", "it says that it is scratchpad.other"),
         "stack.lifo": ("faulty:NoMemory", "it must be called <access>.<kind>, access scratchpad, "
                        "stream, bank"),

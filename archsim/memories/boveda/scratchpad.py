@@ -9,7 +9,7 @@ of rows and all latencies, is chosen here.  Cycle contract: docs/contracts/compr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import archsim.blocks as blocks
@@ -53,6 +53,7 @@ class Boveda:
 
     kind: ClassVar[str] = "boveda"
     access: ClassVar[Access] = "scratchpad"
+    joined_halves: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_positive(
@@ -83,6 +84,10 @@ class Boveda:
     def write_latency_cycles(self) -> int:
         """Magnitudes, width; the columns are shifted into place in the cycle of the write."""
         return 2 + self.place_registers
+
+    def for_fpga(self) -> Boveda:
+        """With the register in the place of a word."""
+        return replace(self, place_registers=1)
 
     def rows(self, word_bits: int) -> int:
         """Rows of `word_bits` in each half."""
