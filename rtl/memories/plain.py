@@ -60,26 +60,11 @@ class PlainScratchpad(wiring.Component):
         return m
 
 
-class JoinedScratchpad(wiring.Component):
-    """Two halves of `depth` words in one SRAM, as `PlainScratchpad` to everybody outside.
+class JoinedScratchpad(PlainScratchpad):
+    """The same with both halves in one bank.
 
     The second half begins at a power of two, so that the half is the highest bit of an address.
     """
-
-    write: Signal
-    write_half: Signal
-    write_address: Signal
-    write_data: Signal
-    read_half: Signal
-    read_address: Signal
-    read_data: Signal
-
-    def __init__(self, *, bits: int, depth: int, bank: type[wiring.Component] = Sram) -> None:
-        """bank: what holds both, with the ports of an `Sram`."""
-        self.bits = bits
-        self.depth = depth
-        self.bank = bank
-        super().__init__(halves_ports(bits=bits, depth=depth))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
