@@ -42,7 +42,7 @@ WAVE_OPTIONS = {
 """What Verilator must be told for a file of this suffix."""
 
 _OPTIONS = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--timescale", "{unit}"]
-_OPTIONS += ["-Wno-lint", "-Wno-style", "-Wno-fatal"]
+_OPTIONS += ["-DSRAM_COLLISIONS", "-Wno-lint", "-Wno-style", "-Wno-fatal"]
 _PUBLIC = '`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n'
 
 

@@ -283,15 +283,19 @@ class Banks:
     def place(
         self, m: Module, unit: Any, name: str, half: int, *, transparent: bool = False, **sizes: int
     ) -> Any:
-        """Add the one of a half to a unit of which `port` is a port; sizes: bits and depth."""
+        """Add the one of a half to a unit of which `port` is a port; sizes: bits and depth.
+
+        Of one that is not transparent the unit does not mind what is read where it is written.
+        """
         words = self.words(sizes["depth"])
         if words is None or words.use is None:
             kind, parameters = rtl_of(self.memory).bank(**sizes, transparent=transparent)
-            return place(m, name, kind, **parameters)
-        of_half = replace(words, use=replace(words.use, half=half))
-        kind, parameters = bank_for(self.memory, of_half, transparent=transparent)
-        store = place(m, name, kind, **parameters)
-        if settings_of(self.memory, words) is not None:
+        else:
+            of_half = replace(words, use=replace(words.use, half=half))
+            kind, parameters = bank_for(self.memory, of_half, transparent=transparent)
+        apart = {"apart": True} if kind is Sram and not transparent else {}
+        store = place(m, name, kind, **parameters, **apart)
+        if words is not None and settings_of(self.memory, words) is not None:
             m.d.comb += store.settings.eq(unit.settings)
         return store
 

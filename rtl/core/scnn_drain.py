@@ -1,8 +1,9 @@
 """The drain of a group of sums: which of them every PE sends, receives or gives out, and when."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -113,10 +114,7 @@ class DrainSequencer(wiring.Component):
             self.ended.eq((phase_ends & output & ~self.layer.pooled) | cleared),
             self.ready.eq(~active | self.ended),
         ]
-        after, first = (
-            self._phase_from(m, name, Value.cast(at))
-            for name, at in (("after", phase + 1), ("first", 0))
-        )
+        after, first = self._follow(m, phase_ends, count)
         with m.If(phase_ends):
             m.d.sync += phase.eq(Mux(output & self.layer.pooled, CLEAR, after))
         with m.If(self.ended):
@@ -127,11 +125,14 @@ class DrainSequencer(wiring.Component):
                 m.d.sync += half.eq(0)
         with m.If(self.start):
             m.d.sync += [active.eq(1), count.eq(self.filters), phase.eq(first)]
-        self._turn(m, (phase_ends, after), first)
         return m
 
-    def _turn(self, m: Module, ends: tuple[Value, Value], first: Value) -> None:
-        """A phase ends, and which follows it; the first of a drain."""
+    def _follow(self, m: Module, phase_ends: Value, count: Value) -> tuple[Signal, Signal]:
+        """The phases that begin when one ends, and when a drain starts.
+
+        phase_ends: it does; count: filters of this drain.
+        """
+        return self._phase_from(m, "after", self.phase + 1), self._phase_from(m, "first", C(0))
 
     def _phase_from(self, m: Module, name: str, first: Value) -> Signal:
         """The first phase from `first` on that has anything to do."""
@@ -156,11 +157,14 @@ class DrainSequencer(wiring.Component):
     def _count(self, m: Module, active: Signal, output: Signal, count: Signal) -> Signal:
         """The loops of a phase; returns "its last cycle"."""
         step = self.step
-        along_count, depth_count = self.extents
         walk = place(m, "windows", WindowWalk, ahead=self.design.pipelined_pes)
         second, ending = Signal(), Signal()
         goes_on, last, phase_ends = Signal(), Signal(), Signal()
-        filter_, along, depth = (Signal.like(step[name]) for name in ("filter", "along", "depth"))
+        self.places = filter_, along, depth = [
+            Signal.like(step[name], name=f"{name}_now") for name in ("filter", "along", "depth")
+        ]
+        last_filter, restart, turn = self._lasts(m, [count, *self.extents])
+        self.steps, self.filter_ends = Signal(name="steps"), Signal(name="filter_ends")
         m.d.comb += [
             step.second.eq(second),
             step.output.eq(active & output & ~ending),
@@ -172,23 +176,29 @@ class DrainSequencer(wiring.Component):
             walk.layer.eq(self.layer),
             walk.step.eq(step.output),
             walk.next.eq(step.output & walk.last),
-            walk.turn.eq(depth + 1 == depth_count),
-            walk.restart.eq(along + 1 == along_count),
+            walk.turn.eq(turn),
+            walk.restart.eq(restart),
             *(step[name].eq(getattr(walk, name)) for name in ("row", "column", "first", "last")),
             last.eq(walk.turn & walk.restart & (walk.last | ~output)),
-            phase_ends.eq(active & (filter_ + 1 == count) & (ending | (second & last))),
+            self.filter_ends.eq(ending | (second & last)),
+            phase_ends.eq(active & last_filter & self.filter_ends),
+            self.steps.eq(goes_on & (walk.last | ~output)),
         ]
         m.d.sync += second.eq(active & (self.phase < OUTPUT) & ~second)
         m.d.sync += ending.eq(goes_on & output & last)
-        with m.If(goes_on & (walk.last | ~output)):
+        with m.If(self.steps):
             m.d.sync += depth.eq(Mux(walk.turn, 0, depth + 1))
             with m.If(walk.turn):
                 m.d.sync += along.eq(Mux(last, 0, along + 1))
         with m.If(phase_ends):
             m.d.sync += filter_.eq(0)
-        with m.Elif((goes_on & last & ~output) | ending):
+        with m.Elif(self.filter_ends):
             m.d.sync += filter_.eq(filter_ + 1)
         return phase_ends
+
+    def _lasts(self, m: Module, counts: Sequence[Value]) -> Sequence[Value]:
+        """Whether the filter, `along` and `depth` are the last ones of so many."""
+        return [at + 1 == count for at, count in zip(self.places, counts, strict=True)]
 
     def _extents(self, m: Module, output: Signal) -> tuple[Signal, Signal]:
         """How far `along` and `depth` go in this phase."""
@@ -211,8 +221,11 @@ class DrainSequencer(wiring.Component):
 
 
 class PipelinedDrainSequencer(DrainSequencer):
-    """The same in the same cycles; how far a phase goes, and which places are a window's last, lie
-    in registers."""
+    """The same in the same cycles: what follows a phase and a start, how far it goes, and which
+    filter, `along`, `depth` and place of a window is the last, lie in registers.
+
+    A phase takes two cycles at least, so what follows it is known in the second one.
+    """
 
     def _extents(self, m: Module, output: Signal) -> tuple[Signal, Signal]:
         along, depth = (
@@ -220,10 +233,44 @@ class PipelinedDrainSequencer(DrainSequencer):
         )
         return along, depth
 
-    def _turn(self, m: Module, ends: tuple[Value, Value], first: Value) -> None:
-        phase_ends, after = ends
-        extents = Cat(*self.extents)
+    def _lasts(self, m: Module, counts: Sequence[Value]) -> Sequence[Value]:
+        self.lasts = [Signal(name=f"last_{name}") for name in ("filter", "along", "depth")]
+        return self.lasts
+
+    def _follow(self, m: Module, phase_ends: Value, count: Value) -> tuple[Signal, Signal]:
+        found = super()._follow(m, phase_ends, count)
+        after, first = (self._kept(m, phase) for phase in found)
+        last_filter, last_along, last_depth = self.lasts
+        filter_, along, depth = self.places
+        along_count, depth_count = self.extents
+        with m.If(self.steps):
+            m.d.sync += last_depth.eq(Mux(last_depth, depth_count == 1, depth + 2 == depth_count))
+            with m.If(last_depth):
+                m.d.sync += last_along.eq(
+                    Mux(last_along, along_count == 1, along + 2 == along_count)
+                )
+        with m.If(self.filter_ends):
+            m.d.sync += last_filter.eq(filter_ + 2 == count)
         with m.If(phase_ends):
-            m.d.sync += extents.eq(Cat(*self._extents_of(after, after == OUTPUT)))
+            m.d.sync += last_filter.eq(count == 1)
         with m.If(self.start):
-            m.d.sync += extents.eq(Cat(*self._extents_of(first, first == OUTPUT)))
+            m.d.sync += last_filter.eq(self.filters == 1)
+        for begins, (_, extents, ones) in ((phase_ends, after), (self.start, first)):
+            with m.If(begins):
+                m.d.sync += [Cat(self.extents).eq(extents), Cat(last_along, last_depth).eq(ones)]
+        return after[0], first[0]
+
+    def _kept(self, m: Module, phase: Signal) -> tuple[Signal, Signal, Signal]:
+        """A phase, its extents, and which of them are 1, a cycle later."""
+        extents = [value[:COORDINATE_BITS] for value in self._extents_of(phase, phase == OUTPUT)]
+        kept = [
+            (Signal(len(value), name=f"{phase.name}_{name}"), value)
+            for name, value in (
+                ("kept", phase),
+                ("extents", Cat(extents)),
+                ("ones", Cat(extent == 1 for extent in extents)),
+            )
+        ]
+        m.d.sync += [signal.eq(value) for signal, value in kept]
+        (own, _), (to, _), (ones, _) = kept
+        return own, to, ones

@@ -94,8 +94,10 @@ class FetchedActivations(Activations):
             m.d.sync += left.eq(left - 1)
         with m.If(step & restart):
             m.d.sync += fetching.eq(0)
+        with m.If(~fetching):
+            m.d.sync += left.eq(self.layer.lists)
         with m.If(self.go):
-            m.d.sync += [fetching.eq(1), left.eq(self.layer.lists)]
+            m.d.sync += fetching.eq(1)
         return stage_registers(m, self.stages, WORD, word)
 
     def _next(self, stage: int) -> data.View:

@@ -24,10 +24,11 @@ class ActivationMemories(wiring.Component):
     """ifmap is the port of the IARAM and ofmap that of the OARAM; with `exchanged` it is the
     reverse.
 
-    Latency: that of `rtl.core.sram.Sram`, transparent; what is read in the cycle of an exchange is
-    of an address given before it, so it is not to be used.  What is written behind the last vector
-    of a memory is dropped.  Throughput: a vector read and a vector
-    written a cycle, of each.  Never stalls.
+    Latency: that of `rtl.core.sram.Sram`, transparent but with `pipelined_pes`, where no vector is
+    used whose address was given in the cycle in which it was written; what is read in the cycle of
+    an exchange is of an address given before it, so it is not to be used.  What is written behind
+    the last vector of a memory is dropped.  Throughput: a vector read and a vector written a cycle,
+    of each.  Never stalls.
     """
 
     exchanged: Any
@@ -46,7 +47,9 @@ class ActivationMemories(wiring.Component):
             ("iaram", self.design.iaram_vectors, self.ifmap, self.ofmap),
             ("oaram", self.design.oaram_vectors, self.ofmap, self.ifmap),
         ):
-            store = place(m, name, Sram, bits=bits, depth=depth, transparent=True)
+            apart = self.design.pipelined_pes
+            shape: dict[str, Any] = {"apart": True} if apart else {"transparent": True}
+            store = place(m, name, Sram, bits=bits, depth=depth, **shape)
             m.d.comb += [
                 getattr(store, member).eq(
                     Mux(self.exchanged, getattr(other, member), getattr(own, member))

@@ -83,8 +83,10 @@ class PipelinedScnnPe(ScnnPe):
             m.d.sync += left.eq(left - 1)
         with m.If(sending.ended & sending.last):
             m.d.sync += running.eq(0)
+        with m.If(~running):
+            m.d.sync += left.eq(self.layer.lists)
         with m.If(self.go & self.enable):
-            m.d.sync += [running.eq(1), left.eq(self.layer.lists)]
+            m.d.sync += running.eq(1)
 
     def _multiply(self, m: Module) -> None:
         sending, banks = self.sending, self.banks

@@ -12,12 +12,15 @@ from rtl.hierarchy import VerilogModule
 SOURCE = """\
 // One write port, one read port, one clock: the place to put a memory macro.
 // A word written in a cycle is read by an address of the next one; with TRANSPARENT also by an
-// address of the same cycle.
+// address of the same cycle, which else reads the word before.  With APART nobody minds what that
+// reads, and a macro or a block RAM may give anything; with SRAM_COLLISIONS defined a simulation
+// gives what is wrong.
 module sram #(
   parameter BITS = 8,
   parameter DEPTH = 2,
   parameter ADDRESS_BITS = 1,
-  parameter TRANSPARENT = 0
+  parameter TRANSPARENT = 0,
+  parameter APART = 0
 ) (
   input clk,
   input write,
@@ -26,10 +29,14 @@ module sram #(
   input [ADDRESS_BITS-1:0] read_address,
   output reg [BITS-1:0] read_data
 );
+  (* no_rw_check = APART != 0 *) // to yosys: no logic for it around a block RAM
   reg [BITS-1:0] words [0:DEPTH-1];
   always @(posedge clk) begin
     if (write) words[write_address] <= write_data;
     if (TRANSPARENT != 0 && write && write_address == read_address) read_data <= write_data;
+`ifdef SRAM_COLLISIONS
+    else if (APART != 0 && write && write_address == read_address) read_data <= ~write_data;
+`endif
     else read_data <= words[read_address];
   end
 endmodule
@@ -68,7 +75,9 @@ class Sram(wiring.Component):
     """read_data[t + 1] = words[read_address[t]].
 
     A word written in cycle t is read by an address of cycle t + 1, and with `transparent` also by
-    one of cycle t.  In emitted Verilog every such memory is an instance of the module `sram`.
+    one of cycle t, which else reads the word before; with `apart` nobody minds what it reads, so
+    that a block RAM that gives anything then needs nothing around it.  In emitted Verilog every
+    such memory is an instance of the module `sram`.
     """
 
     write: Signal
@@ -92,7 +101,9 @@ class Sram(wiring.Component):
         )
 
     @classmethod
-    def verilog(cls, *, bits: int, depth: int, transparent: bool = False) -> VerilogModule:
+    def verilog(
+        cls, *, bits: int, depth: int, transparent: bool = False, apart: bool = False
+    ) -> VerilogModule:
         """The Verilog module that stands for this component in emitted designs."""
         return VerilogModule(
             name="sram",
@@ -101,13 +112,17 @@ class Sram(wiring.Component):
             parameters={
                 **size_parameters(bits=bits, depth=depth),
                 "TRANSPARENT": int(transparent),
+                "APART": int(apart),
             },
         )
 
-    def __init__(self, *, bits: int, depth: int, transparent: bool = False) -> None:
+    def __init__(
+        self, *, bits: int, depth: int, transparent: bool = False, apart: bool = False
+    ) -> None:
         self.bits = bits
         self.depth = depth
         self.transparent = transparent
+        self.apart = apart
         super().__init__(self.ports(bits=bits, depth=depth))
 
     def elaborate(self, platform: object) -> Module:

@@ -117,7 +117,7 @@ class RowFragments(wiring.Component):
         rows = self.design.group_rows
         selected = Signal(2 * self.bits, reset_less=True)
         for group in range(2):
-            store = place(m, f"group_{group}", Sram, bits=self.bits, depth=2 * rows)
+            store = place(m, f"group_{group}", Sram, bits=self.bits, depth=2 * rows, apart=True)
             m.d.comb += [
                 store.write.eq(self.write & (self.write_group == group)),
                 store.write_address.eq(_upper(self.write_half, self.write_row, rows)),
@@ -230,7 +230,7 @@ class PartialSums(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         reading, writing, rows = self.reading, self.writing, self.design.group_rows
-        store = place(m, "store", Sram, bits=self.bits, depth=self.design.rows)
+        store = place(m, "store", Sram, bits=self.bits, depth=self.design.rows, apart=True)
         first = Signal()
         selected = Signal(self.bits, reset_less=True)
         m.d.comb += [
@@ -298,7 +298,7 @@ class FinishedSums(wiring.Component):
         """The bank of a thread group and column block: what it reads."""
         writing, rows = self.writing, self.design.group_rows
         bits = self.bits // 2
-        store = place(m, f"bank_{group}_{block}", Sram, bits=bits, depth=2 * rows)
+        store = place(m, f"bank_{group}_{block}", Sram, bits=bits, depth=2 * rows, apart=True)
         m.d.comb += [
             store.write.eq(writing.valid & writing.last & (writing.block == block)),
             store.write_address.eq(_upper(writing.half, writing.row, rows)),

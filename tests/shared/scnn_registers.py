@@ -22,7 +22,7 @@ PLACES, STAGES = 2, 2
 LOADED = 1
 """More cycles from the last ifmap vector to the first group."""
 
-WRITTEN_LATER = 10
+WRITTEN_LATER = 11
 """More cycles from the end of the last drain to the one in which the last list can be read."""
 
 
