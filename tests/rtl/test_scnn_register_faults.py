@@ -11,6 +11,7 @@ from scnn_passes import Shape
 
 from rtl import scnn
 from rtl.core import (
+    scnn_drain,
     scnn_fetched,
     scnn_fifo,
     scnn_halo,
@@ -37,7 +38,11 @@ SPARSE = Case(
 SIDES = Case(
     design=replace(ACROSS, pipelined_pes=True), shapes=(replace(HALO, has_bias=True), HALO)
 )
-CASES = [SINGLE, DENSE, BANKS, SPARSE, SIDES]
+SINGLE_FILTER = Case(
+    design=REGISTERS,
+    shapes=(Shape(plane=(2, 3), channels=2, filters=1, kernel=(1, 1)),),
+)
+CASES = [SINGLE, DENSE, BANKS, SPARSE, SIDES, SINGLE_FILTER]
 
 
 def _sending(*fault: str) -> Patch:
@@ -46,6 +51,10 @@ def _sending(*fault: str) -> Patch:
 
 def _fetched(*fault: str) -> Patch:
     return rewritten(scnn_pipelined_pe, scnn_fetched, "FetchedActivations", *fault)
+
+
+def _drain(*fault: str) -> Patch:
+    return rewritten(scnn, scnn_drain, "PipelinedDrainSequencer", *fault)
 
 
 def _earlier(cycles: int) -> int:
@@ -112,6 +121,27 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
         SIDES,
         field(PipelinedDrainSequencer, "layer", "halo_left", lambda value: value & 0),
     ),
+    "a row of the drain ends a sum early": (
+        SIDES, _drain("depth + 2 == depth_count", "depth + 3 == depth_count")),
+    "rows of one sum do not end": (
+        SIDES, _drain("Mux(last_depth, depth_count == 1,", "Mux(last_depth, 0,")),
+    "a filter ends a row late": (
+        SIDES, _drain("along + 2 == along_count", "along + 1 == along_count")),
+    "the last filter is not known after one": (
+        SIDES, _drain("last_filter.eq(filter_ + 2 == count)", "last_filter.eq(0)")),
+    "a filter alone is not the last": (
+        SINGLE_FILTER, _drain("last_filter.eq(self.filters == 1)", "last_filter.eq(0)")),
+    "phases of several filters end with the first": (
+        SIDES, _drain("last_filter.eq(count == 1)", "last_filter.eq(1)")),
+    "extents of the phase before": (
+        SIDES, _drain("for begins, (_, extents, ones) in ((phase_ends, after),",
+                      "for begins, (_, extents, ones) in ((phase_ends, first),")),
+    "extents of one are not known": (
+        SIDES, _drain("Cat(extent == 1 for extent in extents)", "C(0, 2)")),
+    "lists read on while they are counted anew": (
+        SPARSE, _fetched("m.If(~fetching)", "m.If(fetching)")),
+    "what is left of a PE is not counted anew": (
+        SPARSE, rewritten(scnn, scnn_pipelined_pe, "pe_of", "m.If(~running)", "m.If(running)")),
 }  # fmt: skip
 
 
