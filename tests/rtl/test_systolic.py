@@ -92,9 +92,11 @@ def test_accumulators_that_err_have_no_way_around_them() -> None:
     faulty: Any = with_settings(
         load_design("edge-16"), ["accumulator_memory.kind=faulty", "accumulator_memory.rate=0.01"]
     )
+    memories = {n: getattr(faulty, n).for_fpga() for n in ("ifmap_memory", "weight_memory")}
     assert faulty.for_fpga() == replace(
-        faulty, pipelined_control=True, ifmap_registers=1, product_registers=2, output_registers=2
-    )
+        faulty, pipelined_control=True, ifmap_registers=1, product_registers=2, output_registers=2,
+        **memories,
+    )  # fmt: skip
     for value, text in ((1, "must be 0 with an accumulator_memory"), (2, "must be 0 or 1, not 2")):
         with pytest.raises(InputError, match=f"accumulator_registers {text}"):
             replace(faulty, accumulator_registers=value)

@@ -88,8 +88,13 @@ def test_output_registers(registers: int) -> None:
 def test_output_registers_of_floats() -> None:
     """Are none: the field is refused, and left alone for an FPGA."""
     floats = replace(INTEGERS, operand="fp16", accumulator="fp32")
-    assert floats.for_fpga() == replace(floats, pipelined_control=True)
-    assert INTEGERS.for_fpga() == replace(INTEGERS, pipelined_control=True, output_registers=2)
+    memories: Any = {
+        name: getattr(INTEGERS, name).for_fpga() for name in ("ifmap_memory", "weight_memory")
+    }
+    assert floats.for_fpga() == replace(floats, pipelined_control=True, **memories)
+    assert INTEGERS.for_fpga() == replace(
+        INTEGERS, pipelined_control=True, output_registers=2, **memories
+    )
     with pytest.raises(InputError, match="output_registers must be 0 with floats, not 1"):
         replace(floats, output_registers=1)
     with pytest.raises(InputError, match="output_registers must be 0, 1 or 2, not 3"):
