@@ -1,6 +1,6 @@
 """The drain of a group of sums: which of them every PE sends, receives or gives out, and when."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
@@ -18,6 +18,12 @@ SIDES = ("left", "right", "up", "down")
 """To which neighbour the sums of a halo go, in the order in which they do; copies alike."""
 
 MOVES = tuple(f"{kind}_{side}" for kind in ("halo", "copy") for side in SIDES)
+ACROSS = ("region_rows", "out_columns", "copy_rows", "copy_columns")
+"""How far moves go along the border: of two sides each."""
+
+ROWS, PITCH = "out_rows", "out_pitch"
+"""How far the output goes."""
+
 OUTPUT, CLEAR = len(MOVES), len(MOVES) + 1
 """Phases of a drain: a field of the command for each move, then the output and the clear."""
 
@@ -210,13 +216,17 @@ class DrainSequencer(wiring.Component):
 
     def _extents_of(self, phase: Value, output: Value) -> tuple[Value, Value]:
         """The same of any phase."""
-        layer = self.layer
-        moves = Array([layer[name] for name in MOVES])
-        names = ("region_rows", "out_columns", "copy_rows", "copy_columns")
-        across = Array([layer[name] for name in names])
+        return self._of_phase(phase, output, lambda name: self.layer[name])
+
+    def _of_phase(
+        self, phase: Value, output: Value, of: Callable[[str], Value]
+    ) -> tuple[Value, Value]:
+        """What is known of the fields that say how far `along` and `depth` go in a phase."""
+        moves = Array([of(name) for name in MOVES])
+        across = Array([of(name) for name in ACROSS])
         return (
-            Mux(output, layer.out_rows, across[phase[1:3]]),
-            Mux(output, layer.out_pitch, moves[phase[:3]]),
+            Mux(output, of(ROWS), across[phase[1:3]]),
+            Mux(output, of(PITCH), moves[phase[:3]]),
         )
 
 
@@ -238,6 +248,9 @@ class PipelinedDrainSequencer(DrainSequencer):
         return self.lasts
 
     def _follow(self, m: Module, phase_ends: Value, count: Value) -> tuple[Signal, Signal]:
+        fields = (*MOVES, *ACROSS, ROWS, PITCH)
+        self.ones = {name: Signal(name=f"{name}_is_1") for name in fields}
+        m.d.sync += [signal.eq(self.layer[name] == 1) for name, signal in self.ones.items()]
         found = super()._follow(m, phase_ends, count)
         after, first = (self._kept(m, phase) for phase in found)
         last_filter, last_along, last_depth = self.lasts
@@ -262,15 +275,13 @@ class PipelinedDrainSequencer(DrainSequencer):
 
     def _kept(self, m: Module, phase: Signal) -> tuple[Signal, Signal, Signal]:
         """A phase, its extents, and which of them are 1, a cycle later."""
-        extents = [value[:COORDINATE_BITS] for value in self._extents_of(phase, phase == OUTPUT)]
+        output = phase == OUTPUT
+        extents = [value[:COORDINATE_BITS] for value in self._extents_of(phase, output)]
+        ones = self._of_phase(phase, output, lambda name: self.ones[name])
         kept = [
             (Signal(len(value), name=f"{phase.name}_{name}"), value)
-            for name, value in (
-                ("kept", phase),
-                ("extents", Cat(extents)),
-                ("ones", Cat(extent == 1 for extent in extents)),
-            )
+            for name, value in (("kept", phase), ("extents", Cat(extents)), ("ones", Cat(ones)))
         ]
         m.d.sync += [signal.eq(value) for signal, value in kept]
-        (own, _), (to, _), (ones, _) = kept
-        return own, to, ones
+        (own, _), (to, _), (single, _) = kept
+        return own, to, single

@@ -137,7 +137,7 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
         SIDES, _drain("for begins, (_, extents, ones) in ((phase_ends, after),",
                       "for begins, (_, extents, ones) in ((phase_ends, first),")),
     "extents of one are not known": (
-        SIDES, _drain("Cat(extent == 1 for extent in extents)", "C(0, 2)")),
+        SIDES, _drain("signal.eq(self.layer[name] == 1)", "signal.eq(0)")),
     "lists read on while they are counted anew": (
         SPARSE, _fetched("m.If(~fetching)", "m.If(fetching)")),
     "what is left of a PE is not counted anew": (

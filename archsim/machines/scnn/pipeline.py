@@ -13,8 +13,8 @@ DRAIN_CYCLES = 4
 """From a step of the drain to the cycle in which its sum is read."""
 
 OUTPUT_CYCLES = 7
-"""More from a sum to the vector that leaves: for its value, for a memory that is not transparent, and
-for a vector read ahead."""
+"""More from a sum to the vector that leaves: for its value, for a memory that is not transparent,
+and for a vector read ahead."""
 
 OUTPUT_REGISTERS = 2
 """Of these within the product and behind its shift."""

@@ -151,6 +151,7 @@ def state_bits(design: Scnn) -> int:
     decoder = 0 if design.weights_as_crossed else 2 * DECODE_CYCLES + 1 + 3
     drain = STEP_BITS + 2 * COORDINATE_BITS + 2  # its steps, how far they go, the ends of windows
     drain += 3 + 2 * (4 + 2 * COORDINATE_BITS + 2)  # which are the last; what is next, and first
+    drain += 14  # which fields of the layer are 1
     groups = FILTER_BITS + 1  # filters of the one that is drained, whether more are to come
     return design.pes * pe + entry + late + decoder + drain + groups + _event_bits(design)
 
