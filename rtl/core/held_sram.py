@@ -9,9 +9,8 @@ from rtl.hierarchy import VerilogModule
 
 SOURCE = """\
 // One write port, one read port with an enable, one clock: the place to put a memory macro.
-// A word written in a cycle is read by an address of the next one, and nobody minds what is read of
-// it in the same cycle (with SRAM_COLLISIONS defined a simulation gives what is wrong); where
-// `read` is low the output stays.
+// A word written in a cycle is read by an address of the next one; where `read` is low the output
+// stays.
 module held_sram #(
   parameter BITS = 8,
   parameter DEPTH = 2,
@@ -25,14 +24,9 @@ module held_sram #(
   input [ADDRESS_BITS-1:0] read_address,
   output reg [BITS-1:0] read_data
 );
-  (* no_rw_check *) // to yosys: no logic for it around a block RAM
   reg [BITS-1:0] words [0:DEPTH-1];
   always @(posedge clk) begin
     if (write) words[write_address] <= write_data;
-`ifdef SRAM_COLLISIONS
-    if (read && write && write_address == read_address) read_data <= ~write_data;
-    else
-`endif
     if (read) read_data <= words[read_address];
   end
 endmodule
@@ -42,8 +36,8 @@ endmodule
 class HeldSram(wiring.Component):
     """read_data[t + 1] = words[read_address[t]] if read[t], else read_data[t].
 
-    A word written in cycle t is read by an address of cycle t + 1; nobody may mind what one of
-    cycle t reads.  In emitted Verilog every such memory is an instance of the module `held_sram`.
+    A word written in cycle t is read by an address of cycle t + 1.  In emitted Verilog every such
+    memory is an instance of the module `held_sram`.
     """
 
     write: Signal

@@ -20,7 +20,9 @@ module sram #(
   parameter DEPTH = 2,
   parameter ADDRESS_BITS = 1,
   parameter TRANSPARENT = 0,
+  /* verilator lint_off UNUSEDPARAM */
   parameter APART = 0
+  /* verilator lint_on UNUSEDPARAM */
 ) (
   input clk,
   input write,

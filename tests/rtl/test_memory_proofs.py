@@ -146,7 +146,7 @@ FAULTS: dict[str, tuple[ModuleType, tuple[str, str], ModuleType, str, Any]] = {
         read_back, "ActivationMemories", _exchanged,
     ),
     "not transparent to an exchanged port": (
-        scnn_memories, ("transparent=True", "transparent=False"),
+        scnn_memories, ('{"transparent": True}', '{"transparent": False}'),
         read_back, "ActivationMemories", _exchanged,
     ),
     "a row begun is forgotten": (
