@@ -53,7 +53,6 @@ class Boveda:
 
     kind: ClassVar[str] = "boveda"
     access: ClassVar[Access] = "scratchpad"
-    joined_halves: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         require_positive(
@@ -84,6 +83,11 @@ class Boveda:
     def write_latency_cycles(self) -> int:
         """Magnitudes, width; the columns are shifted into place in the cycle of the write."""
         return 2 + self.place_registers
+
+    @property
+    def joined_halves(self) -> bool:
+        """Its columns have an SRAM for each half."""
+        return False
 
     def for_fpga(self) -> Boveda:
         """With the register in the place of a word."""
