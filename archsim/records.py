@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from typing import Any, cast
 
 from archsim.errors import InputError, nearest
@@ -13,6 +13,18 @@ IMPLIED = "implied"
 
 FLOAT_LIMIT = 1e300
 """Above it a number is as good as infinite, which no design can be built with."""
+
+
+def default_of(entry: Field[Any]) -> Any:
+    """Of a field of a dataclass; MISSING where it has none."""
+    if entry.default is MISSING and entry.default_factory is not MISSING:
+        return entry.default_factory()
+    return entry.default
+
+
+def is_left_out(entry: Field[Any], value: Any) -> bool:
+    """Whether plain data need not say it: it is the default of a field that is `IMPLIED`."""
+    return bool(entry.metadata.get(IMPLIED)) and value == default_of(entry)
 
 
 def check_table(where: str, name: str, value: Any) -> dict[str, Any]:

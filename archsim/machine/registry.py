@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, asdict, fields, is_dataclass
+from dataclasses import Field, asdict, fields, is_dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -21,7 +21,7 @@ from archsim.machine.option import Option
 from archsim.memory.kinds import access_of, change_kind, memory_from_record, memory_record
 from archsim.memory.seam import Access
 from archsim.plugins import PluginWarning, loaded, needed, plugins
-from archsim.records import IMPLIED, build, check_keys, check_table
+from archsim.records import build, check_keys, check_table, default_of, is_left_out
 from energy_models.frozen import FrozenDict
 from energy_models.reading import load_toml, parse_toml
 
@@ -128,7 +128,7 @@ def _record(design: Design, *, complete: bool) -> dict[str, Any]:
     record: dict[str, Any] = {"kind": design.kind}
     for entry in _fields(type(design)):
         value = getattr(design, entry.name)
-        if entry.metadata.get(IMPLIED) and value == _default(entry) and not complete:
+        if is_left_out(entry, value) and not complete:
             continue
         if access_of(entry):
             value = memory_record(value, complete=complete)
@@ -138,20 +138,13 @@ def _record(design: Design, *, complete: bool) -> dict[str, Any]:
     return record
 
 
-def _default(entry: Field[Any]) -> Any:
-    """Of a field; MISSING where it has none."""
-    if entry.default is MISSING and entry.default_factory is not MISSING:
-        return entry.default_factory()
-    return entry.default
-
-
 def _part(where: str, entry: Field[Any], value: Any) -> Any:
     """One nested record of a design: a memory of some kind, or what is of one kind only."""
     access = access_of(entry)
     if access:
         return memory_from_record(where, entry.name, access, value)
     given = check_table(where, entry.name, value)
-    kind = cast("type[Any]", type(_default(entry)))
+    kind = cast("type[Any]", type(default_of(entry)))
     check_keys(f"{where}: {entry.name}", given, [one.name for one in fields(kind)])
     return build(f"{where}: {entry.name}", kind, given)
 
@@ -159,7 +152,7 @@ def _part(where: str, entry: Field[Any], value: Any) -> Any:
 @cache
 def _is_part(entry: Field[Any]) -> bool:
     """Whether a field is a record of its own."""
-    return is_dataclass(_default(entry))
+    return is_dataclass(default_of(entry))
 
 
 def design_from_record(record: dict[str, Any], where: str) -> Design:

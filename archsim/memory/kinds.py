@@ -8,7 +8,7 @@ around another one has a field that holds a memory, by whose default the way of 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
 from typing import Any, cast
@@ -16,7 +16,7 @@ from typing import Any, cast
 from archsim.errors import InputError, nearest
 from archsim.memory.seam import PROTOCOLS, Access
 from archsim.plugins import leave_out, loaded, package_of, plugins
-from archsim.records import IMPLIED, build, check_keys, check_table
+from archsim.records import build, check_keys, check_table, default_of, is_left_out
 
 GROUP = "archsim.memories"
 
@@ -89,10 +89,7 @@ def package_of_kind(access: Access, name: str) -> str:
 @cache
 def access_of(entry: Field[Any]) -> Access | None:
     """The way of access of the memory in a dataclass's field; None if no memory stands there."""
-    default = entry.default
-    if default is MISSING and entry.default_factory is not MISSING:
-        default = entry.default_factory()
-    found = getattr(default, "access", None)
+    found = getattr(default_of(entry), "access", None)
     return found if found in PROTOCOLS else None
 
 
@@ -104,7 +101,7 @@ def memory_record(memory: Any, *, complete: bool = False) -> dict[str, Any]:
     record: dict[str, Any] = {"kind": memory.kind}
     for entry in fields(memory):
         value = getattr(memory, entry.name)
-        if entry.metadata.get(IMPLIED) and value == entry.default and not complete:
+        if is_left_out(entry, value) and not complete:
             continue
         inner = access_of(entry)
         record[entry.name] = memory_record(value, complete=complete) if inner else value

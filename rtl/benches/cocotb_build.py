@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from rtl.benches.build_cache import build_once, cache_key
 from rtl.child_process import child
+from rtl.core.sram import COLLISIONS
 from rtl.toolchain import (
     ToolchainError,
     require,
@@ -42,7 +43,7 @@ WAVE_OPTIONS = {
 """What Verilator must be told for a file of this suffix."""
 
 _OPTIONS = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--timescale", "{unit}"]
-_OPTIONS += ["-DSRAM_COLLISIONS", "-Wno-lint", "-Wno-style", "-Wno-fatal"]
+_OPTIONS += [f"-D{COLLISIONS}", "-Wno-lint", "-Wno-style", "-Wno-fatal"]
 _PUBLIC = '`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n'
 
 

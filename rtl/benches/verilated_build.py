@@ -11,6 +11,7 @@ from rtl.benches.bench import IDLE, StreamPort
 from rtl.benches.build_cache import build_once, cache_key
 from rtl.benches.common_header import with_common_header
 from rtl.benches.wrapper import wrapper_text
+from rtl.core.sram import COLLISIONS
 from rtl.toolchain import (
     require,
     run_tool,
@@ -39,7 +40,7 @@ _COMPILE = "-fPIC -fvisibility-inlines-hidden -fno-gnu-unique -DVL_USER_FATAL"
 _LINK = "-shared -Wl,-Bsymbolic"
 _OPTIONS = ["--cc", "-O3", "--no-assert", "--x-assign", "fast", "--x-initial", "fast"]
 _OPTIONS += ["-Wno-lint", "-Wno-style", "-Wno-fatal", "--prefix", "Vtop", "--Mdir", "obj"]
-_OPTIONS += ["-DSRAM_COLLISIONS", "--output-split-cfuncs", "2000"]
+_OPTIONS += [f"-D{COLLISIONS}", "--output-split-cfuncs", "2000"]
 """Statements of a function at most: a compiler's time for one grows faster than its length.  Four
 PEs of the published SCNN: 7 minutes with it, above 15 without."""
 

@@ -58,6 +58,18 @@ def step_layout() -> data.StructLayout:
     )
 
 
+def next_layout() -> data.StructLayout:
+    """What follows: a phase, how far it goes, and whether that is 1, of `along` and of `depth`."""
+    return data.StructLayout(
+        {
+            "phase": range(CLEAR + 1),
+            "along": COORDINATE_BITS,
+            "depth": COORDINATE_BITS,
+            "ones": 2,
+        }
+    )
+
+
 class DrainSequencer(wiring.Component):
     """for side: for filter: for along: for depth: 2 cycles, halos first, then copies; then for
     filter: for row: for column: for place of the window: output, and one cycle to end the filter's
@@ -133,7 +145,7 @@ class DrainSequencer(wiring.Component):
             m.d.sync += [active.eq(1), count.eq(self.filters), phase.eq(first)]
         return m
 
-    def _follow(self, m: Module, phase_ends: Value, count: Value) -> tuple[Signal, Signal]:
+    def _follow(self, m: Module, phase_ends: Value, count: Value) -> tuple[Value, Value]:
         """The phases that begin when one ends, and when a drain starts.
 
         phase_ends: it does; count: filters of this drain.
@@ -247,7 +259,7 @@ class PipelinedDrainSequencer(DrainSequencer):
         self.lasts = [Signal(name=f"last_{name}") for name in ("filter", "along", "depth")]
         return self.lasts
 
-    def _follow(self, m: Module, phase_ends: Value, count: Value) -> tuple[Signal, Signal]:
+    def _follow(self, m: Module, phase_ends: Value, count: Value) -> tuple[Value, Value]:
         fields = (*MOVES, *ACROSS, ROWS, PITCH)
         self.ones = {name: Signal(name=f"{name}_is_1") for name in fields}
         m.d.sync += [signal.eq(self.layer[name] == 1) for name, signal in self.ones.items()]
@@ -268,20 +280,25 @@ class PipelinedDrainSequencer(DrainSequencer):
             m.d.sync += last_filter.eq(count == 1)
         with m.If(self.start):
             m.d.sync += last_filter.eq(self.filters == 1)
-        for begins, (_, extents, ones) in ((phase_ends, after), (self.start, first)):
+        for begins, phase in ((phase_ends, after), (self.start, first)):
             with m.If(begins):
-                m.d.sync += [Cat(self.extents).eq(extents), Cat(last_along, last_depth).eq(ones)]
-        return after[0], first[0]
+                m.d.sync += [
+                    along_count.eq(phase.along),
+                    depth_count.eq(phase.depth),
+                    Cat(last_along, last_depth).eq(phase.ones),
+                ]
+        return after.phase, first.phase
 
-    def _kept(self, m: Module, phase: Signal) -> tuple[Signal, Signal, Signal]:
-        """A phase, its extents, and which of them are 1, a cycle later."""
+    def _kept(self, m: Module, phase: Any) -> data.View:
+        """What follows (`next_layout`), a cycle later."""
         output = phase == OUTPUT
-        extents = [value[:COORDINATE_BITS] for value in self._extents_of(phase, output)]
+        kept: data.View = Signal(next_layout(), name=f"{phase.name}_kept")
         ones = self._of_phase(phase, output, lambda name: self.ones[name])
-        kept = [
-            (Signal(len(value), name=f"{phase.name}_{name}"), value)
-            for name, value in (("kept", phase), ("extents", Cat(extents)), ("ones", Cat(ones)))
+        along, depth = self._extents_of(phase, output)
+        m.d.sync += [
+            kept.phase.eq(phase),
+            kept.along.eq(along),
+            kept.depth.eq(depth),
+            kept.ones.eq(Cat(ones)),
         ]
-        m.d.sync += [signal.eq(value) for signal, value in kept]
-        (own, _), (to, _), (single, _) = kept
-        return own, to, single
+        return kept

@@ -9,11 +9,14 @@ from amaranth.lib.wiring import In, Out
 from archsim.errors import require_within
 from rtl.hierarchy import VerilogModule
 
-SOURCE = """\
+COLLISIONS = "SRAM_COLLISIONS"
+"""Defined for every simulation of ours: who says that nobody minds is given what is wrong."""
+
+SOURCE = f"""\
 // One write port, one read port, one clock: the place to put a memory macro.
 // A word written in a cycle is read by an address of the next one; with TRANSPARENT also by an
 // address of the same cycle, which else reads the word before.  With APART nobody minds what that
-// reads, and a macro or a block RAM may give anything; with SRAM_COLLISIONS defined a simulation
+// reads, and a macro or a block RAM may give anything; with {COLLISIONS} defined a simulation
 // gives what is wrong.
 module sram #(
   parameter BITS = 8,
@@ -36,7 +39,7 @@ module sram #(
   always @(posedge clk) begin
     if (write) words[write_address] <= write_data;
     if (TRANSPARENT != 0 && write && write_address == read_address) read_data <= write_data;
-`ifdef SRAM_COLLISIONS
+`ifdef {COLLISIONS}
     else if (APART != 0 && write && write_address == read_address) read_data <= ~write_data;
 `endif
     else read_data <= words[read_address];

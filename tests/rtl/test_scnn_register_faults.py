@@ -134,8 +134,8 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
     "phases of several filters end with the first": (
         SIDES, _drain("last_filter.eq(count == 1)", "last_filter.eq(1)")),
     "extents of the phase before": (
-        SIDES, _drain("for begins, (_, extents, ones) in ((phase_ends, after),",
-                      "for begins, (_, extents, ones) in ((phase_ends, first),")),
+        SIDES, _drain("for begins, phase in ((phase_ends, after),",
+                      "for begins, phase in ((phase_ends, first),")),
     "extents of one are not known": (
         SIDES, _drain("signal.eq(self.layer[name] == 1)", "signal.eq(0)")),
     "lists read on while they are counted anew": (
