@@ -10,7 +10,7 @@ from rtl.core.delay import Delay
 from rtl.core.one_hot import any_of, chosen
 from rtl.core.pipelined_train_queue import PipelinedTrainQueue
 from rtl.core.product import Product
-from rtl.core.sram import address_bits
+from rtl.core.sram import Sram, address_bits
 from rtl.core.train_pe import TrainPe
 from rtl.core.train_window import TrainWindow
 from rtl.hierarchy import place
@@ -23,8 +23,8 @@ class PipelinedTrainPe(TrainPe):
     first rows of the next output (*coming*): so which pairs there are is read in registers, and an
     output still begins in the cycle behind the last of the one before.
 
-    Between the banks and the window stand a register of both operands and of what is left of the
-    pairs, for each row; integers are multiplied between registers (`Product`).
+    What is left of the pairs stands in a register for each row, and both operands a cycle later;
+    integers are multiplied between registers (`Product`).
     """
 
     def elaborate(self, platform: object) -> Module:
@@ -149,13 +149,8 @@ class PipelinedTrainPe(TrainPe):
         m.d.sync += head.eq(self._by_done(ways))
 
     def _ahead(self, m: Module, name: str, vectors: tuple[int, Value]) -> list[tuple[Value, Value]]:
-        """What each bank shows, of the rows behind the window: a step, and which of it is not zero.
-
-        That is found out when the step is written, and kept beside each value.
-        """
-        lanes, bits = range(self.design.lanes), self.design.operand_bits
-        values = [getattr(self, f"{name}_data").word_select(lane, bits) for lane in lanes]
-        given = Cat(Cat(value, value.any()) for value in values)
+        """What each bank shows, of the rows behind the window: which values of a step are not zero,
+        and a cycle later the step."""
 
         def onward(bank: int, begin: Value, line: Value) -> Value:
             ways = [
@@ -164,11 +159,24 @@ class PipelinedTrainPe(TrainPe):
             ]
             return self._by_done(ways)
 
-        shown: list[tuple[Value, Value]] = []
-        for word in self._buffer(m, name, vectors, given, onward):
-            kept = [word.word_select(lane, bits + 1) for lane in lanes]
-            shown.append((Cat(one[:bits] for one in kept), Cat(one[bits] for one in kept)))
-        return shown
+        wide, data = self.design.lanes, getattr(self, f"{name}_data")
+        shown = self._buffer(m, name, vectors, data, onward)
+        return [(word[wide:], word[:wide]) for word in shown]
+
+    def _bank(
+        self, m: Module, name: str, bank: int, lines: tuple[Value, Value], data: Value, depth: int
+    ) -> Value:
+        """Which values are not zero, in a memory of their own, and behind them the values.
+
+        What is read next hangs on these flags: so their address comes late, and that of the values
+        out of a register.
+        """
+        lanes, (_, line) = self.design.lanes, lines
+        values = [data.word_select(lane, self.design.operand_bits) for lane in range(lanes)]
+        flags = place(m, f"{name}_flags_{bank}", Sram, bits=lanes, depth=depth, apart=True)
+        m.d.comb += flags.read_address.eq(lines[0])
+        self._write(m, name, bank, flags, Cat(value.any() for value in values))
+        return Cat(flags.read_data, super()._bank(m, name, bank, (line, line), data, depth))
 
     def _come(self, m: Module) -> list[Value]:
         """For each row of the window from which bank a row comes in, if one does.
@@ -212,14 +220,10 @@ class PipelinedTrainPe(TrainPe):
         for name, both in zip(("left", "right"), shown, strict=True):
             words = [word for word, _ in both]
             wide = len(words[0])
-            kept = [
-                Signal(wide, name=f"{name}_bank_{bank}", reset_less=True) for bank in range(rows)
-            ]
             seen = [Signal(wide, name=f"{name}_{row}", reset_less=True) for row in range(rows)]
-            m.d.sync += [one.eq(word) for one, word in zip(kept, words, strict=True)]
             for row, one in enumerate(seen):
                 ways = [(late == done, seen[row + done]) for done in range(1, rows - row)]
-                comes = self._coming(late_come[row], kept)
+                comes = self._coming(late_come[row], words)
                 m.d.sync += one.eq(comes | chosen(ways) if ways else comes)
             found.append([*seen])
         return found

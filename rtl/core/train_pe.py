@@ -232,26 +232,36 @@ class TrainPe(wiring.Component):
         most, vector = vectors
         lines = self.design.bank_rows
         depth = 2 * most * lines
-        write, bank_in, address = (
-            getattr(self, f"{name}_{port}") for port in ("write", "bank", "address")
-        )
         begin = Signal(address_bits(depth), name=f"{name}_begin")
         m.d.comb += begin.eq(Mux(self.half, most * lines, 0) + vector * lines)
-        banks = Banks(memory=self.design.bank(name), use=self.design.use(name))
         shown: list[Value] = []
         for bank in range(self.design.window_rows):
             line, now = (Signal.like(begin, name=f"{name}_{what}_{bank}") for what in ("at", "to"))
-            words = banks.place(m, self, f"{name}_{bank}", 0, bits=len(data), depth=depth)
-            m.d.comb += [
-                now.eq(onward(bank, begin, line)),
-                words.read_address.eq(now),
-                words.write.eq(write & (bank_in == bank)),
-                words.write_address.eq(address),
-                words.write_data.eq(data),
-            ]
+            m.d.comb += now.eq(onward(bank, begin, line))
             m.d.sync += line.eq(now)
-            shown.append(words.read_data)
+            shown.append(self._bank(m, name, bank, (now, line), data, depth))
         return shown
+
+    def _bank(
+        self, m: Module, name: str, bank: int, lines: tuple[Value, Value], data: Value, depth: int
+    ) -> Value:
+        """What a bank shows; lines: the one that it shows next, and the one that it shows."""
+        banks = Banks(memory=self.design.bank(name), use=self.design.use(name))
+        words = banks.place(m, self, f"{name}_{bank}", 0, bits=len(data), depth=depth)
+        m.d.comb += words.read_address.eq(lines[0])
+        self._write(m, name, bank, words, data)
+        return words.read_data
+
+    def _write(self, m: Module, name: str, bank: int, words: Any, data: Value) -> None:
+        """What the loaders write into a bank."""
+        write, bank_in, address = (
+            getattr(self, f"{name}_{port}") for port in ("write", "bank", "address")
+        )
+        m.d.comb += [
+            words.write.eq(write & (bank_in == bank)),
+            words.write_address.eq(address),
+            words.write_data.eq(data),
+        ]
 
     def _multiply(self, m: Module, window: TrainWindow, seen: list[list[Value]]) -> None:
         """The pairs that lanes chose, multiplied and summed; at an output's end, its sum."""

@@ -30,6 +30,7 @@ from archsim.blocks import (
 from archsim.machine import components as every
 from archsim.machine.unit_components import FloatUnits
 from archsim.machines.sparsetrain.design import COUNTER_BITS, SIDES, counted_of, events_at_once
+from archsim.memory import PlainBank
 
 if TYPE_CHECKING:
     from archsim.machines.sparsetrain.design import SparseTrain
@@ -109,7 +110,8 @@ def _masks(design: SparseTrain) -> Components:
 def _buffers(design: SparseTrain) -> Components:
     """A bank for each row of the window, of rows in every PE, of columns in the one they are for.
 
-    A row of the window leaves its bank once; two addresses a bank.
+    A row of the window leaves its bank once; two addresses a bank.  Pipelined PEs have memories of
+    which values of a step are not zero beside them.
     """
     found: Components = ()
     banks = design.pes * design.window_rows
@@ -118,12 +120,15 @@ def _buffers(design: SparseTrain) -> Components:
         ("column", design.own_columns, 1),
     ):
         depth = 2 * vectors * design.bank_rows
-        shape = (banks, design.lanes, design.value_bits(name), depth)
+        shape = (banks, design.lanes, design.operand_bits, depth)
+        flags = (banks, design.lanes, 1, depth)
         written = {f"{name}_load": float(copies)}
         whole = f"{name}_buffer"
         bits = address_bits(depth)
         macros = design.bank(name).macros
         found += macros(f"{whole}.words", shape, {"fetch": 1.0}, written)
+        if design.pipelined_pes:
+            found += PlainBank().macros(f"{whole}.flags", flags, {"fetch": 1.0}, written)
         found += registers(whole, bits, banks, {"fetch": 1.0})
         found += incrementers(whole, bits, banks, {"fetch": 1.0})
         found += selectors(whole, bits, banks, {"fetch": 1.0})
@@ -156,10 +161,10 @@ def _window(design: SparseTrain) -> Components:
 
 
 def _pipelined(design: SparseTrain) -> Components:
-    """Of PEs with registers between their steps: what banks showed and what is in the window, what
-    lanes chose, the lowest output of a queue; products of integers."""
+    """Of PEs with registers between their steps: what is in the window, what lanes chose, the
+    lowest output of a queue; products of integers."""
     lanes, bits, pes = design.lanes, design.operand_bits, design.pes
-    rows, places = 4 * design.window_rows, len(design.window)
+    rows, places = 2 * design.window_rows, len(design.window)
     products = registers("multipliers", 2 * bits, pes * lanes, LANE)
     return (
         *registers("window", lanes * bits, pes * rows, times(STEP, rows)),

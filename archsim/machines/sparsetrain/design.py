@@ -227,17 +227,10 @@ class SparseTrain(Design):
         """That the scratchpad of "row" or of "column" holds."""
         return {"row": self.row_scratchpad, "column": self.column_scratchpad}[name]
 
-    def value_bits(self, name: str) -> int:
-        """Of a value in the banks of "row" or "column", or in a scratchpad.
-
-        Pipelined PEs keep beside each value whether it is not zero.
-        """
-        return self.operand_bits + (self.pipelined_pes and name in SIDES)
-
     def use(self, name: str) -> Use:
         """What its banks keep: a step of a vector; a sum."""
         sums = name == "accumulator"
-        lanes, bits = (1, self.accumulator_bits) if sums else (self.lanes, self.value_bits(name))
+        lanes, bits = (1, self.accumulator_bits) if sums else (self.lanes, self.operand_bits)
         return Use(
             name=name,
             field=f"{name}_memory",
