@@ -139,7 +139,7 @@ def cores() -> dict[str, Row]:
         "edge-16, 8 × 8, AXI": Row(
             make=core("edge-16", large, "axi"),
             wanted="90 MHz",
-            seeds=1,
+            seeds=3,
         ),
         "edge-16, 8 × 8, AXI, Boveda ifmap": Row(
             make=core("edge-16", f"{boveda}=8 {large}", "axi"),

@@ -1,5 +1,6 @@
 """The SCNN core in Amaranth: the twin of `archsim.machines.scnn.design`."""
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any, cast
@@ -360,15 +361,12 @@ class ScnnCore(wiring.Component):
     def _counters(self, m: Module) -> None:
         own = {"weight_write": self.decoder.cross, "oaram_read": self.unload.cross}
         for name in counts_of(self.design):
-            event = own.get(name)
-            if event is None:
-                event = self._events(m, name)
+            each = [own[name]] if name in own else [pe.events[name] for pe in self.pes.values()]
             counter = getattr(self, f"count_{name}")
-            m.d.sync += counter.eq(counter + event)
+            m.d.sync += counter.eq(counter + self._together(m, name, each))
 
-    def _events(self, m: Module, name: str) -> Value:
-        """Of all PEs in a cycle; with `pipelined_pes`, in the cycle before."""
-        each = [pe.events[name] for pe in self.pes.values()]
+    def _together(self, m: Module, name: str, each: Sequence[Value]) -> Value:
+        """Events of a cycle; with `pipelined_pes`, of the cycle before."""
         events = sum(each, C(0, 1))
         if not self.design.pipelined_pes:
             return events

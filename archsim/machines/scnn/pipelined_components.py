@@ -157,11 +157,12 @@ def state_bits(design: Scnn) -> int:
 
 
 def _event_bits(design: Scnn) -> int:
-    """Of events of all PEs, a cycle before they are counted."""
+    """Of events of all PEs, of weights that come and of words that leave, a cycle before they are
+    counted."""
     pes, products = design.pes, _products(design)
     each = [1] * 13 + [products.bit_length()] + [design.banks.bit_length()] * 2
     each += design.activation_memory.event_bits(design.stream_use("iaram"))
-    return sum((pes * ((1 << bits) - 1)).bit_length() for bits in each)
+    return 2 + sum((pes * ((1 << bits) - 1)).bit_length() for bits in each)
 
 
 __all__ = ["OUTPUT_REGISTERS", "decoded", "drained", "fetched", "given", "sending", "state_bits"]
