@@ -5,7 +5,7 @@ from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any, cast
 
-from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,6 +14,7 @@ from archsim.machines.scnn.command import AXIS_FIELDS, LAYER_FIELDS, scnn_ports
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.pipeline import DECODE_CYCLES, DRAIN_CYCLES
 from archsim.ports import Port
+from rtl.core.adder_tree import sum_of
 from rtl.core.delay import Delay
 from rtl.core.memory import Settings, stream_settings
 from rtl.core.scnn_bias import BiasQueue
@@ -367,7 +368,7 @@ class ScnnCore(wiring.Component):
 
     def _together(self, m: Module, name: str, each: Sequence[Value]) -> Value:
         """Events of a cycle; with `pipelined_pes`, of the cycle before."""
-        events = sum(each, C(0, 1))
+        events = sum_of([*each])
         if not self.design.pipelined_pes:
             return events
         kept = Signal(range((len(each) << len(each[0])) - len(each) + 1), name=f"events_{name}")

@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
+from rtl.core.adder_tree import sum_of
 from rtl.core.delay import Delay
 from rtl.core.memory import rtl_of, stream_inputs
 from rtl.core.requantize import Requantize
@@ -273,8 +274,8 @@ class ScnnPe(wiring.Component):
             banks.i.addresses.eq(sender.addresses),
             banks.i.half.eq(half),
             *(getattr(banks, name).eq(getattr(self, own)) for name, own in self._cells()),
-            self.events.product.eq(sum(sender.selected)),
-            self.events.accumulator_update.eq(sum(banks.updates)),
+            self.events.product.eq(sum_of([*sender.selected])),
+            self.events.accumulator_update.eq(sum_of([*banks.updates])),
         ]
 
     def _cells(self) -> list[tuple[str, str]]:
