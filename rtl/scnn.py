@@ -1,6 +1,5 @@
 """The SCNN core in Amaranth: the twin of `archsim.machines.scnn.design`."""
 
-from collections.abc import Sequence
 from functools import reduce
 from operator import and_, or_
 from typing import TYPE_CHECKING, Any, cast
@@ -366,9 +365,9 @@ class ScnnCore(wiring.Component):
             counter = getattr(self, f"count_{name}")
             m.d.sync += counter.eq(counter + self._together(m, name, each))
 
-    def _together(self, m: Module, name: str, each: Sequence[Value]) -> Value:
+    def _together(self, m: Module, name: str, each: list[Value]) -> Value:
         """Events of a cycle; with `pipelined_pes`, of the cycle before."""
-        events = sum_of([*each])
+        events = sum_of(each)
         if not self.design.pipelined_pes:
             return events
         kept = Signal(range((len(each) << len(each[0])) - len(each) + 1), name=f"events_{name}")

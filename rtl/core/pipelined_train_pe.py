@@ -159,9 +159,11 @@ class PipelinedTrainPe(TrainPe):
             ]
             return self._by_done(ways)
 
-        wide, data = self.design.lanes, getattr(self, f"{name}_data")
-        shown = self._buffer(m, name, vectors, data, onward)
-        return [(word[wide:], word[:wide]) for word in shown]
+        lanes, data = self.design.lanes, getattr(self, f"{name}_data")
+        values = [data.word_select(lane, self.design.operand_bits) for lane in range(lanes)]
+        flagged = Cat(*(value.any() for value in values), data)
+        shown = self._buffer(m, name, vectors, flagged, onward)
+        return [(word[lanes:], word[:lanes]) for word in shown]
 
     def _bank(
         self, m: Module, name: str, bank: int, lines: tuple[Value, Value], data: Value, depth: int
@@ -171,12 +173,12 @@ class PipelinedTrainPe(TrainPe):
         What is read next hangs on these flags: so their address comes late, and that of the values
         out of a register.
         """
-        lanes, (_, line) = self.design.lanes, lines
-        values = [data.word_select(lane, self.design.operand_bits) for lane in range(lanes)]
+        lanes, (now, line) = self.design.lanes, lines
         flags = place(m, f"{name}_flags_{bank}", Sram, bits=lanes, depth=depth, apart=True)
-        m.d.comb += flags.read_address.eq(lines[0])
-        self._write(m, name, bank, flags, Cat(value.any() for value in values))
-        return Cat(flags.read_data, super()._bank(m, name, bank, (line, line), data, depth))
+        m.d.comb += flags.read_address.eq(now)
+        self._write(m, name, bank, flags, data[:lanes])
+        values = super()._bank(m, name, bank, (line, line), data[lanes:], depth)
+        return Cat(flags.read_data, values)
 
     def _come(self, m: Module) -> list[Value]:
         """For each row of the window from which bank a row comes in, if one does.
