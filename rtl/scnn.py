@@ -20,6 +20,7 @@ from rtl.core.scnn_bias import BiasQueue
 from rtl.core.scnn_cells import pe_inputs, sum_settings, sums_may_fail, weight_settings
 from rtl.core.scnn_control import GroupControl
 from rtl.core.scnn_drain import SIDES, DrainSequencer, PipelinedDrainSequencer
+from rtl.core.scnn_fifo import WeightRoom
 from rtl.core.scnn_layouts import command_layout, vector_layout
 from rtl.core.scnn_lists import ListWalk
 from rtl.core.scnn_pe import row_fields
@@ -224,11 +225,30 @@ class ScnnCore(wiring.Component):
             self.ifmap.ready.eq(load.open),
             load.cross.eq(self.ifmap.valid & self.ifmap.ready),
             load.last.eq(self.ifmap.payload.last),
-            self.weight.ready.eq(decoder.open & _all(pe.room for pe in self.pes.values())),
+            self.weight.ready.eq(decoder.open & self._room(m)),
             decoder.cross.eq(self.weight.valid & self.weight.ready),
             decoder.i.eq(self.weight.payload),
         ]
         wiring.connect(m, wiring.flipped(self.bias), self.biases.word)
+
+    def _room(self, m: Module) -> Value:
+        """Whether every PE that is used has a place for a vector of weights."""
+        if not self.design.pipelined_pes:
+            return _all(pe.room for pe in self.pes.values())
+        rooms: list[Value] = []
+        for (row, column), pe in self.pes.items():
+            room: Any = place(m, f"weight_room_{row}_{column}", WeightRoom, design=self.design)
+            m.d.comb += [
+                room.reserve.eq(self.decoder.cross & self._uses(row, column)),
+                room.released.eq(pe.released),
+                *([room.start.eq(self.start)] if self.design.weights_as_crossed else []),
+            ]
+            rooms.append(room.room | ~self._uses(row, column))
+        return _all(rooms)
+
+    def _uses(self, row: int, column: int) -> Value:
+        """Whether the layer uses a PE."""
+        return (row < self.layer.rows_used) & (column < self.layer.columns_used)
 
     def _broadcast(self, m: Module) -> None:
         """What goes into the FIFOs, and when: as it crosses, or behind the decoder's registers."""
@@ -300,7 +320,7 @@ class ScnnCore(wiring.Component):
                 for field in AXIS_FIELDS
             ]
         m.d.comb += [
-            pe.enable.eq((row < layer.rows_used) & (column < layer.columns_used)),
+            pe.enable.eq(self._uses(row, column)),
             pe.start.eq(self.start),
             pe.exchanged.eq(self.exchanged),
             pe.ifmap_write.eq(load.cross & (load.row == row) & (load.column == column)),
@@ -315,8 +335,6 @@ class ScnnCore(wiring.Component):
             pe.clear.entry.eq(Mux(self.clearing, self.entry, self.drained_entry)),
             pe.unload.eq(self._unloads(row, column)),
         ]
-        if design.pipelined_pes:
-            m.d.comb += pe.reserve.eq(self.decoder.cross)
         if "number" in pe_inputs(design):
             m.d.comb += pe.number.eq(row * design.grid_columns + column)
         for name, chain in self.settings.items():

@@ -16,7 +16,8 @@ HALVES = 2
 
 class GroupControl(wiring.Component):
     """S(0) = loaded + 1; S(g + 1) = max(B(g), drained(g − 1)) + 1; DS(g) = max(B(g) + LP,
-    drained(g − 1), biased(g) + 1).
+    drained(g − 1), biased(g) + 1).  With `pipelined_pes` S(g + 1) = max(B(g) + 1, drained(g − 1)) +
+    1, for that all PEs wait lies in a register.
 
     B: all PEs wait.  A group needs one of the two halves of the accumulators, which its drain gives
     back; where their cells may fail, every layer begins with the first.  LP is
@@ -75,12 +76,12 @@ class GroupControl(wiring.Component):
         computing, waiting, barrier = Signal(), Signal(), Signal()
         halves = place(m, "halves", Credits, initial=HALVES, limit=HALVES)
         summed = place(m, "summed", Credits, initial=0, limit=HALVES)
-        line = place(m, "summed_delay", Delay, bits=1, cycles=self.latency - 2)
+        line = place(m, "summed_delay", Delay, bits=1, cycles=self.latency - 2 - self.ahead)
         behind = self.behind_flush if self.flushes else self.ofmap_latency
         last = place(m, "finished_delay", Delay, bits=1, cycles=behind)
         filters = Mux(drained + 1 == layer.groups, layer.filters_last, layer.filters)
         m.d.comb += [
-            barrier.eq(computing & self.done),
+            barrier.eq(computing & self._done(m)),
             self.go.eq(self.loaded | ((barrier | waiting) & more & halves.available)),
             halves.take.eq(self.go),
             halves.give.eq(self.drain_ended),
@@ -107,6 +108,14 @@ class GroupControl(wiring.Component):
             with m.If(self.start):
                 m.d.sync += self.half.eq(0)
         return m
+
+    def _done(self, m: Module) -> Value:
+        """Whether all PEs wait; of a group that has begun, and not of the one before."""
+        if not self.ahead:
+            return self.done
+        done = Signal(name="all_done")
+        m.d.sync += done.eq(self.done & ~self.go)
+        return done
 
     def _kept(self, m: Module, name: str, of: Value) -> Value:
         """What follows from a count of groups, with `pipelined_pes` a cycle later, in a register:

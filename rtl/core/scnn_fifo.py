@@ -1,6 +1,6 @@
 """The weight FIFO of a PE: blocks of vectors, read again for every activation vector."""
 
-from typing import Any, cast
+from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -29,22 +29,23 @@ class WeightFifo(wiring.Component):
     Pointers count modulo twice the depth, so that a full FIFO differs from an empty one.
     Latency: a vector written in a cycle is at `word` in the next one.  Throughput: one vector in,
     one step a cycle.  Back-pressure: `room` is low while all places hold vectors; a place given
-    back in a cycle can be written in the next one.
+    back in a cycle can be written in the next one.  With `pipelined_pes` that is `WeightRoom`'s.
 
     Members
     -------
     write, i: from the broadcast; room: there is a place; arrived, word: the vector is here;
     complete: the whole block is; step: the vector is done with; again, with step: the block is
     walked once more; release, with step: its place is given back; skip: the rest of the block is
-    given back unread; block_end: the block is over.  With `pipelined_pes`: reserve, a vector that
-    will be written has crossed, and counts as one that is held.  Where vectors lie there as they
-    cross, their flags beside: start, a layer begins, with the first place; where cells may fail:
-    number, of the PE; settings, of the cells.
+    given back unread; block_end: the block is over.  With `pipelined_pes`: released, a pointer to
+    the first place that is held, in place of room.  Where vectors lie there as they cross, their
+    flags beside: start, a layer begins, with the first place; where cells may fail: number, of the
+    PE; settings, of the cells.
     """
 
     write: Signal
     i: data.View
     room: Signal
+    released: Signal
     arrived: Signal
     complete: Signal
     word: data.View
@@ -66,12 +67,13 @@ class WeightFifo(wiring.Component):
             more["settings"] = In(settings.bits)
         orders = ("write", "step", "again", "release", "skip", "block_end", *start)
         if self.reserves:
-            more["reserve"] = In(1)
+            more["released"] = Out(range(2 * self.depth))
+        else:
+            more["room"] = Out(1)
         super().__init__(
             {
                 **{name: In(1) for name in orders},
                 "i": In(layout),
-                "room": Out(1),
                 "arrived": Out(1),
                 "complete": Out(1),
                 "word": Out(layout),
@@ -82,9 +84,8 @@ class WeightFifo(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         self._ends(m)
-        written, reading, released = (
-            self._pointer(name) for name in ("written", "reading", "released")
-        )
+        written, reading = self._pointer("written"), self._pointer("reading")
+        released = self.released if self.reserves else self._pointer("released")
         after = self._after(reading)
         next_written, next_reading = (
             self._pointer(name) for name in ("next_written", "next_reading")
@@ -111,31 +112,11 @@ class WeightFifo(wiring.Component):
         m.d.sync += [reading.eq(next_reading), written.eq(next_written)]
         if self.reserves:
             m.d.sync += self.arrived.eq(next_reading != next_written)
-            self._reserve(m, released)
         else:
             m.d.comb += self.arrived.eq(reading != written)
-            m.d.comb += self.room.eq(~self._full(written, released))
+            m.d.comb += self.room.eq(~is_full(written, released, self.depth))
         self._stores(m, (self._place(written), self._place(next_reading)))
         return m
-
-    def _full(self, written: Signal, released: Signal) -> Value:
-        """Whether all places are taken, by pointers to where they begin and end."""
-        return (written != released) & (self._place(written) == self._place(released))
-
-    def _reserve(self, m: Module, released: Signal) -> None:
-        """Room, in a register: a place given back counts a cycle later, one taken at once."""
-        own, reserved = cast("Any", self), self._pointer("reserved")
-        after, full = Signal.like(reserved, name="after_reserved"), Signal()
-        m.d.comb += after.eq(self._after(reserved))
-        m.d.sync += full.eq(
-            Mux(own.reserve, self._full(after, released), self._full(reserved, released))
-        )
-        m.d.comb += self.room.eq(~full)
-        with m.If(own.reserve):
-            m.d.sync += reserved.eq(after)
-        if self.as_crossed:
-            with m.If(own.start):
-                m.d.sync += [reserved.eq(0), full.eq(0)]
 
     def _stores(self, m: Module, places: tuple[Value, Value]) -> None:
         """What holds the vectors; the bit that ends a list lies beside such as crossed, and where
@@ -210,8 +191,68 @@ class WeightFifo(wiring.Component):
         return Signal(range(2 * self.depth), name=name)
 
     def _after(self, pointer: Signal) -> Value:
-        return Mux(pointer == 2 * self.depth - 1, 0, pointer + 1)
+        return place_after(pointer, self.depth)
 
     def _place(self, pointer: Signal) -> Value:
-        """The address of a pointer."""
-        return Mux(pointer >= self.depth, pointer - self.depth, pointer)
+        return address_of(pointer, self.depth)
+
+
+class WeightRoom(wiring.Component):
+    """room = a vector of weights may cross: a PE's FIFO, with `pipelined_pes`, has a place for it.
+
+    It stands beside the decoder, as a vector that crosses takes a place at once, and one way from
+    the PE, whose pointer says what has been given back.
+    Latency: one cycle from a place given back, none from one taken.  Never stalls.
+
+    Members
+    -------
+    reserve: a vector that will be written crosses; released: of the FIFO; room: there is a place.
+    Where vectors lie there as they cross: start, a layer begins, with the first place.
+    """
+
+    reserve: Signal
+    released: Signal
+    room: Signal
+
+    def __init__(self, *, design: Scnn) -> None:
+        self.depth = design.weight_fifo_vectors
+        self.begins_anew = design.weights_as_crossed
+        super().__init__(
+            {
+                "reserve": In(1),
+                "released": In(range(2 * self.depth)),
+                "room": Out(1),
+                **({"start": In(1)} if self.begins_anew else {}),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        released, reserved = self.released, Signal.like(self.released, name="reserved")
+        after, full = Signal.like(reserved, name="after_reserved"), Signal()
+        before, then = (is_full(of, released, self.depth) for of in (reserved, after))
+        m.d.comb += [after.eq(place_after(reserved, self.depth)), self.room.eq(~full)]
+        m.d.sync += [
+            full.eq(Mux(self.reserve, then, before)),
+            reserved.eq(Mux(self.reserve, after, reserved)),
+        ]
+        if self.begins_anew:
+            own: Any = self
+            with m.If(own.start):
+                m.d.sync += [reserved.eq(0), full.eq(0)]
+        return m
+
+
+def place_after(pointer: Signal, depth: int) -> Value:
+    """A pointer modulo twice the depth, one place on."""
+    return Mux(pointer == 2 * depth - 1, 0, pointer + 1)
+
+
+def address_of(pointer: Signal, depth: int) -> Value:
+    """Where a pointer's place lies."""
+    return Mux(pointer >= depth, pointer - depth, pointer)
+
+
+def is_full(written: Signal, released: Signal, depth: int) -> Value:
+    """Whether all places are taken, by pointers to where they begin and end."""
+    return (written != released) & (address_of(written, depth) == address_of(released, depth))

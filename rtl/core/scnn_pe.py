@@ -125,8 +125,7 @@ class ScnnPe(wiring.Component):
                 **({"flush": In(1)} if design.activation_memory.stepped else {}),
                 "ifmap": In(vector),
                 "weight": In(stored_layout(design)),
-                **({"reserve": In(1)} if design.pipelined_pes else {}),
-                "room": Out(1),
+                **self.room_members(design),
                 "done": Out(1),
                 "step": In(step_layout()),
                 "bias": In(design.accumulator_bits),
@@ -138,6 +137,10 @@ class ScnnPe(wiring.Component):
             }
         )
 
+    def room_members(self, design: Scnn) -> dict[str, Any]:
+        """What tells whether a vector of weights may cross."""
+        return {"room": Out(1)}
+
     def elaborate(self, platform: object) -> Module:
         m = Module()
         design = {"design": self.design}
@@ -147,6 +150,7 @@ class ScnnPe(wiring.Component):
         self._place_operands(m)
         self.banks = place(m, "banks", AccumulatorBanks, **design)
         self._operands(m)
+        self._tell_room(m)
         self.word = self._weights(m)
         self._walk(m)
         self._multiply(m)
@@ -169,7 +173,6 @@ class ScnnPe(wiring.Component):
             ),
             fifo.write.eq(self.weight_write & self.enable),
             fifo.i.eq(self.weight),
-            self.room.eq(fifo.room | ~self.enable),
             activations.layer.eq(self.layer),
             activations.row.eq(self.row),
             activations.column.eq(self.column),
@@ -186,6 +189,10 @@ class ScnnPe(wiring.Component):
                 self.memories.flush.eq(self.flush),
                 *(self.events[name].eq(count) for name, count in self._rows(self.memories)),
             ]
+
+    def _tell_room(self, m: Module) -> None:
+        """Whether the FIFO has a place; it always has in a PE that is not used."""
+        m.d.comb += self.room.eq(self.fifo.room | ~self.enable)
 
     def _weights(self, m: Module) -> data.View:
         """The vector of weights that the PE stands at, decoded."""

@@ -4,6 +4,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data
+from amaranth.lib.wiring import Out
 
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.pipeline import OUTPUT_REGISTERS
@@ -30,10 +31,18 @@ class PipelinedScnnPe(ScnnPe):
 
     Members
     -------
-    as there; reserve: a vector of weights crosses, which is written later.
+    as there, but for room; released: of the FIFO (`WeightRoom`).
     """
 
-    reserve: Signal
+    released: Signal
+
+    def room_members(self, design: Scnn) -> dict[str, Any]:
+        return {"released": Out(range(2 * design.weight_fifo_vectors))}
+
+    def _tell_room(self, m: Module) -> None:
+        """Where what the FIFO holds begins: `WeightRoom` says the rest."""
+        fifo: Any = self.fifo
+        m.d.comb += self.released.eq(fifo.released)
 
     def _place_operands(self, m: Module) -> None:
         self.activations = place(m, "activations", FetchedActivations, design=self.design)
@@ -49,7 +58,6 @@ class PipelinedScnnPe(ScnnPe):
             for name in ("issued", "skip", "paired", "list_ends", "block_ends", "last")
         )
         m.d.comb += [
-            fifo.reserve.eq(self.reserve & self.enable),
             activations.go.eq(self.go & self.enable),
             sending.i.valid.eq(
                 activations.valid & Mux(activations.empty, fifo.complete, fifo.arrived)

@@ -11,11 +11,11 @@ from scnn_passes import Shape
 
 from rtl import scnn
 from rtl.core import (
+    scnn_control,
     scnn_drain,
     scnn_fetched,
     scnn_fifo,
     scnn_halo,
-    scnn_pe,
     scnn_pipelined_pe,
     scnn_sending,
     scnn_weights,
@@ -94,11 +94,15 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
     "a list fetched too few": (SPARSE, _fetched("(left == 1)", "(left == 2)")),
     "a place is taken as a vector is written": (
         SINGLE,
-        rewritten(
-            scnn_pe, scnn_fifo, "WeightFifo",
-            "Mux(own.reserve, self._full(after, released), self._full(reserved, released))",
-            "self._full(reserved, released)",
-        ),
+        rewritten(scnn, scnn_fifo, "WeightRoom", "Mux(self.reserve, then, before)", "before"),
+    ),
+    "the barrier of the group before ends the next one": (
+        SINGLE,
+        rewritten(scnn, scnn_control, "GroupControl", "self.done & ~self.go", "self.done"),
+    ),
+    "groups that wait for each other in no time": (
+        SINGLE,
+        rewritten(scnn, scnn_control, "GroupControl", "m.d.sync += done", "m.d.comb += done"),
     ),
     "a weight's value ahead of its tap": (SINGLE, placed(scnn_weights, "value_", cycles=_earlier)),
     "weights are written a cycle late": (SINGLE, placed(scnn_weights, "flag_", cycles=_later)),

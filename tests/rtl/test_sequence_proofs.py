@@ -47,15 +47,14 @@ PROOFS: dict[str, tuple[Any, Prove]] = {
 
 FAULTS: dict[str, tuple[str, str, str]] = {
     "a FIFO that is never full": (
-        "weight FIFO of 2", "== self._place(released)", "!= self._place(released)"
+        "weight FIFO of 2", "== address_of(released", "!= address_of(released"
     ),
     "full a vector early": (
-        "weight FIFO of 3", "self._place(written) == self._place(released)",
-        "self._place(self._after(written)) == self._place(released)",
+        "weight FIFO of 3", "address_of(written, depth) == address",
+        "address_of(place_after(written, depth), depth) == address",
     ),
     "a place taken as its vector is written": (
-        "weight FIFO of 3, with registers", "self._full(after, released), self._full(reserved",
-        "self._full(reserved, released), self._full(reserved",
+        "weight FIFO of 3, with registers", "Mux(self.reserve, then, before)", "before"
     ),
     "a place free as it is given back": (
         "weight FIFO of 3, with registers", "self.room.eq(~full)",

@@ -19,7 +19,8 @@ class WeightFifoProof(Proof):
     that is read.  A pass is `final` as the PE says it: each vector's place is given back when it is
     done with.  Beside what is seen, the FIFO's memories hold the line and where its blocks end.
 
-    With registers (`ahead`), places are taken before vectors come, and given back a cycle later.
+    With registers (`ahead`), places are taken before vectors come, and given back a cycle later:
+    with the `WeightRoom` that stands beside.
     """
 
     def __init__(self, unit: Any, *, depth: int, ahead: bool = False) -> None:
@@ -46,6 +47,11 @@ class WeightFifoProof(Proof):
             ]
             self.blocks = inside.submodules.blocks.count
         self.pointers = registers(inside)
+        if self.ahead:
+            room = made(m, "weight_room", self.unit.WeightRoom(design=self.design))
+            m.d.comb += [room.reserve.eq(self.free.reserve), room.released.eq(fifo.released)]
+            self.pointers |= registers(room.elaborate(None))
+        self.room = room.room if self.ahead else fifo.room
         size = len(fifo.i.as_value())
         line = [Signal(size, name=f"vector_{n}") for n in range(self.depth)]
         count, at = Signal(8, name="vectors"), Signal(8, name="read")
@@ -66,7 +72,7 @@ class WeightFifoProof(Proof):
             m.d.sync += word.eq(Mux(free.write & (count - dropped == n), came, moved))
         taken = self._reserved(m, fifo, count, dropped) if self.ahead else count
         m.d.comb += [
-            claim(m, "room", fifo.room == (taken < self.depth)),
+            claim(m, "room", self.room == (taken < self.depth)),
             claim(m, "arrived", fifo.arrived == (at < count)),
             claim(m, "word", ~fifo.arrived | (fifo.word.as_value() == Array(line)[at])),
             claim(m, "complete", fifo.complete == Cat(lasts).any()),
@@ -82,8 +88,7 @@ class WeightFifoProof(Proof):
         m.d.sync += [come.eq(come + self.free.reserve - self.free.write), given.eq(dropped)]
         reserved = self._behind(self.pointers["released"], count + come)
         m.d.comb += [
-            fifo.reserve.eq(self.free.reserve),
-            Assume(~self.free.reserve | fifo.room, "reserved"),
+            Assume(~self.free.reserve | self.room, "reserved"),
             Assume(~self.free.write | (come != 0), "comes"),
             claim(m, "come", count + come + given <= self.depth),
             claim(m, "reserved", self.pointers["reserved"] == reserved),
@@ -102,7 +107,7 @@ class WeightFifoProof(Proof):
             fifo.release.eq(free.final),
             fifo.skip.eq(free.skip),
             fifo.block_end.eq(free.skip | (free.step & last & free.final)),
-            *([] if self.ahead else [Assume(~free.write | fifo.room, "written")]),
+            *([] if self.ahead else [Assume(~free.write | self.room, "written")]),
             Assume(~free.step | (fifo.arrived & ~free.skip), "stepped"),
             Assume(~free.step | ~free.final | (at == 0), "final"),
             Assume(~free.skip | fifo.complete, "skipped"),

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scnn_copies import Copies
 from scnn_lists import Pe, Vector, Window, ceil, make_list, power, side_of, words
 from scnn_outputs import Outputs
-from scnn_registers import DECODED, LOADED, WRITTEN_LATER, Registers
+from scnn_registers import BARRIER, DECODED, LOADED, WRITTEN_LATER, Registers
 
 from archsim.layer.problem import Problem
 from archsim.machines.scnn.design import Scnn
@@ -199,7 +199,9 @@ class Oracle(Copies, Outputs, Registers):
             self.answers["pe_ends"].append(list(self.done_at))
         last = self.group == len(self.groups) - 1
         drained = self.group == 0 or len(self.finished) >= self.group
-        if len(ends) > self.group and drained and not last:
+        known = BARRIER if self.design.pipelined_pes else 0
+        over = len(ends) > self.group and self.cycle >= ends[-1] + known
+        if over and drained and not last:
             self.started.append(self.cycle + 1)
             self.group += 1
             self.done_at = [None] * len(self.pes)

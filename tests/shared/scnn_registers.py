@@ -19,6 +19,9 @@ DECODED = 3
 PLACES, STAGES = 2, 2
 """Pairs that wait behind the issue, and registers between them and the products that are sent."""
 
+BARRIER = 1
+"""From the cycle in which all PEs have ended to the one in which that is known."""
+
 LOADED = 1
 """More cycles from the last ifmap vector to the first group."""
 

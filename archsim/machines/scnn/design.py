@@ -28,7 +28,7 @@ from archsim.machine.design import Design
 from archsim.machine.option import Option
 from archsim.machines.scnn.mapper_options import MAPPER, OBJECTIVE
 from archsim.machines.scnn.memory_check import check_memories
-from archsim.machines.scnn.pipeline import DRAIN_CYCLES, OUTPUT_CYCLES
+from archsim.machines.scnn.pipeline import BARRIER_CYCLES, DRAIN_CYCLES, OUTPUT_CYCLES
 from archsim.memory import Bank, OffChip, PlainBank, PlainStream, StreamMemory, StreamUse, Use
 
 if TYPE_CHECKING:
@@ -377,6 +377,11 @@ class Scnn(Design):
     def load_latency_cycles(self) -> int:
         """From the cycle behind the last ifmap vector to the first group."""
         return max(self.activation_memory.latency_cycles, int(self.pipelined_pes))
+
+    @property
+    def barrier_cycles(self) -> int:
+        """From the end of a group to the cycle in which that is known, and the next one begun."""
+        return BARRIER_CYCLES if self.pipelined_pes else 0
 
     @property
     def exchange_cycles(self) -> int:

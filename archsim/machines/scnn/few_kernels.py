@@ -85,9 +85,13 @@ def change_weights(
             channel, phase = divmod(list_of[vector], len(begins))
             base, cut = channel * each + begins[phase], (counts[phase, 0], counts[phase, 1])
             for lane in range(lanes.shape[1]):
-                meant = (turn == 1) == back  # first zeros where the others were
-                own = right[vector, lane] if meant else lanes[n, lane]
+                meant, read = right[vector, lane], lanes[n, lane]
+                own = meant if (turn == 1) == back else read  # first zeros where the others were
                 value = np.int64(own[0]) if turn == 1 else np.int64(0)
+                if meant[1] == read[1] and meant[2] == read[2] and meant[3] == read[3]:
+                    if turn == 0 or meant[0] == read[0]:
+                        continue  # no other element is there, before or behind
+                    own = meant if meant[0] != 0 else read
                 _put_weight(own, base, cut, operands, value)
 
 

@@ -9,6 +9,9 @@ DECODE_CYCLES = 3
 ISSUE_CYCLES = 4
 """From the cycle in which a pair leaves FIFO and activations to the first in which it is sent."""
 
+BARRIER_CYCLES = 1
+"""From the end of the last PE's part of a group to the cycle in which the next may be begun."""
+
 DRAIN_CYCLES = 4
 """From a step of the drain to the cycle in which its sum is read."""
 

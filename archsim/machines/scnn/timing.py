@@ -111,7 +111,7 @@ def pass_timing(
         emptied = int(ends[group]) + design.pipeline_latency_cycles
         drain_starts[group] = max(emptied, free, biases.ready(group))
         biases.release(group, int(drain_starts[group]))
-        start = max(int(ends[group]), free) + 1
+        start = max(int(ends[group]) + design.barrier_cycles, free) + 1
         drained[group] = free = int(drain_starts[group]) + drain_cycles(mapping, group)
     waited = (np.append(starts[1:], ends[-1])[:, None] - pe_ends).sum(axis=0)
     leaving = 0 if mapping.keep_ofmap else operands.ofmap.vectors
