@@ -232,18 +232,20 @@ class ScnnCore(wiring.Component):
         wiring.connect(m, wiring.flipped(self.bias), self.biases.word)
 
     def _room(self, m: Module) -> Value:
-        """Whether every PE that is used has a place for a vector of weights."""
+        """Whether every PE that is used has a place for a vector of weights.  A layer ends with
+        empty FIFOs, so that room of one that is not used any more is seen in time."""
         if not self.design.pipelined_pes:
             return _all(pe.room for pe in self.pes.values())
         rooms: list[Value] = []
         for (row, column), pe in self.pes.items():
             room: Any = place(m, f"weight_room_{row}_{column}", WeightRoom, design=self.design)
             m.d.comb += [
-                room.reserve.eq(self.decoder.cross & self._uses(row, column)),
+                room.used.eq(self._uses(row, column)),
+                room.reserve.eq(self.decoder.cross),
                 room.released.eq(pe.released),
                 *([room.start.eq(self.start)] if self.design.weights_as_crossed else []),
             ]
-            rooms.append(room.room | ~self._uses(row, column))
+            rooms.append(room.room)
         return _all(rooms)
 
     def _uses(self, row: int, column: int) -> Value:

@@ -198,7 +198,8 @@ class WeightFifo(wiring.Component):
 
 
 class WeightRoom(wiring.Component):
-    """room = a vector of weights may cross: a PE's FIFO, with `pipelined_pes`, has a place for it.
+    """room = a vector of weights may cross: a PE's FIFO, with `pipelined_pes`, has a place for it,
+    or the PE is not used.
 
     It stands beside the decoder, as a vector that crosses takes a place at once, and one way from
     the PE, whose pointer says what has been given back.
@@ -206,10 +207,12 @@ class WeightRoom(wiring.Component):
 
     Members
     -------
-    reserve: a vector that will be written crosses; released: of the FIFO; room: there is a place.
-    Where vectors lie there as they cross: start, a layer begins, with the first place.
+    used: by the layer; reserve: a vector crosses, which will be written if it is; released: of the
+    FIFO; room: there is a place.  Where vectors lie there as they cross: start, a layer begins,
+    with the first place.
     """
 
+    used: Signal
     reserve: Signal
     released: Signal
     room: Signal
@@ -219,6 +222,7 @@ class WeightRoom(wiring.Component):
         self.begins_anew = design.weights_as_crossed
         super().__init__(
             {
+                "used": In(1),
                 "reserve": In(1),
                 "released": In(range(2 * self.depth)),
                 "room": Out(1),
@@ -233,8 +237,8 @@ class WeightRoom(wiring.Component):
         before, then = (is_full(of, released, self.depth) for of in (reserved, after))
         m.d.comb += [after.eq(place_after(reserved, self.depth)), self.room.eq(~full)]
         m.d.sync += [
-            full.eq(Mux(self.reserve, then, before)),
-            reserved.eq(Mux(self.reserve, after, reserved)),
+            full.eq(self.used & Mux(self.reserve, then, before)),
+            reserved.eq(Mux(self.reserve & self.used, after, reserved)),
         ]
         if self.begins_anew:
             own: Any = self

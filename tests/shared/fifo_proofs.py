@@ -49,7 +49,11 @@ class WeightFifoProof(Proof):
         self.pointers = registers(inside)
         if self.ahead:
             room = made(m, "weight_room", self.unit.WeightRoom(design=self.design))
-            m.d.comb += [room.reserve.eq(self.free.reserve), room.released.eq(fifo.released)]
+            m.d.comb += [
+                room.used.eq(1),
+                room.reserve.eq(self.free.reserve),
+                room.released.eq(fifo.released),
+            ]
             self.pointers |= registers(room.elaborate(None))
         self.room = room.room if self.ahead else fifo.room
         size = len(fifo.i.as_value())
