@@ -2,6 +2,7 @@
 
 from functools import reduce
 from operator import or_
+from typing import Any, cast
 
 from amaranth.hdl import Array, C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
@@ -17,6 +18,7 @@ from rtl.core.scnn_layouts import (
     bank_bits,
     weight_layout,
 )
+from rtl.hierarchy import place
 
 
 class Arbiter(wiring.Component):
@@ -121,28 +123,92 @@ class Arbiter(wiring.Component):
         banks = [self.addresses[number][:bits] for number in range(self.products)]
         found: list[list[Value]] = []
         for number, bank in enumerate(banks):
-            parts = [[waiting[n] & (banks[n] == bank)] for n in range(number)]
+            earlier = [(waiting[n], banks[n]) for n in range(number)]
+            taken: list[Value] = []
             if queue > 1:
-                taken = Signal(queue - 1, name=f"taken_{number}")
+                own = Signal(queue - 1, name=f"taken_{number}")
                 words = [self.occupied[n] for n in range(self.design.banks)]
-                m.d.comb += taken.eq(Array(words)[bank] if bits else words[0])
-                parts.append(list(taken))
-            found.append(_total(m, parts, queue))
+                m.d.comb += own.eq(Array(words)[bank] if bits else words[0])
+                taken = [*own]
+            found.append(_total(m, bank, earlier, taken, queue, f"ahead_{number}"))
         return found
 
 
-def _total(m: Module, parts: list[list[Value]], most: int) -> list[Value]:
-    """The sum of counts, none above `most`.
+FLAT = 16
+"""Counts that are added up where they are; of more, both halves are modules that are shared."""
 
-    A count is a list of bits, of which the first so many are 1: bit n is "more than n".  A tree of
-    additions, whose bit n is: the one at least i and the other at least n + 1 − i, for any i.
+
+class Ahead(wiring.Component):
+    """How many of some products that wait are of a bank, and of its places are taken, up to `most`.
+
+    o: the first so many of its bits are 1.  Combinational.
+
+    Members
+    -------
+    bank: the bank; waiting, banks: of the products; taken, with places: the first so many are 1.
     """
-    if len(parts) < 2:
-        return parts[0] if parts else []
-    if most == 1:
-        return [reduce(or_, (bit for part in parts for bit in part))]
-    middle = (len(parts) + 1) // 2
-    one, other = (_total(m, half, most) for half in (parts[:middle], parts[middle:]))
+
+    bank: Signal
+    waiting: Signal
+    banks: data.View
+    o: Signal
+
+    def __init__(self, *, products: int, bank_bits: int, places: int, most: int) -> None:
+        self.most, self.places = most, places
+        count = min(products + places, most)
+        super().__init__(
+            {
+                "bank": In(bank_bits),
+                "waiting": In(products),
+                "banks": In(data.ArrayLayout(bank_bits, products)),
+                **({"taken": In(places)} if places else {}),
+                "o": Out(count),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m, own = Module(), cast("Any", self)
+        earlier = [(self.waiting[n], self.banks[n]) for n in range(len(self.waiting))]
+        taken = [*own.taken] if self.places else []
+        m.d.comb += self.o.eq(Cat(*_sum_of_halves(m, self.bank, earlier, taken, self.most, "")))
+        return m
+
+
+_Products = list[tuple[Value, Value]]
+"""Whether each waits, and its bank."""
+
+
+def _total(
+    m: Module, bank: Value, earlier: _Products, taken: list[Value], most: int, name: str
+) -> list[Value]:
+    """How many products of a bank wait, and of its places are taken, up to `most`: a list of bits,
+    of which the first so many are 1, so that bit n is "more than n"."""
+    parts = len(earlier) + bool(taken)
+    if parts <= FLAT:
+        return _sum_of_halves(m, bank, earlier, taken, most, name)
+    sizes = {"products": len(earlier), "bank_bits": len(bank), "places": len(taken), "most": most}
+    counts = place(m, name, Ahead, **sizes)
+    m.d.comb += counts.bank.eq(bank)
+    for n, (waits, own) in enumerate(earlier):
+        m.d.comb += [counts.waiting[n].eq(waits), counts.banks[n].eq(own)]
+    if taken:
+        m.d.comb += counts.taken.eq(Cat(*taken))
+    return [*counts.o]
+
+
+def _sum_of_halves(
+    m: Module, bank: Value, earlier: _Products, taken: list[Value], most: int, name: str
+) -> list[Value]:
+    """The same, of both halves of all counts: a tree of additions, whose bit n is: the one at least
+    i and the other at least n + 1 − i, for any i."""
+    parts = len(earlier) + bool(taken)
+    if parts < 2:
+        return taken or [waits & (own == bank) for waits, own in earlier]
+    if most == 1 and parts <= FLAT:
+        return [reduce(or_, (waits & (own == bank) for waits, own in earlier))]
+    middle = (parts + 1) // 2
+    one = _total(m, bank, earlier[:middle], [], most, f"{name}_first")
+    other = _total(m, bank, earlier[middle:], taken, most, f"{name}_second")
     total = Signal(min(len(one) + len(other), most), name="total")
     one, other = [C(1, 1), *one], [C(1, 1), *other]
     for n in range(len(total)):

@@ -132,9 +132,8 @@ class SendingStage(wiring.Component):
             issued.eq(queue.o.payload),
             stages.i_valid.eq(queue.o.valid),
             queue.o.ready.eq(stages.i_ready),
-            stages.o_ready.eq(~self.active | self.ended),
         ]
-        self._send(m, ranked, stages.o_valid & stages.o_ready)
+        self._send(m, ranked, stages)
         return m
 
     def _pair(self, m: Module, i: data.View) -> data.View:
@@ -179,15 +178,22 @@ class SendingStage(wiring.Component):
             m.d.comb += o.counts[number].eq(sum_of(here))
         return o
 
-    def _send(self, m: Module, ranked: data.View, taken: Value) -> None:
-        """The pair that is sent, and what its banks have still to add."""
+    def _send(self, m: Module, ranked: data.View, stages: Any) -> None:
+        """The pair that is sent, and what its banks have still to add.
+
+        Whether the next one may come lies in a register of its own, which can be near the stages.
+        """
         design, pair = self.design, ranked.pair
         queue, most = design.bank_queue, design.bank_queue + self.products
         waits = Signal(self.products)
         distances = [Signal(range(most), name=f"distance_{n}") for n in range(self.products)]
         begins = [Signal(range(most), name=f"begins_{n}") for n in range(self.products)]
-        whole = Signal(name="whole")
-        m.d.comb += self.ended.eq(self.active & whole)
+        whole, free, taken = Signal(name="whole"), Signal(init=1), Signal(name="taken")
+        m.d.comb += [
+            self.ended.eq(self.active & whole),
+            stages.o_ready.eq(free),
+            taken.eq(stages.o_valid & free),
+        ]
         behind = self._backlog(m, ranked.counts, taken)
         late: list[Value] = []
         for number in range(self.products):
@@ -206,7 +212,9 @@ class SendingStage(wiring.Component):
                 m.d.sync += [distance.eq(begin), waits[number].eq(pair.sent[number])]
             with m.Else():
                 m.d.sync += [distance.eq(distance - 1), waits[number].eq(waits[number] & ~granted)]
-        m.d.sync += whole.eq(~reduce(or_, late))
+        after = Signal(name="whole_after")
+        m.d.comb += after.eq(~reduce(or_, late))
+        m.d.sync += [whole.eq(after), free.eq(after | ~(taken | (self.active & ~self.ended)))]
         with m.If(taken):
             m.d.sync += self.active.eq(1)
             m.d.sync += [

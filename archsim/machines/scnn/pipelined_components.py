@@ -138,6 +138,7 @@ def state_bits(design: Scnn) -> int:
     queues = 2 * WAITING  # a head that is filled, and the level behind it
     stages = 4 + 2
     sent = 4 + 2 * 2  # active, whole, skip, last of the pair that is sent; skip and last before it
+    sent += design.bank_queue > 1 or _products(design) > 1  # the next may come, if not always
     fifo = pointer_bits(design)
     fifo += design.weight_fifo_vectors.bit_length() + 1  # blocks that are whole
     fifo += 2  # whether a vector is here, and a place free
