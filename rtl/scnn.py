@@ -190,12 +190,12 @@ class ScnnCore(wiring.Component):
         """Take a command when the layer before has left, or stays; clear the banks after reset."""
         self.exchanged = Signal()
         kept, stays = self.command.payload.ifmap_kept, Signal()
-        busy, entry = Signal(), Signal(range(self.design.bank_entries + 1))
-        self.clearing = Signal()
+        entry = Signal(range(self.design.bank_entries + 1))
+        self.clearing, cleared = Signal(), Signal()
         self.entry = entry
         m.d.comb += [
             self.clearing.eq(entry != self.design.bank_entries),
-            self.command.ready.eq(~busy & ~self.clearing),
+            cleared.eq(entry == self.design.bank_entries - 1),
             self.start.eq(self.command.valid & self.command.ready),
             self.load.start.eq(self.start & ~kept),
             self.exchange.i.eq(self.start & kept),
@@ -203,10 +203,10 @@ class ScnnCore(wiring.Component):
         ]
         m.d.sync += entry.eq(entry + self.clearing)
         with m.If(self.start):
-            m.d.sync += [busy.eq(1), self.layer.eq(self.command.payload)]
+            m.d.sync += [self.command.ready.eq(0), self.layer.eq(self.command.payload)]
             m.d.sync += self.exchanged.eq(kept & ~self.exchanged)
-        with m.Elif(self.unload.ended | stays):
-            m.d.sync += busy.eq(0)
+        with m.Elif(self.unload.ended | stays | cleared):
+            m.d.sync += self.command.ready.eq(1)
         for unit in (self.decoder, self.control, self.sequencer, self.biases):
             self._layer(m, unit)
         for unit in (self.decoder, self.control, self.biases):
@@ -236,17 +236,16 @@ class ScnnCore(wiring.Component):
         empty FIFOs, so that room of one that is not used any more is seen in time."""
         if not self.design.pipelined_pes:
             return _all(pe.room for pe in self.pes.values())
-        rooms: list[Value] = []
-        for (row, column), pe in self.pes.items():
-            room: Any = place(m, f"weight_room_{row}_{column}", WeightRoom, design=self.design)
+        room: Any = place(m, "weight_room", WeightRoom, design=self.design)
+        m.d.comb += room.reserve.eq(self.decoder.cross)
+        for number, (at, pe) in enumerate(self.pes.items()):
             m.d.comb += [
-                room.used.eq(self._uses(row, column)),
-                room.reserve.eq(self.decoder.cross),
-                room.released.eq(pe.released),
-                *([room.start.eq(self.start)] if self.design.weights_as_crossed else []),
+                room.used[number].eq(self._uses(*at)),
+                room.released[number].eq(pe.released),
             ]
-            rooms.append(room.room)
-        return _all(rooms)
+        if self.design.weights_as_crossed:
+            m.d.comb += room.start.eq(self.start)
+        return room.room
 
     def _uses(self, row: int, column: int) -> Value:
         """Whether the layer uses a PE."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -198,23 +198,23 @@ class WeightFifo(wiring.Component):
 
 
 class WeightRoom(wiring.Component):
-    """room = a vector of weights may cross: a PE's FIFO, with `pipelined_pes`, has a place for it,
-    or the PE is not used.
+    """room = a vector of weights may cross: with `pipelined_pes`, the FIFO of every PE that is used
+    has a place for it.
 
     It stands beside the decoder, as a vector that crosses takes a place at once, and one way from
-    the PE, whose pointer says what has been given back.
+    the PEs, whose pointers say what has been given back.
     Latency: one cycle from a place given back, none from one taken.  Never stalls.
 
     Members
     -------
-    used: by the layer; reserve: a vector crosses, which will be written if it is; released: of the
-    FIFO; room: there is a place.  Where vectors lie there as they cross: start, a layer begins,
-    with the first place.
+    used: which PEs the layer uses; reserve: a vector crosses, which will be written in those;
+    released [PEs]: of the FIFOs; room: there is a place.  Where vectors lie there as they cross:
+    start, a layer begins, with the first place.
     """
 
     used: Signal
     reserve: Signal
-    released: Signal
+    released: data.View
     room: Signal
 
     def __init__(self, *, design: Scnn) -> None:
@@ -222,9 +222,9 @@ class WeightRoom(wiring.Component):
         self.begins_anew = design.weights_as_crossed
         super().__init__(
             {
-                "used": In(1),
+                "used": In(design.pes),
                 "reserve": In(1),
-                "released": In(range(2 * self.depth)),
+                "released": In(data.ArrayLayout(range(2 * self.depth), design.pes)),
                 "room": Out(1),
                 **({"start": In(1)} if self.begins_anew else {}),
             }
@@ -232,18 +232,21 @@ class WeightRoom(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        released, reserved = self.released, Signal.like(self.released, name="reserved")
-        after, full = Signal.like(reserved, name="after_reserved"), Signal()
-        before, then = (is_full(of, released, self.depth) for of in (reserved, after))
-        m.d.comb += [after.eq(place_after(reserved, self.depth)), self.room.eq(~full)]
-        m.d.sync += [
-            full.eq(self.used & Mux(self.reserve, then, before)),
-            reserved.eq(Mux(self.reserve & self.used, after, reserved)),
-        ]
-        if self.begins_anew:
-            own: Any = self
-            with m.If(own.start):
-                m.d.sync += [reserved.eq(0), full.eq(0)]
+        own: Any = self
+        begins = own.start if self.begins_anew else C(0, 1)
+        full = Signal()
+        filled: list[Value] = []
+        for number, used in enumerate(self.used):
+            released = self.released[number]
+            reserved, after = (
+                Signal.like(released, name=f"{of}_{number}") for of in ("reserved", "after")
+            )
+            before, then = (is_full(of, released, self.depth) for of in (reserved, after))
+            m.d.comb += after.eq(place_after(reserved, self.depth))
+            filled.append(used & Mux(self.reserve, then, before))
+            m.d.sync += reserved.eq(Mux(begins, 0, Mux(self.reserve & used, after, reserved)))
+        m.d.comb += self.room.eq(~full)
+        m.d.sync += full.eq(Cat(*filled).any() & ~begins)
         return m
 
 

@@ -52,7 +52,7 @@ class WeightFifoProof(Proof):
             m.d.comb += [
                 room.used.eq(1),
                 room.reserve.eq(self.free.reserve),
-                room.released.eq(fifo.released),
+                room.released[0].eq(fifo.released),
             ]
             self.pointers |= registers(room.elaborate(None))
         self.room = room.room if self.ahead else fifo.room
@@ -95,7 +95,7 @@ class WeightFifoProof(Proof):
             Assume(~self.free.reserve | self.room, "reserved"),
             Assume(~self.free.write | (come != 0), "comes"),
             claim(m, "come", count + come + given <= self.depth),
-            claim(m, "reserved", self.pointers["reserved"] == reserved),
+            claim(m, "reserved", self.pointers["reserved_0"] == reserved),
         ]
         return count + come + given
 

@@ -141,7 +141,7 @@ def state_bits(design: Scnn) -> int:
     sent += design.bank_queue > 1 or _products(design) > 1  # the next may come, if not always
     fifo = pointer_bits(design)
     fifo += design.weight_fifo_vectors.bit_length() + 1  # blocks that are whole
-    fifo += 2  # whether a vector is here, and a place free
+    fifo += 1  # whether a vector is here
     walk = 1 + LISTS_BITS
     output = 4 * 5 + 2 - 1  # what goes beside a value; the arbiter has a flag that is not here
     output += 1  # whether the PE takes part
@@ -154,6 +154,7 @@ def state_bits(design: Scnn) -> int:
     drain += 3 + 2 * (4 + 2 * COORDINATE_BITS + 2)  # which are the last; what is next, and first
     drain += 14  # which fields of the layer are 1
     groups = FILTER_BITS + 1  # filters of the one that is drained, whether more are to come
+    groups += 1  # whether every PE has a place for weights
     return design.pes * pe + entry + late + decoder + drain + groups + _event_bits(design)
 
 
