@@ -140,7 +140,8 @@ class ScnnCore(wiring.Component):
         design = {"design": self.design}
         self.layer = Signal(command_layout(self.design), name="current")
         self.start = Signal()
-        lists = {"lists_bits": len(self.layer.lists)}
+        most = max(self.design.grid_rows, self.design.grid_columns)
+        lists = {"most": most, "lists_bits": len(self.layer.lists)}
         self.load = place(m, "load", ListWalk, **lists)
         cycles = self.design.exchange_cycles - 1
         self.exchange = place(m, "exchange_delay", Delay, bits=1, cycles=cycles)

@@ -4,8 +4,6 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-INDEX_BITS = 8
-
 
 class ListWalk(wiring.Component):
     """for row: for column: for list: vectors up to the one with its flag.
@@ -15,9 +13,10 @@ class ListWalk(wiring.Component):
 
     Members
     -------
-    start: begin; rows, columns: how many PEs there are; lists: of each, given with `start` already;
-    cross, last: a vector crosses in this cycle, and ends its list; open: vectors are to come; row,
-    column: whose; pe_ends: the PE's last one crosses in this cycle; ended: the last of all does.
+    start: begin; rows, columns: how many PEs there are, up to `most`; lists: of each, given with
+    `start` already; cross, last: a vector crosses in this cycle, and ends its list; open: vectors
+    are to come; row, column: whose; pe_ends: the PE's last one crosses in this cycle; ended: the
+    last of all does.
     """
 
     start: Signal
@@ -32,17 +31,18 @@ class ListWalk(wiring.Component):
     pe_ends: Signal
     ended: Signal
 
-    def __init__(self, *, lists_bits: int) -> None:
+    def __init__(self, *, most: int, lists_bits: int) -> None:
         self.lists_bits = lists_bits
+        place = range(max(most, 2))  # no ports of no bits
         super().__init__(
             {
                 **{name: In(1) for name in ("start", "cross", "last")},
-                "rows": In(INDEX_BITS),
-                "columns": In(INDEX_BITS),
+                "rows": In(range(most + 1)),
+                "columns": In(range(most + 1)),
                 "lists": In(lists_bits),
                 "open": Out(1),
-                "row": Out(INDEX_BITS),
-                "column": Out(INDEX_BITS),
+                "row": Out(place),
+                "column": Out(place),
                 "pe_ends": Out(1),
                 "ended": Out(1),
             }

@@ -51,7 +51,7 @@ WIDEST_MUX = 16
 AXIS_BITS, LAYER_BITS = 111, 344
 """Of a command: of each PE row and PE column, and of the layer."""
 
-CORE_STATE_BITS = 1164
+CORE_STATE_BITS = 1132
 """Flip-flops of control outside the PEs that no size changes: counters of events, walks over lists,
 groups, drain and windows, the decoder's walk, taken biases, which memory is the IARAM; counted in
 the netlist."""
@@ -402,7 +402,9 @@ def scnn_state_bits(design: Scnn) -> int:
     command = LAYER_BITS + AXIS_BITS * (design.grid_rows + design.grid_columns)
     clearing = design.bank_entries.bit_length()
     clearing += (design.bank_entries - 1).bit_length()  # after a reset, and of a half
+    places = 4 * blocks.address_bits(max(design.grid_rows, design.grid_columns))  # of lists' PEs
     in_pe, outside = design.activation_memory.state_bits(_memory_address_bits(design))
     pe, command = pe + in_pe, command + outside
     command += pipelined.state_bits(design) if design.pipelined_pes else 0
-    return design.pes * pe + CORE_STATE_BITS + queue + command + clearing + design.bank_queue
+    command += clearing + places
+    return design.pes * pe + CORE_STATE_BITS + queue + command + design.bank_queue
