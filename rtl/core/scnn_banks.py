@@ -35,7 +35,11 @@ def operands_layout(design: Scnn) -> data.StructLayout:
 
 
 def drain_layout(design: Scnn) -> data.StructLayout:
-    """The other port of the accumulators: a read and a write of any sum of one half."""
+    """The other port of the accumulators: a read and a write of any sum of one half.
+
+    What is written is 0, or, where `adds` is 1, what was read in the cycle before with the addend:
+    in the bank, so that no sum crosses all banks and comes back in a cycle.
+    """
     address = accumulator_address_bits(design)
     return data.StructLayout(
         {
@@ -44,7 +48,8 @@ def drain_layout(design: Scnn) -> data.StructLayout:
             "read_address": address,
             "write": 1,
             "write_address": address,
-            "write_data": design.accumulator_bits,
+            "adds": 1,
+            "addend": design.accumulator_bits,
             "clear": 1,
             "erase": 1,
         }
@@ -133,21 +138,16 @@ class AccumulatorBank(wiring.Component):
         halves: list[Value] = []
         for number in range(2):
             store = self._store(m, number)
-            mine = drain.half == number
+            mine, own = drain.half == number, self.adding & (half == number)
+            total = store.read_data + Mux(own, addend, drain.addend)
             m.d.comb += [
                 store.read_address.eq(
                     Mux(drain.reads & mine, drain.read_address[self.low :], first.entry)
                 ),
-                store.write.eq(drain.clear | (mine & (drain.erase | (drain.write & chosen)))),
-                store.write_address.eq(drain.write_address[self.low :]),
-                store.write_data.eq(Mux(drain.clear | drain.erase, 0, drain.write_data)),
+                store.write.eq(own | drain.clear | (mine & (drain.erase | (drain.write & chosen)))),
+                store.write_address.eq(Mux(own, target, drain.write_address[self.low :])),
+                store.write_data.eq(Mux(own | drain.adds, total, 0)),
             ]
-            with m.If(self.adding & (half == number)):
-                m.d.comb += [
-                    store.write.eq(1),
-                    store.write_address.eq(target),
-                    store.write_data.eq(store.read_data + addend),
-                ]
             halves.append(store.read_data)
         m.d.sync += shown.eq(drain.half)
         m.d.comb += self.read_data.eq(Mux(shown, halves[1], halves[0]))
@@ -209,8 +209,9 @@ class AccumulatorBanks(wiring.Component):
     i: of the operand stage; drain: the port of halo and output, with `reads` in all cycles in which
     it has its half (i does not use that half then); `clear` writes 0 to the entry of write_address
     in all banks of both halves, `erase` of its half; read_data: of the drain's read_address, a
-    cycle later; updates: of which banks a sum is written; occupied, with Q > 1: bit n of a bank is
-    1 if a product at i must go to a place behind n; pe, settings: where cells may fail.
+    cycle later, when it is what `adds` adds to; updates: of which banks a sum is written; occupied,
+    with Q > 1: bit n of a bank is 1 if a product at i must go to a place behind n; pe, settings:
+    where cells may fail.
     """
 
     i: data.View

@@ -100,10 +100,15 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
         SINGLE,
         rewritten(scnn, scnn_control, "GroupControl", "self.done & ~self.go", "self.done"),
     ),
-    "groups that wait for each other in no time": (
+    "a drain begins as late as the barrier is known": (
         SINGLE,
-        rewritten(scnn, scnn_control, "GroupControl", "m.d.sync += done", "m.d.comb += done"),
+        rewritten(scnn, scnn_control, "GroupControl", "latency - 2 - self.ahead", "latency - 2"),
     ),
+    "room is not kept for a vector under way": (
+        SINGLE,
+        rewritten(scnn, scnn_fifo, "WeightRoom", "self.reserve & used, after", "C(0), after"),
+    ),
+    "a pair comes while one is sent": (DENSE, _sending("after | ~(taken", "after | ~(C(0)")),
     "a weight's value ahead of its tap": (SINGLE, placed(scnn_weights, "value_", cycles=_earlier)),
     "weights are written a cycle late": (SINGLE, placed(scnn_weights, "flag_", cycles=_later)),
     "steps ahead of their addresses": (SINGLE, placed(scnn_halo, "step_delay", cycles=_earlier)),

@@ -313,13 +313,15 @@ def _banks(design: Scnn) -> Components:
     name, bits, depth = "accumulator", design.accumulator_bits, design.bank_entries
     banks = design.pes * design.banks
     added: Events = {"accumulator_update": 1.0}
+    summed: Events = {**added, "halo_sum": 1.0, "copy_sum": 1.0}
     reads: Events = {**added, **DRAINED}
     writes: Events = {**added, "halo_sum": 2.0, "zeroed": 1.0, "copy_sum": 1.0, "cleared": 1.0}
     entry = blocks.address_bits(depth)
     target = entry if design.bank_queue > 1 else min(entry, _entry_bits(design))
     return (
         *_words(design, (name, name), (2 * design.banks, bits, depth), reads, writes),
-        *adders(name, bits, 2 * banks, added),
+        *adders(name, bits, 2 * banks, summed),
+        *selectors(name, bits, 2 * banks, summed),
         *registers(name, bits + target, banks, added),
         *registers(name, 3, banks, added),
         *selectors(name, bits + 2 * entry, 2 * banks, writes),
@@ -352,7 +354,6 @@ def _halo(design: Scnn) -> Components:
         *registers(name, bits, pes, placed),
         *registers(name, total + 6, pes, sent),
         *one_hot(name, (total, 4), pes, sent),
-        *adders(name, total, pes, sent),
     )
 
 
