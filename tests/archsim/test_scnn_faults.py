@@ -189,18 +189,19 @@ FAULTS: dict[str, tuple[ModuleType, str, str]] = {
     "weights before the command": (pass_scan, "1 + service.latency_cycles", "0"),
     "a barrier of groups ignored": (
         timing,
-        "start = max(int(ends[group]), free) + 1",
-        "start = max(int(pe_ends[group].min()), free) + 1",
+        "max(int(ends[group]) + design.barrier_cycles, free) + 1",
+        "max(int(pe_ends[group].min()), free) + 1",
     ),
+    "a barrier known at once": (timing, " + design.barrier_cycles", ""),
     "accumulators not waited for": (
         timing,
-        "start = max(int(ends[group]), free) + 1",
-        "start = int(ends[group]) + 1",
+        "max(int(ends[group]) + design.barrier_cycles, free) + 1",
+        "int(ends[group]) + 1",
     ),
     "a group that starts a cycle early": (
         timing,
-        "start = max(int(ends[group]), free) + 1",
-        "start = max(int(ends[group]), free)",
+        "max(int(ends[group]) + design.barrier_cycles, free) + 1",
+        "max(int(ends[group]), free)",
     ),
     "the drain a cycle early": (
         timing,
