@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -82,7 +82,8 @@ class FetchedActivations(Activations):
 
     def _fetch(self, m: Module) -> data.View:
         """Step through the lists of a group."""
-        fetching, left = Signal(), Signal(len(self.layer.lists))
+        self.fetching = fetching = Signal(name="fetching")
+        left = Signal(len(self.layer.lists))
         step, restart = Signal(name="fetch"), Signal(name="restart")
         word = self._memory(m, step, restart)
         m.d.comb += [
@@ -99,6 +100,19 @@ class FetchedActivations(Activations):
         with m.If(self.go):
             m.d.sync += fetching.eq(1)
         return stage_registers(m, self.stages, WORD, word)
+
+    def _read(self, m: Module, step: Value, restart: Value) -> None:
+        """Back at the first vector while none is fetched, not as the last one is: what is read next
+        does not hang on what was read."""
+        store: Any = self.store
+        reading, next_reading = (
+            Signal(len(store.read_address), name=name) for name in ("reading", "next_reading")
+        )
+        m.d.comb += [
+            store.read_address.eq(next_reading),
+            next_reading.eq(Mux(self.fetching, Mux(step, self._after(reading), reading), 0)),
+        ]
+        m.d.sync += reading.eq(next_reading)
 
     def _next(self, stage: int) -> data.View:
         """What a stage takes."""
