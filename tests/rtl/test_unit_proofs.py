@@ -235,7 +235,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
                                    "self.word"),
     "later products first": ("arbiter, queues of 1", "for n in range(number)]",
                              "for n in range(number + 1, self.products)]"),
-    "a place that is taken": ("arbiter, queues of 2", "parts.append(list(taken))", "pass"),
+    "a place that is taken": ("arbiter, queues of 2", "taken = [*own]", "pass"),
     "an output behind the region": ("arbiter, queues of 1", "row < self.rows", "row <= self.rows"),
     "a pair that ends with a product left": ("arbiter, queues of 2", "waiting == granted",
                                              "(waiting & granted) != 0"),

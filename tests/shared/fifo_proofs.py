@@ -47,15 +47,7 @@ class WeightFifoProof(Proof):
             ]
             self.blocks = inside.submodules.blocks.count
         self.pointers = registers(inside)
-        if self.ahead:
-            room = made(m, "weight_room", self.unit.WeightRoom(design=self.design))
-            m.d.comb += [
-                room.used.eq(1),
-                room.reserve.eq(self.free.reserve),
-                room.released[0].eq(fifo.released),
-            ]
-            self.pointers |= registers(room.elaborate(None))
-        self.room = room.room if self.ahead else fifo.room
+        self.room = self._room_beside(m, fifo) if self.ahead else fifo.room
         size = len(fifo.i.as_value())
         line = [Signal(size, name=f"vector_{n}") for n in range(self.depth)]
         count, at = Signal(8, name="vectors"), Signal(8, name="read")
@@ -85,6 +77,18 @@ class WeightFifoProof(Proof):
         ]
         self._held(m, line, lasts, (count, at))
         return m
+
+    def _room_beside(self, m: Module, fifo: Any) -> Value:
+        """What the `WeightRoom` that stands beside says."""
+        unit = made(m, "weight_room", self.unit.WeightRoom(design=self.design))
+        m.d.comb += [
+            unit.used.eq(1),
+            unit.reserve.eq(self.free.reserve),
+            unit.released[0].eq(fifo.released),
+        ]
+        self.pointers |= registers(unit.elaborate(None))
+        room: Value = unit.room
+        return room
 
     def _reserved(self, m: Module, fifo: Any, count: Signal, dropped: Signal) -> Value:
         """Places that are taken: of vectors that are held, or come, or were given up just now."""
