@@ -135,7 +135,7 @@ class Arbiter(wiring.Component):
 
 
 FLAT = 16
-"""Counts that are added up where they are; of more, both halves are modules that are shared."""
+"""Counts that are added up where they are; more are a module, shared by all of as many."""
 
 
 class Ahead(wiring.Component):

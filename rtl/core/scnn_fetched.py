@@ -104,15 +104,8 @@ class FetchedActivations(Activations):
     def _read(self, m: Module, step: Value, restart: Value) -> None:
         """Back at the first vector while none is fetched, not as the last one is: what is read next
         does not hang on what was read."""
-        store: Any = self.store
-        reading, next_reading = (
-            Signal(len(store.read_address), name=name) for name in ("reading", "next_reading")
-        )
-        m.d.comb += [
-            store.read_address.eq(next_reading),
-            next_reading.eq(Mux(self.fetching, Mux(step, self._after(reading), reading), 0)),
-        ]
-        m.d.sync += reading.eq(next_reading)
+        idle = ~self.fetching
+        super()._read(m, step | idle, idle)
 
     def _next(self, stage: int) -> data.View:
         """What a stage takes."""

@@ -59,14 +59,14 @@ class WeightFifo(wiring.Component):
         self.design = design
         self.depth = design.weight_fifo_vectors
         self.as_crossed = design.weights_as_crossed
-        self.reserves = design.pipelined_pes
+        self.pipelined = design.pipelined_pes
         layout = stored_layout(design)
         settings, start = weight_settings(design), ("start",) if self.as_crossed else ()
         more = {"number": In(number_bits(design))} if weights_may_fail(design) else {}
         if settings is not None:
             more["settings"] = In(settings.bits)
         orders = ("write", "step", "again", "release", "skip", "block_end", *start)
-        if self.reserves:
+        if self.pipelined:
             more["released"] = Out(range(2 * self.depth))
         else:
             more["room"] = Out(1)
@@ -85,7 +85,7 @@ class WeightFifo(wiring.Component):
         m = Module()
         self._ends(m)
         written, reading = self._pointer("written"), self._pointer("reading")
-        released = self.released if self.reserves else self._pointer("released")
+        released = self.released if self.pipelined else self._pointer("released")
         after = self._after(reading)
         next_written, next_reading = (
             self._pointer(name) for name in ("next_written", "next_reading")
@@ -110,7 +110,7 @@ class WeightFifo(wiring.Component):
                 m.d.comb += [next_reading.eq(0), next_written.eq(0)]
                 m.d.sync += released.eq(0)
         m.d.sync += [reading.eq(next_reading), written.eq(next_written)]
-        if self.reserves:
+        if self.pipelined:
             m.d.sync += self.arrived.eq(next_reading != next_written)
         else:
             m.d.comb += self.arrived.eq(reading != written)
@@ -122,7 +122,7 @@ class WeightFifo(wiring.Component):
         """What holds the vectors; the bit that ends a list lies beside such as crossed, and where
         there are registers, so that what comes next is known before the vector is read."""
         bits, read = self.i.as_value(), self.word.as_value()
-        if self.as_crossed or self.reserves:
+        if self.as_crossed or self.pipelined:
             flags = place(m, "flags", Sram, bits=1, depth=self.depth, transparent=True)
             self._connect(m, flags, places, bits[-1], read[-1])
             bits, read = bits[:-1], read[:-1]
@@ -181,7 +181,7 @@ class WeightFifo(wiring.Component):
 
     def _complete(self, m: Module, head: Signal, tail: Signal) -> Value:
         """Whether a whole block is held."""
-        if not self.reserves:
+        if not self.pipelined:
             return head != tail
         blocks = place(m, "blocks", Credits, initial=0, limit=self.depth, ahead=True)
         m.d.comb += [blocks.give.eq(self.end_written), blocks.take.eq(self.block_end)]

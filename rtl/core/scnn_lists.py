@@ -33,7 +33,7 @@ class ListWalk(wiring.Component):
 
     def __init__(self, *, most: int, lists_bits: int) -> None:
         self.lists_bits = lists_bits
-        place = range(max(most, 2))  # no ports of no bits
+        index = range(max(most, 2))  # no ports of no bits
         super().__init__(
             {
                 **{name: In(1) for name in ("start", "cross", "last")},
@@ -41,8 +41,8 @@ class ListWalk(wiring.Component):
                 "columns": In(range(most + 1)),
                 "lists": In(lists_bits),
                 "open": Out(1),
-                "row": Out(place),
-                "column": Out(place),
+                "row": Out(index),
+                "column": Out(index),
                 "pe_ends": Out(1),
                 "ended": Out(1),
             }

@@ -57,6 +57,14 @@ def _drain(*fault: str) -> Patch:
     return rewritten(scnn, scnn_drain, "PipelinedDrainSequencer", *fault)
 
 
+def _control(*fault: str) -> Patch:
+    return rewritten(scnn, scnn_control, "GroupControl", *fault)
+
+
+def _room(*fault: str) -> Patch:
+    return rewritten(scnn, scnn_fifo, "WeightRoom", *fault)
+
+
 def _earlier(cycles: int) -> int:
     return cycles - 1
 
@@ -94,19 +102,19 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
     "a list fetched too few": (SPARSE, _fetched("(left == 1)", "(left == 2)")),
     "a place is taken as a vector is written": (
         SINGLE,
-        rewritten(scnn, scnn_fifo, "WeightRoom", "Mux(self.reserve, then, before)", "before"),
+        _room("Mux(self.reserve, then, before)", "before"),
     ),
     "the barrier of the group before ends the next one": (
         SINGLE,
-        rewritten(scnn, scnn_control, "GroupControl", "self.done & ~self.go", "self.done"),
+        _control("self.done & ~self.go", "self.done"),
     ),
     "a drain begins as late as the barrier is known": (
         SINGLE,
-        rewritten(scnn, scnn_control, "GroupControl", "latency - 2 - self.ahead", "latency - 2"),
+        _control("latency - 2 - self.ahead", "latency - 2"),
     ),
     "room is not kept for a vector under way": (
         SINGLE,
-        rewritten(scnn, scnn_fifo, "WeightRoom", "self.reserve & used, after", "C(0), after"),
+        _room("self.reserve & used, after", "C(0), after"),
     ),
     "a pair comes while one is sent": (DENSE, _sending("after | ~(taken", "after | ~(C(0)")),
     "a weight's value ahead of its tap": (SINGLE, placed(scnn_weights, "value_", cycles=_earlier)),
