@@ -228,15 +228,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", default="", help="rows whose name has this")
     parser.add_argument("--write", action="store_true", help=f"into {PAGE.name} too")
     options = parser.parse_args(arguments)
+    rows = {name: row for kind in options.kinds or KINDS for name, row in KINDS[kind]().items()}
+    asked = {name: row for name, row in rows.items() if options.only in name}
+    if not asked:
+        parser.error(
+            f"--only must be in the name of a row ({'; '.join(rows)}), not {options.only!r}"
+        )
     print(HEAD)
-    for kind in options.kinds or KINDS:
-        for name, row in KINDS[kind]().items():
-            if options.only not in name:
-                continue
-            found = measured(name, row, options.seeds)
-            print(found, flush=True)
-            if options.write:
-                write({name: found})
+    for name, row in asked.items():
+        found = measured(name, row, options.seeds)
+        print(found, flush=True)
+        if options.write:
+            write({name: found})
     return 0
 
 

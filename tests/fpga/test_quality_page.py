@@ -74,3 +74,12 @@ def test_lines_are_put_in_their_places(script: Any, tmp_path: Path) -> None:
     changed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
     assert [pair[1] for pair in changed] == [new]
     assert changed[0][0].startswith("| PE of sparsetrain |")
+
+
+def test_a_row_that_is_not_there(script: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        script.main(["units", "--only", "SCNN"])
+    said = capsys.readouterr()
+    assert ended.value.code == 2
+    assert "--only must be in the name of a row (lane of vsq-16; " in said.err
+    assert not said.out
