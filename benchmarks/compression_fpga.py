@@ -104,17 +104,14 @@ def memory(target: Target, lanes: int, where: str, compressed: bool) -> wiring.C
     """One scratchpad; that of ifmaps with its rotation and mask."""
     word, rows = lanes * BITS, ROWS[target.family]
     capacity = 2 * rows * word // 8
-    kind = (
-        Boveda(capacity_bytes=capacity, group=lanes)
-        if compressed
-        else Plain(capacity_bytes=capacity)
-    )
+    boveda = Boveda(capacity_bytes=capacity, group=lanes)
     if where == "ifmap":
+        kind = boveda if compressed else Plain(capacity_bytes=capacity)
         words = Words(lanes=lanes, bits=BITS, signed=True, depth=kind.depth(word))
         return AlignedBanks(memory=kind, words=words)
     if compressed:
         shape = {"lanes": lanes, "bits": BITS, "signed": True, "straddles": False}
-        return CompressedScratchpad(memory=kind, **shape)
+        return CompressedScratchpad(memory=boveda, **shape)
     return PlainScratchpad(bits=word, depth=rows)
 
 

@@ -208,7 +208,7 @@ def _compare(what: str, runs: Mapping[str, Callable[[], object]], *, rounds: int
 
 
 SPARSE = replace(SCNN_ISCA17, operand_bits=8)
-PARTS = {
+PROTECTED: Mapping[str, tuple[int, ...]] = {
     "all": (),
     "values alone": tuple(range(8, 12)),
     "indices alone": tuple(range(8)),
@@ -228,7 +228,7 @@ def lists() -> None:
     ifmap = np.where(drawn.ifmap != 0, np.where(bell == 0, 1, bell), 0).astype(np.int8)
     operands = replace(drawn, ifmap=ifmap)
     right = layer_timing(SPARSE, layer, operands)
-    for name, protected in PARTS.items():
+    for name, protected in PROTECTED.items():
         for rate in RATES:
             rows = np.mean(
                 [_of_lists(layer, operands, right, rate, protected, chip) for chip in range(5)],

@@ -184,7 +184,7 @@ def fall_table() -> Iterator[str]:
             for column in columns_of(cell):
                 for depth, figures in column.items():
                     for into, a, b in zip(
-                        ratios, figures, column.get(depth * factor, ()), strict=False
+                        ratios, figures, column.get(int(depth * factor), ()), strict=False
                     ):
                         into.append(b / a)
             falls = [[ratio for ratio in each if ratio < 1] for each in ratios]

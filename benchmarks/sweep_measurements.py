@@ -11,6 +11,7 @@ import numpy as np
 from speed_report import Row
 
 from archsim import EDGE_16, simulate_many
+from archsim.errors import InputError
 from archsim.layer.intake import Drawing
 from archsim.machines.scnn.design import SCNN_4PE
 from archsim.numbers import IntArray
@@ -61,7 +62,7 @@ def stored(designs: int, repeats: int) -> Row:
     space = grid_space(designs)
     grid = Grid(space)
     numbers = np.arange(space.design_count, dtype=np.int64)
-    made = grid.designs(numbers)
+    made = [one for one in grid.designs(numbers) if not isinstance(one, InputError)]
     network = grid.networks[0]
     simulate_many(made[:2], network, mapper="rough")
     bare: list[float] = []

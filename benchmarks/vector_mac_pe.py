@@ -166,7 +166,7 @@ def _array(
     given = np.flatnonzero(ports["last"][0])
     words = np.array([list(shown[step]) for step in given], np.uint8)
     assert np.array_equal(unpack_lanes(words, bits, (True,) * LANES), sums)
-    area = dict.fromkeys(("lanes", "collectors"), 0.0)
+    area: dict[str, float] = {"lanes": 0.0, "collectors": 0.0}
     energy = dict(area)
     for one in flat.instances:
         part = "collectors" if one.module == COLLECTOR else "lanes"

@@ -66,8 +66,10 @@ _KINDS: Mapping[str, tuple[str, int]] = {
     "MULT36X36": ("dsps", 8),
 }  # fmt: skip
 
-_FREE = frozenset({"PFUMX", "L6MUX21", "$scopeinfo", "VLO", "VHI", "GND", "VCC"})
-_FREE |= {f"MUX2_LUT{inputs}" for inputs in (5, 6, 7, 8)}
+_FREE = frozenset(
+    {"PFUMX", "L6MUX21", "$scopeinfo", "VLO", "VHI", "GND", "VCC"}
+    | {f"MUX2_LUT{inputs}" for inputs in (5, 6, 7, 8)}
+)
 
 
 def _kind(cell: str) -> tuple[str, int] | None:

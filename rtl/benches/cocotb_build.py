@@ -42,8 +42,10 @@ WAVE_OPTIONS = {
 }
 """What Verilator must be told for a file of this suffix."""
 
-_OPTIONS = ["-O3", "--x-assign", "fast", "--x-initial", "fast", "--timescale", "{unit}"]
-_OPTIONS += [f"-D{COLLISIONS}", "-Wno-lint", "-Wno-style", "-Wno-fatal"]
+_OPTIONS = [
+    *("-O3", "--x-assign", "fast", "--x-initial", "fast", "--timescale", "{unit}"),
+    *(f"-D{COLLISIONS}", "-Wno-lint", "-Wno-style", "-Wno-fatal"),
+]
 _PUBLIC = '`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n'
 
 

@@ -38,9 +38,11 @@ _TRACES = {
 }
 _COMPILE = "-fPIC -fvisibility-inlines-hidden -fno-gnu-unique -DVL_USER_FATAL"
 _LINK = "-shared -Wl,-Bsymbolic"
-_OPTIONS = ["--cc", "-O3", "--no-assert", "--x-assign", "fast", "--x-initial", "fast"]
-_OPTIONS += ["-Wno-lint", "-Wno-style", "-Wno-fatal", "--prefix", "Vtop", "--Mdir", "obj"]
-_OPTIONS += [f"-D{COLLISIONS}", "--output-split-cfuncs", "2000"]
+_OPTIONS = [
+    *("--cc", "-O3", "--no-assert", "--x-assign", "fast", "--x-initial", "fast"),
+    *("-Wno-lint", "-Wno-style", "-Wno-fatal", "--prefix", "Vtop", "--Mdir", "obj"),
+    *(f"-D{COLLISIONS}", "--output-split-cfuncs", "2000"),
+]
 """Statements of a function at most: a compiler's time for one grows faster than its length.  Four
 PEs of the published SCNN: 7 minutes with it, above 15 without."""
 

@@ -36,9 +36,8 @@ METADATA = {
     "as before across units": ("if place and width", "if width"),
     "width itself": ("max(width - 1, 0)", "width"),
 }
-FAULTS = [("pack", fault) for fault in PACK.values()]
-FAULTS += [("measure", fault) for fault in WIDTHS.values()]
-FAULTS += [("write_widths", fault) for fault in METADATA.values()]
+KERNELS = {"pack": PACK, "measure": WIDTHS, "write_widths": METADATA}
+FAULTS = [(kernel, fault) for kernel, faults in KERNELS.items() for fault in faults.values()]
 
 
 def faulty(name: str, right: str, wrong: str) -> Any:

@@ -34,9 +34,12 @@ def as_mapped(design: Design) -> Mapped:
     )
 
 
-FIT = ["fpga", "fit", "edge-16", "--board", "ulx3s-25k", "--no-place"]
-for one in ("ifmap", "weight", "accumulator"):
-    FIT += ["--set", f"{one}_memory.capacity_bytes=4096"]
+SMALL = [
+    option
+    for one in ("ifmap", "weight", "accumulator")
+    for option in ("--set", f"{one}_memory.capacity_bytes=4096")
+]
+FIT = ["fpga", "fit", "edge-16", "--board", "ulx3s-25k", "--no-place", *SMALL]
 
 
 def search(clock_hz: float) -> Search:

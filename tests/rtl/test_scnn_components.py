@@ -24,7 +24,7 @@ SMALL = Scnn(
     weight_fifo_vectors=20, iaram_bytes=400, oaram_bytes=400, operand_bits=8,
     accumulator_bits=20, bank_queue=2,
 )  # fmt: skip
-DESIGNS = {
+WITHOUT_REGISTERS = {
     "small": SMALL,
     "odd sizes": Scnn(
         grid_rows=1, grid_columns=2, weight_lanes=2, ifmap_lanes=3, banks=8, bank_entries=5,
@@ -58,8 +58,8 @@ DESIGNS = {
         SMALL, weight_lanes=4, weight_fifo_vectors=150, weight_memory=ParityBank(data_bits=12)
     ),
 }  # fmt: skip
-DESIGNS |= {
-    f"registers, {name}": replace(DESIGNS[name], pipelined_pes=True)
+PIPELINED = {
+    f"registers, {name}": replace(WITHOUT_REGISTERS[name], pipelined_pes=True)
     for name in (
         "small",
         "odd sizes",
@@ -71,6 +71,7 @@ DESIGNS |= {
         "check bits",
     )
 }
+DESIGNS = WITHOUT_REGISTERS | PIPELINED
 
 UNITS = {
     "accumulator_banks": ("multipliers", "queues", "accumulator"),
