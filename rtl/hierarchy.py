@@ -6,7 +6,7 @@ puts instances of it instead.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from typing import Any
 # The stubs leave rtlil out.
 from amaranth.back import rtlil  # pyright: ignore[reportAttributeAccessIssue]
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 
 _INPUT = re.compile(r"^\s*wire (?:width \d+ )?(?:signed )?input \d+ +\\(\S+)$", re.MULTILINE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -112,15 +112,24 @@ def sharing() -> Iterator[Library]:
         _library.reset(token)
 
 
-def place(m: Module, name: str, kind: type[wiring.Component], **parameters: Any) -> Any:
+def place(
+    m: Module,
+    name: str,
+    kind: type[wiring.Component],
+    given: Mapping[str, Value | data.View] | None = None,
+    **parameters: Any,
+) -> Any:
     """Add `kind(**parameters)` to `m` under `name`; returns what has its ports.
 
+    given: what some of its inputs are, of their widths.  An instance of a shared module takes them
+    as they are: a wide input that all of many instances have is no wire of each of them.
     The component works in the sync domain; its parameters can be compared and hashed.
     """
-    library = _library.get()
+    library, given = _library.get(), given or {}
     if library is None:
         component: Any = kind(**parameters)
         m.submodules[name] = component
+        m.d.comb += [getattr(component, port).eq(value) for port, value in given.items()]
         return component
     shared = library.module(kind, parameters)
     interface: Any = shared.signature.create(path=(name,))
@@ -131,7 +140,7 @@ def place(m: Module, name: str, kind: type[wiring.Component], **parameters: Any)
         ports["i_rst"] = ResetSignal()
     flattened: Any = shared.signature.flatten(interface)  # the stubs say Flow for Member
     for path, member, value in flattened:
-        prefix = "i" if member.flow == wiring.In else "o"
-        ports[f"{prefix}_{'__'.join(map(str, path))}"] = Value.cast(value)
+        prefix, port = "i" if member.flow == wiring.In else "o", "__".join(map(str, path))
+        ports[f"{prefix}_{port}"] = Value.cast(given.get(port, value))
     m.submodules[name] = Instance(shared.name, **ports)
     return interface

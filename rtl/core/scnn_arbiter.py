@@ -124,14 +124,43 @@ class Arbiter(wiring.Component):
         found: list[list[Value]] = []
         for number, bank in enumerate(banks):
             earlier = [(waiting[n], banks[n]) for n in range(number)]
-            taken: list[Value] = []
-            if queue > 1:
-                own = Signal(queue - 1, name=f"taken_{number}")
-                words = [self.occupied[n] for n in range(self.design.banks)]
-                m.d.comb += own.eq(Array(words)[bank] if bits else words[0])
-                taken = [*own]
+            taken: list[Value] = [] if queue == 1 else [*self.occupied[0]]
+            if queue > 1 and bits:
+                given = {"bank": bank, "occupied": self.occupied}
+                own = place(m, f"taken_{number}", TakenPlaces, given, design=self.design)
+                taken = [*own.o]
             found.append(_total(m, bank, earlier, taken, queue, f"ahead_{number}"))
         return found
+
+
+class TakenPlaces(wiring.Component):
+    """o = occupied[bank]: which places of its bank's queue are taken as a product comes.
+
+    Combinational; a module of its own, which all products share where it is emitted.
+
+    Members
+    -------
+    bank: of the product; occupied: of all banks' queues.
+    """
+
+    bank: Signal
+    occupied: data.View
+    o: Signal
+
+    def __init__(self, *, design: Scnn) -> None:
+        super().__init__(
+            {
+                "bank": In(bank_bits(design)),
+                "occupied": In(occupied_layout(design)),
+                "o": Out(design.bank_queue - 1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        words = [self.occupied[n] for n in range(self.occupied.shape().length)]
+        m.d.comb += self.o.eq(Array(words)[self.bank])
+        return m
 
 
 FLAT = 16

@@ -239,17 +239,15 @@ class AccumulatorBanks(wiring.Component):
         low = bank_bits(self.design)
         selected = Signal(max(low, 1))
         m.d.sync += selected.eq(self.drain.read_address[:low])
+        cells = {name: getattr(self, name) for name in cell_inputs(self.design)}
         reads: list[Value] = []
         for number in range(self.design.banks):
-            bank = place(m, f"bank_{number}", AccumulatorBank, design=self.design)
-            m.d.comb += [bank.number.eq(number), bank.i.eq(products), bank.drain.eq(self.drain)]
+            given = {"number": C(number, max(low, 1)), "i": products, "drain": self.drain, **cells}
+            bank = place(m, f"bank_{number}", AccumulatorBank, given, design=self.design)
             m.d.comb += self.updates[number].eq(bank.adding)
             reads.append(bank.read_data)
             if self.design.bank_queue > 1:
                 m.d.comb += self.occupied[number].eq(bank.occupied)
-            m.d.comb += [
-                getattr(bank, name).eq(getattr(self, name)) for name in cell_inputs(self.design)
-            ]
         m.d.comb += self.read_data.eq(Array(reads)[selected])
         return m
 

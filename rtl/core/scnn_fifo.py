@@ -26,7 +26,8 @@ class WeightFifo(wiring.Component):
     """word = the vector that the PE stands at; `step` goes on, `again` goes back to the block's
     first.
 
-    Pointers count modulo twice the depth, so that a full FIFO differs from an empty one.
+    A pointer is a place and, above it, in which turn around the places it lies, so that a full
+    FIFO differs from an empty one.
     Latency: a vector written in a cycle is at `word` in the next one.  Throughput: one vector in,
     one step a cycle.  Back-pressure: `room` is low while all places hold vectors; a place given
     back in a cycle can be written in the next one.  With `pipelined_pes` that is `WeightRoom`'s.
@@ -67,7 +68,7 @@ class WeightFifo(wiring.Component):
             more["settings"] = In(settings.bits)
         orders = ("write", "step", "again", "release", "skip", "block_end", *start)
         if self.pipelined:
-            more["released"] = Out(range(2 * self.depth))
+            more["released"] = Out(pointer_bits(self.depth))
         else:
             more["room"] = Out(1)
         super().__init__(
@@ -114,8 +115,8 @@ class WeightFifo(wiring.Component):
             m.d.sync += self.arrived.eq(next_reading != next_written)
         else:
             m.d.comb += self.arrived.eq(reading != written)
-            m.d.comb += self.room.eq(~is_full(written, released, self.depth))
-        self._stores(m, (self._place(written), self._place(next_reading)))
+            m.d.comb += self.room.eq(~is_full(written, released))
+        self._stores(m, (address_of(written), address_of(next_reading)))
         return m
 
     def _stores(self, m: Module, places: tuple[Value, Value]) -> None:
@@ -170,9 +171,9 @@ class WeightFifo(wiring.Component):
             next_head.eq(Mux(self.block_end, self._after(head), head)),
             self.complete.eq(self._complete(m, head, tail)),
             store.write.eq(self.end_written),
-            store.write_address.eq(self._place(tail)),
+            store.write_address.eq(address_of(tail)),
             store.write_data.eq(self.end_pointer),
-            store.read_address.eq(self._place(next_head)),
+            store.read_address.eq(address_of(next_head)),
             self.block_after.eq(store.read_data),
         ]
         m.d.sync += head.eq(next_head)
@@ -188,13 +189,10 @@ class WeightFifo(wiring.Component):
         return blocks.available
 
     def _pointer(self, name: str) -> Signal:
-        return Signal(range(2 * self.depth), name=name)
+        return Signal(pointer_bits(self.depth), name=name)
 
     def _after(self, pointer: Signal) -> Value:
         return place_after(pointer, self.depth)
-
-    def _place(self, pointer: Signal) -> Value:
-        return address_of(pointer, self.depth)
 
 
 class WeightRoom(wiring.Component):
@@ -224,7 +222,7 @@ class WeightRoom(wiring.Component):
             {
                 "used": In(design.pes),
                 "reserve": In(1),
-                "released": In(data.ArrayLayout(range(2 * self.depth), design.pes)),
+                "released": In(data.ArrayLayout(pointer_bits(self.depth), design.pes)),
                 "room": Out(1),
                 **({"start": In(1)} if self.begins_anew else {}),
             }
@@ -241,7 +239,7 @@ class WeightRoom(wiring.Component):
             reserved, after = (
                 Signal.like(released, name=f"{of}_{number}") for of in ("reserved", "after")
             )
-            before, then = (is_full(of, released, self.depth) for of in (reserved, after))
+            before, then = (is_full(of, released) for of in (reserved, after))
             m.d.comb += after.eq(place_after(reserved, self.depth))
             filled.append(used & Mux(self.reserve, then, before))
             m.d.sync += reserved.eq(Mux(begins, 0, Mux(self.reserve & used, after, reserved)))
@@ -250,16 +248,22 @@ class WeightRoom(wiring.Component):
         return m
 
 
+def pointer_bits(depth: int) -> int:
+    """Bits of a pointer: those of a place, and the turn."""
+    return 1 + (depth - 1).bit_length()
+
+
 def place_after(pointer: Signal, depth: int) -> Value:
-    """A pointer modulo twice the depth, one place on."""
-    return Mux(pointer == 2 * depth - 1, 0, pointer + 1)
+    """A pointer one place on: behind the last place the first one, in the other turn."""
+    first = Cat(C(0, len(pointer) - 1), ~pointer[-1])
+    return Mux(address_of(pointer) == depth - 1, first, pointer + 1)
 
 
-def address_of(pointer: Signal, depth: int) -> Value:
+def address_of(pointer: Signal) -> Value:
     """Where a pointer's place lies."""
-    return Mux(pointer >= depth, pointer - depth, pointer)
+    return pointer[:-1]
 
 
-def is_full(written: Signal, released: Signal, depth: int) -> Value:
+def is_full(written: Signal, released: Signal) -> Value:
     """Whether all places are taken, by pointers to where they begin and end."""
-    return (written != released) & (address_of(written, depth) == address_of(released, depth))
+    return written == Cat(released[:-1], ~released[-1])

@@ -47,11 +47,11 @@ PROOFS: dict[str, tuple[Any, Prove]] = {
 
 FAULTS: dict[str, tuple[str, str, str]] = {
     "a FIFO that is never full": (
-        "weight FIFO of 2", "== address_of(released", "!= address_of(released"
+        "weight FIFO of 2", "written == Cat(released", "written != Cat(released"
     ),
     "full a vector early": (
-        "weight FIFO of 3", "address_of(written, depth) == address",
-        "address_of(place_after(written, depth), depth) == address",
+        "weight FIFO of 3", "is_full(written, released))",
+        "is_full(self._after(written), released))",
     ),
     "a place taken as its vector is written": (
         "weight FIFO of 3, with registers", "Mux(self.reserve, then, before)", "before"
@@ -82,7 +82,7 @@ FAULTS: dict[str, tuple[str, str, str]] = {
         "weight FIFO of 2", "m.d.sync += released.eq(self.block_after)", "pass"
     ),
     "a pointer that wraps early": (
-        "weight FIFO of 3", "pointer == 2 * self.depth - 1", "pointer == 2 * self.depth - 2"
+        "weight FIFO of 3", "(pointer) == depth - 1", "(pointer) == depth - 2"
     ),
     "an end at the block's last vector": (
         "weight FIFO of 3", "end_pointer.eq(self._after(written))", "end_pointer.eq(written)"

@@ -142,7 +142,7 @@ class WeightFifoProof(Proof):
         ):  # fmt: skip
             m.d.comb += claim(m, name, self.pointers[name] == self._behind(first, number))
         m.d.comb += [
-            claim(m, f"{name}_within", pointer < 2 * self.depth)
+            claim(m, f"{name}_within", pointer[:-1] < self.depth)
             for name, pointer in (("released", released), ("head", head))
         ]
         store, ends = Array(self.cells["store"]), Array(self.cells["ends"])
@@ -158,8 +158,11 @@ class WeightFifoProof(Proof):
         m.d.comb += claim(m, "block", (blocks == 0) | (self.pointers["block_after"] == block_after))
 
     def _behind(self, pointer: Value, number: Any) -> Value:
-        total = pointer + number
-        return Mux(total >= 2 * self.depth, total - 2 * self.depth, total)
+        """A pointer to so many places on, at most as many as there are."""
+        place = pointer[:-1] + number
+        around = place >= self.depth
+        inside = Mux(around, place - self.depth, place)
+        return Cat(inside[: len(pointer) - 1], pointer[-1] ^ around)
 
     def _place(self, pointer: Value) -> Value:
-        return Mux(pointer >= self.depth, pointer - self.depth, pointer)
+        return Cat(pointer[:-1], Const(0, 1))

@@ -13,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.blocks import address_bits
+from archsim.codecs.boveda_format import Bytes
 from archsim.errors import require
 from archsim.memories.boveda.cells import DIRECTORY, ROWS
 from archsim.memories.boveda.failing_kernels import Masks, wrong_words
+from archsim.memories.boveda.widths import lane_of
 from archsim.memory import Use
 from archsim.memory.at_once import CellReads, Wrong
 from archsim.numbers import AnyIntArray, IntArray
@@ -23,7 +25,7 @@ from archsim.numbers import AnyIntArray, IntArray
 if TYPE_CHECKING:
     from archsim.memories.boveda.scratchpad import Boveda
 
-Failing = tuple[Masks, Masks, IntArray, IntArray]
+Failing = tuple[Masks, Masks, Bytes, IntArray, IntArray]
 
 
 def wrong_through(memory: Boveda, use: Use, tiles: AnyIntArray, reads: CellReads) -> Wrong:
@@ -34,10 +36,13 @@ def wrong_through(memory: Boveda, use: Use, tiles: AnyIntArray, reads: CellReads
     form, size, most = memory.format(use), memory.unit_words, memory.rows(use.word_bits)
     units = -(-tiles.shape[1] // size)
     require(units <= memory.units(use.word_bits), "words must be at most those of the directory")
-    form.fitting(tiles)
+    values = form.fitting(tiles)
+    flat = values.reshape(-1)
+    packed = flat[: flat.size - flat.size % 8].view(np.uint64)
+    dense = flat, packed, lane_of(values.dtype)
     out = np.empty(tiles.size, np.int64), np.empty(tiles.size, np.int64)
     failing, sizes = failing_of(memory, use, reads), (size, most, address_bits(most))
-    count = wrong_words(np.ascontiguousarray(tiles), form.numbers, sizes, failing, out)
+    count = wrong_words((values, dense), form.numbers, sizes, failing, out)
     require(count >= 0, f"words must take at most {most} rows, not more")
     return out[0][:count], out[1][:count]
 
@@ -55,19 +60,23 @@ def failing_of(memory: Boveda, use: Use, reads: CellReads) -> Failing:
     column, cell = np.nonzero((zero != 0) | (one != (1 << bits) - 1))
     begins = np.searchsorted(column, np.arange(columns + 1)).astype(np.int64)
     cells = np.stack(np.divmod(cell, form.group), axis=1)
-    return (zero, one), _entries(memory, use, reads), begins, cells
+    return (zero, one), *_entries(memory, use, reads), begins, cells
 
 
-def _entries(memory: Boveda, use: Use, reads: CellReads) -> Masks:
-    """Of directories [units, columns, 1 + U]: rows' numbers, and widths less 1."""
+def _entries(memory: Boveda, use: Use, reads: CellReads) -> tuple[Masks, Bytes]:
+    """Of directories [units, columns, 1 + U]: rows' numbers, and widths less 1; which have cells
+    that fail [units, columns]."""
     form, first = memory.format(use), address_bits(memory.rows(use.word_bits))
     columns, entry = use.lanes // form.group, memory.entry_bits(use.word_bits, form.container_bits)
     units, each = memory.units(use.word_bits), list[IntArray]()
-    for one in reads.everywhere(use, DIRECTORY, (units, columns * entry)):
-        bits = one.reshape(units, columns, entry)
+    zero, one = (
+        every.reshape(units, columns, entry)
+        for every in reads.everywhere(use, DIRECTORY, (units, columns * entry))
+    )
+    for bits in (zero, one):
         widths = bits[..., first:].reshape(units, columns, memory.unit_words, form.field_bits)
         each.append(np.concatenate([_numbers(bits[..., :first])[..., None], _numbers(widths)], 2))
-    return each[0], each[1]
+    return (each[0], each[1]), ((zero != 0) | (one == 0)).any(axis=2).view(np.uint8)
 
 
 def _numbers(bits: npt.NDArray[np.uint8]) -> IntArray:

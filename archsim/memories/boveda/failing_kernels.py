@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from archsim.codecs.boveda_kernels import Form, group_width, wide
+from archsim.codecs.boveda_format import Bytes
+from archsim.codecs.boveda_kernels import Form, wide
 from archsim.kernels import inlined, kernel
+from archsim.memories.boveda.widths import Scratch, measure_words
 from archsim.numbers import AnyIntArray, IntArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -24,9 +26,10 @@ Column = tuple[int, int, int, int, int]
 """Which group column, words of a unit, rows that there are, bits of a row's number, and rows that
 the tile has written."""
 
-Room = tuple[IntArray, IntArray, IntArray, IntArray, IntArray]
+Room = tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]
 """Of a tile's group column: where each word begins, in bits of a container, and its width; of each
-row the first word that has bits in it, whether it has been made, and its containers, flat."""
+row the first word that has bits in it, whether it has been made, and its containers, flat; lanes
+of a word."""
 
 Tile = tuple[AnyIntArray, Form, Column, Room, Masks]
 """Words [words, lanes], and the masks of rows [columns, rows · G]."""
@@ -61,20 +64,19 @@ def _value(code: Any, width: Any, form: Form) -> Any:
 
 
 @inlined
-def _placed(words: AnyIntArray, form: Form, column: Column, room: Room) -> int:
-    """Fill in where words begin; how many rows they take, -1 where there are fewer."""
-    (lanes, container, _, _), (first, unit_words, most, _, _) = form, column
-    starts, widths, firsts, made, _ = room
+def _placed(measured: Bytes, form: Form, column: Column, room: Room) -> int:
+    """Fill in where words begin; how many rows they take, -1 where there are fewer.
+
+    measured: the words' widths, of all columns."""
+    container, (first, unit_words, most, _, _) = form[1], column
+    starts, widths, firsts, made, _, _ = room
+    columns = len(measured) // len(widths)
     firsts[:], made[:], at, row, left = -1, 0, 0, 0, 0
-    for word in range(len(words)):
+    for word in range(len(widths)):
         if left == 0:
             at, left = (at + container - 1) // container * container, unit_words
         left -= 1
-        union = np.int64(0)
-        own = words[word, first * lanes : (first + 1) * lanes]
-        for lane in range(lanes):
-            union |= abs(wide(own[lane]))
-        width = group_width(union, form)
+        width = wide(measured[word * columns + first])
         if at + width > most * container:
             return -1
         starts[word], widths[word] = at, width
@@ -93,7 +95,7 @@ def _make(tile: Tile, row: int) -> None:
     """A row's containers, as they are read."""
     words, form, column, room, masks = tile
     (lanes, container, _, _), first = form, column[0]
-    starts, widths, firsts, made, rows = room
+    starts, widths, firsts, made, rows, _ = room
     if made[row]:
         return
     made[row] = 1
@@ -110,26 +112,30 @@ def _make(tile: Tile, row: int) -> None:
 
 
 @inlined
-def _looked_for(tile: Tile, at: Any, width: Any, lane: int) -> Any:
-    """What a lane is read as that is looked for at a bit."""
+def _look_for(tile: Tile, at: Any, width: Any, codes: IntArray) -> None:
+    """What the lanes of a word are read as that is looked for at a bit."""
     _, form, column, room, _ = tile
     (lanes, container, _, _), written, rows = form, column[4], room[4]
     row, bit = divmod(at, container)
-    code = np.int64(0)
-    if row < written:
-        _make(tile, row)
-        code = rows[row * lanes + lane] >> bit
-        if row + 1 < written:
-            _make(tile, row + 1)
-            code |= rows[(row + 1) * lanes + lane] << (container - bit)
-    return _value(code & ((np.int64(1) << width) - 1), width, form)
+    codes[:] = 0
+    if row >= written:
+        return
+    _make(tile, row)
+    for lane in range(lanes):
+        codes[lane] = rows[row * lanes + lane] >> bit
+    if bit + width > container and row + 1 < written:
+        _make(tile, row + 1)
+        for lane in range(lanes):
+            codes[lane] |= rows[(row + 1) * lanes + lane] << (container - bit)
+    for lane in range(lanes):
+        codes[lane] = _value(codes[lane] & ((np.int64(1) << width) - 1), width, form)
 
 
 @inlined
 def _moved(tile: Tile, entry_masks: Masks, unit: int, out: Out) -> tuple[bool, int]:
     """Whether a unit's entry is read wrong, its words then looked for; how many are wrong."""
     words, (lanes, container, _, _), (first, size, _, row_bits, _), room, _ = tile
-    (places, changes, base, count), (starts, widths, _, _, _) = out, room
+    (places, changes, base, count), (starts, widths, _, _, _, codes) = out, room
     begin, end = unit * size, min((unit + 1) * size, len(words))
     no, yes = entry_masks[0][unit, first], entry_masks[1][unit, first]
     row = starts[begin] // container
@@ -143,8 +149,9 @@ def _moved(tile: Tile, entry_masks: Masks, unit: int, out: Out) -> tuple[bool, i
     for word in range(begin, end):
         number = 1 + word - begin
         width = 1 + _read(widths[word] - 1, no[number], yes[number])
+        _look_for(tile, at % wrap, width, codes)
         for lane in range(lanes):
-            change = _looked_for(tile, at % wrap, width, lane) - words[word, first * lanes + lane]
+            change = codes[lane] - words[word, first * lanes + lane]
             if change:
                 places[count] = base + word * words.shape[1] + first * lanes + lane
                 changes[count] = change
@@ -171,7 +178,7 @@ def _single(tile: Tile, cell: tuple[int, int], moved: BoolArray, out: Out) -> in
 
     One that begins in the row before is left out where its container fails there, too."""
     words, form, (first, size, _, _, _), room, (zero, one) = tile
-    (lanes, container, _, _), (row, lane), (starts, widths, firsts, _, _) = form, cell, room
+    (lanes, container, _, _), (row, lane), (starts, widths, firsts, _, _, _) = form, cell, room
     (places, changes, base, count), word = out, firsts[row]
     full = (np.int64(1) << container) - 1
     while 0 <= word < len(words) and starts[word] < (row + 1) * container:
@@ -195,39 +202,46 @@ def _single(tile: Tile, cell: tuple[int, int], moved: BoolArray, out: Out) -> in
 
 
 @kernel(
-    "i?.3, (int, int, int, int), (int, int, int), ((i8.2, i8.2), (i8.3, i8.3), i8.1, i8.2), "
-    "(i8.1, i8.1)"
+    "(??.3, (??.1, u8.1, (u8, int))), (int, int, int, int), (int, int, int), "
+    "((i8.2, i8.2), (i8.3, i8.3), u1.2, i8.1, i8.2), (i8.1, i8.1)"
 )
 def wrong_words(
-    tiles: AnyIntArray,
+    given: tuple[AnyIntArray, Scratch],
     form: Form,
     sizes: tuple[int, int, int],
-    failing: tuple[Masks, Masks, IntArray, IntArray],
+    failing: tuple[Masks, Masks, Bytes, IntArray, IntArray],
     out: tuple[IntArray, IntArray],
 ) -> int:
     """Elements of tiles [tiles, words, lanes] that are read wrong, and by how much, in `out`: how
     many; -1 where a tile takes more rows than there are.
 
-    sizes: words of a unit, rows, bits of a row's number.  failing: masks of rows
-    [columns, rows · G] and of entries [units, columns, 1 + U]; of each column the first of its
-    containers that fail, and one more; row and lane of each.
+    given: the tiles, and the same densely.  sizes: words of a unit, rows, bits of a row's number.
+    failing: masks of rows [columns, rows · G] and of entries [units, columns, 1 + U]; whether the
+    entry has cells that fail [units, columns]; of each column the first of its containers that
+    fail, and one more; row and lane of each.
     """
-    row_masks, entry_masks, begins, cells = failing
-    number, most = tiles.shape[1], sizes[1]
+    (tiles, dense), (row_masks, entry_masks, entry_fails, begins, cells) = given, failing
+    number, columns, most = tiles.shape[1], len(begins) - 1, sizes[1]
+    widths = np.empty(len(tiles) * number * columns, np.uint8)
+    measure_words(dense, (tiles.shape[2], form), widths)
     room = (np.empty(number, np.int64), np.empty(number, np.int64), np.empty(most, np.int64),
-            np.empty(most, np.int64), np.empty(most * form[0], np.int64))  # fmt: skip
+            np.empty(most, np.int64), np.empty(most * form[0], np.int64),
+            np.empty(form[0], np.int64))  # fmt: skip
     moved = np.empty(number // sizes[0] + 1, np.bool_)
     count = 0
     for tile in range(len(tiles)):
         words, base = tiles[tile], tile * number * tiles.shape[2]
-        for first in range(len(begins) - 1):
-            written = _placed(words, form, (first, sizes[0], most, sizes[2], 0), room)
+        measured = widths[tile * number * columns : (tile + 1) * number * columns]
+        for first in range(columns):
+            written = _placed(measured, form, (first, sizes[0], most, sizes[2], 0), room)
             if written < 0:
                 return -1
             held = words, form, (first, sizes[0], most, sizes[2], written), room, row_masks
             for unit in range((number + sizes[0] - 1) // sizes[0]):
-                own = out[0], out[1], base, count
-                moved[unit], count = _moved(held, entry_masks, unit, own)
+                moved[unit] = False
+                if entry_fails[unit, first]:
+                    own = out[0], out[1], base, count
+                    moved[unit], count = _moved(held, entry_masks, unit, own)
             for at in range(begins[first], begins[first + 1]):
                 if cells[at, 0] < written:
                     own = out[0], out[1], base, count

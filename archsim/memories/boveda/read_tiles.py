@@ -8,6 +8,7 @@ of the memory, so that what is walked is a tile in a half.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -88,9 +89,10 @@ def _behind(counts: IntArray) -> IntArray:
     return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
+@lru_cache(maxsize=32)
 def _read_everywhere(store: Store, value: int, units: int) -> IntArray:
     """What numbers of entries [halves, columns, units, 1 + U], a row and widths less 1, are read as
-    where one value is stored everywhere."""
+    where one value is stored everywhere; not to be written to."""
     each: list[IntArray] = []
     for half in range(2):
         bits = np.full((store.columns, units, store.entry_bits), value, np.uint8)
@@ -98,7 +100,9 @@ def _read_everywhere(store: Store, value: int, units: int) -> IntArray:
             bits = cells.failing_bits(use.in_half(half), DIRECTORY, bits)
         rows, widths = entries_read(bits, (address_bits(store.rows), store.form.field_bits))
         each.append(np.concatenate([rows.T[:, :, None], widths.transpose(2, 0, 1) - 1], axis=2))
-    return np.stack(each)
+    found = np.stack(each)
+    found.flags.writeable = False
+    return found
 
 
 __all__ = ["MISPLACED", "ReadTiles", "misplaced", "read_tiles"]

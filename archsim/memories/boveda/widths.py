@@ -30,12 +30,12 @@ Word = tuple[int, Form]
 Packed = npt.NDArray[np.uint64]
 
 Scratch = tuple[Values, Packed, tuple[np.uint64, int]]
-"""Words of a tile, densely: as values, and the same bytes 64 bits at a time, with `_lane`."""
+"""Words of a tile, densely: as values, and the same bytes 64 bits at a time, with `lane_of`."""
 
 _ONES = {1: np.uint64(0x0101010101010101), 2: np.uint64(0x0001000100010001)}
 
 
-def _lane(values: npt.DTypeLike) -> tuple[np.uint64, int]:
+def lane_of(values: npt.DTypeLike) -> tuple[np.uint64, int]:
     """The lowest bit of each value in 64 bits, and the bits of a value."""
     size = np.dtype(values).itemsize
     return _ONES[size], 8 * size
@@ -66,7 +66,7 @@ def _measure_whole(packed: Packed, form: Form, lane: tuple[np.uint64, int], widt
 
 
 @kernel
-def _measure_words(scratch: Scratch, word: Word, widths: Bytes) -> None:
+def measure_words(scratch: Scratch, word: Word, widths: Bytes) -> None:
     """Widths [words · columns] of the first words of the scratch."""
     (values, packed, lane), (lanes, form) = scratch, word
     size = form[0] * (lane[1] // 8)
@@ -137,7 +137,7 @@ def _measure_tiles(
             _gather_runs(rows[tile], operand[0], lanes, words)
         else:
             _gather_ifmap(rows[tile], operand[0], words)
-        _measure_words(scratch, word, widths[begin * columns : end * columns])
+        measure_words(scratch, word, widths[begin * columns : end * columns])
 
 
 @kernel
@@ -220,9 +220,9 @@ def tile_widths(
         _measure_filters(placed, held, word, union, widths)
     else:
         packed = np.empty(-(-int(words.max()) * lanes * values.itemsize // 8), np.uint64)
-        scratch = packed.view(values.dtype), packed, _lane(values.dtype)
+        scratch = packed.view(values.dtype), packed, lane_of(values.dtype)
         _measure_tiles(placed, (held, is_weight), word, scratch, widths)
     return starts, widths.reshape(-1, store.columns)
 
 
-__all__ = ["tile_widths"]
+__all__ = ["Scratch", "lane_of", "measure_words", "tile_widths"]
