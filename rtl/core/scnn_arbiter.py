@@ -118,12 +118,17 @@ class Arbiter(wiring.Component):
     def _ahead(self, m: Module, waiting: Signal) -> list[list[Value]]:
         """For each product, how many places of its bank's queue lie before it, as far as Q: those
         that are taken, and one for each waiting product before it."""
-        bits = bank_bits(self.design)
-        queue = self.design.bank_queue
-        banks = [self.addresses[number][:bits] for number in range(self.products)]
+        bits, queue = bank_bits(self.design), self.design.bank_queue
+        width = max(bits, 1)
+        banks = Signal(width * self.products)
+        m.d.comb += [
+            banks.word_select(number, width).eq(self.addresses[number][:bits])
+            for number in range(self.products)
+        ]
         found: list[list[Value]] = []
-        for number, bank in enumerate(banks):
-            earlier = [(waiting[n], banks[n]) for n in range(number)]
+        for number in range(self.products):
+            bank = banks.word_select(number, width)
+            earlier = waiting[:number], banks[: number * width]
             taken: list[Value] = [] if queue == 1 else [*self.occupied[0]]
             if queue > 1 and bits:
                 given = {"bank": bank, "occupied": self.occupied}
@@ -174,12 +179,13 @@ class Ahead(wiring.Component):
 
     Members
     -------
-    bank: the bank; waiting, banks: of the products; taken, with places: the first so many are 1.
+    bank: the bank; waiting, banks: of the products, from bit 0 on; taken, with places: the first so
+    many are 1.
     """
 
     bank: Signal
     waiting: Signal
-    banks: data.View
+    banks: Signal
     o: Signal
 
     def __init__(self, *, products: int, bank_bits: int, places: int, most: int) -> None:
@@ -189,7 +195,7 @@ class Ahead(wiring.Component):
             {
                 "bank": In(bank_bits),
                 "waiting": In(products),
-                "banks": In(data.ArrayLayout(bank_bits, products)),
+                "banks": In(bank_bits * products),
                 **({"taken": In(places)} if places else {}),
                 "o": Out(count),
             }
@@ -197,14 +203,14 @@ class Ahead(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m, own = Module(), cast("Any", self)
-        earlier = [(self.waiting[n], self.banks[n]) for n in range(len(self.waiting))]
         taken = [*own.taken] if self.places else []
+        earlier = self.waiting, self.banks
         m.d.comb += self.o.eq(Cat(*_sum_of_halves(m, self.bank, earlier, taken, self.most, "")))
         return m
 
 
-_Products = list[tuple[Value, Value]]
-"""Whether each waits, and its bank."""
+_Products = tuple[Value, Value]
+"""Whether each waits, a bit each, and its bank, one behind the other."""
 
 
 def _total(
@@ -212,17 +218,14 @@ def _total(
 ) -> list[Value]:
     """How many products of a bank wait, and of its places are taken, up to `most`: a list of bits,
     of which the first so many are 1, so that bit n is "more than n"."""
-    parts = len(earlier) + bool(taken)
-    if parts <= FLAT:
+    waiting, banks = earlier
+    if len(waiting) + bool(taken) <= FLAT:
         return _sum_of_halves(m, bank, earlier, taken, most, name)
-    sizes = {"products": len(earlier), "bank_bits": len(bank), "places": len(taken), "most": most}
-    counts = place(m, name, Ahead, **sizes)
-    m.d.comb += counts.bank.eq(bank)
-    for n, (waits, own) in enumerate(earlier):
-        m.d.comb += [counts.waiting[n].eq(waits), counts.banks[n].eq(own)]
+    sizes = {"products": len(waiting), "bank_bits": len(bank), "places": len(taken), "most": most}
+    given = {"bank": bank, "waiting": waiting, "banks": banks}
     if taken:
-        m.d.comb += counts.taken.eq(Cat(*taken))
-    return [*counts.o]
+        given["taken"] = Cat(*taken)
+    return [*place(m, name, Ahead, given, **sizes).o]
 
 
 def _sum_of_halves(
@@ -230,14 +233,18 @@ def _sum_of_halves(
 ) -> list[Value]:
     """The same, of both halves of all counts: a tree of additions, whose bit n is: the one at least
     i and the other at least n + 1 − i, for any i."""
-    parts = len(earlier) + bool(taken)
+    (waiting, banks), width = earlier, len(bank)
+    parts = len(waiting) + bool(taken)
+    here = [waits & (banks.word_select(n, width) == bank) for n, waits in enumerate(waiting)]
     if parts < 2:
-        return taken or [waits & (own == bank) for waits, own in earlier]
+        return taken or here
     if most == 1 and parts <= FLAT:
-        return [reduce(or_, (waits & (own == bank) for waits, own in earlier))]
+        return [reduce(or_, here)]
     middle = (parts + 1) // 2
-    one = _total(m, bank, earlier[:middle], [], most, f"{name}_first")
-    other = _total(m, bank, earlier[middle:], taken, most, f"{name}_second")
+    first = waiting[:middle], banks[: middle * width]
+    second = waiting[middle:], banks[middle * width :]
+    one = _total(m, bank, first, [], most, f"{name}_first")
+    other = _total(m, bank, second, taken, most, f"{name}_second")
     total = Signal(min(len(one) + len(other), most), name="total")
     one, other = [C(1, 1), *one], [C(1, 1), *other]
     for n in range(len(total)):

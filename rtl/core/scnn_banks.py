@@ -85,6 +85,56 @@ def cell_inputs(design: Scnn) -> dict[str, Any]:
     return found
 
 
+def is_in(address: Value, number: Value, bits: int) -> Value:
+    """Whether an accumulator is in a bank of that number, of so many bits."""
+    return address[:bits] == number if bits else C(1, 1)
+
+
+class Arrival(wiring.Component):
+    """What comes to a place of a bank's queue: one product at most, for the arbiter sends no two.
+
+    Combinational; all 0 if nothing comes.
+
+    Members
+    -------
+    number: of the bank; sent: which products go to this place of their banks' queues; half,
+    addresses, values: of `products_layout`; o: the product.
+    """
+
+    number: Signal
+    sent: Signal
+    half: Signal
+    addresses: data.View
+    values: data.View
+    o: data.View
+
+    def __init__(self, *, design: Scnn) -> None:
+        self.low = bank_bits(design)
+        products = products_layout(design)
+        fields = ("half", "addresses", "values")
+        super().__init__(
+            {
+                "number": In(max(self.low, 1)),
+                "sent": In(design.ifmap_lanes * design.weight_lanes),
+                **{name: In(products[name].shape) for name in fields},
+                "o": Out(queued_layout(design)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        choices: list[tuple[Value, Value]] = []
+        for lane, sent in enumerate(self.sent):
+            address = self.addresses[lane]
+            comes = sent & is_in(address, self.number, self.low)
+            choices.append((comes, Cat(C(1, 1), self.values[lane], address[self.low :])))
+        m.d.comb += [
+            Cat(self.o.valid, self.o.value, self.o.entry).eq(chosen(choices)),
+            self.o.half.eq(self.half & self.o.valid),
+        ]
+        return m
+
+
 class AccumulatorBank(wiring.Component):
     """half[entry] ← half[entry] + the first product of this bank's queue, if there is one.
 
@@ -134,7 +184,7 @@ class AccumulatorBank(wiring.Component):
             addend.eq(first.value),
             target.eq(first.entry),
         ]
-        drain, chosen = self.drain, self._here(self.drain.write_address)
+        drain, chosen = self.drain, is_in(self.drain.write_address, self.number, self.low)
         halves: list[Value] = []
         for number in range(2):
             store = self._store(m, number)
@@ -176,22 +226,15 @@ class AccumulatorBank(wiring.Component):
         return queue.o
 
     def _arrival(self, m: Module, number: int) -> data.View:
-        """What comes to a place of the queue: one product at most, for the arbiter sends no two."""
-        found: data.View = Signal(queued_layout(self.design), name=f"arrival_{number}")
-        choices: list[tuple[Value, Value]] = []
-        for lane in range(len(self.i.addresses)):
-            address = self.i.addresses[lane]
-            comes = self.i.places[lane][number] & self._here(address)
-            choices.append((comes, Cat(C(1, 1), self.i.values[lane], address[self.low :])))
-        m.d.comb += [
-            Cat(found.valid, found.value, found.entry).eq(chosen(choices)),
-            found.half.eq(self.i.half & found.valid),
-        ]
-        return found
-
-    def _here(self, address: Value) -> Value:
-        """Whether an accumulator is in this bank."""
-        return address[: self.low] == self.number if self.low else C(1, 1)
+        """What comes to a place of the queue."""
+        places = self.i.places
+        given = {
+            "number": self.number,
+            "sent": Cat(places[lane][number] for lane in range(places.shape().length)),
+            **{name: self.i[name] for name in ("half", "addresses", "values")},
+        }
+        arrival: Arrival = place(m, f"arrival_{number}", Arrival, given, design=self.design)
+        return arrival.o
 
 
 class AccumulatorBanks(wiring.Component):

@@ -127,7 +127,7 @@ def test_the_netlist_equals_the_model() -> None:
     verdict = measured().verdict
     assert verdict is not None
     assert verdict.equal, verdict.record()
-    assert verdict.transfers == 321
+    assert verdict.transfers == 705  # a command, 256 ifmap words, 5 times 64 weights, 128 outputs
     assert measured().macs == LAYER.macs
 
 
@@ -152,12 +152,14 @@ def test_a_wrong_gate_is_found() -> None:
 def test_what_switches_less_costs_less() -> None:
     dense, sparse, narrow = measured(), measured(density=0.3), measured(bits=4)
     idle = meter().idle(200)
-    for path in ("", "array", "output_stage"):
+    for path in ("", "array"):  # an output stage sees sums, rescaled to as many bits
         assert sparse.energy_per_cycle_pj(path) < narrow.energy_per_cycle_pj(path)
+        assert sparse.activity(path) < narrow.activity(path)
+    for path in ("", "array", "output_stage"):
         assert narrow.energy_per_cycle_pj(path) < dense.energy_per_cycle_pj(path)
         assert idle.energy_per_cycle_pj(path) < sparse.energy_per_cycle_pj(path)
         assert idle.activity(path) < 0.001
-        assert sparse.activity(path) < narrow.activity(path) < dense.activity(path)
+        assert max(sparse.activity(path), narrow.activity(path)) < dense.activity(path)
     clocks = [one.energy().clock_pj / one.cycles for one in (dense, sparse, narrow, idle)]
     assert clocks == pytest.approx([clocks[0]] * 4)
     assert idle.energy_per_cycle_pj() == pytest.approx(clocks[0], rel=1e-3)
@@ -200,5 +202,5 @@ def test_the_verb(show: Callable[[str], Any]) -> None:
         assert found["modules"][0]["path"] == ""
         assert found["modules"][0]["energy_per_mac_pj"] > 0
     else:
-        assert "321 transfers compared: netlist and model are equal" in found
+        assert "705 transfers compared: netlist and model are equal" in found
         assert "without wires, glitches, clock tree and memories" in found
