@@ -175,7 +175,7 @@ class AccumulatorBank(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         first = self._first(m)
-        target = Signal.like(first.entry, reset_less=True)
+        target = Signal(max(len(first.entry), 1), reset_less=True)
         addend = Signal(self.design.accumulator_bits, reset_less=True)
         half, shown = Signal(), Signal()
         m.d.sync += [

@@ -5,16 +5,19 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
-from rtl.core.sram import address_bits
+from rtl.core.scnn_layouts import accumulator_address_bits, bank_bits
 
 
 def queued_layout(design: Scnn) -> data.StructLayout:
-    """A product in its bank, and which sum it belongs to: groups follow one another in a queue."""
+    """A product in its bank, and which sum it belongs to: groups follow one another in a queue.
+
+    A bank of one sum has no bits of entry.
+    """
     return data.StructLayout(
         {
             "valid": 1,
             "half": 1,
-            "entry": address_bits(design.bank_entries),
+            "entry": accumulator_address_bits(design) - bank_bits(design),
             "value": design.accumulator_bits,
         }
     )

@@ -280,7 +280,7 @@ def _crossbar(design: Scnn) -> Components:
     bits = design.accumulator_bits + _entry_bits(design)
     banks, bank_bits = pes * design.banks, (design.banks - 1).bit_length()
     product: Events = {"product": 1.0}
-    waiting = blocks.address_bits(design.bank_entries) + design.accumulator_bits + 2
+    waiting = bits + 2
     moved: Events = times(product, 2 * waiting if queue > 1 else 0)
     return (
         *gates(name, banks * lanes * max(bank_bits - 1, 0), times(product, max(bank_bits - 1, 0))),
@@ -316,8 +316,7 @@ def _banks(design: Scnn) -> Components:
     summed: Events = {**added, "halo_sum": 1.0, "copy_sum": 1.0}
     reads: Events = {**added, **DRAINED}
     writes: Events = {**added, "halo_sum": 2.0, "zeroed": 1.0, "copy_sum": 1.0, "cleared": 1.0}
-    entry = blocks.address_bits(depth)
-    target = entry if design.bank_queue > 1 else min(entry, _entry_bits(design))
+    entry, target = blocks.address_bits(depth), _entry_bits(design)
     return (
         *_words(design, (name, name), (2 * design.banks, bits, depth), reads, writes),
         *adders(name, bits, 2 * banks, summed),

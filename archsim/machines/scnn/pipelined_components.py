@@ -142,6 +142,7 @@ def state_bits(design: Scnn) -> int:
     fifo = pointer_bits(design)
     fifo += design.weight_fifo_vectors.bit_length() + 1  # blocks that are whole
     fifo += 1  # whether a vector is here
+    fifo -= 2 if design.weight_fifo_vectors == 1 else 0  # turns of ends where they have one place
     walk = 1 + LISTS_BITS
     output = 4 * 5 + 2 - 1  # what goes beside a value; the arbiter has a flag that is not here
     output += 1  # whether the PE takes part
