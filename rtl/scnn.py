@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from archsim.errors import require
 from archsim.machines.scnn.command import AXIS_FIELDS, LAYER_FIELDS, scnn_ports
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.pipeline import DECODE_CYCLES, DRAIN_CYCLES
+from archsim.machines.scnn.pipeline import DECODE_CYCLES, DRAIN_CYCLES, STEP_CYCLES
 from archsim.ports import Port
 from rtl.core.adder_tree import sum_of
 from rtl.core.delay import Delay
@@ -267,14 +267,14 @@ class ScnnCore(wiring.Component):
             m.d.comb += [line.i.eq(crosses), Cat(self.write, self.word.as_value()).eq(line.o)]
 
     def _drain(self, m: Module) -> None:
-        """What the PEs see of the drain, and when: as it is, or behind a register."""
+        """What the PEs see of the drain, and when: as it is, or behind registers."""
         sequencer, biases, pipelined = self.sequencer, self.biases, self.design.pipelined_pes
         step, entry = sequencer.step, sequencer.entry
         self.step, self.drained_entry = Signal.like(step), Signal.like(entry)
         self.bias_word = Signal.like(biases.o)
         late = DRAIN_CYCLES if pipelined else 0
         for name, of, to, cycles in (
-            ("step", step.as_value(), self.step, min(late, 1)),
+            ("step", step.as_value(), self.step, STEP_CYCLES if pipelined else 0),
             ("entry", entry, self.drained_entry, late),
             ("bias", biases.o, self.bias_word, late + pipelined),
         ):

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.command import COORDINATE_BITS
 from archsim.machines.scnn.design import Scnn
-from archsim.machines.scnn.pipeline import DRAIN_CYCLES
+from archsim.machines.scnn.pipeline import DRAIN_CYCLES, STEP_CYCLES
 from rtl.core.delay import Delay
 from rtl.core.one_hot import chosen
 from rtl.core.scnn_banks import drain_layout
@@ -228,7 +228,7 @@ class HaloPort(wiring.Component):
 
 
 class PipelinedHaloPort(HaloPort):
-    """As `HaloPort`, DRAIN_CYCLES − 1 later: registers behind places, row · Wacc, and addresses.
+    """As `HaloPort`, three cycles later: registers behind places, row · Wacc, and addresses.
 
     Members
     -------
@@ -241,7 +241,7 @@ class PipelinedHaloPort(HaloPort):
 
     def _read(self, m: Module, found: tuple[Value, Value]) -> tuple[data.View, Value, Value]:
         flags = Cat(self.step.as_value(), *found)
-        line = place(m, "step_delay", Delay, bits=len(flags), cycles=DRAIN_CYCLES - 1)
+        line = place(m, "step_delay", Delay, bits=len(flags), cycles=DRAIN_CYCLES - STEP_CYCLES)
         valid, given = Signal(name="late_valid"), Signal(name="late_given")
         m.d.comb += [line.i.eq(flags), Cat(self.late.as_value(), valid, given).eq(line.o)]
         return self.late, valid, given

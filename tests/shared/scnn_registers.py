@@ -25,7 +25,7 @@ BARRIER = 1
 LOADED = 1
 """More cycles from the last ifmap vector to the first group."""
 
-WRITTEN_LATER = 11
+WRITTEN_LATER = 12
 """More cycles from the end of the last drain to the one in which the last list can be read."""
 
 

@@ -12,7 +12,10 @@ ISSUE_CYCLES = 4
 BARRIER_CYCLES = 1
 """From the end of the last PE's part of a group to the cycle in which the next may be begun."""
 
-DRAIN_CYCLES = 4
+STEP_CYCLES = 2
+"""From a step of the drain to the PEs, which are far apart on a chip."""
+
+DRAIN_CYCLES = STEP_CYCLES + 3
 """From a step of the drain to the cycle in which its sum is read."""
 
 OUTPUT_CYCLES = 7

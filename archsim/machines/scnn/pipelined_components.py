@@ -15,6 +15,7 @@ from archsim.machines.scnn.pipeline import (
     DRAIN_CYCLES,
     OUTPUT_CYCLES,
     OUTPUT_REGISTERS,
+    STEP_CYCLES,
 )
 from archsim.machines.scnn.widths import address_bits, decoded_weight_bits, pointer_bits
 
@@ -118,7 +119,7 @@ def decoded(design: Scnn) -> Components:
 def drained(design: Scnn, reads: Events) -> Components:
     """Registers of the addresses of a drain, and of the steps that go with them."""
     bits = address_bits(design)
-    step = (DRAIN_CYCLES - 1) * (STEP_BITS + 2)
+    step = (DRAIN_CYCLES - STEP_CYCLES) * (STEP_BITS + 2)
     place = COORDINATE_BITS + min(COORDINATE_BITS, bits)
     return registers("halo", step + place + 3 * bits + 2 * FILTER_BITS, design.pes, reads)
 
@@ -151,7 +152,8 @@ def state_bits(design: Scnn) -> int:
     late = DRAIN_CYCLES + OUTPUT_CYCLES  # of the end of the last drain, and of the load
     late += 0 if design.activation_memory.stepped else 1
     decoder = 0 if design.weights_as_crossed else 2 * DECODE_CYCLES + 1 + 3
-    drain = STEP_BITS + 2 * COORDINATE_BITS + 2  # its steps, how far they go, the ends of windows
+    drain = STEP_CYCLES * STEP_BITS  # its steps on their way to the PEs
+    drain += 2 * COORDINATE_BITS + 2  # how far they go, the ends of windows
     drain += 3 + 2 * (4 + 2 * COORDINATE_BITS + 2)  # which are the last; what is next, and first
     drain += 14  # which fields of the layer are 1
     groups = FILTER_BITS + 1  # filters of the one that is drained, whether more are to come
