@@ -71,13 +71,14 @@ class WeightDecoder(wiring.Component):
         phase = Signal(PHASE_BITS)
         lists, groups = Signal(len(layer.lists)), Signal(len(layer.groups))
         ends = self._list_ends()
-        self._open(m, groups, ends & (lists + 1 == layer.lists))
+        last = self._last_list(m, lists, ends)
+        self._open(m, groups, ends & last)
         with m.If(ends):
             m.d.sync += [
                 phase.eq(Mux(phase + 1 == layer.phase_columns, 0, phase + 1)),
                 lists.eq(lists + 1),
             ]
-            with m.If(lists + 1 == layer.lists):
+            with m.If(last):
                 m.d.sync += [lists.eq(0), groups.eq(groups + 1)]
         with m.If(self.start):
             m.d.sync += [phase.eq(0), lists.eq(0), groups.eq(0)]
@@ -85,6 +86,11 @@ class WeightDecoder(wiring.Component):
             Mux(groups + 1 == layer.groups, layer.filters_last, layer.filters)
         )
         return Mux(phase < layer.wide_phases, layer.wide_bits, layer.narrow_bits)
+
+    def _last_list(self, m: Module, lists: Signal, ends: Value) -> Value:
+        """Whether the list is the last one of its group; lists: that are over; ends: one more is
+        with this cycle."""
+        return lists + 1 == self.layer.lists
 
     def _open(self, m: Module, groups: Signal, group_ends: Value) -> None:
         """Whether weights are still to come; groups: that are over."""
@@ -154,6 +160,15 @@ class PipelinedWeightDecoder(WeightDecoder):
     write: Signal
 
     more_members: ClassVar[dict[str, Any]] = {"write": Out(1)}
+
+    def _last_list(self, m: Module, lists: Signal, ends: Value) -> Value:
+        """In a register, but for the first cycle of a layer."""
+        number = self.layer.lists
+        kept, fresh = Signal(name="last_list"), Signal(name="first_cycle")
+        last = Mux(fresh, number == 1, kept)
+        following = Mux(last, number == 1, lists + 2 == number)
+        m.d.sync += [fresh.eq(self.start), kept.eq(Mux(ends, following, lists + 1 == number))]
+        return last
 
     def _open(self, m: Module, groups: Signal, group_ends: Value) -> None:
         """In a register."""

@@ -24,6 +24,13 @@ from rtl.core.scnn_drain import PipelinedDrainSequencer
 
 REGISTERS = replace(ONE, pipelined_pes=True, weight_fifo_vectors=6)
 SINGLE = Case(design=REGISTERS, shapes=(PLAIN,))
+VECTORS, LISTS = (  # lists of a vector, one or more of a group; then a layer whose weights wait
+    Case(
+        design=replace(REGISTERS, filter_group=2),
+        shapes=2 * (Shape(plane=(4, 4), channels=channels, filters=6, kernel=(1, 1)),),
+    )
+    for channels in (1, 3)
+)
 DENSE = Case(
     design=replace(REGISTERS, banks=1, bank_entries=64, bank_queue=3),
     shapes=(Shape(plane=(1, 8), channels=2, filters=5, kernel=(1, 3), pad=(0, 1)),),
@@ -63,6 +70,10 @@ def _control(*fault: str) -> Patch:
 
 def _room(*fault: str) -> Patch:
     return rewritten(scnn, scnn_fifo, "WeightRoom", *fault)
+
+
+def _weights(*fault: str) -> Patch:
+    return rewritten(scnn, scnn_weights, "PipelinedWeightDecoder", *fault)
 
 
 def _earlier(cycles: int) -> int:
@@ -118,6 +129,18 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
     ),
     "a pair comes while one is sent": (DENSE, _sending("after | ~(taken", "after | ~(C(0)")),
     "a weight's value ahead of its tap": (SINGLE, placed(scnn_weights, "value_", cycles=_earlier)),
+    "the only list not known to be the last": (
+        VECTORS,
+        _weights("Mux(fresh, number == 1, kept)", "kept"),
+    ),
+    "the last list known a list late": (
+        LISTS,
+        _weights("lists + 2 == number)", "lists + 1 == number)"),
+    ),
+    "the list behind the last one the last, too": (
+        LISTS,
+        _weights("Mux(last, number == 1, ", "Mux(last, 1, "),
+    ),
     "weights are written a cycle late": (SINGLE, placed(scnn_weights, "flag_", cycles=_later)),
     "steps ahead of their addresses": (SINGLE, placed(scnn_halo, "step_delay", cycles=_earlier)),
     "steps behind their addresses": (SIDES, placed(scnn_halo, "step_delay", cycles=_later)),

@@ -151,7 +151,7 @@ def state_bits(design: Scnn) -> int:
     entry = DRAIN_CYCLES * (design.bank_entries - 1).bit_length()
     late = DRAIN_CYCLES + OUTPUT_CYCLES  # of the end of the last drain, and of the load
     late += 0 if design.activation_memory.stepped else 1
-    decoder = 0 if design.weights_as_crossed else 2 * DECODE_CYCLES + 1 + 3
+    decoder = 0 if design.weights_as_crossed else 2 * DECODE_CYCLES + 1 + 3 + 2
     drain = STEP_CYCLES * STEP_BITS  # its steps on their way to the PEs
     drain += 2 * COORDINATE_BITS + 2  # how far they go, the ends of windows
     drain += 3 + 2 * (4 + 2 * COORDINATE_BITS + 2)  # which are the last; what is next, and first
