@@ -121,8 +121,8 @@ def place(
 ) -> Any:
     """Add `kind(**parameters)` to `m` under `name`; returns what has its ports.
 
-    given: what some of its inputs are, of their widths.  An instance of a shared module takes them
-    as they are: a wide input that all of many instances have is no wire of each of them.
+    given: what some of its inputs are, by name, of their widths.  An instance of a shared module
+    takes them as they are: a wide input that all of many instances have is no wire of each.
     The component works in the sync domain; its parameters can be compared and hashed.
     """
     library, given = _library.get(), given or {}

@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.scnn.design import Scnn
+from archsim.machines.scnn.widths import pointer_bits
 from rtl.core.credits import Credits
 from rtl.core.memory import Banks, bank_for
 from rtl.core.scnn_cells import number_bits, weight_settings, weight_words, weights_may_fail
@@ -68,7 +69,7 @@ class WeightFifo(wiring.Component):
             more["settings"] = In(settings.bits)
         orders = ("write", "step", "again", "release", "skip", "block_end", *start)
         if self.pipelined:
-            more["released"] = Out(pointer_bits(self.depth))
+            more["released"] = Out(pointer_bits(design))
         else:
             more["room"] = Out(1)
         super().__init__(
@@ -189,7 +190,7 @@ class WeightFifo(wiring.Component):
         return blocks.available
 
     def _pointer(self, name: str) -> Signal:
-        return Signal(pointer_bits(self.depth), name=name)
+        return Signal(pointer_bits(self.design), name=name)
 
     def _after(self, pointer: Signal) -> Value:
         return place_after(pointer, self.depth)
@@ -222,7 +223,7 @@ class WeightRoom(wiring.Component):
             {
                 "used": In(design.pes),
                 "reserve": In(1),
-                "released": In(data.ArrayLayout(pointer_bits(self.depth), design.pes)),
+                "released": In(data.ArrayLayout(pointer_bits(design), design.pes)),
                 "room": Out(1),
                 **({"start": In(1)} if self.begins_anew else {}),
             }
@@ -246,11 +247,6 @@ class WeightRoom(wiring.Component):
         m.d.comb += self.room.eq(~full)
         m.d.sync += full.eq(Cat(*filled).any() & ~begins)
         return m
-
-
-def pointer_bits(depth: int) -> int:
-    """Bits of a pointer: those of a place, and the turn."""
-    return 1 + (depth - 1).bit_length()
 
 
 def place_after(pointer: Signal, depth: int) -> Value:

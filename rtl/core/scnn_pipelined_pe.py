@@ -8,10 +8,10 @@ from amaranth.lib.wiring import Out
 
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.pipeline import OUTPUT_REGISTERS
+from archsim.machines.scnn.widths import pointer_bits
 from rtl.core.delay import Delay
 from rtl.core.pipelined_output import PipelinedRequantize
 from rtl.core.scnn_fetched import FetchedActivations
-from rtl.core.scnn_fifo import pointer_bits
 from rtl.core.scnn_halo import HaloPort, PipelinedHaloPort
 from rtl.core.scnn_pe import ScnnPe
 from rtl.core.scnn_pool import WindowMaximum
@@ -38,7 +38,7 @@ class PipelinedScnnPe(ScnnPe):
     released: Signal
 
     def room_members(self, design: Scnn) -> dict[str, Any]:
-        return {"released": Out(pointer_bits(design.weight_fifo_vectors))}
+        return {"released": Out(pointer_bits(design))}
 
     def _tell_room(self, m: Module) -> None:
         """Where what the FIFO holds begins: `WeightRoom` says the rest."""

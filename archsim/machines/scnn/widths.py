@@ -17,8 +17,8 @@ def address_bits(design: Scnn) -> int:
 
 
 def pointer_bits(design: Scnn) -> int:
-    """Of a pointer into the FIFO, which counts modulo twice its depth."""
-    return (2 * design.weight_fifo_vectors - 1).bit_length()
+    """Of a pointer into the FIFO: those of a place, and the turn."""
+    return (design.weight_fifo_vectors - 1).bit_length() + 1
 
 
 def decoded_weight_bits(design: Scnn) -> int:
