@@ -335,7 +335,7 @@ class ScnnCore(wiring.Component):
             pe.bias.eq(self.bias_word),
             pe.clear.valid.eq(self.clearing),
             pe.clear.entry.eq(Mux(self.clearing, self.entry, self.drained_entry)),
-            pe.unload.eq(self._unloads(row, column)),
+            pe.unload.eq(self._unloads(m, row, column)),
         ]
         if "number" in pe_inputs(design):
             m.d.comb += pe.number.eq(row * design.grid_columns + column)
@@ -348,18 +348,19 @@ class ScnnCore(wiring.Component):
             if neighbour is not None:
                 m.d.comb += getattr(pe, f"from_{side}").eq(neighbour.link)
 
-    def _unloads(self, row: int, column: int) -> Value:
+    def _unloads(self, m: Module, row: int, column: int) -> Value:
         """Whether a PE's list goes on: its vector crosses, or, where the next one is read ahead
-        into a register, all PEs begin."""
+        into a register, all PEs begin that own outputs, which they know since the layer began."""
         unload = self.unload
         here = (unload.row == row) & (unload.column == column)
         if not self.design.pipelined_pes:
             return unload.cross & here
-        gives = (row < self.layer.owning_rows) & (column < self.layer.owning_columns)
+        owns = Signal(name=f"owns_{row}_{column}")
+        m.d.sync += owns.eq((row < self.layer.owning_rows) & (column < self.layer.owning_columns))
         crosses = unload.cross & here
         if self.design.activation_memory.stepped:  # its rows are counted
             crosses &= ~unload.pe_ends
-        return (unload.start & gives) | crosses
+        return (unload.start & owns) | crosses
 
     def _outputs(self, m: Module) -> None:
         layer, unload = self.layer, self.unload

@@ -146,7 +146,7 @@ def state_bits(design: Scnn) -> int:
     fifo -= 2 if design.weight_fifo_vectors == 1 else 0  # turns of ends where they have one place
     walk = 1 + LISTS_BITS
     output = 4 * 5 + 2 - 1  # what goes beside a value; the arbiter has a flag that is not here
-    output += 1  # whether the PE takes part
+    output += 2  # whether the PE takes part, and owns outputs
     pe = queues + stages + sent + fifo + walk + output
     entry = DRAIN_CYCLES * (design.bank_entries - 1).bit_length()
     late = DRAIN_CYCLES + OUTPUT_CYCLES  # of the end of the last drain, and of the load
