@@ -117,6 +117,7 @@ def place(
     name: str,
     kind: type[wiring.Component],
     given: Mapping[str, Value | data.View] | None = None,
+    /,
     **parameters: Any,
 ) -> Any:
     """Add `kind(**parameters)` to `m` under `name`; returns what has its ports.
@@ -125,11 +126,11 @@ def place(
     takes them as they are: a wide input that all of many instances have is no wire of each.
     The component works in the sync domain; its parameters can be compared and hashed.
     """
-    library, given = _library.get(), given or {}
+    library, bound = _library.get(), dict(given or {})
     if library is None:
         component: Any = kind(**parameters)
         m.submodules[name] = component
-        m.d.comb += [getattr(component, port).eq(value) for port, value in given.items()]
+        m.d.comb += [getattr(component, port).eq(value) for port, value in bound.items()]
         return component
     shared = library.module(kind, parameters)
     interface: Any = shared.signature.create(path=(name,))
@@ -141,6 +142,6 @@ def place(
     flattened: Any = shared.signature.flatten(interface)  # the stubs say Flow for Member
     for path, member, value in flattened:
         prefix, port = "i" if member.flow == wiring.In else "o", "__".join(map(str, path))
-        ports[f"{prefix}_{port}"] = Value.cast(given.get(port, value))
+        ports[f"{prefix}_{port}"] = Value.cast(bound[port] if port in bound else value)
     m.submodules[name] = Instance(shared.name, **ports)
     return interface

@@ -38,7 +38,7 @@ def wrong_through(memory: Boveda, use: Use, tiles: AnyIntArray, reads: CellReads
     require(units <= memory.units(use.word_bits), "words must be at most those of the directory")
     values = form.fitting(tiles)
     flat = values.reshape(-1)
-    packed = flat[: flat.size - flat.size % 8].view(np.uint64)
+    packed = flat[: flat.nbytes // 8 * 8 // flat.itemsize].view(np.uint64)
     dense = flat, packed, lane_of(values.dtype)
     out = np.empty(tiles.size, np.int64), np.empty(tiles.size, np.int64)
     failing, sizes = failing_of(memory, use, reads), (size, most, address_bits(most))

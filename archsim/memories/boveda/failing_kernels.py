@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from archsim.codecs.boveda_format import Bytes
+from archsim.codecs.boveda_format import Bytes, Values
 from archsim.codecs.boveda_kernels import Form, wide
 from archsim.kernels import inlined, kernel
 from archsim.memories.boveda.widths import Scratch, measure_words
-from archsim.numbers import AnyIntArray, IntArray
+from archsim.numbers import IntArray
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -31,7 +31,7 @@ Room = tuple[IntArray, IntArray, IntArray, IntArray, IntArray, IntArray]
 row the first word that has bits in it, whether it has been made, and its containers, flat; lanes
 of a word."""
 
-Tile = tuple[AnyIntArray, Form, Column, Room, Masks]
+Tile = tuple[Values, Form, Column, Room, Masks]
 """Words [words, lanes], and the masks of rows [columns, rows · G]."""
 
 Out = tuple[IntArray, IntArray, int, int]
@@ -206,7 +206,7 @@ def _single(tile: Tile, cell: tuple[int, int], moved: BoolArray, out: Out) -> in
     "((i8.2, i8.2), (i8.3, i8.3), u1.2, i8.1, i8.2), (i8.1, i8.1)"
 )
 def wrong_words(
-    given: tuple[AnyIntArray, Scratch],
+    given: tuple[Values, Scratch],
     form: Form,
     sizes: tuple[int, int, int],
     failing: tuple[Masks, Masks, Bytes, IntArray, IntArray],
