@@ -141,7 +141,8 @@ def place(
         ports["i_rst"] = ResetSignal()
     flattened: Any = shared.signature.flatten(interface)  # the stubs say Flow for Member
     for path, member, value in flattened:
-        prefix, port = "i" if member.flow == wiring.In else "o", "__".join(map(str, path))
-        ports[f"{prefix}_{port}"] = Value.cast(bound[port] if port in bound else value)
+        prefix = "i" if member.flow == wiring.In else "o"
+        ports[f"{prefix}_{'__'.join(map(str, path))}"] = Value.cast(value)
+    ports.update((f"i_{port}", Value.cast(value)) for port, value in bound.items())
     m.submodules[name] = Instance(shared.name, **ports)
     return interface
