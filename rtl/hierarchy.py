@@ -126,7 +126,7 @@ def place(
     takes them as they are: a wide input that all of many instances have is no wire of each.
     The component works in the sync domain; its parameters can be compared and hashed.
     """
-    library, bound = _library.get(), dict(given or {})
+    library, bound = _library.get(), given or {}
     if library is None:
         component: Any = kind(**parameters)
         m.submodules[name] = component

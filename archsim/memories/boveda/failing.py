@@ -17,7 +17,7 @@ from archsim.codecs.boveda_format import Bytes
 from archsim.errors import require
 from archsim.memories.boveda.cells import DIRECTORY, ROWS
 from archsim.memories.boveda.failing_kernels import Masks, wrong_words
-from archsim.memories.boveda.widths import lane_of
+from archsim.memories.boveda.widths import scratch_of
 from archsim.memory import Use
 from archsim.memory.at_once import CellReads, Wrong
 from archsim.numbers import AnyIntArray, IntArray
@@ -37,12 +37,10 @@ def wrong_through(memory: Boveda, use: Use, tiles: AnyIntArray, reads: CellReads
     units = -(-tiles.shape[1] // size)
     require(units <= memory.units(use.word_bits), "words must be at most those of the directory")
     values = form.fitting(tiles)
-    flat = values.reshape(-1)
-    packed = flat[: flat.nbytes // 8 * 8 // flat.itemsize].view(np.uint64)
-    dense = flat, packed, lane_of(values.dtype)
     out = np.empty(tiles.size, np.int64), np.empty(tiles.size, np.int64)
     failing, sizes = failing_of(memory, use, reads), (size, most, address_bits(most))
-    count = wrong_words((values, dense), form.numbers, sizes, failing, out)
+    given = values, scratch_of(values.reshape(-1))
+    count = wrong_words(given, form.numbers, sizes, failing, out)
     require(count >= 0, f"words must take at most {most} rows, not more")
     return out[0][:count], out[1][:count]
 

@@ -30,15 +30,21 @@ Word = tuple[int, Form]
 Packed = npt.NDArray[np.uint64]
 
 Scratch = tuple[Values, Packed, tuple[np.uint64, int]]
-"""Words of a tile, densely: as values, and the same bytes 64 bits at a time, with `lane_of`."""
+"""Words of a tile, densely: as values, and the same bytes 64 bits at a time, with `_lane`."""
 
 _ONES = {1: np.uint64(0x0101010101010101), 2: np.uint64(0x0001000100010001)}
 
 
-def lane_of(values: npt.DTypeLike) -> tuple[np.uint64, int]:
+def _lane(values: npt.DTypeLike) -> tuple[np.uint64, int]:
     """The lowest bit of each value in 64 bits, and the bits of a value."""
     size = np.dtype(values).itemsize
     return _ONES[size], 8 * size
+
+
+def scratch_of(values: Values) -> Scratch:
+    """Words, one value behind the other, and as many of their bytes as 64 bits hold whole."""
+    whole = values.nbytes // 8 * 8 // values.itemsize
+    return values, values[:whole].view(np.uint64), _lane(values.dtype)
 
 
 @kernel
@@ -220,9 +226,9 @@ def tile_widths(
         _measure_filters(placed, held, word, union, widths)
     else:
         packed = np.empty(-(-int(words.max()) * lanes * values.itemsize // 8), np.uint64)
-        scratch = packed.view(values.dtype), packed, lane_of(values.dtype)
+        scratch = scratch_of(packed.view(values.dtype))
         _measure_tiles(placed, (held, is_weight), word, scratch, widths)
     return starts, widths.reshape(-1, store.columns)
 
 
-__all__ = ["Scratch", "lane_of", "measure_words", "tile_widths"]
+__all__ = ["Scratch", "measure_words", "scratch_of", "tile_widths"]
