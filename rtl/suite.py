@@ -22,6 +22,23 @@ def assert_equal(verdict: Verdict) -> None:
     assert verdict.transfers > 0
 
 
+def check_random_cases(
+    design: Design,
+    simulator: Simulator,
+    *,
+    seed: int,
+    cases: int,
+    longest_words: int = LONGEST_WORDS,
+) -> None:
+    """So many random cases of a design, of at most so many words at all ports, on one build of it.
+
+    Raises `AssertionError` with the first case that differs.
+    """
+    run = runner(design, simulator)
+    for number in range(cases):
+        assert_equal(check(random_case(seed, number, design, longest_words=longest_words), run))
+
+
 class DesignConformance:
     """Model against RTL in Amaranth's simulator, and through the emitted Verilog."""
 
@@ -51,12 +68,7 @@ class DesignConformance:
 
     def test_verilator_on_many_cases(self) -> None:
         for design in self.designs:
-            run = runner(design, "verilator")
-            for number in range(self.verilator_cases):
-                assert_equal(check(random_case(self.seed, number, design), run))
+            check_random_cases(design, "verilator", seed=self.seed, cases=self.verilator_cases)
 
     def test_cocotb_on_the_emitted_file(self) -> None:
-        design = self.designs[0]
-        run = runner(design, "cocotb")
-        for number in range(self.cocotb_cases):
-            assert_equal(check(random_case(self.seed, number, design), run))
+        check_random_cases(self.designs[0], "cocotb", seed=self.seed, cases=self.cocotb_cases)

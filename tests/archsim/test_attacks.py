@@ -28,7 +28,7 @@ SEED = 20261126
 MEMORY_MIB, SECONDS = 1536, 20
 COMPILING_SECONDS = 120
 """Of what makes good files, the first of which compiles kernels where there are none."""
-FEW = {"values": 14, "files": 14, "places": 14, "surroundings": 6}
+FEW = {"values": 10, "files": 10, "places": 10, "surroundings": 4}
 """Of a part, in the fast tests; in surroundings with a cache of their own kernels are compiled."""
 
 

@@ -19,9 +19,7 @@ from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memory import Plain, PlainStream, Use
 from archsim.memory.kinds import kinds
 from archsim.plugins import PluginWarning
-from rtl.cases import random_case
-from rtl.conformance import check
-from rtl.simulators import runner
+from rtl.suite import check_random_cases
 
 USE = Use(name="ifmap", field="ifmap_memory", lane_bits=(8,) * 8, lane_signed=(True,) * 8)
 PLAIN, BOVEDA = Plain(capacity_bytes=2048), Boveda(capacity_bytes=2048, group=4)
@@ -49,8 +47,7 @@ def test_a_core_of_composed_memories_is_its_model(dataflow: Any) -> None:
     assert design.read_wait_cycles("weight") == 2
     assert "ifmap_row_read" in design.actions
     assert {one.name for one in design.components} >= {"ifmap.late", "weight.late"}
-    for number in range(3):
-        assert check(random_case(7, number, design), runner(design, "amaranth")).equal
+    check_random_cases(design, "amaranth", seed=7, cases=3)
 
 
 def test_a_kind_is_put_around_what_stood_there_and_taken_away() -> None:

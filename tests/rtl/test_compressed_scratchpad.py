@@ -1,6 +1,7 @@
 """Cores with compressed scratchpads pass the conformance suite; faults in these are caught."""
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ from rtl.emit import emit
 from rtl.memories.boveda.column import CompressedColumn
 from rtl.memories.boveda.scratchpad import CompressedScratchpad
 from rtl.simulators import runner
-from rtl.suite import DesignConformance, assert_equal
+from rtl.suite import DesignConformance, assert_equal, check_random_cases
 from rtl.tile_conformance import TileCase, free_services
 from rtl.toolchain import lint
 from workloads.layers import MatMul
@@ -120,19 +121,25 @@ def test_the_capacity_is_really_used() -> None:
     assert beyond >= 5
 
 
-@pytest.mark.parametrize("which", MEMORIES)
-@pytest.mark.parametrize("dataflow", DATAFLOWS)
+@pytest.mark.parametrize(
+    ("dataflow", "which"),
+    [
+        # quickly: both memories in every dataflow, one of them in one
+        pytest.param(dataflow, which, marks=pytest.mark.slow if which != "both" and at % 4 else ())
+        for at, (which, dataflow) in enumerate(product(MEMORIES, DATAFLOWS))
+    ],
+)
 def test_tiles_follow_back_to_back(dataflow: Dataflow, which: str) -> None:
     """Every tile is another operand, so that a half is written as soon as it is read."""
     design = Systolic(rows=4, columns=3, dataflow=dataflow, **MEMORIES[which])
-    layer = MatMul(name="m", m=6, n=7, k=31)
+    layer, run = MatMul(name="m", m=6, n=7, k=31), runner(design, "amaranth")
     for seed in range(2):
         operands = design.numerics.synthetic(layer, Drawing(seed=seed, density=0.5))
         tiling = plan_tiling(design, layer, None, operands)
         case = TileCase(
             design=design, layer=layer, tiling=tiling, operands=operands, services=free_services()
         )
-        assert_equal(check(case, runner(design, "amaranth")))
+        assert_equal(check(case, run))
 
 
 def test_emitted_verilog_is_clean() -> None:
@@ -175,9 +182,7 @@ def test_a_register_in_the_place_of_a_word(which: str) -> None:
     assert (WITH_REGISTER.read_latency_cycles, WITH_REGISTER.write_latency_cycles) == (5, 3)
     design = Systolic(rows=3, columns=2, **KEPT[which])
     assert design.operand_latency_cycles == 7
-    for number in range(3):
-        case = random_case(17, number, design, longest_words=500)
-        assert_equal(check(case, runner(design, "amaranth")))
+    check_random_cases(design, "amaranth", seed=17, cases=3, longest_words=500)
     with pytest.raises(InputError, match="place_registers must be 0 or 1, not 2"):
         replace(WITH_REGISTER, place_registers=2)
 

@@ -18,12 +18,12 @@ from archsim.machines.vsq.design import Vsq
 from archsim.memory import Plain
 from archsim.tiled.design import CoreDesign
 from archsim.tiled.timing import plan_tiling
-from rtl.cases import Draw, random_case
+from rtl.cases import Draw
 from rtl.conformance import check
 from rtl.core.align import AlignedBanks
 from rtl.core.weights import WeightReader
 from rtl.simulators import runner
-from rtl.suite import DesignConformance, assert_equal
+from rtl.suite import DesignConformance, assert_equal, check_random_cases
 from rtl.tile_conformance import TileCase, free_services
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import synthetic
@@ -60,9 +60,7 @@ class TestIfmapRegisters(DesignConformance):
 
 
 def _equal(design: CoreDesign, seed: int, cases: int = 2, words: int = 500) -> None:
-    for number in range(cases):
-        case = random_case(seed, number, design, longest_words=words)
-        assert_equal(check(case, runner(design, "amaranth")))
+    check_random_cases(design, "amaranth", seed=seed, cases=cases, longest_words=words)
 
 
 @pytest.mark.parametrize("dataflow", DATAFLOWS)

@@ -14,10 +14,7 @@ from archsim.machines.vsq.design import Vsq
 from archsim.memory import Plain
 from archsim.simulate import simulate
 from archsim.tiled.design import CoreDesign
-from rtl.cases import random_case
-from rtl.conformance import check
-from rtl.simulators import runner
-from rtl.suite import assert_equal
+from rtl.suite import check_random_cases
 from workloads.layers import Conv2d, Network
 
 BYTES = 1 << 11
@@ -55,9 +52,7 @@ def _with(design: CoreDesign, settings: list[str]) -> Any:
 def test_the_rtl_is_the_model(name: str) -> None:
     """Halves that are no power of two begin at one."""
     design = _with(CORES[name], JOINED)
-    for number in range(3):
-        case = random_case(5, number, design, longest_words=400)
-        assert_equal(check(case, runner(design, "amaranth")))
+    check_random_cases(design, "amaranth", seed=5, cases=3, longest_words=400)
 
 
 @pytest.mark.parametrize("around", AROUND)
@@ -71,9 +66,7 @@ def test_other_kinds_stand_around_it(around: str) -> None:
         output_registers=2,
         accumulator_registers=1,
     )
-    for number in range(2):
-        case = random_case(6, number, design, longest_words=400)
-        assert_equal(check(case, runner(design, "amaranth")))
+    check_random_cases(design, "amaranth", seed=6, cases=2, longest_words=400)
 
 
 def _srams(design: CoreDesign, name: str) -> list[tuple[int, int]]:

@@ -122,8 +122,9 @@ def test_a_core_with_measured_faults_of_its_sums_is_its_model(tmp_path: Path) ->
     np.savez(tmp_path / "map.npz", map=cells.astype(np.uint8))
     memory = FaultyBank(map=str(tmp_path / "map.npz"))
     design = replace(ONE, accumulator_memory=memory)
+    run = runner(design, "amaranth")
     for number in (0, 3):
-        assert check(drawn(number, design), runner(design, "amaranth")).equal
+        assert check(drawn(number, design), run).equal
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from archsim.errors import InputError
 from archsim.machine.registry import load_design, with_settings
 from archsim.machines.systolic.design import DATAFLOWS, Dataflow, Systolic
 from archsim.memory import OffChip, Plain
-from rtl.cases import LONGEST_WORDS, Draw, random_case
+from rtl.cases import LONGEST_WORDS, Draw
 from rtl.conformance import check
 from rtl.simulators import runner
-from rtl.suite import DesignConformance, assert_equal
+from rtl.suite import DesignConformance, assert_equal, check_random_cases
 from rtl.tile_conformance import TileCase, free_services
 from workloads.layers import Conv2d, MatMul
 from workloads.operands import synthetic
@@ -56,9 +56,7 @@ def test_product_registers(dataflow: Dataflow, registers: int) -> None:
     design = Systolic(**sizes, product_registers=registers, ifmap_memory=SMALL)
     later = design.result_latency_cycles - Systolic(**sizes).result_latency_cycles
     assert later == registers + (dataflow == "output_stationary")
-    for number in range(3):
-        case = random_case(11, number, design, longest_words=700)
-        assert_equal(check(case, runner(design, "amaranth")))
+    check_random_cases(design, "amaranth", seed=11, cases=3, longest_words=700)
 
 
 @pytest.mark.parametrize(("dataflow", "registers"), [*zip(DATAFLOWS, (2, 1, 1), strict=True)])
@@ -68,9 +66,7 @@ def test_output_registers(dataflow: Dataflow, registers: int) -> None:
     design = Systolic(**sizes, output_registers=registers, ifmap_memory=SMALL)
     assert design.output_latency_cycles == Systolic(**sizes).output_latency_cycles + registers
     assert design.output_queue_depth > design.output_latency_cycles
-    for number in range(3):
-        case = random_case(13, number, design, longest_words=700)
-        assert_equal(check(case, runner(design, "amaranth")))
+    check_random_cases(design, "amaranth", seed=13, cases=3, longest_words=700)
 
 
 @pytest.mark.parametrize("dataflow", DATAFLOWS)
@@ -83,9 +79,7 @@ def test_accumulator_registers(dataflow: Dataflow) -> None:
     assert design.output_latency_cycles == plain.output_latency_cycles + 1
     most = replace(design, output_registers=2)
     assert most.output_queue_depth > most.output_latency_cycles
-    for number in range(2):
-        case = random_case(19, number, design, longest_words=400)
-        assert_equal(check(case, runner(design, "amaranth")))
+    check_random_cases(design, "amaranth", seed=19, cases=2, longest_words=400)
 
 
 def test_accumulators_that_err_have_no_way_around_them() -> None:
@@ -134,9 +128,7 @@ class TestProductRegisters(DesignConformance):
 @pytest.mark.parametrize("dataflow", DATAFLOWS)
 def test_one_by_one_array(dataflow: Dataflow) -> None:
     design = Systolic(rows=1, columns=1, dataflow=dataflow)
-    for number in range(4):
-        case = random_case(3, number, design, longest_words=1500)
-        assert_equal(check(case, runner(design, "amaranth")))
+    check_random_cases(design, "amaranth", seed=3, cases=4, longest_words=1500)
 
 
 @pytest.mark.parametrize("dataflow", DATAFLOWS)

@@ -21,7 +21,7 @@ from rtl.core.sequencer import Sequencer
 from rtl.core.tensor_array import TensorArray
 from rtl.core.window import Window
 from rtl.simulators import runner
-from rtl.suite import DesignConformance, assert_equal
+from rtl.suite import DesignConformance, assert_equal, check_random_cases
 from rtl.tile_conformance import TileCase, free_services
 from workloads.layers import Conv2d, MatMul
 
@@ -80,9 +80,7 @@ def test_output_registers(registers: int) -> None:
     design = replace(INTEGERS, output_registers=registers)
     assert design.output_latency_cycles == INTEGERS.output_latency_cycles + registers
     assert design.output_queue_depth > design.output_latency_cycles
-    for number in range(3):
-        case = random_case(13, number, design, longest_words=700)
-        assert_equal(check(case, runner(design, "amaranth")))
+    check_random_cases(design, "amaranth", seed=13, cases=3, longest_words=700)
 
 
 def test_output_registers_of_floats() -> None:
