@@ -12,5 +12,5 @@
 | `poke` | `open_with_pyverilator`: one wire at a time, in a notebook |
 | `build_cache` | compiled simulators, kept |
 
-`wrapper`, `verilated_build`, `cocotb_build` and `cocotb_entry` are parts of these.
+`wrapper`, `verilated_build`, `cocotb_build`, `cocotb_files` and `cocotb_entry` are parts of these.
 """

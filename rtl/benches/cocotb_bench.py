@@ -7,17 +7,12 @@ from archsim.files import scratch_folder
 from archsim.wave_clock import WaveClock
 from rtl.benches.bench import Bench, Outcome, ProtocolError
 from rtl.benches.cocotb_build import WAVE_OPTIONS, build_simulator, run_simulator
+from rtl.benches.cocotb_files import ANSWER_FILE, BENCH_FILE
 
 DEFAULT_CLOCK = WaveClock(clock_hz=100e6)
 """Of runs that leave no wave."""
 
-__all__ = ["ANSWER_FILE", "BENCH_FILE", "run_cocotb"]
-
-BENCH_FILE = "ARCHSIM_BENCH_FILE"
-"""Environment variable: the pickled bench and its clock, for the simulator's process to read."""
-
-ANSWER_FILE = "ARCHSIM_ANSWER_FILE"
-"""Environment variable: where that process pickles its `Outcome` or its exception."""
+__all__ = ["run_cocotb"]
 
 
 def run_cocotb(

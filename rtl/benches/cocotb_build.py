@@ -111,7 +111,9 @@ def run_simulator(
     """
     log = folder / "simulation.log"
     wave = environment.get("WAVE_FILE")
-    runner = _Runner({**environment, "COCOTB_ANSI_OUTPUT": "0"})
+    # Rewriting a test's assertions begins pytest with all its plug-ins; ours have none.
+    fixed = {"COCOTB_ANSI_OUTPUT": "0", "COCOTB_REWRITE_ASSERTION_FILES": ""}
+    runner = _Runner({**environment, **fixed})
     arguments: dict[str, Any] = {
         "test_module": module,
         "hdl_toplevel": top,

@@ -16,7 +16,7 @@ from cocotb.triggers import ReadOnly, RisingEdge, Timer
 
 from archsim.wave_clock import WaveClock
 from rtl.benches.bench import RESET_CYCLES, Bench, Outcome, ProtocolError
-from rtl.benches.cocotb_bench import ANSWER_FILE, BENCH_FILE
+from rtl.benches.cocotb_files import ANSWER_FILE, BENCH_FILE
 from rtl.benches.drivers import BenchRun, InputDriver
 
 
