@@ -11,6 +11,7 @@ from archsim.errors import require
 from archsim.files import new_by_name, new_file, require_new
 from archsim.machine.registry import design_toml
 from archsim.sweeps.space import LARGEST
+from archsim.sweeps.store import place_of
 from archsim.sweeps.study import Study
 
 if TYPE_CHECKING:
@@ -20,8 +21,11 @@ if TYPE_CHECKING:
 def export_table(study: Study, path: Path) -> None:
     """All points, whatever became of them, as Parquet or CSV, by the path's ending."""
     kinds = {".parquet": "FORMAT parquet, COMPRESSION zstd", ".csv": "FORMAT csv, HEADER"}
+    place_of(path.parent)
     with new_by_name(path) as part:
-        study.store.copy_points(part, kinds[path.suffix])
+        plain = part.with_name(f"points{path.suffix}")  # DuckDB takes not every name
+        study.store.copy_points(plain, kinds[path.suffix])
+        plain.rename(part)
 
 
 def export_optuna(study: Study, path: Path) -> None:

@@ -14,6 +14,7 @@ ended is in the file, whatever happens to the process then.
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 import uuid
@@ -221,7 +222,7 @@ class Store:
         """Write all points to a file.  form: DuckDB's options of COPY.  Raises `InputError`."""
         import duckdb
 
-        text = str(path).replace("'", "''")
+        text = place_of(path).replace("'", "''")
         try:
             self.connection.execute(f"COPY points TO '{text}' ({form})")
         except duckdb.IOException as error:
@@ -233,15 +234,39 @@ class Store:
         self.connection.close()
 
 
+def place_of(path: Path) -> str:
+    """A path as DuckDB takes it.  Raises `InputError` for one that it cannot be told.
+
+    DuckDB reads ~ at the beginning as the home folder and some beginnings as addresses, so it is
+    told whole paths; a backslash is a slash to it, and what is behind a question mark no name.
+    """
+    place = str(path.absolute())
+    try:
+        place.encode()
+    except UnicodeEncodeError:
+        raise InputError(
+            f"{path} must be a name in UTF-8, as are those of the folders that it lies in: "
+            "DuckDB, which keeps studies, takes no other"
+        ) from None
+    for character, name in (("\\", "backslash"), ("?", "question mark")):
+        require(
+            character not in place or character == os.sep,
+            f"{path} must have no {name} in its name, nor in those of the folders that it lies "
+            "in: DuckDB, which keeps studies, takes it for no part of a name",
+        )
+    return place
+
+
 def _connected(path: Path, read_only: bool) -> duckdb.DuckDBPyConnection:
     """Who writes waits a moment for one who only looked."""
     import duckdb
 
+    place = place_of(path)
     settings: dict[str, Any] = {"memory_limit": MEMORY, **NO_DOWNLOADS}
     until = time.monotonic() + (0.0 if read_only else LOCK_SECONDS)
     while True:
         try:
-            return duckdb.connect(path, read_only=read_only, config=settings)
+            return duckdb.connect(place, read_only=read_only, config=settings)
         except duckdb.Error as error:
             if HELD not in str(error) or time.monotonic() >= until:
                 raise InputError(_why_not(path, str(error))) from error
@@ -288,4 +313,15 @@ def uuid_of(one: bytes) -> uuid.UUID:
     return uuid.UUID(bytes=one)
 
 
-__all__ = ["FILE", "VERSION", "Store", "Table", "arrow", "quoted", "type_of", "uuid_of", "uuids"]
+__all__ = [
+    "FILE",
+    "VERSION",
+    "Store",
+    "Table",
+    "arrow",
+    "place_of",
+    "quoted",
+    "type_of",
+    "uuid_of",
+    "uuids",
+]

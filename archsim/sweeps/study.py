@@ -28,7 +28,7 @@ from archsim.sweeps.provenance import difference, digest_of, provenance_of
 from archsim.sweeps.search import Search
 from archsim.sweeps.space import Space
 from archsim.sweeps.space_file import space_from_record
-from archsim.sweeps.store import FILE, Store, arrow, damage_told, quoted
+from archsim.sweeps.store import FILE, Store, arrow, damage_told, place_of, quoted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -289,6 +289,7 @@ def _made(folder: Path) -> Path:
 
     Into a folder that holds other things no study is put.
     """
+    place_of(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         others = not (folder / FILE).exists() and {one.name for one in folder.iterdir()} - {NEWS}

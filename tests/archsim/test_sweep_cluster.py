@@ -137,12 +137,14 @@ def test_a_scheduler_that_is_restarted_is_waited_for(
     """With all its workers; no point is lost, none is failed, none is there twice."""
     said: list[str] = []
     restarted: list[Any] = []
+    gone = threading.Event()
     first = running(1)
     cluster = first.__enter__()
     address = cluster.scheduler_address
 
     def restart() -> None:
         first.__exit__(None, None, None)
+        gone.set()
         time.sleep(1)
         restarted.append(running(1, int(address.rpartition(":")[2])))
         restarted[0].__enter__()
@@ -150,7 +152,8 @@ def test_a_scheduler_that_is_restarted_is_waited_for(
     def told(_: Any) -> None:
         if not thread.ident:
             thread.start()
-            while cluster.status.name == "running":
+            assert gone.wait(60)
+            while workers._client.status == "running":  # who asks before it sees it waits unseen
                 time.sleep(0.01)
 
     thread = threading.Thread(target=restart)

@@ -195,6 +195,42 @@ def test_bad_options_are_one_line(
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.parametrize("name", ["~", "~/s", "~nobody", "s3:/x", "it's", "a*b", ":memory:"])
+def test_a_study_lies_where_it_is_asked_for(name: str, archsim: Call, tmp_path: Path) -> None:
+    """DuckDB reads such paths otherwise, where it is told them as they are."""
+    (tmp_path / "space.toml").write_text(toml())
+    for _ in range(2):
+        assert archsim("sweep", "space.toml", "-o", name, "--workers", "1").code == 0
+    assert archsim("export", name, f"{name[:1]}.csv").code == 0
+    files = {str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*") if one.is_file()}
+    study = {f"{name}/{own}" for own in ("study.duckdb", "live.json")}
+    assert files == {"space.toml", f"{name[:1]}.csv"} | study
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a\\b", "must have no backslash"),
+        ("a?b", "must have no question mark"),
+        ("\udcff", "must be a name in UTF-8"),
+    ],
+)
+def test_names_that_a_study_cannot_have(
+    name: str, said: str, archsim: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of its folder, and of one that it lies in; a table may have them."""
+    (tmp_path / "space.toml").write_text(toml())
+    assert said in refused(archsim("sweep", "space.toml", "-o", name))
+    assert archsim("sweep", "space.toml", "-o", "study", "--workers", "1").code == 0
+    assert archsim("export", "study", f"{name}.csv").code == 0
+    there = {one.name for one in tmp_path.iterdir()}
+    assert there == {"space.toml", "study", f"{name}.csv"}
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / name)
+    assert said in refused(archsim("sweep", "../space.toml", "-o", "s"))
+    assert not list((tmp_path / name).iterdir())
+
+
 def test_exports_that_cannot_be(archsim: Call, tmp_path: Path) -> None:
     (tmp_path / "space.toml").write_text(toml(networks='["alexnet", "resnet18"]'))
     good_run = archsim("sweep", "space.toml", "-o", "study")
