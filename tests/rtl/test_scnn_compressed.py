@@ -214,11 +214,13 @@ def placed_all(module: ModuleType, changes: dict[str, dict[str, Callable[[Any], 
     """Components of several names with parameters changed."""
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        def mutated(m: Module, own: str, kind: type[Any], **parameters: Any) -> Any:
+        def mutated(
+            m: Module, own: str, kind: type[Any], given: Any = None, /, **parameters: Any
+        ) -> Any:
             for name, some in changes.items():
                 if own.startswith(name):
                     parameters |= {key: change(parameters[key]) for key, change in some.items()}
-            return place(m, own, kind, **parameters)
+            return place(m, own, kind, given, **parameters)
 
         monkeypatch.setattr(module, "place", mutated)
 

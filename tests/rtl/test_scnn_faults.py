@@ -215,7 +215,7 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
     ),
     "a half without a product is ORed to what waits": (
         QUEUES,
-        _in_banks("self.i.half & found.valid", "self.i.half"),
+        _in_banks("self.half & self.o.valid", "self.half"),
     ),
     "what comes is not ORed to what waits": (
         QUEUES,
@@ -223,13 +223,11 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
     ),
     "products of all banks are ORed": (
         QUEUES_OF_BANKS,
-        _in_banks(
-            "self.i.places[lane][number] & self._here(address)", "self.i.places[lane][number]"
-        ),
+        _in_banks("sent & is_in(address, self.number, self.low)", "sent"),
     ),
     "products of all places are ORed": (
         QUEUES,
-        _in_banks("self.i.places[lane][number]", "self.i.places[lane].any()"),
+        _in_banks("Cat(places[lane][number] for", "Cat(places[lane].any() for"),
     ),
     "what waits is not counted": (
         QUEUES,
@@ -245,7 +243,7 @@ MUTATIONS: dict[str, tuple[Case, Patch]] = {
     ),
     "products of other banks are counted": (
         QUEUES_OF_BANKS,
-        _in_arbiter("& (banks[n] == bank)", ""),
+        _in_arbiter("waits & (banks.word_select(n, width) == bank)", "waits"),
     ),
     "a count of three is two": (
         QUEUES,

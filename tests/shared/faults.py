@@ -169,10 +169,17 @@ def placed(*modules: ModuleType, name: str, **changes: Callable[[Any], Any]) -> 
     parameters changed."""
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        def mutated(m: Module, own: str, kind: type[wiring.Component], **parameters: Any) -> Any:
+        def mutated(
+            m: Module,
+            own: str,
+            kind: type[wiring.Component],
+            given: Any = None,
+            /,
+            **parameters: Any,
+        ) -> Any:
             if fnmatchcase(own, name):
                 parameters |= {key: change(parameters[key]) for key, change in changes.items()}
-            return place(m, own, kind, **parameters)
+            return place(m, own, kind, given, **parameters)
 
         for module in modules:
             monkeypatch.setattr(module, "place", mutated)

@@ -33,10 +33,12 @@ def placed(module: Any, name: str, **changes: Callable[[Any], Any]) -> Patch:
     """The component of that name, with some of its parameters changed."""
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        def mutated(m: Module, own: str, kind: type[Any], **parameters: Any) -> Any:
+        def mutated(
+            m: Module, own: str, kind: type[Any], given: Any = None, /, **parameters: Any
+        ) -> Any:
             if own.startswith(name):
                 parameters |= {key: change(parameters[key]) for key, change in changes.items()}
-            return place(m, own, kind, **parameters)
+            return place(m, own, kind, given, **parameters)
 
         monkeypatch.setattr(module, "place", mutated)
 
