@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ from hypothesis import settings
 settings.register_profile("project", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 settings.load_profile("project")
+
+# Python's collector looks through the millions of objects of elaborated cores again and again: an
+# eighth of the time of tests of the hardware, and half of that so.
+gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.fixture(scope="session")
