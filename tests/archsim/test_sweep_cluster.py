@@ -137,7 +137,7 @@ def test_a_scheduler_that_is_restarted_is_waited_for(
     """With all its workers; no point is lost, none is failed, none is there twice."""
     said: list[str] = []
     restarted: list[Any] = []
-    gone = threading.Event()
+    gone, missed = threading.Event(), threading.Event()
     first = running(1)
     cluster = first.__enter__()
     address = cluster.scheduler_address
@@ -145,6 +145,7 @@ def test_a_scheduler_that_is_restarted_is_waited_for(
     def restart() -> None:
         first.__exit__(None, None, None)
         gone.set()
+        assert missed.wait(60)
         time.sleep(1)
         restarted.append(running(1, int(address.rpartition(":")[2])))
         restarted[0].__enter__()
@@ -155,10 +156,12 @@ def test_a_scheduler_that_is_restarted_is_waited_for(
             assert gone.wait(60)
             while workers._client.status == "running":  # who asks before it sees it waits unseen
                 time.sleep(0.01)
+            missed.set()
 
     thread = threading.Thread(target=restart)
     with Study.begin(tmp_path, SPACE) as study:
         workers = Cluster(SPACE, address, wait_seconds=60, told=said.append)
+        workers.batch_seconds = 0.005  # so that most are yet to be asked for
         ran = study.run(workers=workers, progress=told)
     thread.join()
     restarted[0].__exit__(None, None, None)

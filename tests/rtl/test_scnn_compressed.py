@@ -1,14 +1,11 @@
 """Compressed IARAM and OARAM in RTL: the suite, chains, and faults."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Module
-from faults import Patch, some_faults
+from faults import Patch, placed_all, some_faults
 from scnn_bench import caught, passes
 from scnn_faults import in_packer, in_unpacker, placed, rewritten
 from scnn_passes import OracleCase, Shape, chained, oracle_answer, random_run, with_gaps
@@ -28,7 +25,6 @@ from rtl.core import (
     scnn_pe,
 )
 from rtl.emit import emit
-from rtl.hierarchy import place
 from rtl.memories import boveda_stream
 from rtl.memories.boveda_stream import memories as scnn_stream_memories
 from rtl.scnn import COUNTS
@@ -210,23 +206,6 @@ def _never(_: bool) -> bool:
     return False
 
 
-def placed_all(module: ModuleType, changes: dict[str, dict[str, Callable[[Any], Any]]]) -> Patch:
-    """Components of several names with parameters changed."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        def mutated(
-            m: Module, own: str, kind: type[Any], given: Any = None, /, **parameters: Any
-        ) -> Any:
-            for name, some in changes.items():
-                if own.startswith(name):
-                    parameters |= {key: change(parameters[key]) for key, change in some.items()}
-            return place(m, own, kind, given, **parameters)
-
-        monkeypatch.setattr(module, "place", mutated)
-
-    return patch
-
-
 def in_memories(*fault: str) -> Patch:
     return rewritten(boveda_stream, scnn_stream_memories, "StreamMemories", *fault)
 
@@ -238,10 +217,10 @@ def in_compressor(*fault: str) -> Patch:
 def flush_at(module: ModuleType, later: str, change: int) -> Patch:
     """The strobe moves, what waits for it does not."""
     return placed_all(
-        module,
+        [module],
         {
-            "flush_delay": {"cycles": lambda cycles: cycles + change},
-            later: {"cycles": lambda cycles: cycles - change},
+            "flush_delay*": {"cycles": lambda cycles: cycles + change},
+            f"{later}*": {"cycles": lambda cycles: cycles - change},
         },
     )
 
@@ -269,8 +248,8 @@ MUTATIONS: dict[str, tuple[Layers, Patch]] = {
     "rows that are not forwarded": (
         POINT,
         placed_all(
-            scnn_stream_memories,
-            {name: {"transparent": _never} for name in ("iaram_rows", "oaram_rows")},
+            [scnn_stream_memories],
+            {f"{name}_rows*": {"transparent": _never} for name in ("iaram", "oaram")},
         ),
     ),
     "a group one bit short": (

@@ -4,7 +4,7 @@ A fault may override only what its component drives itself: a signal driven twic
 Amaranth's simulator oscillate.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any
@@ -167,20 +167,23 @@ def drive(m: Module, target: Any, value: Any) -> None:
 def placed(*modules: ModuleType, name: str, **changes: Callable[[Any], Any]) -> Patch:
     """What the modules place under a name (`adder_*`: under all that begin so), with some of its
     parameters changed."""
+    return placed_all(modules, {name: changes})
+
+
+def placed_all(
+    modules: Iterable[ModuleType], changes: Mapping[str, Mapping[str, Callable[[Any], Any]]]
+) -> Patch:
+    """The same of several names."""
+
+    def mutated(
+        m: Module, own: str, kind: type[wiring.Component], given: Any = None, /, **parameters: Any
+    ) -> Any:
+        for name, some in changes.items():
+            if fnmatchcase(own, name):
+                parameters |= {key: change(parameters[key]) for key, change in some.items()}
+        return place(m, own, kind, given, **parameters)
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        def mutated(
-            m: Module,
-            own: str,
-            kind: type[wiring.Component],
-            given: Any = None,
-            /,
-            **parameters: Any,
-        ) -> Any:
-            if fnmatchcase(own, name):
-                parameters |= {key: change(parameters[key]) for key, change in changes.items()}
-            return place(m, own, kind, given, **parameters)
-
         for module in modules:
             monkeypatch.setattr(module, "place", mutated)
 

@@ -8,13 +8,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from amaranth.hdl import Cat, Module
-from faults import Patch, seen_input
+from amaranth.hdl import Cat
+from faults import Patch, placed_all, seen_input
 from faulty_module import faulty_module
 
 from rtl.core import scnn_memories, stream_packer, stream_unpacker
 from rtl.core.scnn_memories import BoundedActivations
-from rtl.hierarchy import place
 from rtl.memories.boveda_stream import memories as scnn_stream_memories
 
 
@@ -30,19 +29,8 @@ def field(kind: type, port: str, name: str, change: Callable[[Any], Any]) -> Pat
 
 
 def placed(module: Any, name: str, **changes: Callable[[Any], Any]) -> Patch:
-    """The component of that name, with some of its parameters changed."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        def mutated(
-            m: Module, own: str, kind: type[Any], given: Any = None, /, **parameters: Any
-        ) -> Any:
-            if own.startswith(name):
-                parameters |= {key: change(parameters[key]) for key, change in changes.items()}
-            return place(m, own, kind, given, **parameters)
-
-        monkeypatch.setattr(module, "place", mutated)
-
-    return patch
+    """The components whose names begin so, with some of their parameters changed."""
+    return placed_all([module], {f"{name}*": changes})
 
 
 def rewritten(user: Any, module: Any, kind: str, *fault: str) -> Patch:
