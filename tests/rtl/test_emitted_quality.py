@@ -47,8 +47,12 @@ VARIANTS = [
     ("edge-16", ["rows=17", "columns=2"]),
     ("edge-16", ["rows=18", "columns=3", "dataflow=output_stationary"]),
     ("edge-16", ["rows=33", "columns=2", "dataflow=input_stationary"]),
+    ("volta", ["octets=1", "rows=2", "group_columns=1", "length=1"]),
+    ("volta", ["octets=1", "rows=4", "operand=int8", "accumulator=int32"]),
     ("vsq-baseline", ["lanes=1", "vector=1"]),
-    ("scnn-4pe", ["rows=1", "columns=1"]),
+    ("scnn", ["grid_rows=1", "grid_columns=1", "weight_lanes=1", "ifmap_lanes=1", "banks=1"]),
+    ("scnn-4pe", ["grid_rows=1", "grid_columns=2", "weight_lanes=3", "ifmap_lanes=1", "banks=2"]),
+    ("sparsetrain", ["pes=1", "lanes=2", "look_ahead=1", "look_aside=0", "rows=1", "columns=1"]),
 ]
 """Least sizes, and arrays of several bands with a short last one."""
 
