@@ -128,7 +128,7 @@ def verilator(repeats: int) -> Any:
     operands = replace(drawn, needed=needed)
     case = verification_of(SPARSETRAIN).layer_case(SPARSETRAIN, layer, operands)
     expected = case.answer()
-    bench, core = bench_of(case, expected), Verilated(emit(SPARSETRAIN).verilog)
+    bench, core = bench_of(case, expected), Verilated(emit(SPARSETRAIN).verilog, optimised=True)
     verdict = judge(case, expected, core.run(bench))
     assert verdict.equal, "the RTL differs from the model: its speed is of no interest"
     rtl: list[float] = []

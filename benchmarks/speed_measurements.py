@@ -225,7 +225,7 @@ def verilator(repeats: int) -> Row:
     (layer,) = [one for one in matrix_network().matrix_layers if one.name == RTL_LAYER]
     tiling = plan_tiling(design, layer, None)
     case, expected, bench = _rtl_bench(design, layer, tiling)
-    core = Verilated(emit(design).verilog)
+    core = Verilated(emit(design).verilog, optimised=True)
     verdict = judge(case, expected, core.run(bench))
     assert verdict.equal, "the RTL differs from the model: its speed is of no interest"
     rtl: list[float] = []

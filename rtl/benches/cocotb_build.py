@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rtl.benches.build_cache import build_once, cache_key
+from rtl.benches.common_code import OUTPUT_SPLIT, with_common_code
 from rtl.child_process import child
 from rtl.core.sram import COLLISIONS
 from rtl.toolchain import (
@@ -44,7 +45,7 @@ WAVE_OPTIONS = {
 
 _OPTIONS = [
     *("-O3", "--x-assign", "fast", "--x-initial", "fast", "--timescale", "{unit}"),
-    *(f"-D{COLLISIONS}", "-Wno-lint", "-Wno-style", "-Wno-fatal"),
+    *(f"-D{COLLISIONS}", "-Wno-lint", "-Wno-style", "-Wno-fatal", *OUTPUT_SPLIT),
 ]
 _PUBLIC = '`verilator_config\npublic_flat_rw -module "{top}" -var "*"\n'
 
@@ -74,9 +75,10 @@ class _Runner(cocotb_tools.runner.Verilator):
         """The runner's own lets what make started live on after Ctrl-C."""
         assert stdout is not None
         for command in cmds:
-            with child(
-                [str(word) for word in command], cwd=cwd, env=self.env, stdout=stdout
-            ) as one:
+            words = [str(word) for word in command]
+            if words[0] == "make":  # behind Verilator, which has written what make reads
+                words += with_common_code(Path(self.build_dir), "-O1", self.env)
+            with child(words, cwd=cwd, env=self.env, stdout=stdout) as one:
                 code = one.wait()
             if code != 0:
                 raise RuntimeError(f"command failed with return code: {code}")
@@ -84,7 +86,7 @@ class _Runner(cocotb_tools.runner.Verilator):
     def _build_command(self) -> list[list[str]]:
         verilate, make = super()._build_command()
         kept = [word for word in verilate if word not in ("--public-flat-rw", "--trace")]
-        return [kept, [*make, "OPT_FAST=-O2"]]
+        return [kept, make]
 
 
 def build_simulator(verilog: str, top: str, *, wave: str = "", unit: str = "ps") -> Path:
@@ -159,7 +161,8 @@ def _build(work: Path, verilog: str, top: str, kind: tuple[str, str]) -> None:
         raise ToolchainError(f"cocotb's build has failed: {error}\n{_tail(log)}") from error
     for path in work.iterdir():
         if path.name not in (top, "build.log"):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            folder = path.is_dir() and not path.is_symlink()
+            shutil.rmtree(path) if folder else path.unlink()
 
 
 def _tail(log: Path) -> str:

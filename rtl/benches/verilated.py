@@ -27,14 +27,23 @@ class Verilated:
 
     `ports` and `probes` (plain outputs of at most 64 bits) are read off the Verilog. The text is
     compiled on first use and found in the cache ever after. `watches` are
-    looked at in every run. Sessions are independent, and may run
+    looked at in every run.  `optimised`: for runs of minutes; compiled for a third longer, and an
+    eighth faster. Sessions are independent, and may run
     in different threads at once. Raises `ToolchainError` if a tool is missing or fails.
     """
 
-    def __init__(self, verilog: str, *, top: str = "top", watches: Sequence[Watch] = ()) -> None:
+    def __init__(
+        self,
+        verilog: str,
+        *,
+        top: str = "top",
+        watches: Sequence[Watch] = (),
+        optimised: bool = False,
+    ) -> None:
         self._verilog = verilog
         self._top = top
         self._watches = tuple(watches)
+        self._optimised = optimised
         self._libraries: dict[str, tuple[Library, ctypes.CDLL]] = {}
         library, _ = self._load("")
         self.ports: tuple[StreamPort, ...] = library.ports
@@ -65,7 +74,12 @@ class Verilated:
     def _load(self, suffix: str) -> tuple[Library, ctypes.CDLL]:
         if suffix not in self._libraries:
             names = [name for one in self._watches for name in one.wires]
-            library = build_library(self._verilog, self._top, trace=suffix, wires=names)
+            library = build_library(
+                *(self._verilog, self._top),
+                trace=suffix,
+                wires=names,
+                optimised=self._optimised,
+            )
             self._libraries[suffix] = library, _open(library.path)
         return self._libraries[suffix]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rtl.benches.bench import IDLE, StreamPort
 from rtl.benches.build_cache import build_once, cache_key
-from rtl.benches.common_header import with_common_header
+from rtl.benches.common_code import OUTPUT_SPLIT, with_common_code
 from rtl.benches.wrapper import wrapper_text
 from rtl.core.sram import COLLISIONS
 from rtl.toolchain import (
@@ -41,10 +41,8 @@ _LINK = "-shared -Wl,-Bsymbolic"
 _OPTIONS = [
     *("--cc", "-O3", "--no-assert", "--x-assign", "fast", "--x-initial", "fast"),
     *("-Wno-lint", "-Wno-style", "-Wno-fatal", "--prefix", "Vtop", "--Mdir", "obj"),
-    *(f"-D{COLLISIONS}", "--output-split-cfuncs", "2000"),
+    *(f"-D{COLLISIONS}", *OUTPUT_SPLIT),
 ]
-"""Statements of a function at most: a compiler's time for one grows faster than its length.  Four
-PEs of the published SCNN: 7 minutes with it, above 15 without."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,18 +63,37 @@ class Library:
     probes: tuple[tuple[str, int], ...]
 
 
-def build_library(verilog: str, top: str, *, trace: str = "", wires: Sequence[str] = ()) -> Library:
+def build_library(
+    verilog: str,
+    top: str,
+    *,
+    trace: str = "",
+    wires: Sequence[str] = (),
+    optimised: bool = False,
+) -> Library:
     """Compile module `top` of `verilog` with its bench, or find it compiled.
 
     `trace` is the kind of wave it can write: "", ".fst" or ".vcd".  `wires`: names that can be
-    watched in every module that has them. Raises `ToolchainError` if a
-    tool is missing or fails, `ValueError` for a boundary that is not streams and outputs.
+    watched in every module that has them.  `optimised`: as `compiled` has it.
+    Raises `ToolchainError` if a tool is missing or fails, `ValueError` for a boundary that is not
+    streams and outputs.
     """
     require("verilator", "perl", "make", "g++")
     template = wrapper_text((), (), {})
     shown = _shown(wires)
-    key = build_key(verilog, top, trace, shown, template)
-    place = build_once("verilated", key, lambda work: _build(work, verilog, top, trace, shown))
+    key = build_key(verilog, top, trace, shown, template, str(optimised))
+
+    def build(work: Path) -> None:
+        options, defines = _TRACES[trace]
+        compiled(
+            *(work, verilog, top, _wrapper),
+            options=options,
+            defines=defines,
+            shown=shown,
+            optimised=optimised,
+        )
+
+    place = build_once("verilated", key, build)
     found = json.loads((place / "ports.json").read_text())
     ports = {name: VerilogPort(**port) for name, port in found.items()}
     streams, probes = streams_and_probes(ports)
@@ -125,14 +142,10 @@ def _shown(wires: Sequence[str]) -> str:
     return "\n".join(["`verilator_config", *lines, ""])
 
 
-def _build(work: Path, verilog: str, top: str, trace: str, shown: str) -> None:
-    def wrapper(ports: Mapping[str, VerilogPort]) -> str:
-        streams, probes = streams_and_probes(ports)
-        members = {name: port.member for name, port in ports.items()}
-        return wrapper_text(streams, probes, members, idle_inputs(ports))
-
-    options, defines = _TRACES[trace]
-    compiled(work, verilog, top, wrapper, options=options, defines=defines, shown=shown)
+def _wrapper(ports: Mapping[str, VerilogPort]) -> str:
+    streams, probes = streams_and_probes(ports)
+    members = {name: port.member for name, port in ports.items()}
+    return wrapper_text(streams, probes, members, idle_inputs(ports))
 
 
 def compiled(  # noqa: PLR0913
@@ -144,8 +157,12 @@ def compiled(  # noqa: PLR0913
     options: Sequence[str] = (),
     defines: str = "",
     shown: str = "",
+    optimised: bool = False,
 ) -> None:
-    """Leave core.so and ports.json in `work`: module `top`, and around it the C++ of `wrapper`."""
+    """Leave core.so and ports.json in `work`: module `top`, and around it the C++ of `wrapper`.
+
+    optimised: for runs of minutes. It is compiled for a third longer, and an eighth faster.
+    """
     environment = verilator_environment()
     environment["CCACHE_BASEDIR"] = str(work)
     (work / "core.v").write_text(verilog)
@@ -156,8 +173,9 @@ def compiled(  # noqa: PLR0913
     run_tool(command, cwd=work, env=environment)
     ports = _read_header((work / "obj" / "Vtop.h").read_text())
     (work / "wrapper.cpp").write_text(wrapper(ports))
-    make = ["make", "-C", "obj", "-f", "Vtop.mk", f"-j{min(threads(), 8)}", "OPT_GLOBAL=-O2"]
-    common = with_common_header(work / "obj", "-O3", "-O1", environment)
+    make = ["make", "-C", "obj", "-f", "Vtop.mk", f"-j{min(threads(), 8)}"]
+    level = "-O3" if optimised else "-O1"
+    common = with_common_code(work / "obj", level, environment)
     run_tool([*make, *common], cwd=work, env=environment)
     written = {name: vars(port) for name, port in ports.items()}
     (work / "ports.json").write_text(json.dumps(written))
