@@ -1,5 +1,7 @@
 """Arrays, PEs, units and cores on an ECP5-85k of speed 6: what they take, how fast they are placed.
 
+One array stands on an iCE40 UP5K, whose multipliers hold two products each.
+
     python benchmarks/fpga_quality.py             every row of fpga_quality.md
     python benchmarks/fpga_quality.py arrays      only arrays, or pes, or units, or cores
     python benchmarks/fpga_quality.py --seeds 3   placements of rows without a number of their own
@@ -48,7 +50,7 @@ class Row:
     """A line of the page.
 
     make: the unit, or Verilog. wanted: what is wanted of it. seeds: placements, where it is not as
-    many as are asked for; 0 of what is not placed, for the reason `why`.
+    many as are asked for; 0 of what is not placed, for the reason `why`. chip: family and device.
     """
 
     make: Callable[[], wiring.Component | str]
@@ -56,6 +58,12 @@ class Row:
     clock_hz: float = 100e6
     seeds: int | None = None
     why: str = ""
+    chip: tuple[str, str] = ("ecp5", "")
+
+    def target(self, seed: int) -> Target:
+        """Where it is placed, from a seed on."""
+        family, device = self.chip
+        return Target(family=family, device=device, clock_hz=self.clock_hz, seed=seed)
 
 
 def arrays() -> dict[str, Row]:
@@ -70,6 +78,24 @@ def arrays() -> dict[str, Row]:
         for kept, make in makes.items():
             name = f"{kept}-stationary array {size} × {size}"
             found[name] = Row(make=make, wanted=wanted, clock_hz=clock_hz)
+    name = "weight-stationary array"
+    found[f"{name} 12 × 12"] = Row(
+        make=lambda: StationaryArray(rows=12, columns=12, **WIDTHS, across=False),
+        wanted="built: 144 of 156 multipliers",
+        seeds=1,
+    )
+    found[f"{name} 16 × 16, 7 rows of look-up tables"] = Row(
+        make=lambda: StationaryArray(rows=16, columns=16, **WIDTHS, across=False, lut_rows=7),
+        wanted="built: a field",
+        seeds=1,
+    )
+    found[f"{name} 4 × 4 on an iCE40 UP5K"] = Row(
+        make=lambda: StationaryArray(rows=4, columns=4, **WIDTHS, across=False),
+        wanted="16 products in 8 multipliers",
+        clock_hz=48e6,
+        seeds=3,
+        chip=("ice40", "up5k"),
+    )
     return found
 
 
@@ -200,10 +226,12 @@ def measured(name: str, row: Row, seeds: int) -> str:
     """The line of a row."""
     unit = row.make()
     found = [
-        place(unit, target=Target(clock_hz=row.clock_hz, seed=seed))
+        place(unit, target=row.target(seed))
         for seed in range(1, (seeds if row.seeds is None else row.seeds) + 1)
     ]
-    return line(name, row, found[0].cells if found else resources(unit), found)
+    return line(
+        name, row, found[0].cells if found else resources(unit, target=row.target(1)), found
+    )
 
 
 def write(lines: Mapping[str, str], page: Path = PAGE) -> None:

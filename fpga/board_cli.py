@@ -61,7 +61,7 @@ def build_for_board(  # noqa: PLR0913
     Example:
 
     \b
-      archsim fpga build edge-16 --set rows=4 --set columns=4 --board ulx3s-85k -o board/
+      archsim fpga build edge-16 --set rows=2 --set columns=2 --board ulx3s-85k -o board/
     """
     from fpga.build import build
     from fpga.floor_plan import save_floor_plan

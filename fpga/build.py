@@ -29,7 +29,12 @@ from fpga.nextpnr import (
     run_nextpnr,
     slowest_clock,
 )
-from fpga.own_cells import CELLS_FILE, has_own_cells, own_verilog, read_passes
+from fpga.own_cells import (
+    CELLS_FILE,
+    own_verilog,
+    paired,
+    read_passes,
+)
 from fpga.places import PLACES, module_of, write_places
 from fpga.tools import code_digest, tool_versions
 from rtl.benches.build_cache import cache_key, is_built
@@ -223,6 +228,10 @@ class _Work:
                     run_yosys(self._passes(work), work, lambda line: log.write(line + "\n"))
                 if (work / gowin.NETLIST).exists():
                     (work / gowin.NETLIST).rename(work / "top.json")
+                if self.board.chip.family == "ice40":
+                    netlist = json.loads((work / "top.json").read_text(encoding="utf-8"))
+                    paired(netlist)
+                    (work / "top.json").write_text(json.dumps(netlist), encoding="utf-8")
                 for file in ("top.json", "yosys.log", "build_top.json", *_constraints(work)):
                     shutil.copy(work / file, folder / file)
 
@@ -234,8 +243,8 @@ class _Work:
         passes = [one.strip() for one in lines if one.strip() and one[0] != "#"]
         at = next(n for n, one in enumerate(passes) if one.startswith("synth_"))
         chip = self.board.chip
-        own = has_own_cells(self.top.verilog)
-        before = read_passes([], "top", chip.family) if own else []
+        verilog = self.top.verilog if chip.dsps > 0 else ""
+        before = read_passes([], "top", chip.family, verilog)
         return [*passes[:at], *before, *chip.told, *passes[at:]]
 
     def routed(self, mapped: Path, seed: int) -> Path:

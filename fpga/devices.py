@@ -39,6 +39,11 @@ class Device:
         return self.luts - self.lacking_flip_flops
 
     @property
+    def products(self) -> int:
+        """Products that its multipliers hold at most: on iCE40 two of 8 bits each."""
+        return 2 * self.dsps if self.family == "ice40" else self.dsps
+
+    @property
     def told(self) -> tuple[str, ...]:
         """Passes of yosys in front of its mapping."""
         return (f'scratchpad -set abc9.script "{self.abc9}"',) if self.abc9 else ()

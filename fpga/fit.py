@@ -16,6 +16,8 @@ __all__ = ["LUTS_OF_A_LUT_RAM", "at_least", "check_cells", "check_design", "take
 LUTS_OF_A_LUT_RAM = 6
 """Four hold words of 16 × 4 bits, two write them: a TRELLIS_DPR16X4 and its TRELLIS_RAMW."""
 
+_FEWER_MULTIPLIERS = "; lut_product_rows of a systolic array puts products into look-up tables"
+
 _NAMES = {
     "memory_bits": "bits in memories",
     "flip_flops": "flip-flops",
@@ -27,7 +29,8 @@ def at_least(components: Iterable[Component], device: Device) -> Mapping[str, fl
     """What components need whatever the tools do, from their sizes alone.
 
     memory_bits: of memories, all of which are block RAM. flip_flops: of registers. luts: of adders,
-    a look-up table a bit; and of multipliers, a · b / 2 each, if they are more than the chip's.
+    a look-up table a bit; and a · b / 2 of the smallest of the products that are more than the
+    chip's multipliers hold.
     """
     products: list[tuple[int, int]] = []
     memory_bits = flip_flops = luts = 0.0
@@ -43,8 +46,10 @@ def at_least(components: Iterable[Component], device: Device) -> Mapping[str, fl
             products.append((one.count, sizes["a_bits"] * sizes["b_bits"]))
         elif one.kind == "mac":
             products.append((one.count, sizes["operand_bits"] ** 2))
-    if sum(count for count, _ in products) > device.dsps:
-        luts += sum(count * bits / 2 for count, bits in products)
+    left = max(sum(count for count, _ in products) - device.products, 0)
+    for count, bits in sorted(products, key=lambda one: one[1]):
+        luts += min(count, left) * bits / 2
+        left -= min(count, left)
     return {"memory_bits": memory_bits, "flip_flops": flip_flops, "luts": luts}
 
 
@@ -83,8 +88,9 @@ def taken(cells: Cells, device: Device) -> Mapping[str, tuple[int, int]]:
 def check_cells(cells: Cells, device: Device) -> None:
     """Refuse a netlist that has more cells than the chip. Raises `InputError`."""
     for name, (needs, has) in taken(cells, device).items():
+        more = _FEWER_MULTIPLIERS if name == "multipliers" else ""
         require(
             needs <= has,
             f"the design must be smaller for {device.family} {device.name}: it takes "
-            f"{needs:,} {name}, and the chip has {has:,}",
+            f"{needs:,} {name}, and the chip has {has:,}{more}",
         )

@@ -41,8 +41,12 @@ def parts_of(components: Iterable[Component], device: Device) -> Cells:
     """Of registers, adders, multiplexers, shifters, multipliers and memories alone."""
     found: Counter[str] = Counter()
     for one in components:
+        paired = (
+            device.family == "ice40" and one.kind == "mac" and one.attributes["operand_bits"] <= 8
+        )
         for name, count in _part(one.kind, one.attributes, device).items():
-            found[name] += one.count * count
+            halved = paired and name == "dsps"  # `fpga.own_cells`
+            found[name] += ceil(one.count / 2) if halved else one.count * count
     return Cells(**found)
 
 

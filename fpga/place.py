@@ -18,7 +18,12 @@ from fpga.cells import Cells, cells_of, without_pins
 from fpga.devices import Target
 from fpga.fit import check_cells
 from fpga.nextpnr import nextpnr_version, place_and_route
-from fpga.own_cells import CELLS_FILE, has_own_cells, own_verilog, read_passes
+from fpga.own_cells import (
+    CELLS_FILE,
+    own_verilog,
+    paired,
+    read_passes,
+)
 from fpga.report import FpgaReport
 from fpga.tools import code_digest, tool_versions
 from fpga.units import TOP, unit_verilog
@@ -159,12 +164,14 @@ class _Work:
         words = [f"synth_{family}", "-top", top, *chip.synthesis, *chip.multiplying(dsps)]
         if family == "gowin" and name == "unit":
             words.append("-noiopads")
-        own = name == "unit" and dsps and has_own_cells(self.verilog)
-        reading = read_passes([f"{name}.v"], top, family if own else "")
+        verilog = self.verilog if name == "unit" and dsps else ""
+        reading = read_passes([f"{name}.v"], top, family, verilog)
         (folder / CELLS_FILE).write_text(own_verilog(family), encoding="utf-8")
         passes = [*reading, *chip.told, " ".join(words), f"write_json {name}.json"]
         self._yosys(passes, folder, name)
-        modules = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["modules"]
+        netlist = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        paired(netlist)
+        modules = netlist["modules"]
         if not modules[top]["ports"]:
             raise InputError("the unit must have ports, for what has none has no effect")
         return modules[top]

@@ -70,7 +70,9 @@ class SystolicCore(Core):
 
     def _shape(self) -> dict[str, int]:
         design = self.design
+        in_luts = {"lut_rows": design.lut_product_rows} if design.lut_product_rows else {}
         return {
+            **in_luts,
             "rows": design.rows,
             "columns": design.columns,
             "operand_bits": design.operand_bits,

@@ -51,11 +51,13 @@ class AccumulatingRow(wiring.Component):
         operand_bits: int,
         accumulator_bits: int,
         product_registers: int = 0,
+        in_luts: bool = False,
     ) -> None:
         self.columns = columns
         self.operand_bits = operand_bits
         self.accumulator_bits = accumulator_bits
         self.product_registers = product_registers
+        self.in_luts = in_luts
         super().__init__(_ports(1, columns, operand_bits, accumulator_bits))
 
     def elaborate(self, platform: object) -> Module:
@@ -65,6 +67,8 @@ class AccumulatingRow(wiring.Component):
         for column in range(self.columns):
             widths = {"operand_bits": bits, "accumulator_bits": total}
             widths["product_registers"] = self.product_registers
+            if self.in_luts:
+                widths["in_luts"] = True
             pe = place(m, f"pe_{column}", AccumulatingPE, **widths)
             m.d.comb += [
                 pe.ifmap_i.eq(ifmap),
@@ -90,9 +94,11 @@ class _AccumulatingChains:
     drain: Value
     pipe: Value
 
-    def through(self, m: Module, rows: int, *, bits: int, shape: Any) -> None:
-        """Lead them through new rows; weight, drain and pipe are then what leaves."""
-        for line, at in place_rows(m, rows, AccumulatingRow, AccumulatingBand, shape):
+    def through(self, m: Module, rows: tuple[int, int], *, bits: int, shape: Any) -> None:
+        """Lead them through new rows, the last of them with products in look-up tables; weight,
+        drain and pipe are then what leaves."""
+        kinds, (count, in_luts) = (AccumulatingRow, AccumulatingBand), rows
+        for line, at in place_rows(m, count, kinds, shape, in_luts):
             m.d.comb += [
                 line.ifmap.eq(self.ifmap[at.start * bits : at.stop * bits]),
                 line.flags.eq(self.flags[2 * at.start : 2 * at.stop]),
@@ -128,7 +134,9 @@ class AccumulatingBand(wiring.Component):
         operand_bits: int,
         accumulator_bits: int,
         product_registers: int = 0,
+        lut_rows: int = 0,
     ) -> None:
+        self.lut_rows = lut_rows
         self.rows = rows
         self.operand_bits = operand_bits
         self.shape = {
@@ -148,7 +156,7 @@ class AccumulatingBand(wiring.Component):
             drain=self.drain_i,
             pipe=self.pipe_i,
         )
-        chains.through(m, self.rows, bits=self.operand_bits, shape=self.shape)
+        chains.through(m, (self.rows, self.lut_rows), bits=self.operand_bits, shape=self.shape)
         m.d.comb += [
             self.weight_o.eq(chains.weight),
             self.drain_o.eq(chains.drain),
@@ -211,7 +219,9 @@ class AccumulatingArray(wiring.Component):
         operand_bits: int,
         accumulator_bits: int,
         product_registers: int = 0,
+        lut_rows: int = 0,
     ) -> None:
+        self.lut_rows = lut_rows
         self.rows = rows
         self.columns = columns
         self.operand_bits = operand_bits
@@ -270,7 +280,7 @@ class AccumulatingArray(wiring.Component):
             drain=Cat(drains),
             pipe=Signal(self.columns * self.accumulator_bits, name="zero"),
         )
-        chains.through(m, self.rows, bits=bits, shape=shape)
+        chains.through(m, (self.rows, self.lut_rows), bits=bits, shape=shape)
         pipe = chains.pipe
         pipes = [pipe.word_select(column, self.accumulator_bits) for column in range(self.columns)]
         m.d.comb += self.sums.eq(Cat(skewed(m, "sum_skew", pipes, falling=True)))

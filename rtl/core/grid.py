@@ -13,15 +13,29 @@ BAND = 16
 
 
 def place_rows(
-    m: Module, rows: int, row: type[wiring.Component], band: type[wiring.Component], shape: Any
+    m: Module,
+    rows: int,
+    kinds: tuple[type[wiring.Component], type[wiring.Component]],
+    shape: Any,
+    lut_rows: int = 0,
 ) -> list[tuple[Any, slice]]:
-    """The rows from top to bottom, or bands of them; each with which rows it is."""
-    if rows <= BAND:
-        return [(place(m, f"row_{at}", row, **shape), slice(at, at + 1)) for at in range(rows)]
+    """The rows from top to bottom, or bands of them; each with which rows it is.
+
+    kinds: of a row, and of a band.  lut_rows: the last so many have their products in look-up
+    tables.
+    """
+    row, band = kinds
     placed: list[tuple[Any, slice]] = []
+    if rows <= BAND:
+        for at in range(rows):
+            own = {"in_luts": True} if at >= rows - lut_rows else {}
+            placed.append((place(m, f"row_{at}", row, **shape, **own), slice(at, at + 1)))
+        return placed
     for number, first in enumerate(range(0, rows, BAND)):
         end = min(first + BAND, rows)
-        line = place(m, f"band_{number}", band, rows=end - first, **shape)
+        last = min(max(lut_rows - (rows - end), 0), end - first)
+        own = {"lut_rows": last} if last else {}
+        line = place(m, f"band_{number}", band, rows=end - first, **shape, **own)
         placed.append((line, slice(first, end)))
     return placed
 

@@ -41,11 +41,17 @@ class StationaryPE(wiring.Component):
     psum_o: Signal
 
     def __init__(
-        self, *, operand_bits: int, accumulator_bits: int, product_registers: int = 0
+        self,
+        *,
+        operand_bits: int,
+        accumulator_bits: int,
+        product_registers: int = 0,
+        in_luts: bool = False,
     ) -> None:
         self.operand_bits = operand_bits
         self.accumulator_bits = accumulator_bits
         self.product_registers = product_registers
+        self.in_luts = in_luts
         operand, total = signed(operand_bits), signed(accumulator_bits)
         super().__init__(
             {
@@ -66,7 +72,7 @@ class StationaryPE(wiring.Component):
         m = Module()
         waiting = Signal(CAPTURE)
         sizes = {"bits": self.operand_bits, "registers": self.product_registers}
-        product = product_of(m, self.moving_i, self._held(m), **sizes)
+        product = product_of(m, self.moving_i, self._held(m), **sizes, in_luts=self.in_luts)
         m.d.sync += [
             self.moving_o.eq(self.moving_i),
             self.bank_o.eq(self.bank_i),
@@ -131,11 +137,17 @@ class AccumulatingPE(wiring.Component):
     pipe_o: Signal
 
     def __init__(
-        self, *, operand_bits: int, accumulator_bits: int, product_registers: int = 0
+        self,
+        *,
+        operand_bits: int,
+        accumulator_bits: int,
+        product_registers: int = 0,
+        in_luts: bool = False,
     ) -> None:
         self.operand_bits = operand_bits
         self.accumulator_bits = accumulator_bits
         self.product_registers = product_registers
+        self.in_luts = in_luts
         operand, total = signed(operand_bits), signed(accumulator_bits)
         super().__init__(
             {
@@ -173,7 +185,7 @@ class AccumulatingPE(wiring.Component):
         """Whether a sum is done, and which: of the adder, or of its register."""
         first, last = self.flags_i[0], self.flags_i[1]
         sizes = {"bits": self.operand_bits, "registers": self.product_registers}
-        product = product_of(m, self.ifmap_i, self.weight_i, **sizes)
+        product = product_of(m, self.ifmap_i, self.weight_i, **sizes, in_luts=self.in_luts)
         if self.product_registers:
             sums = place(m, "accumulator", Accumulator, bits=self.accumulator_bits)
             m.d.comb += [sums.first.eq(first), sums.i.eq(product)]

@@ -1,4 +1,8 @@
-"""A product of a PE or of a part, with registers where an FPGA's multiplier has them."""
+"""A product of a PE or of a part, with registers where an FPGA's multiplier has them.
+
+Or one that is made of look-up tables, where a chip has fewer multipliers than products: attributes
+say so to synthesis (`use_dsp` to Vivado, `multstyle` to Quartus, `fpga.own_cells` to yosys).
+"""
 
 from typing import Any
 
@@ -39,13 +43,19 @@ module product #(
 endmodule
 """
 
+LUT_SOURCE = SOURCE.replace(
+    "place to put a multiplier with registers of its own.\nmodule product",
+    'same of look-up tables.\n(* use_dsp = "no", multstyle = "logic" *)\nmodule lut_product',
+)
+
 
 class Product(wiring.Component):
     """o[t + registers] = a[t] · b[t], of 1 or 2 registers; bits: of a and of b.
 
     Latency: `registers`.  Throughput: one product a cycle.  Never stalls.
     In emitted Verilog an instance of the module `product`, for which a flow may put a multiplier
-    that has the registers inside (`fpga.own_cells`).
+    that has the registers inside (`fpga.own_cells`), or, of look-up tables (`in_luts`), of the
+    module `lut_product`.
     """
 
     a: Signal
@@ -59,17 +69,19 @@ class Product(wiring.Component):
         return wiring.Signature({"a": In(signed(a)), "b": In(signed(b)), "o": Out(signed(a + b))})
 
     @classmethod
-    def verilog(cls, *, bits: tuple[int, int], registers: int) -> VerilogModule:
+    def verilog(
+        cls, *, bits: tuple[int, int], registers: int, in_luts: bool = False
+    ) -> VerilogModule:
         """The Verilog module that stands for this component in emitted designs."""
         return VerilogModule(
-            name="product",
-            source=SOURCE,
+            name="lut_product" if in_luts else "product",
+            source=LUT_SOURCE if in_luts else SOURCE,
             signature=cls.ports(bits=bits),
             parameters={"A_BITS": bits[0], "B_BITS": bits[1], "REGISTERS": registers},
             resets=True,
         )
 
-    def __init__(self, *, bits: tuple[int, int], registers: int) -> None:
+    def __init__(self, *, bits: tuple[int, int], registers: int, in_luts: bool = False) -> None:
         self.registers = registers
         super().__init__(self.ports(bits=bits))
 
@@ -87,10 +99,16 @@ class Product(wiring.Component):
         return m
 
 
-def product_of(m: Module, left: Any, right: Any, *, bits: int, registers: int) -> Any:
-    """left · right, both of so many bits, so many cycles later."""
+def product_of(
+    m: Module, left: Any, right: Any, *, bits: int, registers: int, in_luts: bool = False
+) -> Any:
+    """left · right, both of so many bits, so many cycles later; without registers of whatever
+    synthesis takes."""
     if not registers:
         return left * right
-    product = place(m, "product", Product, bits=(bits, bits), registers=registers)
+    sizes: dict[str, Any] = {"bits": (bits, bits), "registers": registers}
+    if in_luts:
+        sizes["in_luts"] = True
+    product = place(m, "product", Product, **sizes)
     m.d.comb += [product.a.eq(left), product.b.eq(right)]
     return product.o

@@ -57,12 +57,14 @@ class StationaryRow(wiring.Component):
         accumulator_bits: int,
         across: bool,
         product_registers: int = 0,
+        in_luts: bool = False,
     ) -> None:
         self.columns = columns
         self.operand_bits = operand_bits
         self.accumulator_bits = accumulator_bits
         self.across = across
         self.product_registers = product_registers
+        self.in_luts = in_luts
         chains = 1 if across else columns
         super().__init__(_ports((1, columns), chains, operand_bits, accumulator_bits))
 
@@ -71,6 +73,8 @@ class StationaryRow(wiring.Component):
         bits = self.operand_bits
         widths = {"operand_bits": bits, "accumulator_bits": self.accumulator_bits}
         widths["product_registers"] = self.product_registers
+        if self.in_luts:
+            widths["in_luts"] = True
         moving, bank = self.moving, self.bank
         stationary, capture = self.stationary_i[:bits], self.capture_i[:2]
         for column in range(self.columns):
@@ -107,10 +111,13 @@ class _StationaryChains:
     capture: Value
     psum: Value
 
-    def through(self, m: Module, rows: int, *, bits: int, across: bool, shape: Any) -> None:
-        """Lead them through new rows; stationary, capture and psum are then what leaves."""
-        kinds = (StationaryRow, StationaryBand)
-        for line, at in place_rows(m, rows, *kinds, {**shape, "across": across}):
+    def through(
+        self, m: Module, rows: tuple[int, int], *, bits: int, across: bool, shape: Any
+    ) -> None:
+        """Lead them through new rows, the last of them with products in look-up tables; stationary,
+        capture and psum are then what leaves."""
+        kinds, (count, in_luts) = (StationaryRow, StationaryBand), rows
+        for line, at in place_rows(m, count, kinds, {**shape, "across": across}, in_luts):
             own = slice(at.start * bits, at.stop * bits)
             m.d.comb += [
                 line.moving.eq(self.moving[own]),
@@ -144,7 +151,7 @@ class StationaryBand(wiring.Component):
     psum_i: Signal
     psum_o: Signal
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         *,
         rows: int,
@@ -153,7 +160,9 @@ class StationaryBand(wiring.Component):
         accumulator_bits: int,
         across: bool,
         product_registers: int = 0,
+        lut_rows: int = 0,
     ) -> None:
+        self.lut_rows = lut_rows
         self.rows = rows
         self.across = across
         self.operand_bits = operand_bits
@@ -177,7 +186,8 @@ class StationaryBand(wiring.Component):
             capture=self.capture_i,
             psum=self.psum_i,
         )
-        chains.through(m, self.rows, bits=self.operand_bits, across=self.across, shape=self.shape)
+        rows = self.rows, self.lut_rows
+        chains.through(m, rows, bits=self.operand_bits, across=self.across, shape=self.shape)
         m.d.comb += self.psum_o.eq(chains.psum)
         if not self.across:
             m.d.comb += [
@@ -208,7 +218,7 @@ class StationaryArray(wiring.Component):
     capture: Signal
     sums: Signal
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         *,
         rows: int,
@@ -217,7 +227,9 @@ class StationaryArray(wiring.Component):
         accumulator_bits: int,
         across: bool,
         product_registers: int = 0,
+        lut_rows: int = 0,
     ) -> None:
+        self.lut_rows = lut_rows
         self.rows = rows
         self.columns = columns
         self.operand_bits = operand_bits
@@ -258,7 +270,8 @@ class StationaryArray(wiring.Component):
         shape = {"columns": self.columns, "operand_bits": bits}
         shape |= {"accumulator_bits": self.accumulator_bits}
         shape |= {"product_registers": self.product_registers}
-        chains.through(m, self.rows, bits=bits, across=self.across, shape=shape)
+        rows = self.rows, self.lut_rows
+        chains.through(m, rows, bits=bits, across=self.across, shape=shape)
         psum = chains.psum
         psums = [psum.word_select(column, self.accumulator_bits) for column in range(self.columns)]
         m.d.comb += self.sums.eq(Cat(skewed(m, "sum_skew", psums, falling=True)))

@@ -47,6 +47,13 @@ def refusal(make: Any, *args: Any, **values: Any) -> str:
             "not 'row_stationary'",
         ),
         ({"operand_bits": 6}, "operand_bits must be 4, 8 or 16, not 6"),
+        ({"lut_product_rows": -1}, "lut_product_rows must be from 0 to rows, 16, not -1"),
+        ({"lut_product_rows": 17}, "lut_product_rows must be from 0 to rows, 16, not 17"),
+        (
+            {"lut_product_rows": 1},
+            "lut_product_rows must be 0 without product_registers, for a product has no module of "
+            "its own then, not 1",
+        ),
         (
             {"accumulator_bits": 15},
             "accumulator_bits must be from 16 (two operands) to 40, not 15",

@@ -8,7 +8,7 @@ import pytest
 
 from archsim.machines.systolic.design import DATAFLOWS, Systolic
 from archsim.memory import Plain
-from fpga.own_cells import CELLS_FILE, own_verilog, read_passes
+from fpga.own_cells import CELLS_FILE, own_verilog, paired, read_passes
 from rtl.benches.verilated import Verilated
 from rtl.cases import random_case
 from rtl.conformance import check
@@ -25,9 +25,12 @@ SIZES: dict[str, Any] = {
     "pipelined_control": True,
 }
 DESIGNS = [
-    Systolic(rows=2, columns=1, product_registers=2, output_registers=2, dataflow=dataflow, **SIZES)
+    Systolic(
+        rows=3, columns=1, product_registers=2, output_registers=2, dataflow=dataflow,
+        lut_product_rows=1, **SIZES,
+    )
     for dataflow in DATAFLOWS[:2]
-]
+]  # fmt: skip
 SYNTHESIS = {
     "ecp5": "synth_ecp5 -top top -nowidelut -nobram",
     "ice40": "synth_ice40 -top top -device u -dsp -nobram",
@@ -90,9 +93,13 @@ def simulated(family: str, verilog: str, folder: Path) -> str:
     (folder / "unit.v").write_text(verilog)
     (folder / CELLS_FILE).write_text(own_verilog(family))
     (folder / "multiplier.v").write_text(MULTIPLIERS[family])
-    passes = [*read_passes(["unit.v"], "top", family), SYNTHESIS[family], "write_json mapped.json"]
-    passes += ["select top", "write_rtlil -selected mapped.il", "design -reset"]
-    passes += ["read_rtlil mapped.il", f"read_verilog -overwrite {MODELS[family]} multiplier.v"]
+    passes = read_passes(["unit.v"], "top", family, verilog)
+    run_yosys([*passes, SYNTHESIS[family], "write_json mapped.json"], folder)
+    netlist = json.loads((folder / "mapped.json").read_text())
+    netlist["modules"] = {"top": netlist["modules"]["top"]}
+    paired(netlist)
+    (folder / "mapped.json").write_text(json.dumps(netlist))
+    passes = [f"read_verilog -overwrite {MODELS[family]} multiplier.v", "read_json mapped.json"]
     passes += ["hierarchy -top top", "proc", "flatten", "opt_expr", "opt_clean -purge"]
     passes += ["write_verilog -noattr mapped.v"]
     run_yosys(passes, folder)

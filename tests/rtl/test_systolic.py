@@ -106,7 +106,7 @@ class TestProductRegisters(DesignConformance):
         Systolic(
             rows=3, columns=4, dataflow=dataflow, product_registers=registers,
             output_registers=registers, pipelined_control=registers == 2,
-            accumulator_registers=1, ifmap_registers=registers - 1,
+            accumulator_registers=1, ifmap_registers=registers - 1, lut_product_rows=registers,
         )
         for dataflow, registers in zip(DATAFLOWS, (2, 2, 1), strict=True)
     )  # fmt: skip
@@ -122,7 +122,8 @@ class TestProductRegisters(DesignConformance):
         lowest, highest = (1, 0, 0, 0), (2, 2, 1, 1)
         drawn = zip(names, lowest, highest, strict=True)
         registers: Any = {name: draw.whole(low, high) for name, low, high in drawn}
-        return replace(random_design(draw), **registers)
+        design = replace(random_design(draw), **registers)
+        return replace(design, lut_product_rows=draw.whole(0, design.rows))
 
 
 @pytest.mark.parametrize("dataflow", DATAFLOWS)

@@ -20,7 +20,7 @@ from rtl.synthesis.liberty import DEFAULT_LIBRARY
 
 SIDE = 16
 
-SECONDS = 1800
+SECONDS = 3600
 
 
 def typed(command: str, folder: Path) -> subprocess.CompletedProcess[str]:

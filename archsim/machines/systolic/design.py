@@ -36,6 +36,8 @@ class Systolic(CoreDesign):
     rounding half up.
     product_registers: in a PE, 1 behind the product or 2, before and behind it, for an FPGA whose
     multipliers have them inside; sums come as many cycles later.
+    lut_product_rows: rows of PEs, the last ones, whose products are made of look-up tables, for an
+    FPGA that has fewer multipliers than PEs; they want product_registers, and change no cycle.
     output_registers: in the output stage, 1 behind the shift, or 2, one of them in the product, for
     an FPGA whose multipliers have registers inside; words leave as many cycles later.
     accumulator_registers: 1 between the accumulators' memory and their adders, with a way around it
@@ -48,6 +50,7 @@ class Systolic(CoreDesign):
     operand_bits: int = 8
     accumulator_bits: int = 32
     product_registers: int = field(default=0, repr=False, metadata={"implied": True})
+    lut_product_rows: int = field(default=0, repr=False, metadata={"implied": True})
     output_registers: int = field(default=0, repr=False, metadata={"implied": True})
     accumulator_registers: int = field(default=0, repr=False, metadata={"implied": True})
 
@@ -82,6 +85,16 @@ class Systolic(CoreDesign):
                 type(registers) is int and registers in (0, 1, 2),
                 f"{name} must be 0, 1 or 2, not {registers!r}",
             )
+        in_luts: Any = self.lut_product_rows
+        require(
+            type(in_luts) is int and 0 <= in_luts <= self.rows,
+            f"lut_product_rows must be from 0 to rows, {self.rows}, not {in_luts!r}",
+        )
+        require(
+            not in_luts or self.product_registers > 0,
+            "lut_product_rows must be 0 without product_registers, for a product has no module of "
+            f"its own then, not {in_luts}",
+        )
         kept: Any = self.accumulator_registers
         require(
             type(kept) is int and kept in (0, 1),
