@@ -42,7 +42,7 @@ from rtl.core.vector_lane import VectorLane
 from rtl.emit import emit
 
 PAGE = Path(__file__).with_suffix(".md")
-WIDTHS: Mapping[str, int] = {"operand_bits": 8, "accumulator_bits": 32, "product_registers": 2}
+WIDTHS: Mapping[str, Any] = {"operand_bits": 8, "accumulator_bits": 32, "product_registers": 2}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
+from rtl.core.product import SOURCE
+
 __all__ = [
     "CELLS_FILE",
     "own_verilog",
@@ -33,7 +35,7 @@ __all__ = [
 
 CELLS_FILE = "own_cells.v"
 
-_ECP5 = """\
+_PRODUCT = """\
 module product #(
   parameter A_BITS = 8,
   parameter B_BITS = 8,
@@ -45,6 +47,11 @@ module product #(
   input signed [B_BITS-1:0] b,
   output signed [A_BITS+B_BITS-1:0] o
 );
+"""
+
+_ECP5 = (
+    _PRODUCT
+    + """\
   wire signed [17:0] left = a;
   wire signed [17:0] right = b;
   wire [35:0] found;
@@ -96,19 +103,11 @@ module accumulator #(
   always @(posedge clk) o <= rst ? 0 : sum[BITS-1:0];
 endmodule
 """
+)
 
-_ICE40 = """\
-module product #(
-  parameter A_BITS = 8,
-  parameter B_BITS = 8,
-  parameter REGISTERS = 2
-) (
-  input clk,
-  input rst,
-  input signed [A_BITS-1:0] a,
-  input signed [B_BITS-1:0] b,
-  output signed [A_BITS+B_BITS-1:0] o
-);
+_ICE40 = (
+    _PRODUCT
+    + """\
   generate
     if (A_BITS <= 8 && B_BITS <= 8) begin : half
       wire signed [7:0] left = a;
@@ -121,15 +120,9 @@ module product #(
         half_of_a_mac_1 multiplier (.clk(clk), .a(left), .b(right), .o(found));
       end
     end else begin : whole
-      reg signed [A_BITS-1:0] left = 0;
-      reg signed [B_BITS-1:0] right = 0;
-      reg signed [A_BITS+B_BITS-1:0] found = 0;
-      assign o = found;
-      always @(posedge clk) begin
-        left <= rst ? 0 : a;
-        right <= rst ? 0 : b;
-        found <= rst ? 0 : REGISTERS == 2 ? left * right : a * b;
-      end
+      whole_product #(.A_BITS(A_BITS), .B_BITS(B_BITS), .REGISTERS(REGISTERS)) plain (
+        .clk(clk), .rst(rst), .a(a), .b(b), .o(o)
+      );
     end
   endgenerate
 endmodule
@@ -141,7 +134,10 @@ endmodule
 (* blackbox *)
 module half_of_a_mac_2 (input clk, input [7:0] a, input [7:0] b, output [15:0] o);
 endmodule
+
 """
+    + SOURCE.replace("module product ", "module whole_product ")
+)
 
 _HALVES = ("half_of_a_mac_1", "half_of_a_mac_2")
 """Products with one register, and with two."""

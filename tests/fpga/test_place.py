@@ -4,6 +4,7 @@ import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amaranth.hdl import Module, Signal
@@ -85,7 +86,7 @@ class Product(wiring.Component):
 
 def test_registers_of_products_lie_in_the_multiplier() -> None:
     """A PE on ECP5: its held operands are a memory of look-up tables, the rest are its sums'."""
-    sizes = {"operand_bits": 8, "accumulator_bits": 32}
+    sizes: dict[str, Any] = {"operand_bits": 8, "accumulator_bits": 32}
     found = resources(StationaryPE(**sizes, product_registers=2))
     assert found == Cells(carry=32, lut_rams=2, flip_flops=53, dsps=1)
     found = resources(AccumulatingPE(**sizes, product_registers=1))
