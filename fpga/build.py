@@ -38,10 +38,12 @@ from fpga.own_cells import (
 from fpga.places import PLACES, module_of, write_places
 from fpga.tools import code_digest, tool_versions
 from rtl.benches.build_cache import cache_key, is_built
+from rtl.child_process import end_children
 from rtl.emit import emit
 from rtl.synthesis.cache import kept
 from rtl.toolchain import require as require_tools
 from rtl.toolchain import run_yosys
+from workloads.threads import in_threads
 
 __all__ = ["BITSTREAM", "BoardBuild", "build", "map_for_board", "was_built"]
 
@@ -112,7 +114,7 @@ def build(  # noqa: PLR0913
     netlist = _netlist(mapped)
     cells = cells_of(without_pins(netlist))
     check_cells(cells, board.chip)
-    routed = {seed: work.routed(mapped, seed) for seed in seeds}
+    routed = work.all_routed(mapped, seeds)
     reports = {seed: _placement(place, board) for seed, place in routed.items()}
     best = max(seeds, key=lambda seed: reports[seed].fmax_hz)
     found, place = reports[best], routed[best]
@@ -247,7 +249,22 @@ class _Work:
         before = read_passes([], "top", chip.family, verilog)
         return [*passes[:at], *before, *chip.told, *passes[at:]]
 
-    def routed(self, mapped: Path, seed: int) -> Path:
+    def all_routed(self, mapped: Path, seeds: Sequence[int]) -> dict[int, Path]:
+        """`routed` of each seed, side by side as far as there are processors."""
+        said: dict[int, str] = {}
+
+        def run(seed: int) -> Path:
+            def tell(phase: str) -> None:
+                said[seed] = f"{phase}, seed {seed}"
+                self.progress("; ".join(said[one] for one in sorted(said)))
+
+            found = self.routed(mapped, seed, tell)
+            tell("done")
+            return found
+
+        return dict(zip(seeds, in_threads(run, seeds, stop=end_children), strict=True))
+
+    def routed(self, mapped: Path, seed: int, told: Callable[[str], object]) -> Path:
         """The folder with bitstream, nextpnr's log and report, for one seed of the placer."""
 
         name = BITSTREAM[self.board.chip.family]
@@ -260,8 +277,8 @@ class _Work:
                 place, pack = self._commands(commands[1], commands[2])
                 words = [*place, "--seed", str(seed), "--report", "nextpnr.json"]
                 words += ["--timing-allow-fail", "--write", "placed.json"]
-                run_nextpnr(self.board.chip.family, words, work, self._said(seed))
-                self.progress("packing the bitstream")
+                run_nextpnr(self.board.chip.family, words, work, told)
+                told("packing the bitstream")
                 pack_bitstream(self.board.chip.family, pack, work)
                 shutil.copy((work / "top").with_suffix(Path(name).suffix), folder / name)
                 write_places(work / "placed.json", folder / PLACES)
@@ -277,9 +294,6 @@ class _Work:
             return gowin.place_words(place, self.top.clock_hz), gowin.pack_words(pack)
         words = [word for word in place[1:] if word not in ("--quiet", "--log", "top.tim")]
         return words + (["--lpf-allow-unconstrained"] if family == "ecp5" else []), pack[1:]
-
-    def _said(self, seed: int) -> Callable[[str], object]:
-        return lambda phase: self.progress(f"{phase}, seed {seed}")
 
 
 def _options(board: Board) -> dict[str, str]:

@@ -40,8 +40,9 @@ def emit_design(  # noqa: PLR0913
 
     The file is what `archsim verify --simulator verilator` proves equal to the simulation.
     With --interface axi, which needs -o, the map of its registers lies beside it too: as
-    FILE.h for C, FILE.rdl in SystemRDL, FILE.html to read; FILE.f and FILE.core (FuseSoC) list the
-    sources; the manifest has the map and the SHA-256 of each file.
+    FILE.h for C, FILE.rdl in SystemRDL, FILE.html to read; FILE.sdc says the clock that the
+    simulation counts in, FILE.f and FILE.core (FuseSoC) list the sources; the manifest has the map
+    and the SHA-256 of each file.
     With --test-bench, FILE_tb.v offers a layer to the bare core and compares every word that leaves
     with the model's (FILE_PORT.hex), with random stalls, in Icarus or Verilator, without archsim.
 
@@ -106,6 +107,7 @@ def axi_files(design: "Design", emitted: "Emitted", output: Path, top: str) -> d
         output.with_suffix(".h"): c_header(top, registers),
         output.with_suffix(".rdl"): system_rdl(top, registers),
         output.with_suffix(".html"): page(design.summary, registers),
+        output.with_suffix(".sdc"): _constraints(design, emitted.manifest["clock"]["signal"]),
         output.with_suffix(".f"): f"{output.name}\n",
         output.with_suffix(".core"): FUSESOC.format(name=output.stem, top=top, file=output.name),
     }
@@ -116,6 +118,15 @@ def axi_files(design: "Design", emitted: "Emitted", output: Path, top: str) -> d
     return texts | {output.with_suffix(".json"): json.dumps(whole, indent=2) + "\n"}
 
 
+def _constraints(design: "Design", clock: str) -> str:
+    """Of the one clock; a period that any chip can meet is for whoever knows the chip."""
+    period = 1e9 / design.clock_hz
+    return (
+        f"# {design.clock_hz / 1e6:g} MHz, the clock of the simulation; a chip may allow less.\n"
+        f"create_clock -name {clock} -period {period:.3f} [get_ports {clock}]\n"
+    )
+
+
 FUSESOC = """\
 CAPI=2:
 name: archsim:cores:{name}:0
@@ -123,9 +134,12 @@ filesets:
   rtl:
     files: [{file}]
     file_type: verilogSource
+  constraints:
+    files: [{name}.sdc]
+    file_type: SDC
 targets:
   default:
-    filesets: [rtl]
+    filesets: [rtl, constraints]
     toplevel: {top}
 """
 """A core file of FuseSoC, CAPI2."""

@@ -189,12 +189,17 @@ def test_files_of_the_command(tmp_path: Path) -> None:
         for path, text in axi_files(design, emitted, tmp_path / "npu.v", "npu").items()
     }
     manifest = json.loads(files.pop("npu.json"))
-    assert set(files) == {f"npu.{end}" for end in ("v", "h", "rdl", "html", "f", "core")}
+    assert set(files) == {f"npu.{end}" for end in ("v", "h", "rdl", "html", "sdc", "f", "core")}
     hashes = {name: sha256(text.encode()).hexdigest() for name, text in files.items()}
     assert manifest["sha256"] == hashes
     assert manifest["registers"] == json.loads(as_json(register_map(design)))["registers"]
     assert lint(files["npu.v"], "npu", ignore=()) == []
     assert yosys_check(files["npu.v"], "npu") == []
+    clock = manifest["clock"]["signal"]
+    assert f"-name {clock} -period 2.000 [get_ports {clock}]\n" in files["npu.sdc"]  # 500 MHz
+    assert re.search(rf"^  input {clock};$", files["npu.v"], re.MULTILINE)
+    named = re.findall(r"files: \[(.*)\]", files["npu.core"])
+    assert named == ["npu.v", "npu.sdc"]
     for stream in manifest["streams"]:
         assert f" [{stream['tdata_bits'] - 1}:0] {stream['prefix']}_tdata;" in files["npu.v"]
 
