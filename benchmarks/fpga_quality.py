@@ -88,7 +88,7 @@ def arrays() -> dict[str, Row]:
         make=lambda: StationaryArray(rows=16, columns=16, **WIDTHS, across=False, lut_rows=7),
         wanted="built: a field",
         seeds=0,
-        why="mapped, not routed to the end",
+        why="mapped: routing did not end",
     )
     found[f"{name} 4 × 4 on an iCE40 UP5K"] = Row(
         make=lambda: StationaryArray(rows=4, columns=4, **WIDTHS, across=False),
