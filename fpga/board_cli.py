@@ -1,7 +1,9 @@
 """`archsim fpga build` and `archsim fpga run`: a bitstream for a board, a network through one."""
 
 import json
-from collections.abc import Iterator
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +13,7 @@ import typer
 from rich.table import Table
 
 from archsim.cli.options import AsJson, DesignName, Force, Settings
-from archsim.cli.output import output_console, phase, progress_bar
+from archsim.cli.output import output_console, phase, progress_bar, shown
 from archsim.errors import InputError, UserError, require
 from archsim.files import new_folder
 from archsim.machine.design import Design
@@ -45,6 +47,13 @@ def build_for_board(  # noqa: PLR0913
         ),
     ] = None,
     baud: Annotated[int, typer.Option(help="Bits a second of the board's serial port.")] = 115_200,
+    network: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Whose inferences a second are told (a workload or a file); may be repeated. "
+            "Without: resnet50."
+        ),
+    ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -53,21 +62,23 @@ def build_for_board(  # noqa: PLR0913
     Cores have the registers that an FPGA wants (systolic arrays pipelined_control,
     ifmap_registers=1, product_registers=2, output_registers=2, accumulator_registers=1) unless
     --set says otherwise.
-    DIR/deploy has the bitstream, the emitted Verilog and its manifest; DIR/report what it takes,
-    how fast it is, the tools' logs and a picture of where every cell lies; DIR/driver a script
-    that runs a layer. Each step that was done is found again: an interrupted build goes on where
-    it was.
+    DIR/deploy has the bitstream, the emitted Verilog and its manifest; DIR/report a page
+    (index.html) of what it takes of the chip, how fast it is and where every cell lies, the same as
+    JSON, and the tools' logs; DIR/driver a script that runs a layer. Each step that was done is
+    found again: an interrupted build goes on where it was.
 
     Example:
 
     \b
       archsim fpga build edge-16 --set rows=2 --set columns=2 --board ulx3s-85k -o board/
     """
+    from fpga.board_page import board_page, build_record, network_times
     from fpga.build import build
     from fpga.floor_plan import save_floor_plan
 
     chosen = on_board(design, settings)
     where = board_named(board)
+    times = network_times(chosen, network or ["resnet50"])
     require(1 <= seeds <= 64, f"--seeds must be from 1 to 64, not {seeds}")
     with new_folder(output) as folder, progress_bar("emitting", quiet=as_json) as bar:
         for part in ("deploy", "report", "driver"):
@@ -85,14 +96,21 @@ def build_for_board(  # noqa: PLR0913
         for log in ("yosys.log", "nextpnr.log", "nextpnr.json", PLACES):
             (folder / "deploy" / log).rename(folder / "report" / log)
         save_floor_plan(folder / "report" / PLACES, folder / "report" / "floor_plan.svg")
-        text = json.dumps(made.record(), indent=2) + "\n"
+        page = board_page(
+            *(made, chosen, where),
+            places=folder / "report" / PLACES,
+            times=times,
+            command_line=shlex.join(["archsim", *sys.argv[1:]]),
+        )
+        (folder / "report" / "index.html").write_text(page, encoding="utf-8")
+        text = json.dumps(build_record(made, where, times), indent=2) + "\n"
         (folder / "report" / "ooc_synth_and_timing.json").write_text(text, encoding="utf-8")
         driver = DRIVER.format(design=design, settings=list(settings or []), baud=baud)
         (folder / "driver" / "driver.py").write_text(driver, encoding="utf-8")
     if as_json:
         print(text, end="")
     else:
-        _show_build(made, where, chosen)
+        _show_build(made, where, chosen, times)
 
 
 @contextmanager
@@ -107,7 +125,10 @@ def _larger_told(design: str, board: str) -> Iterator[None]:
         raise InputError(f"{error}; {how}") from error
 
 
-def _show_build(made: Any, board: Any, design: Design) -> None:
+def _show_build(made: Any, board: Any, design: Design, times: Sequence[Any]) -> None:
+    from fpga.board_page import rate_text
+    from fpga.fit import taken
+
     console = output_console()
     console.print(f"{design.summary} on {board.says}")
     table = Table()
@@ -125,9 +146,14 @@ def _show_build(made: Any, board: Any, design: Design) -> None:
     console.print(
         f"{speeds} MHz (seeds {', '.join(made.fmax_hz)}): {verdict} for the clock of "
         f"{made.clock_hz / 1e6:g} MHz; slowest path {path.start} to {path.end}, "
-        f"{path.logic_ns:.2f} ns in cells and {path.routing_ns:.2f} ns in wires; "
-        f"{made.places / made.places_on_chip:.1%} of the chip's look-up tables"
+        f"{path.logic_ns:.2f} ns in cells and {path.routing_ns:.2f} ns in wires"
     )
+    used = taken(made.cells, board.chip).items()
+    shares = (f"{takes / has:.1%} of {has:,} {name}" for name, (takes, has) in used if has)
+    console.print(f"of the chip: {', '.join(shares)}")
+    for one in times:
+        rate = rate_text(one, made.clock_hz)
+        console.print(f"{shown(one.network)} at {made.clock_hz / 1e6:g} MHz: {rate}")
     console.print(f"bitstream's SHA-256 {made.sha256}")
 
 
