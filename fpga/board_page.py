@@ -164,7 +164,7 @@ def _used(made: BoardBuild, board: Board) -> Table:
         [name, f"{takes:,}", f"{has:,}", f"{100 * takes / has:.1f}" if has else NOTHING]
         for name, (takes, has) in taken(made.cells, board.chip).items()
     ]
-    return _table("used", "What the core takes of the chip", ["what", "takes", "has", "%"], rows)
+    return _numbers("used", "What the core takes of the chip", ["what", "takes", "has", "%"], rows)
 
 
 def _modules(made: BoardBuild) -> Table:
@@ -174,12 +174,12 @@ def _modules(made: BoardBuild) -> Table:
     rows = [[name, *counts(cells)] for name, cells in made.by_module.items()]
     columns = ["module", *_CELLS.values()]
     total = ["all", *counts(asdict(made.cells))]
-    return _table("modules", "Cells by module", columns, rows, total)
+    return _numbers("modules", "Cells by module", columns, rows, total)
 
 
 def _seeds(made: BoardBuild) -> Table:
     rows = [[seed, f"{hz / 1e6:.1f}"] for seed, hz in made.fmax_hz.items()]
-    return _table("seeds", "Clock by seed of the placer", ["seed", "MHz"], rows)
+    return _numbers("seeds", "Clock by seed of the placer", ["seed", "MHz"], rows)
 
 
 def _networks(made: BoardBuild, times: Sequence[NetworkTime]) -> Table:
@@ -198,10 +198,10 @@ def _networks(made: BoardBuild, times: Sequence[NetworkTime]) -> Table:
             cells += [significant(seconds), significant(1 / seconds)] if known else [NOTHING] * 2
         rows.append(cells)
     columns = ["network", "cycles", *names]
-    return _table("networks", "Time of one inference", columns, rows)
+    return _numbers("networks", "Time of one inference", columns, rows)
 
 
-def _table(
+def _numbers(
     name: str,
     caption: str,
     columns: Sequence[str],

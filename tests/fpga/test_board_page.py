@@ -21,6 +21,7 @@ from workloads.errors import WorkloadError
 
 BOARD = board_named("ulx3s-85k")
 SMALL = with_settings(load_design("edge-16"), ["rows=2", "columns=2"])
+COMMAND = ("fpga", "build", "edge-16", "--board", "ulx3s-85k")
 SPEEDS = {"1": 40e6, "2": 65.9e6, "3": 50e6}
 
 
