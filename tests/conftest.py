@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,14 @@ settings.load_profile("project")
 # Python's collector looks through the millions of objects of elaborated cores again and again: an
 # eighth of the time of tests of the hardware, and half of that so.
 gc.set_threshold(100_000, 20, 20)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _old_objects_stay() -> Iterator[None]:
+    """What is left behind a module's tests is looked through once more, and then never again."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
