@@ -11,6 +11,7 @@
 | `cocotb_bench` | `run_cocotb`: cocotb on Verilator, for the emitted file |
 | `poke` | `open_with_pyverilator`: one wire at a time, in a notebook |
 | `build_cache` | compiled simulators, kept |
+| `common_code` | headers and a library that all of them have, compiled once |
 
 `wrapper`, `verilated_build`, `cocotb_build`, `cocotb_files` and `cocotb_entry` are parts of these.
 """
