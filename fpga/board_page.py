@@ -79,7 +79,7 @@ def build_record(made: BoardBuild, board: Board, times: Sequence[NetworkTime]) -
     return {
         **made.record(),
         "utilisation": {
-            name: {"takes": takes, "has": has, "share": takes / has if has else 0.0}
+            name: {"takes": takes, "has": has, "share": _share(takes, has)}
             for name, (takes, has) in taken(made.cells, board.chip).items()
         },
         "spread_hz": {
@@ -128,6 +128,11 @@ def board_page(
     )
 
 
+def _share(takes: int, has: int) -> float:
+    """Of what a chip has, which may be nothing."""
+    return takes / has if has else 0.0
+
+
 def _cards(made: BoardBuild, board: Board, times: Sequence[NetworkTime]) -> list[Card]:
     fastest = made.fmax_hz[str(made.seed)]
     verdict = "fast enough" if made.meets_clock else "TOO SLOW"
@@ -140,7 +145,7 @@ def _cards(made: BoardBuild, board: Board, times: Sequence[NetworkTime]) -> list
         )
     ]
     for name, (takes, has) in taken(made.cells, board.chip).items():
-        share = takes / has if has else 0.0
+        share = _share(takes, has)
         found.append(
             Card(
                 name=name[0].upper() + name[1:],

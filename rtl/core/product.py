@@ -106,9 +106,7 @@ def product_of(
     synthesis takes."""
     if not registers:
         return left * right
-    sizes: dict[str, Any] = {"bits": (bits, bits), "registers": registers}
-    if in_luts:
-        sizes["in_luts"] = True
+    sizes: dict[str, Any] = {"bits": (bits, bits), "registers": registers, "in_luts": in_luts}
     product = place(m, "product", Product, **sizes)
     m.d.comb += [product.a.eq(left), product.b.eq(right)]
     return product.o

@@ -115,17 +115,7 @@ def placed(monkeypatch: pytest.MonkeyPatch, places: Path) -> None:
 
 @pytest.mark.usefixtures("placed")
 def test_what_is_left_and_printed(archsim: Call, tmp_path: Path) -> None:
-    words = [
-        "fpga",
-        "build",
-        "edge-16",
-        "--set",
-        "rows=2",
-        "--set",
-        "columns=2",
-        "--board",
-        "ulx3s-85k",
-    ]
+    words = [*COMMAND, "--set", "rows=2", "--set", "columns=2"]
     said = archsim(*words, "-o", "one", "--network", "alexnet", "--network", "resnet18")
     assert said.code == 0
     assert "51.4% of 208 block RAMs" in said.out.replace("\n", " ")
@@ -141,18 +131,7 @@ def test_what_is_left_and_printed(archsim: Call, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("placed")
 def test_an_unknown_network_ends_before_anything_is_made(archsim: Call, tmp_path: Path) -> None:
-    words = [
-        "fpga",
-        "build",
-        "edge-16",
-        "--board",
-        "ulx3s-85k",
-        "-o",
-        "new",
-        "--network",
-        "resnet5",
-    ]
-    said = archsim(*words)
+    said = archsim(*COMMAND, "-o", "new", "--network", "resnet5")
     assert said.code == 2
     assert said.err.count("\n") == 1
     assert "resnet50" in said.err

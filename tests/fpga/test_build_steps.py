@@ -30,8 +30,9 @@ def test_a_build_is_known_wherever_the_sources_lie() -> None:
 
 
 @pytest.fixture
-def two_at_once(monkeypatch: pytest.MonkeyPatch) -> _Work:
-    """A build whose placements wait for one another, two at a time; seed 9 fails."""
+def two_at_once(monkeypatch: pytest.MonkeyPatch) -> tuple[_Work, list[str]]:
+    """A build whose placements wait for one another, two at a time, and what it says; seed 9
+    fails."""
     met = Barrier(2, timeout=30)
 
     def routed(self: _Work, mapped: Path, seed: int, told: Callable[[str], object]) -> Path:
@@ -46,17 +47,17 @@ def two_at_once(monkeypatch: pytest.MonkeyPatch) -> _Work:
     said: list[str] = []
     top: Any = None
     work = _Work(board=board_named("ulx3s-25k"), top=top, manifest="", progress=said.append)
-    object.__setattr__(work, "said", said)
-    return work
+    return work, said
 
 
-def test_placements_run_side_by_side(two_at_once: Any, tmp_path: Path) -> None:
-    found = two_at_once.all_routed(tmp_path, [5, 2])
+def test_placements_run_side_by_side(two_at_once: tuple[_Work, list[str]], tmp_path: Path) -> None:
+    work, said = two_at_once
+    found = work.all_routed(tmp_path, [5, 2])
     assert found == {5: tmp_path / "5", 2: tmp_path / "2"}
-    assert "placing, seed 2; placing, seed 5" in two_at_once.said
-    assert two_at_once.said[-1] == "done, seed 2; done, seed 5"
+    assert "placing, seed 2; placing, seed 5" in said
+    assert said[-1] == "done, seed 2; done, seed 5"
 
 
-def test_one_that_fails_ends_all(two_at_once: Any, tmp_path: Path) -> None:
+def test_one_that_fails_ends_all(two_at_once: tuple[_Work, list[str]], tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match="nextpnr failed"):
-        two_at_once.all_routed(tmp_path, [1, 9])
+        two_at_once[0].all_routed(tmp_path, [1, 9])
