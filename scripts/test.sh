@@ -7,6 +7,8 @@ export PATH="$PWD/.venv/bin:$PATH" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # The tests start Python hundreds of times: without our compiled modules `archsim run` takes 1.7 s of
 # processor time for 1.1, and some images set this.
 unset PYTHONDONTWRITEBYTECODE
+# once, by both cores: the tests' processes would each compile what they meet first
+python -m archsim.kernels
 ruff check .
 ruff format --check .
 lint-imports

@@ -174,7 +174,7 @@ def _symbol(part: Part) -> str:
 def _outside(part: Part) -> Any:
     """What numba calls in place of a linked entry: a function that is there when code is loaded."""
     declared, answer = cast("tuple[str, str]", part.linked)
-    signature = _ANSWERS[answer](*map(_type, examples(declared)))
+    signature = _ANSWERS[answer](*map(_type, examples(declared, part.function.__globals__)))
     symbol = _symbol(part)
 
     def called(context: Any, builder: Any, sig: Any, args: Any) -> Any:

@@ -134,19 +134,25 @@ class Kernel(Generic[P, R]):
                 self._natives[spelled] = load(self.name, self.part, spelled, build, linked)
             return self._natives[spelled]
 
+    def examples(self) -> tuple[Any, ...]:
+        """Arguments of the types that it is declared for.  Raises `TypeError` where these are not
+        one each, as those of a part are."""
+        return examples(self._form, self.part.function.__globals__)
+
+    @property
+    def _form(self) -> str:
+        return "*" if self.declared is None else self.declared
+
     def make(self) -> None:
-        """Have it compiled and kept, for the types that it is declared for.  Raises `TypeError`
-        where these are not one each."""
+        """Have it compiled and kept.  Raises `TypeError` as `examples` does."""
         from archsim.kernels.native import make
 
-        declared = self.declared or ""
-        make(self.name, self.part, declared, self._build(examples(declared)))
+        make(self.name, self.part, self._form, self._build(self.examples()))
 
     def _load_linked(self) -> None:
         """Load the entries that are linked to it."""
         for one in linked_to(self.part):
-            declared, _ = cast("tuple[str, str]", one.part.linked)
-            one._native(declared, examples(declared))
+            one._native(one._form, one.examples())
 
     def _build(self, given: tuple[Any, ...]) -> Callable[[], bytes]:
         def build() -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, cast
@@ -81,21 +81,25 @@ class Arguments:
                 array[...] = copy
 
 
-def examples(spelled: str) -> tuple[Any, ...]:
+def examples(spelled: str, scope: Mapping[str, Any]) -> tuple[Any, ...]:
     """Arguments of these types, arrays without elements.
 
-    Raises `TypeError` for named tuples, and where it is not one type each.
+    scope: where classes of named tuples stand by name.  Raises `TypeError` where one is not there,
+    and where it is not one type each.
     """
-    return tuple(map(_example, _entries(f"({spelled})")))
+    return tuple(_example(entry, scope) for entry in _entries(f"({spelled})"))
 
 
-def _example(spelled: str) -> Any:
+def _example(spelled: str, scope: Mapping[str, Any]) -> Any:
     """One of them."""
     plain = {"int": 0, "float": 0.0, "bool": False}
     if spelled in plain:
         return plain[spelled]
     if spelled.startswith("("):
-        return tuple(map(_example, _entries(spelled)))
+        return tuple(_example(entry, scope) for entry in _entries(spelled))
+    name, _, inner = spelled.partition("(")
+    if inner and name in scope:
+        return scope[name](*examples(inner[:-1], scope))
     found = re.fullmatch(r"([a-z][0-9]+)(?:\.([0-9]+))?", spelled)
     if found is None:
         raise TypeError(f"no argument can be made of {spelled}")

@@ -218,7 +218,7 @@ def test_shorter_ways_come_to_the_same_code(monkeypatch: pytest.MonkeyPatch) -> 
     def code() -> list[bytes]:
         function = FunctionType(_of_all_kinds.__code__, globals(), "of_all_kinds")
         entry = kernel("i8.1, float")(function)
-        package = Package.from_bytes(build.compile_entry(entry.part, examples("i8.1,float")))
+        package = Package.from_bytes(build.compile_entry(entry.part, examples("i8.1,float", {})))
         sections = llvm.ObjectFileRef.from_data(package.code).sections()
         return [one.data() for one in sections if one.is_text()]
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -91,18 +91,29 @@ def test_what_a_linked_entry_raises_is_raised(told: list[str], module: Any) -> N
     assert module.both(np.array([5, 0])) == 1
 
 
-@pytest.mark.parametrize("spelled", ["i8.1,i8.2,bool,f8.1", "int,(f8.1,(int,u1.3)),float", "u8"])
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    [
+        "i8.1,i8.2,bool,f8.1", "int,(f8.1,(int,u1.3)),float", "u8",
+        "Pair(int,f8.2)", "int,(Pair(Pair(bool,u8),(int,int)),i8.1)",
+    ],
+)  # fmt: skip
 def test_examples_are_of_the_types_asked_for(spelled: str) -> None:
     arguments = Arguments()
-    for value in examples(spelled):
+    for value in examples(spelled, globals()):
         arguments.add(value)
     assert arguments.spelled == spelled
 
 
-@pytest.mark.parametrize("spelled", ["Pair(int,int)", "i8.?", "*"])
+@pytest.mark.parametrize("spelled", ["Other(int,int)", "i8.?", "*", "Pair(i8.?,int)"])
 def test_of_what_is_no_one_type_there_are_none(spelled: str) -> None:
     with pytest.raises(TypeError, match="no argument can be made of"):
-        examples(spelled)
+        examples(spelled, globals())
 
 
 def test_another_process_compiles_what_is_expected(
