@@ -17,6 +17,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import platformdirs
@@ -39,6 +40,8 @@ ONE_THREAD: dict[str, str] = dict.fromkeys(
 
 MEASUREMENTS = (
     "scalesim",
+    "scalesim-mapped",
+    "scalesim-result",
     "values",
     "values-tensorcore",
     "values-vsq",
@@ -69,8 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.update(ONE_THREAD)
     import speed_measurements as measure  # only now: it imports NumPy
 
+    peer = options.repeats, options.peer, options.venv
     calls = {
-        "scalesim": lambda: measure.scalesim(options.repeats, options.peer, options.venv),
+        **{name: partial(measure.scalesim, name, *peer) for name in measure.SCALESIM},
         "values": lambda: measure.values(options.repeats),
         "values-tensorcore": lambda: measure.core_values(
             options.repeats, measure.INTEGER_VOLTA, "volta (INT8)", 0.7
