@@ -119,15 +119,21 @@ KERNEL_FAULTS: dict[str, Fault] = {
         "dots[n] * min(scale, largest))\n            sums[n] = ",
         "dots[n] * scale)\n            sums[n] = ",
     ),
-    "a bit of the collector": ("64 - rules[BITS]", "65 - rules[BITS]"),
-    "a bit of the sums": ("64 - rules[SUM_BITS]", "65 - rules[SUM_BITS]"),
-    "sums of the last tile alone": ("if anew else", "if True else"),
+    "a bit of the collector": ("(32 - bits)", "(33 - bits)"),
+    "a bit of the sums": ("64 - bits", "65 - bits"),
+    "sums of the last tile alone": ("totals[k, n] += ", "totals[k, n] = "),
     "a weight of the next tap": ("low * taps + tap", "low * taps"),
     "rows as wide as their pixels": ("[k, p * width + start", "[k, p * wide + start"),
 }  # fmt: skip
 
 FIRST = ": tile.stop - tile.start"
 PLACE_FAULTS: dict[str, Fault] = {
+    "collectors of the sums' width": (
+        "add_collectors(collectors, named.bits",
+        "add_collectors(collectors, min(named.sum_bits, 32)",
+    ),
+    "one tile as wide as its sums": ("collectors, named.bits\n", "collectors, named.sum_bits\n"),
+    "sums that are held too narrow": ("bits <= 32", "True"),
     "the collector kept from tile to tile": ("collectors[:] = 0", "collectors[:] *= first > 0"),
     "scales of the first tile's weights": (
         "weight_scales[:, tile]",
@@ -137,7 +143,7 @@ PLACE_FAULTS: dict[str, Fault] = {
         "ifmap_scales[None, tile]",
         f"ifmap_scales[None, {FIRST}]",
     ),
-    "pixels of the first rows": ("start = rows[0] * one.out_width", "start = 0"),
+    "pixels of the first rows": ("(rows[0] * one.out_width", "(0 * one.out_width"),
     "weights of the first tile": ("planes.weight[:, tile]", f"planes.weight[:, {FIRST}]"),
 }  # fmt: skip
 
@@ -169,8 +175,16 @@ def _few() -> list[Case]:
         (conv, summation(collector=12, overflow="wrap", sum_bits=13)),
         (product, summation(collector=13, tile=8, sum_bits=13)),
         (product, summation(collector=24, product_bits=1, sum_bits=24)),
+        (product, summation(collector=10, overflow="wrap", tile=8, sum_bits=13)),
     ]
-    return [
+    # sums of a hundred collectors, of more than 32 bits
+    long = MatMul(name="l", m=1, n=2, k=400)
+    wide = summation(
+        bits=(7, 7), signed=(True, True), scale_bits=8, product_bits=14, collector=30, tile=1,
+        sum_bits=40,
+    )  # fmt: skip
+    chosen_long = Case(layer=long, summation=wide, operands=any_operands(long, wide, 1, 1.0))
+    return [chosen_long] + [
         Case(layer=layer, summation=how, operands=any_operands(layer, how, seed, corner))
         for layer, how in chosen
         for seed, corner in ((1, 0.3), (2, 0.9))

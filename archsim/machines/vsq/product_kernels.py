@@ -7,13 +7,11 @@ import numpy.typing as npt
 
 from archsim.kernels import inlined, kernel
 from archsim.machines.vsq.vector_kernels import (
-    BITS,
     CLIPPED,
     DROPPED,
     HIGHEST,
     LARGEST_SCALE,
     LOWEST,
-    SUM_BITS,
 )
 from archsim.numbers import AnyIntArray, IntArray
 
@@ -72,27 +70,31 @@ def add_vectors(
             _step(dots[t, k], a_scales[t], w_scales[t, k], rules, collectors[k])
 
 
-@kernel("i4.2, i8.1, (int, int, int, bool), i8.2")
-def add_turned(
-    collectors: Words, rules: IntArray, place: tuple[int, int, int, bool], sums: IntArray
-) -> None:
-    """Collectors [K, rows · width], wrapped to their width, to sums [pixels, K].
+@kernel("i4.2, int, i?.2")
+def add_collectors(collectors: Words, bits: int, totals: AnyIntArray) -> None:
+    """Collectors [K, pixels], wrapped to their width, to totals [K, pixels], which may wrap at
+    theirs."""
+    lost = (32 - bits) & 31
+    for k in range(len(collectors)):
+        for n in range(collectors.shape[1]):
+            totals[k, n] += np.int32(np.int32(collectors[k, n] << lost) >> lost)
 
-    place: the first pixel, how wide a row is, how many of it are pixels, and whether these are the
-    first that are added: sums may then hold anything before."""
-    first, width, wide, anew = place
-    bits, sum_bits = 64 - rules[BITS], 64 - rules[SUM_BITS]
-    rows = collectors.shape[1] // width
+
+@kernel("i?.2, int, (int, int, int), i8.2")
+def turn(found: AnyIntArray, bits: int, place: tuple[int, int, int], sums: IntArray) -> None:
+    """Sums [K, rows · width], wrapped to a width, as sums [pixels, K].
+
+    place: the first pixel, how wide a row is, and how many of it are pixels."""
+    (first, width, wide), lost = place, 64 - bits
+    rows = found.shape[1] // width
     for p in range(rows):
         for start in range(0, wide, _TURNED):
             end = min(start + _TURNED, wide)
-            for k in range(len(collectors)):
-                found = collectors[k, p * width + start : p * width + end]
+            for k in range(len(found)):
+                own = found[k, p * width + start : p * width + end]
                 at = first + p * wide + start
                 for q in range(end - start):
-                    own = (np.int64(found[q]) << bits) >> bits
-                    before = np.int64(0) if anew else sums[at + q, k]
-                    sums[at + q, k] = ((before + own) << sum_bits) >> sum_bits
+                    sums[at + q, k] = (np.int64(own[q]) << lost) >> lost
 
 
-__all__ = ["add_turned", "add_vectors", "shifted_vectors"]
+__all__ = ["add_collectors", "add_vectors", "shifted_vectors", "turn"]

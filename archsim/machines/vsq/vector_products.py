@@ -132,13 +132,22 @@ def _add_rows(
     width = Windows(one).width
     pixels = (rows[1] - rows[0]) * width
     collectors = np.empty((one.filters, pixels), np.int32)
-    start = rows[0] * one.out_width
+    found, bits = collectors, named.bits
+    if vectors > named.tile:
+        found, bits = np.zeros_like(collectors, _held_in(named.sum_bits)), named.sum_bits
     for first in range(0, vectors, named.tile):
         tile = slice(first, min(first + named.tile, vectors))
         collectors[:] = 0
         for dots, own, beside in _steps(planes, rows, tile, product):
             pk.add_vectors(dots, own, beside, rules, collectors)
-        pk.add_turned(collectors, rules, (start, width, one.out_width, first == 0), sums)
+        if found is not collectors:
+            pk.add_collectors(collectors, named.bits, found)
+    pk.turn(found, bits, (rows[0] * one.out_width, width, one.out_width), sums)
+
+
+def _held_in(bits: int) -> type[np.int32 | np.int64]:
+    """The narrower, in which sums that wrap at so many bits may wrap as well."""
+    return np.int32 if bits <= 32 else np.int64
 
 
 def _steps(
