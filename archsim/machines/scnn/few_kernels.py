@@ -26,6 +26,10 @@ syndrome those that are turned, -1 where zeros are read."""
 Meant = tuple[Words, IntArray]
 """All vectors' lanes as they are meant, and the list of a group that each is in."""
 
+Edits = tuple[IntArray, IntArray, IntArray, IntArray, IntArray]
+"""Weights that PEs read otherwise: those behind the last one of each PE [PEs]; of each its place
+among channels · taps, its filter, what is read, and what is meant [n]."""
+
 Grid = tuple[int, IntArray, IntArray]
 """Taps of all phases; where those of a phase begin [phases]; each phase's rows and columns of taps
 [phases, 2]."""
@@ -49,50 +53,80 @@ def put_elements(lists: tuple[IntArray, IntArray, IntArray], out: IntArray) -> N
 
 
 @inlined
-def _put_weight(
-    lane: Words, base: Any, cut: tuple[Any, Any], operands: tuple[IntArray, Words, IntArray],
-    value: Any,
-) -> None:  # fmt: skip
-    """A weight at the place of a lane that is not zero, where the grid has its tap.
+def _place_of(lane: Words, first: Any, cut: tuple[Any, Any]) -> Any:
+    """Where a lane's weight lies among channels · taps; -1 of one without a value, or beyond the
+    grid.  first: the place of the list's first tap; cut: rows and columns of its taps."""
+    if lane[0] == 0 or lane[2] >= cut[0] or lane[3] >= cut[1]:
+        return np.int64(-1)
+    return first + np.int64(lane[2]) * cut[1] + np.int64(lane[3])
 
-    cut: rows and columns of taps of its phase; operands: as for `change_weights`.
+
+@inlined
+def _alike(one: Words, other: Words) -> Any:
+    """Whether two lanes are."""
+    same = one[0] == other[0] and one[1] == other[1]
+    return same and one[2] == other[2] and one[3] == other[3]
+
+
+@kernel(
+    "(i8.1, i8.1, i4.3), (i4.3, i8.1), (int, i8.1, i8.2), (i8.2, i8.2), "
+    "(i8.1, i8.1, i8.1, i8.1, i8.1)"
+)
+def find_edits(
+    changed: Changed, meant: Meant, grid: Grid, weights: tuple[IntArray, IntArray], out: Edits
+) -> int:
+    """What each PE's weights are otherwise than meant, into `out`, which has room for both lanes
+    of every one that changed; how many they are.
+
+    weights [filters, channels · taps]: as they are meant, twice; the second is worked on.  No two
+    elements of a list are at one tap of a filter.
     """
-    (rows, columns), (weights, by_tap, used) = cut, operands
-    if lane[0] != 0 and lane[2] < rows and lane[3] < columns:
-        at = base + np.int64(lane[2]) * columns + lane[3]
-        used[at] += int(value != 0) - int(weights[lane[1], at] != 0)
-        weights[lane[1], at] = value
-        by_tap[at, lane[1]] = value
+    (ends, numbers, lanes), (right, list_of), (as_meant, own) = changed, meant, weights
+    (behind, places, filters, read, before), (each, begins, counts) = out, grid
+    count = 0
+    for pe in range(len(ends)):
+        some = ends[pe - 1] if pe else np.int64(0), ends[pe]
+        for turn in range(3):  # zeros where weights were, then those that are read, then what is
+            for n in range(some[0], some[1]):  # not as it was, which is once more what it was
+                vector = numbers[n]
+                channel, phase = divmod(list_of[vector], len(begins))
+                first, cut = channel * each + begins[phase], (counts[phase, 0], counts[phase, 1])
+                for lane in range(2 * lanes.shape[1]):
+                    was, now, is_read = right[vector, lane >> 1], lanes[n, lane >> 1], lane & 1
+                    if turn == 1 - is_read or _alike(was, now):
+                        continue
+                    its = now if is_read else was
+                    at = _place_of(its, first, cut)
+                    if at < 0:
+                        continue
+                    filter_, value = its[1], own[its[1], at]
+                    if turn < 2:
+                        own[filter_, at] = np.int64(its[0]) if turn else np.int64(0)
+                    elif value != as_meant[filter_, at]:
+                        places[count], filters[count] = at, filter_
+                        read[count], before[count] = value, as_meant[filter_, at]
+                        own[filter_, at] = as_meant[filter_, at]
+                        count += 1
+        behind[pe] = count
+    return count
 
 
 @kernel
 def change_weights(
-    pe: Any,
-    seen: tuple[Changed, Meant, Grid],
-    operands: tuple[IntArray, Words, IntArray],
-    back: bool,
+    pe: Any, edits: Edits, operands: tuple[IntArray, Words, IntArray], back: bool
 ) -> None:
     """Make weights those that a PE reads, or, back, those that are meant again.
 
     operands: weights [filters, channels · taps], and [channels · taps, filters]; how many are not
-    zero at each tap [channels · taps].  No two elements of a list are at one tap of a filter.
+    zero at each tap [channels · taps].
     """
-    (ends, numbers, lanes), (right, list_of), (each, begins, counts) = seen
-    begin, end = ends[pe - 1] if pe else np.int64(0), ends[pe]
-    for turn in range(2):
-        for n in range(begin, end):
-            vector = numbers[n]
-            channel, phase = divmod(list_of[vector], len(begins))
-            base, cut = channel * each + begins[phase], (counts[phase, 0], counts[phase, 1])
-            for lane in range(lanes.shape[1]):
-                meant, read = right[vector, lane], lanes[n, lane]
-                own = meant if (turn == 1) == back else read  # first zeros where the others were
-                value = np.int64(own[0]) if turn == 1 else np.int64(0)
-                if meant[1] == read[1] and meant[2] == read[2] and meant[3] == read[3]:
-                    if turn == 0 or meant[0] == read[0]:
-                        continue  # no other element is there, before or behind
-                    own = meant if meant[0] != 0 else read
-                _put_weight(own, base, cut, operands, value)
+    (ends, places, filters, read, meant), (weights, by_tap, used) = edits, operands
+    for n in range(ends[pe - 1] if pe else np.int64(0), ends[pe]):
+        at, filter_ = places[n], filters[n]
+        value, other = (meant[n], read[n]) if back else (read[n], meant[n])
+        used[at] += int(value != 0) - int(other != 0)
+        weights[filter_, at] = value
+        by_tap[at, filter_] = value
 
 
 @inlined
@@ -225,9 +259,11 @@ def pool_words(
 __all__ = [
     "Changed",
     "Code",
+    "Edits",
     "Grid",
     "Meant",
     "change_weights",
+    "find_edits",
     "move_sums",
     "pool_words",
     "put_elements",

@@ -20,10 +20,10 @@ from archsim.machines.scnn.addresses import position_bits
 from archsim.machines.scnn.axis import POSITION_BITS
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.few_kernels import (
-    Changed,
     Code,
+    Edits,
     Grid,
-    Meant,
+    find_edits,
     move_sums,
     pool_words,
     put_elements,
@@ -231,12 +231,12 @@ def _pool(
 def _walked(failing: FailingSums, seen: Seen) -> tuple[IntArray, IntArray]:
     """Sums of both halves [groups in them, n], before they are moved."""
     mapping, bits, each = failing.mapping, failing.design.accumulator_bits, failing.each
-    taps, places = _taps_of(mapping, seen)
-    own = _weights(mapping, seen.weight, taps)
+    grid, places = _grid(mapping, seen)
+    own = _weights(mapping, seen.weight, grid)
     activations = _activations(mapping, seen.lists, places)
     used = np.count_nonzero(own, axis=0)
     operands = activations, own, np.ascontiguousarray(own.T, np.int32), used
-    met = *first_outputs(mapping), *taps
+    met = *first_outputs(mapping), _edits(mapping, seen.weights, grid, own), grid
     pitch = mapping.input_pitch
     many = MANY if bits <= 32 else 0
     plane = places, pitch, pitch, mapping.group_size, mapping.filters, 64 - bits, many
@@ -249,32 +249,45 @@ def _walked(failing: FailingSums, seen: Seen) -> tuple[IntArray, IntArray]:
     return first, other
 
 
-_Taps = tuple[Changed, Meant, Grid]
-"""As `add_in_order` takes them."""
-
-
-def _taps_of(mapping: Mapping, seen: Seen) -> tuple[_Taps, int]:
-    """Taps at which PEs have weights, with what they read otherwise; rows of places of activations
-    that meet them."""
+def _grid(mapping: Mapping, seen: Seen) -> tuple[Grid, int]:
+    """Taps at which PEs have weights; rows of places of activations that meet them."""
     rows, columns = mapping.rows, mapping.columns
     counts = np.array([(rows.taps(row), columns.taps(column)) for row, column in mapping.phases])
-    ends = np.zeros(mapping.used_pes, np.int64)
-    lanes, list_of = np.zeros((0, 1, 4), np.int32), np.zeros(0, np.int64)
-    changed, meant = (ends, list_of, lanes), (lanes, list_of)
     if seen.weights is not None:
-        found = seen.weights.changed()[0]
-        changed = found.ends, found.numbers, found.lanes
-        meant = seen.weights.lanes, seen.weights.list_of
         counts = np.maximum(counts, seen.weights.last_taps() + 1)
     each = np.cumsum([0, *counts.prod(axis=1)])
-    grid = int(each[-1]), each[:-1], counts
     places = rows.phase_tile
     if seen.elsewhere:
         firsts = first_outputs(mapping)[0].min()
         reach = rows.extent + int(counts[:, 0].max()) - 1 - int(firsts)
         most = int(seen.lists.positions.max(initial=0)) // mapping.input_pitch + 1
         places = max(places, min(reach, most))
-    return (changed, meant, grid), places
+    return (int(each[-1]), each[:-1], counts), places
+
+
+def _edits(mapping: Mapping, seen: SeenWeights | None, grid: Grid, weights: IntArray) -> Edits:
+    """What PEs read of weights [K, C · taps] otherwise."""
+
+    def found(seen: SeenWeights) -> Edits:
+        changed = seen.changed()[0]
+        ends = np.empty(len(changed.ends), np.int64)
+        one, two, three, four = np.empty((4, 2 * changed.lanes[..., 0].size), np.int64)
+        lanes = changed.ends, changed.numbers, changed.lanes
+        as_meant = weights, weights.copy()
+        out = ends, one, two, three, four
+        count = find_edits(lanes, (seen.lanes, seen.list_of), grid, as_meant, out)
+        return (
+            ends,
+            one[:count].copy(),
+            two[:count].copy(),
+            three[:count].copy(),
+            four[:count].copy(),
+        )
+
+    if seen is not None:
+        return seen.kept("edits", lambda: found(seen))
+    none = np.zeros(0, np.int64)
+    return np.zeros(mapping.used_pes, np.int64), none, none, none, none
 
 
 def _activations(mapping: Mapping, lists: Lists, rows: int) -> IntArray:
@@ -285,10 +298,10 @@ def _activations(mapping: Mapping, lists: Lists, rows: int) -> IntArray:
     return found.reshape(mapping.used_pes, mapping.channels, -1)
 
 
-def _weights(mapping: Mapping, weight: AnyIntArray, taps: _Taps) -> IntArray:
+def _weights(mapping: Mapping, weight: AnyIntArray, grid: Grid) -> IntArray:
     """[K, C · taps] of [K, R, S, C], phase by phase."""
     down, right = mapping.rows.stride, mapping.columns.stride
-    size, begins, counts = taps[2]
+    size, begins, counts = grid
     found = np.zeros((len(weight), mapping.channels, size), np.int64)
     for number, (row, column) in enumerate(mapping.phases):
         cut = weight[:, row::down, column::right].transpose(0, 3, 1, 2)

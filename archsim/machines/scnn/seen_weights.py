@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ from archsim.memory.lane_masks import LaneMasks
 from archsim.numbers import AnyIntArray, IntArray
 
 Narrow = npt.NDArray[np.int32]
+Kept = TypeVar("Kept")
 
 MOST_KEPT = 1 << 25
 """Numbers of a pass that are kept for the next image."""
@@ -223,10 +224,14 @@ class SeenWeights:
 
     def changed(self) -> tuple[Changed, IntArray]:
         """What PEs read of all groups; values of each list that are not zero [PEs, lists]."""
+        return self.kept("changed", self._changed)
+
+    def kept(self, key: str, make: Callable[[], Kept]) -> Kept:
+        """What is made of `changed`, kept for the next image as it is."""
         vectors = self._given[-1][0]
         if vectors.size * len(self._fifos) > MOST_KEPT:
-            return self._changed()
-        return self._known("changed", self._changed)
+            return make()
+        return self._known(key, make)
 
     def last_taps(self) -> IntArray:
         """Row and column of the last taps at which PEs read other weights than were meant, of those

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.kernels import inlined, kernel
-from archsim.machines.scnn.few_kernels import Changed, Code, Grid, Meant, change_weights, read_coded
+from archsim.machines.scnn.few_kernels import Code, Edits, Grid, change_weights, read_coded
 from archsim.machines.scnn.kernels import BoolArray
 from archsim.numbers import IntArray
 
@@ -48,9 +48,9 @@ Operands = tuple[IntArray, IntArray, Narrow, IntArray]
 phases, where they lie, zeros and all; the latter also as [channels · taps, filters], and how many
 of them are not zero [channels · taps]."""
 
-Taps = tuple[IntArray, IntArray, Changed, Meant, Grid]
+Taps = tuple[IntArray, IntArray, Edits, Grid]
 """The output of each PE's first row of inputs at the first tap, in its region, and of its first
-column [PEs, phases] each; what PEs read otherwise of weights, and these; taps."""
+column [PEs, phases] each; what PEs read otherwise of weights; taps."""
 
 Plane = tuple[int, int, int, int, int, int, int]
 """Rows and columns of places of a phase, and from a row to the next; filters of a group, and of
@@ -288,7 +288,7 @@ def _from_totals(
 
 @kernel(
     "(i8.2, i8.1, i8.1, b1.1), (i8.2, i8.1, i8.1, b1.1), (i8.2, i8.2, (int, i8.1, i8.1)), "
-    "(i8.3, i8.2, i4.2, i8.1), (i8.2, i8.2, (i8.1, i8.1, i4.3), (i4.3, i8.1), (int, i8.1, i8.2)), "
+    "(i8.3, i8.2, i4.2, i8.1), (i8.2, i8.2, (i8.1, i8.1, i8.1, i8.1, i8.1), (int, i8.1, i8.2)), "
     "(int, int, int, int, int, int, int)"
 )
 def add_in_order(
@@ -308,8 +308,8 @@ def add_in_order(
     of each PE while its sums are walked, and in the end as they were.
     """
     activations, weights, by_tap, used = operands
-    firsts_down, firsts_right, changed, meant, grid = taps
-    read, counts, reads = (changed, meant, grid), grid[2], np.int64(-1)
+    firsts_down, firsts_right, edits, grid = taps
+    counts, reads = grid[2], np.int64(-1)
     height, width, pitch, size, filters, above, many = plane
     each, most = weights.shape[1] // activations.shape[1], weights.shape[1] + 1
     here, there = np.empty(each, np.int64), np.empty(each, np.int64)
@@ -326,8 +326,8 @@ def add_in_order(
         pe, row, column = words[n, 0], words[n, 1], words[n, 2]
         if pe != reads:
             if reads >= 0:
-                change_weights(reads, read, (weights, by_tap, used), True)
-            change_weights(pe, read, (weights, by_tap, used), False)
+                change_weights(reads, edits, (weights, by_tap, used), True)
+            change_weights(pe, edits, (weights, by_tap, used), False)
             reads = pe
         firsts = firsts_down[pe], firsts_right[pe]
         seen = _met((row, column), firsts, counts, (height, width, pitch), (here, there))
@@ -354,7 +354,7 @@ def add_in_order(
             _one_by_one(second, sums[1], its, given, other_rules)
         one, other = own[1], its[1]
     if reads >= 0:
-        change_weights(reads, read, (weights, by_tap, used), True)
+        change_weights(reads, edits, (weights, by_tap, used), True)
 
 
 __all__ = [
