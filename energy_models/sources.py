@@ -102,6 +102,8 @@ def _open(prefix: str, name: str | Path) -> Estimator:
 
 
 def _node(name: str) -> int:
-    if not (name.isascii() and name.isdigit()):
-        raise EnergyError(f"source 'cacti:{name}': the node must be a whole number of nanometres")
+    if not (name.isascii() and name.isdigit() and len(name) < 20):
+        raise EnergyError(
+            f"source 'cacti:{name[:60]}': the node must be a whole number of nanometres"
+        )
     return int(name)

@@ -13,6 +13,7 @@ from archsim.errors import InputError, nearest, require
 from archsim.files import new_folder, require_new
 from training.capture import CapturedEpoch, CaptureRecipe, captured_epochs
 from workloads.builtin import networks
+from workloads.digits import whole
 from workloads.labelled import SETS, labelled
 from workloads.named import shapes_named
 from workloads.requests import requested
@@ -20,10 +21,10 @@ from workloads.threads import threads
 
 
 def _epochs(text: str) -> tuple[int, ...]:
-    words = text.split(",")
-    good = all(word.isascii() and word.isdigit() and len(word) < 19 for word in words)
+    numbers = [number for word in text.split(",") if (number := whole(word)) is not None]
+    good = len(numbers) == text.count(",") + 1
     require(good, f"--epochs takes whole numbers with commas between, 0,1,5, not {text[:60]!r}")
-    return tuple(sorted({int(word) for word in words}))
+    return tuple(sorted(set(numbers)))
 
 
 def capture(  # noqa: PLR0913

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields, replace
 
+from workloads.digits import whole
 from workloads.errors import WorkloadError, unknown_name
 
 ENVIRONMENT = "ARCHSIM_LIMITS"
@@ -69,13 +70,13 @@ def changed(start: Limits, settings: list[str], where: str) -> Limits:
         name, _, text = setting.partition("=")
         if name not in names:
             raise unknown_name(f"limit of {where}", name[:60], names)
-        good = text.isascii() and text.isdigit() and len(text) < 20
-        if not (good and 0 < int(text) <= HIGHEST):
+        number = whole(text)
+        if number is None or not 0 < number <= HIGHEST:
             raise WorkloadError(
                 f"{where} takes NAME=NUMBER with a whole number from 1 to {HIGHEST}, "
                 f"not {setting[:60]!r}"
             )
-        start = replace(start, **{name: int(text)})
+        start = replace(start, **{name: number})
     return start
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workloads.digits import whole
 from workloads.errors import WorkloadError
 from workloads.onnx_branches import bodies
 from workloads.onnx_tensors import byte_size
@@ -90,9 +91,10 @@ def _inside(what: str, location: str, folder: Path) -> Path:
 
 
 def _number(what: str, name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20):
+    number = whole(text)
+    if number is None:
         raise WorkloadError(f"{what}: its {name} must be a whole number, not {text[:40]!r}")
-    return int(text)
+    return number
 
 
 __all__ = ["read_external"]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from workloads.digits import whole
 from workloads.errors import WorkloadError
 
 ENVIRONMENT = "ARCHSIM_THREADS"
@@ -114,7 +115,7 @@ def in_threads(
 
 
 def _checked(text: str, what: str) -> int:
-    good = text.isascii() and text.isdigit() and len(text) < 20 and 1 <= int(text) <= MOST
-    if not good:
+    number = whole(text)
+    if number is None or not 1 <= number <= MOST:
         raise WorkloadError(f"{what} must be a whole number from 1 to {MOST}, not {text[:60]!r}")
-    return int(text)
+    return number

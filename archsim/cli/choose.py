@@ -12,6 +12,7 @@ from archsim.errors import InputError, nearest, require, require_seed
 from archsim.importers import file_endings, is_network_file, read_file
 from archsim.layer.intake import Drawing, Intake
 from archsim.simulate import Source
+from workloads.digits import whole
 from workloads.errors import WorkloadError
 from workloads.layers import Conv2d, MatMul, Network
 from workloads.named import has_shapes_only, network_names, shapes_named
@@ -77,9 +78,12 @@ class WorkloadOptions:
         values: dict[str, int] = {}
         for text in self.dims:
             name, _, size = text.partition("=")
-            if not (name and size.isascii() and size.isdigit() and int(size) > 0):
-                raise InputError(f"--dim takes NAME=SIZE with a positive size, not {text!r}")
-            values[name] = int(size)
+            number = whole(size)
+            if not name or not number:
+                said = f"--dim takes NAME=SIZE with a positive size, not {text[:60]!r}"
+                raise InputError(said)
+            require(name not in values, f"--dim {name[:60]} is said twice")
+            values[name] = number
         return values
 
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
-from archsim.errors import require
+from archsim.errors import InputError, require, shorten
+from workloads.digits import whole
 
 Options = Mapping[str, Any]
 """What a user chose, by the name of the option; only options that the machine declares."""
@@ -62,9 +63,11 @@ def read_whole(word: str, least: int, most: int) -> Callable[[str], int]:
     """Reads a whole number from `least` to `most`, for `Option.read`."""
 
     def read(text: str) -> int:
-        good = text.isascii() and text.isdigit() and len(text) < 20 and least <= int(text) <= most
-        require(good, f"{word} must be a whole number from {least} to {most}, not {text!r}")
-        return int(text)
+        number = whole(text)
+        if number is None or not least <= number <= most:
+            asked = f"{word} must be a whole number from {least} to {most}"
+            raise InputError(f"{asked}, not {shorten(text)!r}")
+        return number
 
     return read
 
