@@ -16,9 +16,7 @@ import warnings
 from pathlib import Path
 
 from archsim.interrupts import held
-
-CACHE_VARIABLE = "ARCHSIM_CACHE_DIR"
-"""Environment variable that puts all caches elsewhere than in the user's cache folder."""
+from workloads.cache_folder import CACHE_VARIABLE, cache_folder
 
 VERSIONS = 8
 """Of a kernel, kept: checkouts and environments of one user share the folder."""
@@ -39,12 +37,7 @@ _warned = False
 
 def kernel_folder() -> Path:
     """Where compiled kernels are kept (it need not exist)."""
-    chosen = os.environ.get(CACHE_VARIABLE)
-    if chosen:
-        return Path(chosen) / "kernels"
-    import platformdirs
-
-    return platformdirs.user_cache_path("archsim") / "kernels"
+    return cache_folder() / "kernels"
 
 
 def read(name: str, key: str) -> bytes | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,10 +18,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from archsim.errors import require, require_positive
-from archsim.kernels.store import CACHE_VARIABLE
 from archsim.robust.chips import Chips
 from archsim.robust.evaluate import error_percent
 from archsim.robust.model import RobustModel
+from workloads.cache_folder import cache_folder
 from workloads.counts import counted
 from workloads.labelled import Labelled
 from workloads.threads import in_threads
@@ -37,12 +36,7 @@ Key = tuple[str, str, float, int, int]
 
 def cache_file() -> Path:
     """Where a user's own measurements are kept (it need not exist)."""
-    chosen = os.environ.get(CACHE_VARIABLE)
-    if chosen:
-        return Path(chosen) / "robust.jsonl"
-    import platformdirs
-
-    return platformdirs.user_cache_path("archsim") / "robust.jsonl"
+    return cache_folder() / "robust.jsonl"
 
 
 def fingerprint(model: RobustModel) -> str:

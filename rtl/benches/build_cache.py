@@ -7,25 +7,19 @@ part: where the cache is such a one, entries are built among temporary files.
 """
 
 import hashlib
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import platformdirs
-
 from archsim.files import scratch_folder
+from workloads.cache_folder import cache_folder
 
-__all__ = ["CACHE_VARIABLE", "build_once", "cache_folder", "cache_key", "is_built"]
-
-CACHE_VARIABLE = "ARCHSIM_CACHE_DIR"
-"""Environment variable which puts the cache elsewhere than in the user's cache folder."""
+__all__ = ["build_once", "cache_key", "is_built", "simulators"]
 
 
-def cache_folder() -> Path:
+def simulators() -> Path:
     """The folder of all entries (it need not exist)."""
-    chosen = os.environ.get(CACHE_VARIABLE)
-    return Path(chosen) if chosen else platformdirs.user_cache_path("archsim") / "simulators"
+    return cache_folder() / "simulators"
 
 
 def cache_key(*parts: str) -> str:
@@ -39,7 +33,7 @@ def cache_key(*parts: str) -> str:
 
 def is_built(kind: str, key: str) -> bool:
     """Whether `build_once` would find entry `key` of `kind`."""
-    return (cache_folder() / kind / key).is_dir()
+    return (simulators() / kind / key).is_dir()
 
 
 def build_once(kind: str, key: str, build: Callable[[Path], None]) -> Path:
@@ -48,7 +42,7 @@ def build_once(kind: str, key: str, build: Callable[[Path], None]) -> Path:
     What `build` writes must not name the folder it is given: the folder moves afterwards. Should
     `build` raise, nothing is kept.
     """
-    place = cache_folder() / kind / key
+    place = simulators() / kind / key
     if place.is_dir():
         return place
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rtl.benches.build_cache import CACHE_VARIABLE, build_once, cache_folder, cache_key
+from archsim.kernels import kernel_folder
+from archsim.robust.measured import cache_file
+from rtl.benches.build_cache import build_once, cache_key, simulators
+from workloads.cache_folder import CACHE_VARIABLE
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +26,7 @@ def test_an_entry_is_built_once():
     for _ in range(2):
         place = build_once("kind", "key", build)
         assert (place / "x").read_text() == "built"
-        assert place == cache_folder() / "kind" / "key"
+        assert place == simulators() / "kind" / "key"
     assert len(calls) == 1
 
 
@@ -38,7 +41,7 @@ def test_nothing_is_built_where_make_does_not_build(monkeypatch, tmp_path):
         (folder / "link").symlink_to("below")
 
     place = build_once("kind", "key", build)
-    assert place == tmp_path / "a b" / "kind" / "key"
+    assert place == tmp_path / "a b" / "simulators" / "kind" / "key"
     assert (place / "link" / "x").read_text() == "built"
     assert (place / "link").is_symlink()
     assert [path.name for path in place.parent.iterdir()] == ["key"]
@@ -51,7 +54,7 @@ def test_a_failure_leaves_nothing(tmp_path):
 
     with pytest.raises(ZeroDivisionError):
         build_once("kind", "key", build)
-    assert list((tmp_path / "kind").iterdir()) == []
+    assert list((tmp_path / "simulators" / "kind").iterdir()) == []
 
 
 def test_builders_of_the_same_do_not_meet(tmp_path):
@@ -64,7 +67,7 @@ def test_builders_of_the_same_do_not_meet(tmp_path):
     with ThreadPoolExecutor(2) as pool:
         places = list(pool.map(lambda _: build_once("kind", "key", build), range(2)))
     assert places[0] == places[1]
-    assert [path.name for path in (tmp_path / "kind").iterdir()] == ["key"]
+    assert [path.name for path in (tmp_path / "simulators" / "kind").iterdir()] == ["key"]
     assert [path.name for path in places[0].iterdir()] == ["x"]
 
 
@@ -75,4 +78,14 @@ def test_a_key_tells_its_parts_apart():
 
 def test_the_cache_is_the_users_by_default(monkeypatch):
     monkeypatch.delenv(CACHE_VARIABLE)
-    assert cache_folder().parts[-2:] == ("archsim", "simulators")
+    assert simulators().parts[-2:] == ("archsim", "simulators")
+
+
+def test_a_folder_beside_the_user_is_found_from_elsewhere(monkeypatch, tmp_path):
+    """make and other processes run in folders of their own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(CACHE_VARIABLE, "own/cache")
+    place = build_once("kind", cache_key("relative"), lambda work: None)
+    assert place == tmp_path / "own/cache/simulators/kind" / cache_key("relative")
+    assert kernel_folder() == tmp_path / "own/cache/kernels"
+    assert cache_file() == tmp_path / "own/cache/robust.jsonl"
