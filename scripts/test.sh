@@ -8,7 +8,7 @@ export PATH="$PWD/.venv/bin:$PATH" OMP_NUM_THREADS="${OMP_NUM_THREADS:-1}"
 # processor time for 1.1, and some images set this.
 unset PYTHONDONTWRITEBYTECODE
 # once, by both cores: the tests' processes would each compile what they meet first
-python -m archsim.kernels
+python -m archsim.kernels || true # where nothing can be kept, each test compiles what it needs
 ruff check .
 ruff format --check .
 lint-imports
