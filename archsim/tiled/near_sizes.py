@@ -16,15 +16,18 @@ from archsim.tiled.tile_fit import ceil
 from archsim.tiled.tiling import filter_unit
 from archsim.tiled.walk import run_shape
 
-MOST_SIZES = 320
+MOST_SIZES = 448
 """Room for the sizes along an axis."""
 
 FINE = 16
 """Up to so many tiles, and down to tiles of so many units, every number of them is tried; between,
 each number of tiles is a FINE-th above the one before, of channels two."""
 
-COARSE = 256
+COARSE = 8192
 """From so many tiles on, steps are twice as large."""
+
+FEW = 8
+"""Up to so many tiles, the last may have whole chunks while the others have a part of one."""
 
 
 @kernel
@@ -65,15 +68,19 @@ def even_sizes(
     """Write sizes that make tiles as equal as can be into `sizes`, falling; returns how many.
 
     In `unit`s; and, where `whole` = (chunk, over) says so, in as many as fill whole chunks when
-    each counts `over` times.
+    each counts `over` times, and in the fewest beside a last tile of whole chunks.
     """
     chunk, over = whole
     count, tiles, units, chunks = 0, 1, ceil(total, unit), ceil(total * over, chunk)
+    filled = total * over // chunk
     while True:
         even = min(total, ceil(units, tiles) * unit)
         count = _add(sizes, count, even)
         if chunk > over:
             count = _add(sizes, count, min(total, ceil(chunks, tiles) * chunk // over))
+            if 1 < tiles <= FEW:
+                last = filled // tiles * chunk // over
+                count = _add(sizes, count, ceil(total - last, tiles - 1))
         if even <= unit:
             return count
         tiles = _next_tiles(units, tiles, step)
