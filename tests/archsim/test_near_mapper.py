@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 from all_mappings import cost, fits
+from hypothesis import given
+from hypothesis import strategies as st
 from mapping_pairs import KINDS, random_pair
 
 from archsim.layer import problem as pb
@@ -31,7 +33,7 @@ from archsim.tiled.near_bound import array_words, least_bytes, least_cycles
 from archsim.tiled.near_meet import ANY, Found, meet_part, most_of_part
 from archsim.tiled.near_memo import ROOM, new_memo
 from archsim.tiled.near_queue import CODE, SIZES, new_queue, with_room
-from archsim.tiled.near_sizes import MOST_SIZES, even_sizes, row_sizes
+from archsim.tiled.near_sizes import FEW, MOST_SIZES, even_sizes, row_sizes
 from archsim.tiled.near_tiers import TOLERANCE
 from archsim.tiled.tile_fit import ceil, pixel_words, weight_words
 from archsim.tiled.tiling_estimate import swept
@@ -440,3 +442,63 @@ def test_of_an_axis_without_end_the_smallest_sizes_are_left_but_for_one() -> Non
     sizes = np.zeros(MOST_SIZES, np.int64)
     assert even_sizes(sizes, 1 << 40, 1, (7, 1)) == MOST_SIZES
     assert sizes[0] == 1 << 40 and (np.diff(sizes) < 0).all() and sizes[-1] == 1
+
+
+def drawn_machine(sizes: tuple[int, int], memories: tuple[int, int, int], channel: OffChip) -> Any:
+    """An input-stationary array of so many rows and columns, bytes of ifmap, weights and sums."""
+    names = ("ifmap_memory", "weight_memory", "accumulator_memory")
+    own = [Plain(capacity_bytes=one) for one in memories]
+    return replace(
+        EDGE_16, rows=sizes[0], columns=sizes[1], dataflow="input_stationary", off_chip=channel,
+        **dict(zip(names, own, strict=True)),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("layer", "design", "exact"),
+    [
+        (
+            MatMul(name="attention", m=4096, n=64, k=512, batch=4, shared_weight=False),
+            drawn_machine(
+                (124, 98), (61804, 199588, 78086),
+                OffChip(bytes_per_cycle=206.8, latency_cycles=100),
+            ),
+            84_296,
+        ),
+        (
+            MatMul(name="logits", m=1, n=50257, k=768),
+            drawn_machine(
+                (26, 170), (730691, 84911, 46059), OffChip(bytes_per_cycle=66.1, latency_cycles=200)
+            ),
+            7_769_975,
+        ),
+        (
+            MatMul(name="output", m=700, n=10000, k=1500, bias=True),
+            drawn_machine(
+                (12, 227), (809378, 592016, 35538),
+                OffChip(bytes_per_cycle=55.8, latency_cycles=100),
+            ),
+            59_826_716,
+        ),
+    ],
+    ids=["a last tile of whole chunks", "a vocabulary", "another one"],
+)  # fmt: skip
+def test_layers_that_were_far_from_the_best(layer: MatMul, design: CoreDesign, exact: int) -> None:
+    """ADR 74: 10 to 17 % above what the exact mapper found."""
+    tiling = Mapper().find("layer", design.numerics.problem(layer), design)
+    assert tiling is not None
+    assert exact <= time_layer(design, layer, tiling).cycles <= 1.01 * exact
+
+
+@given(st.integers(1, 3000), st.integers(2, 300), st.integers(1, 4))
+def test_of_few_tiles_the_last_may_have_whole_chunks(total: int, chunk: int, over: int) -> None:
+    """Of all sizes that make so many tiles beside as many whole chunks the smallest is there."""
+    own = np.zeros(MOST_SIZES, np.int64)
+    count = even_sizes(own, total, 1, (chunk, over))
+    found = set(own[:count].tolist())
+    for tiles in range(2, FEW + 1):
+        last = (total * over // chunk // tiles) * chunk // over
+        if chunk > over and ceil(total, tiles) > 1:
+            assert ceil(total - last, tiles - 1) in found
+    assert own[:count].tolist() == sorted(found, reverse=True)
+    assert (own[:count] <= total).all()
