@@ -1,7 +1,7 @@
 """How far mappings are from the best of all, over all built-in networks and random designs.
 
-    python benchmarks/mapper_gap.py --json > gap.json
-    python benchmarks/mapper_gap.py --each 2 > benchmarks/mapper_gap.md
+    python benchmarks/mapper_gap.py > benchmarks/mapper_gap.md     half an hour
+    python benchmarks/mapper_gap.py --each 2 --json > gap.json
 
 Of every network, on every design, one layer is drawn (a layer that a network has n times, n times
 as often); with `--each 2`, of two networks that are drawn for each design.  Each is mapped by
@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import random
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,8 @@ ONE_THREAD = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", 
 os.environ.update(ONE_THREAD)
 
 import numpy as np  # noqa: E402
+from rich.console import Console  # noqa: E402
+from rich.progress import track  # noqa: E402
 
 from archsim import CLOUD_128, EDGE_16, Plain  # noqa: E402
 from archsim.errors import InputError  # noqa: E402
@@ -119,7 +122,9 @@ def measure(designs: int, names: Sequence[str], each: int, seed: int) -> dict[st
     layers = {name: [one_step(one) for one in shapes_named(name).matrix_layers] for name in names}
     small = MatMul(name="small", m=9, n=9, k=9)
     Gaps().add(EDGE_16, small)
-    for _ in range(designs):
+    console = Console(stderr=True)
+    drawn = track(range(designs), "designs", console=console, disable=not console.is_terminal)
+    for _ in drawn:
         design = random_design(chance)
         for name in chance.sample(names, min(each, len(names))):
             gaps[name].add(design, chance.choice(layers[name]))
@@ -153,7 +158,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     many = min(asked.each, len(names))
     print("# Mappings against the best of all\n")
-    print(f"`python benchmarks/mapper_gap.py`, {asked.designs} random designs, on each a layer of")
+    call = " ".join(["python benchmarks/mapper_gap.py", *(arguments or sys.argv[1:])])
+    print(f"`{call}`, {asked.designs} random designs, on each a layer of")
     print(
         f"each of {many} networks: cycles over those of the exact mapper, in all, mean and worst of"
     )
