@@ -94,7 +94,7 @@ def test_an_answer_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     ):
         with pytest.raises(AssertionError, match="mapped again"):
             call()
-    assert len(list((tmp_path / "cache" / "synthesis").iterdir())) == 1
+    assert len(list((tmp_path / "cache" / "simulators" / "synthesis").iterdir())) == 1
 
 
 @pytest.mark.usefixtures("emits_little")
