@@ -27,7 +27,8 @@ COARSE = 8192
 """From so many tiles on, steps are twice as large."""
 
 FEW = 8
-"""Up to so many tiles, the last may have whole chunks while the others have a part of one."""
+"""Up to so many tiles, the last may be another than the others: of whole chunks while these have a
+part of one, or shorter by far."""
 
 
 @kernel
@@ -99,9 +100,13 @@ def filter_sizes(sizes: IntArray, problem: IntArray, machine: IntArray) -> int:
 
 @kernel
 def channel_sizes(sizes: IntArray, problem: IntArray, machine: IntArray) -> int:
-    """Numbers of channels: also those whose runs fill whole chunks."""
-    runs_of_one = run_shape(problem, 1)[1]
-    return even_sizes(sizes, problem[pb.CHANNELS], 1, (machine[mc.CHUNK], runs_of_one), 2)
+    """Numbers of channels: also those whose runs fill whole chunks, and between as equal as can be
+    of a number of tiles and of one fewer."""
+    runs_of_one, total = run_shape(problem, 1)[1], problem[pb.CHANNELS]
+    count = even_sizes(sizes, total, 1, (machine[mc.CHUNK], runs_of_one), 2)
+    for tiles in range(2, FEW + 1):
+        count = _add(sizes, count, (ceil(total, tiles) + ceil(total, tiles - 1)) // 2)
+    return count
 
 
 @kernel
