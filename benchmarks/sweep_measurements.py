@@ -86,7 +86,7 @@ def stored(designs: int, repeats: int) -> Row:
     )
 
 
-def priced_space(network: str) -> Space:
+def priced_space(network: str, mapper: str = "rough") -> Space:
     """Random arrays around edge-16: cycles, energy, area."""
     capacities = {"powers_of_two": [1 << 14, 1 << 21]}
     memories = ("ifmap_memory", "weight_memory", "accumulator_memory")
@@ -96,7 +96,7 @@ def priced_space(network: str) -> Space:
         **{f"{name}.capacity_bytes": capacities for name in memories},
     }
     return Space(
-        machines=(MachineSpace(design=EDGE_16, fields=fields, mapper="rough"),),
+        machines=(MachineSpace(design=EDGE_16, fields=fields, mapper=mapper),),
         networks=(network,),
         objectives=("cycles", "energy", "area"),
     )

@@ -7,9 +7,9 @@ ZigZag reads the ResNet-18 that it ships as ONNX, without its weights; ours is t
 the same layers.  ZigZag (Mei et al., IEEE
 TC 2021) evaluates its own `tpu_like` hardware, a 32 × 32 array, with its own mapping file and the
 defaults of its API (loma, latency): it searches a temporal mapping for every layer.  Ours is a
-study of random arrays, cycles, energy and area, each layer in the best of all tilings, every point
-stored.  The hardware is not the same and neither are the models: this compares what a
-sweep of designs costs, not what is said of one.
+study of random arrays, cycles, energy and area, each layer mapped by `rough`, or by the default
+mapper, which searches as well, every point stored.  The hardware is not the same and neither are
+the models: this compares what a sweep of designs costs, not what is said of one.
 
 Times are of the processor, one thread, the interpreter's start and imports apart.
 """
@@ -63,11 +63,11 @@ def theirs(python: Path) -> dict[str, Any]:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def ours(designs: int, repeats: int) -> float:
+def ours(mapper: str, designs: int, repeats: int) -> float:
     """CPU seconds of a point of a study on ResNet-18, stored: the least of several."""
     import sweep_measurements as measure
 
-    space = measure.priced_space("resnet18")
+    space = measure.priced_space("resnet18", mapper)
     search = measure.Search(method="random", designs=designs)
     measure.run(space, measure.Search(method="random", designs=4))
     return measure.least(lambda: measure.run(space, search), repeats) / designs
@@ -86,19 +86,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, RuntimeError) as error:
         print(error, file=sys.stderr)
         return 2
-    seconds = ours(options.designs, options.repeats)
-    ratio = peer["seconds"] / seconds
+    seconds = {name: ours(name, options.designs, options.repeats) for name in ("rough", "fast")}
+    ratios = {name: peer["seconds"] / one for name, one in seconds.items()}
     if options.json:
         about = {"load": os.getloadavg()[0], "designs": options.designs}
-        print(json.dumps({"zigzag": peer, "seconds": seconds, "ratio": ratio, **about}, indent=2))
+        print(json.dumps({"zigzag": peer, "seconds": seconds, "ratio": ratios, **about}, indent=2))
     else:
         print(
             f"ResNet-18: ZigZag {peer['version']} {peer['seconds']:.1f} s of CPU "
-            f"({peer['cycles']:,.0f} cycles, {peer['energy_pj'] / 1e9:.3f} mJ on its tpu_like); a "
-            f"study of ours {seconds * 1e3:.2f} ms a design, stored: {ratio:,.0f} ×, target "
-            f"{TARGET:,}"
+            f"({peer['cycles']:,.0f} cycles, {peer['energy_pj'] / 1e9:.3f} mJ on its tpu_like); "
+            f"target {TARGET:,} ×"
         )
-    return 0 if ratio >= TARGET else 1
+        for name, one in seconds.items():
+            print(f"a study of ours, stored, by {name}: {one * 1e3:.2f} ms, {ratios[name]:,.0f} ×")
+    return 0 if min(ratios.values()) >= TARGET else 1
 
 
 if __name__ == "__main__":
