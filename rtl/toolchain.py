@@ -55,6 +55,9 @@ _INSTALL = {
 _LOG_TAIL = 40
 """Lines of a failed tool's output that are kept to say why."""
 
+_ERROR = "ERROR: "
+"""Of yosys, where it ends."""
+
 _YOSYS_FINDING = re.compile(r"\s*(?:\S+:\d+: )?(?:Warning|ERROR): ")
 
 _YOSYS_SCRIPT = """
@@ -228,16 +231,17 @@ def opensta_version() -> str | None:
 def _yosys(
     passes: Sequence[str], folder: Path, watch: Callable[[str], object]
 ) -> tuple[int, list[str]]:
-    """Run yosys passes; returns the exit code and the end of the log."""
+    """Run yosys passes; returns the exit code, and the end of the log with its errors behind."""
     require("pyosys")
     tail: deque[str] = deque(maxlen=_LOG_TAIL)
+    errors: list[str] = []  # come before lines that waited in a buffer
 
     def keep(line: str) -> None:
-        tail.append(line)
+        (errors if line.startswith(_ERROR) else tail).append(line)
         watch(line)
 
     code = watch_tool(python_command(_YOSYS_SCRIPT, *passes), folder, keep)
-    return code, list(tail)
+    return code, [*tail, *errors]
 
 
 def watch_tool(command: Sequence[str], folder: Path, watch: Callable[[str], object]) -> int:
@@ -254,7 +258,7 @@ def watch_tool(command: Sequence[str], folder: Path, watch: Callable[[str], obje
 
 
 def _yosys_failure(code: int, tail: Sequence[str]) -> str:
-    errors = [line for line in tail if line.startswith("ERROR: ")]
+    errors = [line for line in tail if line.startswith(_ERROR)]
     return f"yosys failed ({code}): {' '.join(errors[-1:] or tail[-10:])}"
 
 

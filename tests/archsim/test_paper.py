@@ -71,7 +71,7 @@ def test_unused_macs_are_the_tilers_not_the_papers(tpu: Comparison) -> None:
     """With whole tiles, by hand, LSTM0 has a few per mille, as the paper."""
     row = next(row for row in tpu.rows if row.published.key == "LSTM0.unused")
     by_hand = next(one for one in row.measured if one.what == "whole tiles by hand")
-    assert 100 - by_hand.value < 0.15 * (100 - row.ours)
+    assert 100 - by_hand.value < min(0.5, 0.4 * (100 - row.ours))
     folds = measure.shares("LSTM0", by_hand=True).attribution.folds
     assert folds == measure.shares("LSTM0").least_folds
     assert folds < measure.shares("LSTM0").attribution.folds

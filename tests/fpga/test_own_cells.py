@@ -156,7 +156,10 @@ def _exchange(port: str) -> Callable[[Any], object]:
         _exchange("O"),
     ],
 )
-def test_a_faulty_multiplier_is_not(fault: Callable[[Any], object], tmp_path: Path) -> None:
+def test_a_faulty_multiplier_is_not(
+    fault: Callable[[Any], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)  # the log then comes behind its error
     with pytest.raises(ToolchainError, match="proof"):
         prove_products((8, 8), 2, tmp_path, fault=fault)
 
