@@ -79,9 +79,8 @@ class WorkloadOptions:
         for text in self.dims:
             name, _, size = text.partition("=")
             number = whole(size)
-            if not name or not number:
-                said = f"--dim takes NAME=SIZE with a positive size, not {text[:60]!r}"
-                raise InputError(said)
+            if not (name and number):
+                raise InputError(f"--dim takes NAME=SIZE with a positive size, not {text[:60]!r}")
             require(name not in values, f"--dim {name[:60]} is said twice")
             values[name] = number
         return values

@@ -137,22 +137,19 @@ class Kernel(Generic[P, R]):
     def examples(self) -> tuple[Any, ...]:
         """Arguments of the types that it is declared for.  Raises `TypeError` where these are not
         one each, as those of a part are."""
-        return examples(self._form, self.part.function.__globals__)
-
-    @property
-    def _form(self) -> str:
-        return "*" if self.declared is None else self.declared
+        return examples(self.declared or "*", self.part.function.__globals__)
 
     def make(self) -> None:
         """Have it compiled and kept.  Raises `TypeError` as `examples` does."""
         from archsim.kernels.native import make
 
-        make(self.name, self.part, self._form, self._build(self.examples()))
+        given = self.examples()
+        make(self.name, self.part, self.declared or "", self._build(given))
 
     def _load_linked(self) -> None:
         """Load the entries that are linked to it."""
         for one in linked_to(self.part):
-            one._native(one._form, one.examples())
+            one._native(one.declared or "", one.examples())
 
     def _build(self, given: tuple[Any, ...]) -> Callable[[], bytes]:
         def build() -> bytes:
