@@ -33,6 +33,7 @@ from archsim.memories.faulty.laws import Columns
 from archsim.memories.faulty.scratchpad import Faulty
 from archsim.memories.faulty.stream import FaultyStream
 from archsim.memories.protected.scratchpad import Parity, Secded
+from archsim.memories.protected.stream import ParityStream, SecdedStream
 from archsim.memory import Plain, Use
 from archsim.simulate import simulate
 from workloads.layers import Conv2d, Network
@@ -176,7 +177,8 @@ def sparse_layers() -> None:
 
 
 def _together() -> dict[str, Any]:
-    """Sums of the sparse core that fail beside other memories, and behind check bits."""
+    """Memories of the sparse core that fail beside others; sums and activations behind check
+    bits."""
     every = {
         name: (f"{name}_memory.kind=faulty", f"{name}_memory.rate={RATES[2]}")
         for name in ("accumulator", "activation", "weight")
@@ -186,10 +188,13 @@ def _together() -> dict[str, Any]:
         names = ("accumulator", *others)
         own = [each for name in names for each in every[name]]
         found[" and ".join(names)] = with_settings(SCNN_ISCA17, own)
-    bits = f"accumulator_memory.data_bits={SCNN_ISCA17.accumulator_bits}"
-    for kind in ("parity", "secded"):
-        own = [*every["accumulator"], f"accumulator_memory.kind={kind}", bits]
-        found[f"accumulator, {kind}"] = with_settings(SCNN_ISCA17, own)
+    words = {
+        "accumulator": SCNN_ISCA17.accumulator_bits, "activation": SCNN_ISCA17.element_bits,
+    }  # fmt: skip
+    for name, bits in words.items():
+        for kind in ("parity", "secded"):
+            coded = (f"{name}_memory.kind={kind}", f"{name}_memory.data_bits={bits}")
+            found[f"{name}, {kind}"] = with_settings(SCNN_ISCA17, [*every[name], *coded])
     return found
 
 
@@ -215,6 +220,13 @@ PROTECTED: Mapping[str, tuple[int, ...]] = {
 }
 """Bits of an element that are protected: the value has 8, the index above it 4."""
 
+CHECKED: Mapping[str, Any] = {
+    "parity (13, 12)": partial(ParityStream, data_bits=12),
+    "SECDED (18, 12)": partial(SecdedStream, data_bits=12),
+    "SECDED (55, 48)": partial(SecdedStream, data_bits=48),
+}
+"""Check bits of an element, and of a vector of four."""
+
 
 def lists() -> None:
     """Compressed lists of the sparse core: what is read of an ifmap's places, what it does to the
@@ -228,12 +240,15 @@ def lists() -> None:
     ifmap = np.where(drawn.ifmap != 0, np.where(bell == 0, 1, bell), 0).astype(np.int8)
     operands = replace(drawn, ifmap=ifmap)
     right = layer_timing(SPARSE, layer, operands)
-    for name, protected in PROTECTED.items():
+    kinds: dict[str, Any] = {
+        name: partial(FaultyStream, protected_bits=bits) for name, bits in PROTECTED.items()
+    }
+    for name, around in CHECKED.items():
+        kinds[name] = lambda around=around, **cells: around(inner=FaultyStream(**cells))
+    for name, kind in kinds.items():
         for rate in RATES:
-            rows = np.mean(
-                [_of_lists(layer, operands, right, rate, protected, chip) for chip in range(5)],
-                axis=0,
-            )
+            every = [kind(rate=rate, chip=chip) for chip in range(5)]
+            rows = np.mean([_of_lists(layer, operands, right, one) for one in every], axis=0)
             values, rms, outputs, cycles = rows
             print(
                 f"| {name} | {rate:.2%} | {values:.3%}, {rms:.2f} | {outputs:.2%} | {cycles:.4f} |"
@@ -243,11 +258,10 @@ def lists() -> None:
 
 
 def _of_lists(
-    layer: Conv2d, operands: Any, right: Any, rate: float, protected: tuple[int, ...], chip: int
+    layer: Conv2d, operands: Any, right: Any, memory: Any
 ) -> tuple[float, float, float, float]:
     """Share of places that are read as another value, root of the mean square of their errors;
     share of outputs that are others; cycles over those with sound cells."""
-    memory = FaultyStream(rate=rate, chip=chip, protected_bits=protected)
     design = replace(SPARSE, activation_memory=memory)
     places: list[Any] = []
     for (strip,) in layer_passes(design, layer, operands):

@@ -11,14 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from archsim.blocks import Components, Events
 from archsim.memory.lane_masks import LaneMasks
-from archsim.memory.plain import PlainBank, kibibytes
-from archsim.memory.seam import Access, Bank, Cells, Scratchpad, Use
+from archsim.memory.plain import PlainBank, PlainStream, kibibytes
+from archsim.memory.seam import (
+    Access,
+    Bank,
+    Cells,
+    KeepsWords,
+    Scratchpad,
+    StreamMemory,
+    StreamUse,
+    StreamWords,
+    Use,
+)
 from archsim.memory.tile_store import TileStore
-from archsim.numbers import IntArray
+from archsim.numbers import AnyIntArray, IntArray
 
 
 def plain_scratchpad() -> Scratchpad:
@@ -117,4 +127,102 @@ class Around(AroundBank):
         return self.inner.components(use)
 
 
-__all__ = ["Around", "AroundBank", "plain_scratchpad"]
+@dataclass(frozen=True, kw_only=True)
+class AroundStream:
+    """inner: the stream that keeps the vectors, by addresses and as words."""
+
+    inner: StreamMemory = field(default_factory=PlainStream)
+
+    access: ClassVar[Access] = "stream"
+    stepped: ClassVar[bool] = False
+    by_value: ClassVar[bool] = False
+
+    @property
+    def exact(self) -> bool:
+        """Where the inner one is."""
+        return self.inner.exact
+
+    @property
+    def latency_cycles(self) -> int:
+        return self.inner.latency_cycles
+
+    def kept(self, use: StreamUse) -> StreamUse:
+        """What the inner one is asked to keep."""
+        return use
+
+    def check(self, use: StreamUse) -> None:
+        """As the inner one."""
+        self.inner.check(self.kept(use))
+
+    def entries(self, rows: int) -> int:
+        """As the inner one."""
+        return self.inner.entries(rows)
+
+    def content(self, use: StreamUse, lists: Any, pes: int) -> None:
+        """Nothing hangs on values."""
+
+    def least_bits(self, use: StreamUse, tensor: AnyIntArray) -> int:
+        """As the inner one."""
+        return self.inner.least_bits(use, tensor)
+
+    def why_not(self, use: StreamUse, lists: Any, pes: int) -> str | None:
+        """As the inner one, of the lists that are meant."""
+        return self.inner.why_not(use, lists, pes)
+
+    def macros(
+        self, name: str, shape: tuple[int, int, int, int], read: Events, write: Events
+    ) -> Components:
+        """As the inner one."""
+        return self.inner.macros(name, shape, read, write)
+
+    def words(self, use: StreamUse) -> tuple[StreamWords, ...]:
+        """The inner one's, of what it keeps."""
+        return self.inner.words(self.kept(use))
+
+    def logic(self, use: StreamUse, address_bits: int) -> Components:
+        """The inner one's, of what it keeps."""
+        return self.inner.logic(self.kept(use), address_bits)
+
+    def state_bits(self, address_bits: int) -> tuple[int, int]:
+        """As the inner one."""
+        return self.inner.state_bits(address_bits)
+
+    def event_bits(self, use: StreamUse) -> tuple[int, ...]:
+        """As the inner one."""
+        return self.inner.event_bits(use)
+
+    def stored(self, use: StreamUse, vectors: IntArray) -> Cells:
+        """As the inner one."""
+        return self.inner.stored(use, vectors)
+
+    def read_back(self, use: StreamUse, cells: Cells, vectors: int) -> IntArray:
+        """As the inner one: what is read otherwise is of whole vectors (`as_read`)."""
+        return self.inner.read_back(use, cells, vectors)
+
+    def as_read(
+        self, use: StreamUse, elements: tuple[IntArray, IntArray], rows: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """By the words that may be read otherwise than they were written."""
+        (values, indices), some = elements, self.may_fail(use.words, rows)
+        written = use.packed(values[some], indices[some])
+        read = self.read_words(use.words, written, rows[some])
+        values, indices = values.copy(), indices.copy()
+        values[some], indices[some] = use.unpacked(read)
+        return values, indices
+
+    def may_fail(self, use: Use, rows: IntArray) -> IntArray:
+        """As the inner one."""
+        return self.words_of_inner.may_fail(use, rows)
+
+    def read_words(self, use: Use, words: IntArray, rows: IntArray) -> IntArray:
+        """As the inner one."""
+        return self.words_of_inner.read_words(use, words, rows)
+
+    @property
+    def words_of_inner(self) -> KeepsWords:
+        """The inner one, of which `check` has found that it keeps words."""
+        assert isinstance(self.inner, KeepsWords)
+        return self.inner
+
+
+__all__ = ["Around", "AroundBank", "AroundStream", "plain_scratchpad"]

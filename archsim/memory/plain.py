@@ -177,12 +177,12 @@ class PlainStream(_Sram):
 
     def words(self, use: StreamUse) -> tuple[StreamWords, ...]:
         """One, of vectors with their flags."""
-        name, shape = use.name, (1, use.vector_bits + 1, use.rows)
+        name, shape = use.name, (1, use.kept_bits, use.rows)
         return ((name, shape, {f"{name}_read": 1.0}, {f"{name}_write": 1.0}),)
 
     def logic(self, use: StreamUse, address_bits: int) -> Components:
         """A choice of two at every pin of both."""
-        name, bits, pes = "memories", use.vector_bits + 1, use.pes
+        name, bits, pes = "memories", use.kept_bits, use.pes
         reads: Events = {"iaram_read": 1.0, "oaram_read": 1.0}
         writes: Events = {"iaram_write": 1.0, "oaram_write": 1.0}
         return (
@@ -213,6 +213,14 @@ class PlainStream(_Sram):
     ) -> tuple[IntArray, IntArray]:
         """As they were written."""
         return elements
+
+    def may_fail(self, use: Use, rows: IntArray) -> IntArray:
+        """None."""
+        return np.empty(0, np.int64)
+
+    def read_words(self, use: Use, words: IntArray, rows: IntArray) -> IntArray:
+        """As they were written."""
+        return words
 
 
 def keeps_words(memory: Any) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -95,7 +95,8 @@ class StreamUse:
     name: "iaram"; field: of the design that says its size, given_bytes: that.  A vector is `lanes`
     values of value_bits, each with an index of index_bits, and a flag that lies beside the bytes.
     most_rows: of the largest memory that shares its logic.  half: 0 of the memory that a pass's
-    ifmap is loaded into, 1 of the one that its ofmap is written to.
+    ifmap is loaded into, 1 of the one that its ofmap is written to.  kept: the bits of the lanes
+    that are kept in the elements' place, where a kind with check bits asks the one inside it.
     """
 
     name: str
@@ -107,6 +108,7 @@ class StreamUse:
     pes: int
     most_rows: int = 0
     half: int = 0
+    kept: tuple[int, ...] = ()
 
     @property
     def element_bits(self) -> int:
@@ -124,9 +126,40 @@ class StreamUse:
         return self.lanes * self.element_bits
 
     @property
+    def words(self) -> Use:
+        """What is kept of vectors, without their flags, as words at the addresses of all PEs."""
+        lane_bits = self.kept or (self.element_bits,) * self.lanes
+        return Use(
+            name="activation",
+            field="activation_memory",
+            lane_bits=lane_bits,
+            lane_signed=(False,) * len(lane_bits),
+            half=self.half,
+        )
+
+    @property
+    def every_row(self) -> int:
+        """Addresses of the memories of all PEs, used or not."""
+        return self.pes << self.row_bits
+
+    @property
+    def kept_bits(self) -> int:
+        """Of a vector as it is kept, and its flag."""
+        return self.words.word_bits + 1
+
+    @property
     def rows(self) -> int:
         """Vectors that a memory of the same bytes holds as they are."""
         return 8 * self.given_bytes // self.vector_bits
+
+    def packed(self, values: IntArray, indices: IntArray) -> IntArray:
+        """Elements of values and indices, of one shape, as `words` has their lanes."""
+        return values & ((1 << self.value_bits) - 1) | indices << self.value_bits
+
+    def unpacked(self, words: IntArray) -> tuple[IntArray, IntArray]:
+        """Values and indices of elements."""
+        low, sign = (1 << self.value_bits) - 1, np.int64(1) << (self.value_bits - 1)
+        return ((words & low) ^ sign) - sign, words >> self.value_bits
 
 
 class Memory(Protocol):
@@ -291,6 +324,21 @@ class StreamMemory(Memory, Protocol):
         ...
 
 
+@runtime_checkable
+class KeepsWords(Protocol):
+    """A stream that keeps vectors as words (`StreamUse.words`), one an address: then a kind with
+    check bits may stand around it.  Addresses [n] have the number of a PE above."""
+
+    def may_fail(self, use: Use, rows: IntArray) -> IntArray:
+        """Which of words at addresses [n] may be read otherwise than they were written, by their
+        places among these."""
+        ...
+
+    def read_words(self, use: Use, words: IntArray, rows: IntArray) -> IntArray:
+        """What is read of words [n, lanes], written to addresses [n]."""
+        ...
+
+
 class StreamContent(Protocol):
     """What the contents of one memory take in every PE."""
 
@@ -325,6 +373,7 @@ __all__ = [
     "Access",
     "Bank",
     "Cells",
+    "KeepsWords",
     "Memory",
     "Scratchpad",
     "StreamContent",

@@ -158,7 +158,7 @@ def _one_placed(design: Any, at: At, chip: int) -> Any:
     fit everywhere, so that what is said against these is said of any."""
     field = f"{at.memory}{MEMORY}"
     access = _accesses(design)[field]
-    lane = () if access == "stream" else (min(design.use(at.memory).lane_bits),)
+    lane = (design.lane_bits(at.memory),)
     refused: InputError | None = None
     for data_bits in (*CODED_BITS, *lane):
         record = memory_record(getattr(design, field))

@@ -139,6 +139,9 @@ class StreamRtl(Protocol):
     by name so many bits: `number`, of the PE, and `settings`, registers of the core, which a method
     `settings` of the design then answers (`Settings`).  overflows: may be there and true, where
     lists may be written that are longer than the memory, and are read to its end.
+    A kind that keeps words (`archsim.memory.seam.KeepsWords`) takes, in `unit`, `outside` and
+    `settings`, what it keeps in place of vectors as they are (`StreamUse.kept`): its unit's ports
+    are then of so many bits.
     """
 
     def unit(self, design: Any) -> Placed:
@@ -199,21 +202,26 @@ def settings_of(memory: Memory, words: Words) -> Settings | None:
     return None if ask is None else ask(words)
 
 
+def stream_answer(memory: Memory, what: str, *of: Any) -> Any:
+    """What a stream's hardware answers to what some kinds alone have ("outside", "settings"), of a
+    design and, of words in place of vectors, its `StreamUse`; None of all others."""
+    ask = getattr(rtl_of(memory), what, None)
+    return None if ask is None else ask(*of)
+
+
 def stream_inputs(design: Any) -> dict[str, int]:
     """Inputs, by name so many bits, that the memories of activations have from outside of a PE."""
-    ask = getattr(rtl_of(design.activation_memory), "outside", None)
-    return {} if ask is None else ask(design)
+    return stream_answer(design.activation_memory, "outside", design) or {}
 
 
 def stream_settings(design: Any) -> Settings | None:
     """What they take from registers; None where nothing."""
-    ask = getattr(rtl_of(design.activation_memory), "settings", None)
-    return None if ask is None else ask(design)
+    return stream_answer(design.activation_memory, "settings", design)
 
 
-def stream_overflows(design: Any) -> bool:
-    """Whether the kind lets lists be longer than the memory that they are written to."""
-    return bool(getattr(rtl_of(design.activation_memory), "overflows", False))
+def may_overflow(memory: Memory) -> bool:
+    """Whether a stream's kind lets lists be longer than the memory that they are written to."""
+    return bool(getattr(rtl_of(memory), "overflows", False))
 
 
 def built(memory: Memory) -> Memory:
@@ -326,13 +334,14 @@ __all__ = [
     "bank_for",
     "built",
     "made_of",
+    "may_overflow",
     "proofs_of",
     "rtl_of",
     "scratchpad",
     "settings_of",
     "settings_port",
+    "stream_answer",
     "stream_inputs",
-    "stream_overflows",
     "stream_settings",
     "unit_through",
 ]

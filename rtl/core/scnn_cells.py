@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rtl.core.memory import Settings, Words, settings_of, stream_inputs, stream_overflows
+from rtl.core.memory import Settings, Words, may_overflow, settings_of, stream_inputs
 
 
 def number_bits(design: Any) -> int:
@@ -72,7 +72,7 @@ def pe_inputs(design: Any) -> dict[str, int]:
 
 def lists_overflow(design: Any) -> bool:
     """Whether lists may be longer than the memory that they are written to."""
-    return ofmaps_grow(design) or stream_overflows(design)
+    return ofmaps_grow(design) or may_overflow(design.activation_memory)
 
 
 def ofmaps_grow(design: Any) -> bool:

@@ -12,10 +12,13 @@ from rtl.core.sram import Sram
 from rtl.hierarchy import place
 
 
-def address_port(design: Scnn) -> wiring.Signature:
-    """The port of either memory; its addresses reach the one behind the larger one's last."""
+def address_port(design: Scnn, kept_bits: int | None = None) -> wiring.Signature:
+    """The port of either memory; its addresses reach the one behind the larger one's last.
+
+    kept_bits: of a vector as it is kept, with its flag; None: as it is.
+    """
     return Sram.ports(
-        bits=vector_layout(design, design.ifmap_lanes).size,
+        bits=vector_layout(design, design.ifmap_lanes).size if kept_bits is None else kept_bits,
         depth=max(design.iaram_vectors, design.oaram_vectors) + 1,
     )
 
@@ -35,9 +38,10 @@ class ActivationMemories(wiring.Component):
     ifmap: Any
     ofmap: Any
 
-    def __init__(self, *, design: Scnn) -> None:
+    def __init__(self, *, design: Scnn, kept_bits: int | None = None) -> None:
+        """kept_bits: of a vector as it is kept (`address_port`)."""
         self.design = design
-        port = address_port(design)
+        port = address_port(design, kept_bits)
         super().__init__({"exchanged": In(1), "ifmap": Out(port), "ofmap": Out(port)})
 
     def elaborate(self, platform: object) -> Module:
@@ -78,9 +82,10 @@ class BoundedActivations(wiring.Component):
     ifmap: Any
     ofmap: Any
 
-    def __init__(self, *, design: Scnn, **more: Member) -> None:
+    def __init__(self, *, design: Scnn, kept_bits: int | None = None, **more: Member) -> None:
+        """kept_bits: of a vector as it is kept (`address_port`)."""
         self.design = design
-        port = address_port(design)
+        port = address_port(design, kept_bits)
         ports = {"ifmap": Out(port), "ofmap": Out(port)}
         super().__init__({"exchanged": In(1), **more, **ports})
 
@@ -93,7 +98,8 @@ class BoundedActivations(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        inner = place(m, "inner", ActivationMemories, design=self.design)
+        bits = len(self.ifmap.read_data)
+        inner = place(m, "inner", ActivationMemories, design=self.design, kept_bits=bits)
         m.d.comb += inner.exchanged.eq(self.exchanged)
         depths = self.design.iaram_vectors, self.design.oaram_vectors
         for name, half in (("ifmap", self.exchanged), ("ofmap", ~self.exchanged)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 
-from archsim.memory import Memory
+from archsim.memory import Memory, StreamUse
 from archsim.memory.plain import joined_depth
 from rtl.core.memory import Placed, Words
 from rtl.core.scnn_cells import ofmaps_grow
@@ -126,12 +126,13 @@ class PlainScratchpadRtl(PlainBankRtl):
 class PlainStreamRtl(PlainBankRtl):
     """An SRAM for each of the two memories, read by addresses."""
 
-    def unit(self, design: Any) -> Placed:
+    def unit(self, design: Any, use: StreamUse | None = None) -> Placed:
         """Both memories of a PE; where ofmaps may be larger than meant, with an end behind their
         last vectors."""
+        more = {} if use is None else {"kept_bits": use.kept_bits}
         if ofmaps_grow(design):
-            return BoundedActivations, {"design": design}
-        return ActivationMemories, {"design": design}
+            return BoundedActivations, {"design": design, **more}
+        return ActivationMemories, {"design": design, **more}
 
     def port(self, design: Any) -> wiring.Signature:
         """Of either."""

@@ -98,15 +98,28 @@ class ReadBackProof(wiring.Component):
         return found, [both[:second], both[second:]]
 
 
+class Exchanged:
+    """Both memories of a PE's activations, for a proof: `ActivationMemories`, as they are."""
+
+    def unit(self, design: Scnn) -> Any:
+        """The component."""
+        return ActivationMemories(design=design)
+
+    def cells(self, unit: Any) -> tuple[list[Value], list[Value]]:
+        """The vectors that lie in IARAM and in OARAM."""
+        inside = opened(unit).submodules
+        return sram_cells(inside.iaram), sram_cells(inside.oaram)
+
+
 class ExchangedProof(wiring.Component):
-    """Either port of `ActivationMemories` reads what was written to the memory that it has now.
+    """Either port of a PE's memories reads what was written to the memory that it has now.
 
     What was written last to the address of the cycle before, in that cycle too; not in the cycle of
     an exchange.  Both may be exchanged in any cycle.
     """
 
-    def __init__(self, design: Scnn) -> None:
-        self.design = design
+    def __init__(self, design: Scnn, memories: Exchanged | None = None) -> None:
+        self.design, self.memories = design, memories or Exchanged()
         unit = self._unit()
         self.inputs = [name for name in unit.ifmap.signature.members if name != "read_data"]
         members = unit.ifmap.signature.members
@@ -118,21 +131,19 @@ class ExchangedProof(wiring.Component):
         super().__init__({"exchanged": In(1), **free})
 
     def _unit(self) -> Any:
-        unit = ActivationMemories(design=self.design)
-        unit._MustUse__silence = True  # pyright: ignore[reportAttributeAccessIssue]
+        unit = self.memories.unit(self.design)
+        unit._MustUse__silence = True
         return unit
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         unit, exchanged = self._unit(), self.exchanged  # pyright: ignore[reportAttributeAccessIssue]
-        inside = opened(unit).submodules
-        stores = [inside.iaram, inside.oaram]
+        cells = self.memories.cells(unit)
         depths = [self.design.iaram_vectors, self.design.oaram_vectors]
         ports = [
             {name: getattr(self, f"{port}_{name}") for name in self.inputs}
             for port in ("ifmap", "ofmap")
         ]
-        cells = [sram_cells(store) for store in stores]
         m.submodules.unit = unit
         m.d.comb += unit.exchanged.eq(exchanged)
         for port, given in zip((unit.ifmap, unit.ofmap), ports, strict=True):
@@ -209,7 +220,7 @@ def small_scnn(iaram: int, oaram: int) -> Scnn:
     )  # fmt: skip
 
 
-def exchanged_proofs() -> Iterator[Proof]:
+def exchanged_proofs(memories: Exchanged | None = None) -> Iterator[Proof]:
     """Of both memories of a PE: of 2 and 3 vectors."""
     for iaram, oaram in ((2, 3), (3, 2)):
         design = small_scnn(iaram, oaram)
@@ -217,12 +228,13 @@ def exchanged_proofs() -> Iterator[Proof]:
             name=f"exchanged memories read back, of {iaram} and {oaram} vectors",
             says="a vector read is the last that was written to its address of the memory that the "
             f"port has, whenever both are exchanged, for ever: {iaram} and {oaram} vectors",
-            prove=lambda design=design: prove_always(ExchangedProof(design)),
+            prove=lambda design=design: prove_always(ExchangedProof(design, memories)),
         )
 
 
 __all__ = [
     "Cells",
+    "Exchanged",
     "ExchangedProof",
     "ReadBackProof",
     "bank_proofs",

@@ -26,8 +26,7 @@ from archsim.machines.scnn.strips import (
 from archsim.machines.scnn.words import LayerRun, pass_words
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memories.faulty.cell_faults import HALF_BIT
-from archsim.memories.faulty.stream import FaultyStream, words_use
-from archsim.memory.plain import WORDS
+from archsim.memories.faulty.stream import FaultyStream
 from archsim.numbers import wrap
 from workloads.operands import Operands, synthetic
 from workloads.pooling import MaxPool
@@ -104,7 +103,7 @@ def walked(design: Scnn, strip: Strip, weight: Any) -> Any:
     mapping, lists = strip.mapping, strip.operands.ifmap
     use, memory = design.stream_use("iaram"), design.activation_memory
     assert isinstance(memory, FaultyStream)
-    faults = memory.fault_map(words_use(use), WORDS, words_use(use).word_bits)
+    faults = memory.words_map(use.words)
     sums = np.zeros((mapping.rows.outputs, mapping.columns.outputs, mapping.filters), np.int64)
     for pe in range(mapping.used_pes):
         row, column = mapping.place(pe)

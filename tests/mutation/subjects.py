@@ -103,6 +103,18 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
         "bias_memory.kind=parity bias_memory.data_bits=32 accumulator_memory.kind=faulty "
         "accumulator_memory.rate=0.003",
     ),
+    "scnn with faulty cells": _designs(
+        "scnn",
+        "grid_rows=1 grid_columns=2 weight_lanes=2 ifmap_lanes=2 banks=4 iaram_bytes=100 "
+        "oaram_bytes=100 weight_fifo_vectors=7 operand_bits=8 index_bits=2 "
+        "activation_memory.kind=faulty activation_memory.rate=0.03 weight_memory.kind=faulty "
+        "weight_memory.rate=0.01 weight_memory.kind=secded weight_memory.data_bits=20 "
+        "accumulator_memory.kind=faulty accumulator_memory.rate=0.003",
+        "grid_rows=2 grid_columns=1 weight_lanes=1 ifmap_lanes=3 banks=4 iaram_bytes=100 "
+        "oaram_bytes=60 weight_fifo_vectors=5 operand_bits=8 index_bits=2 "
+        "activation_memory.kind=faulty activation_memory.rate=0.03 activation_memory.kind=secded "
+        "activation_memory.data_bits=20 weight_memory.kind=faulty weight_memory.rate=0.01",
+    ),
 }
 
 ALSO: dict[str, tuple[Subject, ...]] = {
@@ -145,6 +157,12 @@ UNITS: dict[str, tuple[str, ...]] = {
         "rtl.core.scnn_weights", "rtl.core.scnn_drain", "rtl.core.scnn_pool",
     ),
     "faulty cells": ("rtl.memories.*", "archsim.memories.*"),
+    "scnn with faulty cells": (
+        "rtl.memories.*", "rtl.core.scnn_cells", "rtl.core.scnn_memories", "rtl.core.scnn_fifo",
+        "rtl.core.scnn_compress", "archsim.memories.*", "archsim.machines.scnn.*failing*",
+        "archsim.machines.scnn.changed*", "archsim.machines.scnn.seen*",
+        "archsim.machines.scnn.few*", "archsim.machines.scnn.sum*",
+    ),
 }  # fmt: skip
 """Modules, `*` standing for any part, of those whose designs are there for some units alone."""
 

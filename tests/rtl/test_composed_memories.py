@@ -116,7 +116,7 @@ def test_streams_come_back_from_their_cells() -> None:
         (
             SCNN_ISCA17,
             "activation_memory.kind=late",
-            "must be plain or boveda or faulty, not late: vectors",
+            "must be plain or boveda or faulty or parity or secded, not late: vectors",
         ),
     ],
 )

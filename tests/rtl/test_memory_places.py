@@ -57,7 +57,7 @@ REFUSED: dict[str, dict[str, dict[str, str]]] = {
         "weight_memory": {"boveda": VECTORS},
     },
     "scnn": {
-        "activation_memory": dict.fromkeys(("parity", "secded"), READ_ANY),
+        "activation_memory": {},
         "weight_memory": {"boveda": READ_ANY},
         "accumulator_memory": {"boveda": READ_ANY},
     },

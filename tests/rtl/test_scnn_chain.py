@@ -21,6 +21,7 @@ from archsim.machines.scnn import timing
 from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.mapping import Mapping
 from archsim.machines.scnn.words import pass_words
+from archsim.memories.protected.stream import SecdedStream
 from archsim.ports import differences
 from rtl import scnn
 from rtl.core import scnn_control, scnn_memories, scnn_pe, scnn_pipelined_pe
@@ -28,6 +29,7 @@ from rtl.core.scnn_drain import DrainSequencer
 from rtl.core.scnn_halo import HaloPort
 from rtl.core.scnn_memories import ActivationMemories
 from rtl.memories import plain
+from rtl.memories.protected.stream import ProtectedActivations
 from rtl.scnn import COUNTS, ScnnCore
 from rtl.sparse_conformance import SparseCase
 
@@ -87,7 +89,10 @@ UNEVEN = Chain(
 """The ofmap of the layer behind fits one memory only, its own."""
 TWICE = Chain(design=PAIR, shapes=NARROW, keeps=(True,))
 SQUARE = Chain(longest=2)
-CHAINS = [KEPT, THRICE, BEHIND, UNEVEN, TWICE, SQUARE]
+CHECKED = replace(
+    KEPT, design=replace(PAIR, activation_memory=SecdedStream(data_bits=PAIR.element_bits))
+)
+CHAINS = [KEPT, THRICE, BEHIND, UNEVEN, TWICE, SQUARE, CHECKED]
 
 
 def test_some_of_what_stays_is_not_zero() -> None:
@@ -177,6 +182,10 @@ MUTATIONS: dict[str, tuple[Chain, Patch]] = {
     "memories that do not change places": (
         KEPT,
         seen_input(ActivationMemories, "exchanged", lambda self, there: there & 0),
+    ),
+    "memories behind check bits that do not change places": (
+        CHECKED,
+        seen_input(ProtectedActivations, "exchanged", lambda self, there: there & 0),
     ),
     "memories that change places once": (
         THRICE,

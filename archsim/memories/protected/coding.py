@@ -31,13 +31,10 @@ MOST_CODED_BITS = 62
 
 
 @dataclass(frozen=True, kw_only=True)
-class Coding:
-    """data_bits: of a code word, of whole lanes.  `inner` keeps words and check bits."""
+class CodeWords:
+    """data_bits: of a code word, of whole lanes."""
 
     data_bits: int = 8
-
-    if TYPE_CHECKING:
-        inner: Any = None  # of the way of access
 
     def __post_init__(self) -> None:
         require_positive(data_bits=self.data_bits)
@@ -46,11 +43,6 @@ class Coding:
     def code(self, data_bits: int) -> Code:
         """Of so many bits."""
 
-    @property
-    def exact(self) -> bool:
-        """Where the inner one is."""
-        return self.inner.exact
-
     def groups(self, use: Use) -> tuple[Group, ...]:
         """The code words of a word."""
         return groups_of(use, self.data_bits, self.code)
@@ -58,6 +50,45 @@ class Coding:
     def coded(self, use: Use) -> Use:
         """What the inner one keeps."""
         return coded_use(use, self.groups(use))
+
+    def coders(
+        self, name: str, shape: tuple[int, int], read: Events, write: Events, *, times: int = 1
+    ) -> Components:
+        """Gates of two inputs, each priced as a choice of two bits.
+
+        shape: how many coders, and the bits of a word; times: words that are coded together.
+        """
+        count, bits = shape
+        codes = self._codes(bits)
+        encode = times * sum(number * encode_gates(code) for number, code in codes)
+        decode = times * sum(number * decode_gates(code) for number, code in codes)
+        return (
+            *selectors(f"{name}.encode", encode, count, write),
+            *selectors(f"{name}.decode", decode, count, read),
+        )
+
+    def coded_bits(self, bits: int) -> int:
+        """With check bits."""
+        return sum(number * code.bits for number, code in self._codes(bits))
+
+    def _codes(self, bits: int) -> list[tuple[int, Code]]:
+        """Those of so many bits, and how many of each."""
+        whole, left = divmod(bits, self.data_bits)
+        found = [(whole, self.code(self.data_bits))] if whole else []
+        return [*found, (1, self.code(left))] if left else found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coding(CodeWords):
+    """`inner` keeps words and check bits, as words of other lanes."""
+
+    if TYPE_CHECKING:
+        inner: Any = None  # of the way of access
+
+    @property
+    def exact(self) -> bool:
+        """Where the inner one is."""
+        return self.inner.exact
 
     def check(self, use: Use) -> None:
         """Raise `InputError` for lanes that code words would cut; else as the inner one."""
@@ -119,32 +150,6 @@ class Coding:
             *self.coders(f"{name}.code", (count, shape[1] * lane_bits), read, write),
         )
 
-    def coders(
-        self, name: str, shape: tuple[int, int], read: Events, write: Events, *, times: int = 1
-    ) -> Components:
-        """Gates of two inputs, each priced as a choice of two bits.
-
-        shape: how many coders, and the bits of a word; times: words that are coded together.
-        """
-        count, bits = shape
-        codes = self._codes(bits)
-        encode = times * sum(number * encode_gates(code) for number, code in codes)
-        decode = times * sum(number * decode_gates(code) for number, code in codes)
-        return (
-            *selectors(f"{name}.encode", encode, count, write),
-            *selectors(f"{name}.decode", decode, count, read),
-        )
-
-    def coded_bits(self, bits: int) -> int:
-        """With check bits."""
-        return sum(number * code.bits for number, code in self._codes(bits))
-
-    def _codes(self, bits: int) -> list[tuple[int, Code]]:
-        """Those of so many bits, and how many of each."""
-        whole, left = divmod(bits, self.data_bits)
-        found = [(whole, self.code(self.data_bits))] if whole else []
-        return [*found, (1, self.code(left))] if left else found
-
 
 class ParityCode:
     """A check bit for every `data_bits`: an odd number of errors makes these zeros."""
@@ -174,4 +179,4 @@ def decode_gates(code: Code) -> int:
     return syndrome + compared + code.data_bits * (2 if code.corrects else 1)
 
 
-__all__ = ["Coding", "ParityCode", "SecdedCode", "decode_gates", "encode_gates"]
+__all__ = ["CodeWords", "Coding", "ParityCode", "SecdedCode", "decode_gates", "encode_gates"]

@@ -21,7 +21,7 @@ from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.faulty.fault_map import FaultMap
 from archsim.memories.faulty.scratchpad import Faulty
 from archsim.memories.faulty.stream import FaultyStream
-from archsim.memory import FLIP_FLOPS
+from archsim.memory import FLIP_FLOPS, StreamUse
 from rtl.core.memory import CellLayer, Placed, Settings, Words, bank_for, rtl_of, unit_through
 from rtl.core.scnn_cells import number_bits
 from rtl.memories.faulty.fault_layer import FaultLayer, Layout
@@ -152,9 +152,9 @@ class FaultyStreamRtl:
     def __init__(self, memory: FaultyStream) -> None:
         self.memory, self.inner = memory, rtl_of(memory.inner)
 
-    def unit(self, design: Any) -> Placed:
+    def unit(self, design: Any, use: StreamUse | None = None) -> Placed:
         """Both memories of a PE, behind faults."""
-        return FaultyActivations, {"design": design, "faults": self._map(design)}
+        return FaultyActivations, {"design": design, "faults": self._map(design, use)}
 
     def port(self, design: Any) -> wiring.Signature:
         """Of either, as the inner one."""
@@ -164,14 +164,14 @@ class FaultyStreamRtl:
         """As the inner one."""
         return self.inner.events(design)
 
-    def outside(self, design: Any) -> dict[str, int]:
+    def outside(self, design: Any, use: StreamUse | None = None) -> dict[str, int]:
         """The PE's number, and registers."""
-        found, settings = {"number": number_bits(design)}, self.settings(design)
+        found, settings = {"number": number_bits(design)}, self.settings(design, use)
         return found if settings is None else found | {"settings": settings.bits}
 
-    def settings(self, design: Any) -> Settings | None:
+    def settings(self, design: Any, use: StreamUse | None = None) -> Settings | None:
         """Key, draw, rates of both memories; none of a measured map."""
-        faults = self._map(design)
+        faults = self._map(design, use)
         return None if faults.measured else Layout(faults=faults).settings()
 
     def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
@@ -185,8 +185,8 @@ class FaultyStreamRtl:
 
         return stream_proofs()
 
-    def _map(self, design: Any) -> FaultMap:
-        return self.memory.words_map(design.stream_use("iaram"))
+    def _map(self, design: Any, use: StreamUse | None) -> FaultMap:
+        return self.memory.words_map((use or design.stream_use("iaram")).words)
 
 
 __all__ = ["FaultyBankRtl", "FaultyRtl", "FaultyStreamRtl"]

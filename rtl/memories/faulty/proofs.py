@@ -168,7 +168,7 @@ def stream_proofs() -> Iterator[Proof]:
     for iaram, oaram in ((2, 3), (3, 2)):
         memory = FaultyStream(rate=0.5)
         design = replace(read_back.small_scnn(iaram, oaram), activation_memory=memory)
-        faults = memory.words_map(design.stream_use("iaram"))
+        faults = memory.words_map(design.stream_use("iaram").words)
         yield Proof(
             name=f"lists in failing cells end, memories of {iaram} and {oaram} vectors",
             says="behind a memory's last vector stands a vector of nothing that ends its list, and "

@@ -36,7 +36,7 @@ class FaultyActivations(BoundedActivations):
         more = {"number": In(number_bits(design))}
         if not faults.measured:
             more["settings"] = In(Layout(faults=faults).settings().bits)
-        super().__init__(design=design, **more)
+        super().__init__(design=design, kept_bits=faults.word_bits + 1, **more)
 
     def read(self, m: Module, name: str, half: Value, inner: Any) -> Value:
         own = getattr(self, name)

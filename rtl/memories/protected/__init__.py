@@ -2,6 +2,7 @@
 
 codec       encoder and decoder of a code word
 scratchpad  a memory with them, around any other
+stream      both memories of a sparse machine's activations with them
 proofs      what is proved of every code
 """
 
@@ -11,11 +12,25 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from amaranth.lib import wiring
+
 from archsim.errors import require
 from archsim.memories.protected.code import parity, secded
 from archsim.memories.protected.layout import Group
-from rtl.core.memory import Placed, Settings, Words, bank_for, built, rtl_of, settings_of
+from archsim.memory import StreamUse
+from rtl.core.memory import (
+    Placed,
+    Settings,
+    Words,
+    bank_for,
+    built,
+    may_overflow,
+    rtl_of,
+    settings_of,
+    stream_answer,
+)
 from rtl.memories.protected.scratchpad import ProtectedMemory
+from rtl.memories.protected.stream import ProtectedActivations
 
 if TYPE_CHECKING:
     from rtl.formal import Proof
@@ -92,6 +107,54 @@ class ProtectedRtl(ProtectedBankRtl):
         return self.inner.events(words, by_lane=by_lane)
 
 
+class ProtectedStreamRtl:
+    """Of the activations of a sparse machine: what the inner kind places, between coders."""
+
+    def __init__(self, memory: Any) -> None:
+        self.memory, self.inner = memory, rtl_of(memory.inner)
+        self.overflows = may_overflow(memory.inner)
+
+    def unit(self, design: Any, use: StreamUse | None = None) -> Placed:
+        """Both memories of a PE."""
+        use = self._use(design, use)
+        unit, parameters = self.inner.unit(design, self.memory.kept(use))
+        return ProtectedActivations, {
+            "unit": unit,
+            "parameters": tuple(sorted(parameters.items())),
+            "codes": tuple(one.code for one in self.memory.groups(use.words)),
+        }
+
+    def port(self, design: Any) -> wiring.Signature:
+        """Of either, as the inner one."""
+        return self.inner.port(design)
+
+    def events(self, design: Any) -> dict[str, int]:
+        """As the inner one."""
+        return self.inner.events(design)
+
+    def outside(self, design: Any, use: StreamUse | None = None) -> dict[str, int]:
+        """As the inner one."""
+        return self._asked("outside", design, use) or {}
+
+    def settings(self, design: Any, use: StreamUse | None = None) -> Settings | None:
+        """Those of the inner one."""
+        return self._asked("settings", design, use)
+
+    def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
+        """The inner one's."""
+        return self.inner.bank(bits=bits, depth=depth, transparent=transparent)
+
+    def _asked(self, what: str, design: Any, use: StreamUse | None) -> Any:
+        """What the inner one answers of what it keeps."""
+        kept = self.memory.kept(self._use(design, use))
+        return stream_answer(self.memory.inner, what, design, kept)
+
+    @staticmethod
+    def _use(design: Any, use: StreamUse | None) -> StreamUse:
+        """What is kept; vectors as they are where nothing stands around."""
+        return design.stream_use("iaram") if use is None else use
+
+
 class ParityBankRtl(ProtectedBankRtl):
     """With parity."""
 
@@ -112,6 +175,28 @@ class SecdedBankRtl(ProtectedBankRtl):
         from rtl.memories.protected.proofs import bank_proofs
 
         return bank_proofs(secded)
+
+
+class ParityStreamRtl(ProtectedStreamRtl):
+    """With parity."""
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """What is written is read back, through exchanges."""
+        from rtl.memories.protected.proofs import stream_proofs
+
+        return stream_proofs(parity)
+
+
+class SecdedStreamRtl(ProtectedStreamRtl):
+    """With a code that corrects."""
+
+    @staticmethod
+    def proofs() -> Iterable[Proof]:
+        """What is written is read back, through exchanges."""
+        from rtl.memories.protected.proofs import stream_proofs
+
+        return stream_proofs(secded)
 
 
 class ParityRtl(ProtectedRtl):
@@ -136,4 +221,11 @@ class SecdedRtl(ProtectedRtl):
         return code_proofs(corrects=True)
 
 
-__all__ = ["ParityBankRtl", "ParityRtl", "SecdedBankRtl", "SecdedRtl"]
+__all__ = [
+    "ParityBankRtl",
+    "ParityRtl",
+    "ParityStreamRtl",
+    "SecdedBankRtl",
+    "SecdedRtl",
+    "SecdedStreamRtl",
+]

@@ -11,6 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.memories.protected.code import Code
+from rtl.hierarchy import place
 
 
 def checks_of(code: Code, data: Value) -> list[Value]:
@@ -66,4 +67,27 @@ class Decoder(wiring.Component):
         return m
 
 
-__all__ = ["Decoder", "Encoder", "checks_of"]
+def between_coders(
+    m: Module, codes: tuple[Code, ...], write_data: Value, read_data: Value, port: str = ""
+) -> tuple[Value, Value]:
+    """What is written of data with check bits, and the data that are read of a coded word.
+
+    codes: of the code words of a word, the lowest first; port: of the memory, in the coders' names.
+    """
+    written: list[Value] = []
+    read: list[Value] = []
+    at = coded = 0
+    for number, code in enumerate(codes):
+        encoder = place(m, f"{port}encoder_{number}", Encoder, code=code)
+        decoder = place(m, f"{port}decoder_{number}", Decoder, code=code)
+        m.d.comb += [
+            encoder.i.eq(write_data[at : at + code.data_bits]),
+            decoder.i.eq(read_data[coded : coded + code.bits]),
+        ]
+        written.append(encoder.o)
+        read.append(decoder.o)
+        at, coded = at + code.data_bits, coded + code.bits
+    return Cat(written), Cat(read)
+
+
+__all__ = ["Decoder", "Encoder", "between_coders", "checks_of"]

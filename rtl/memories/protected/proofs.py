@@ -9,12 +9,15 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from archsim.machines.scnn.design import Scnn
 from archsim.memories.protected.code import Code, parity, secded
+from rtl.core.scnn_memories import ActivationMemories
 from rtl.core.sram import Sram
 from rtl.formal import Proof, claim, opened, prove_combinational
 from rtl.memories import read_back
 from rtl.memories.protected.codec import Decoder, Encoder
 from rtl.memories.protected.scratchpad import ProtectedMemory
+from rtl.memories.protected.stream import ProtectedActivations
 from rtl.memories.read_back import sram_cells
 
 FAST, LARGEST = 8, 16
@@ -137,4 +140,37 @@ def bank_proofs(make: Callable[[int], Code]) -> Iterator[Proof]:
     return read_back.bank_proofs(coded_bank(make), cells)
 
 
-__all__ = ["ErrorProof", "LinearProof", "bank_proofs", "code_proofs"]
+class ExchangedWithChecks(read_back.Exchanged):
+    """Those with check bits around every vector."""
+
+    def __init__(self, make: Callable[[int], Code]) -> None:
+        self.make = make
+
+    def unit(self, design: Scnn) -> ProtectedActivations:
+        """The component."""
+        code = self.make(design.ifmap_vector_bits)
+        parameters = {"design": design, "kept_bits": code.bits + 1}
+        return ProtectedActivations(
+            unit=ActivationMemories, parameters=tuple(parameters.items()), codes=(code,)
+        )
+
+    def cells(self, unit: Any) -> tuple[list[Value], list[Value]]:
+        """As they are decoded."""
+        inside, found = opened(unit), list[list[Value]]()
+        for name, cells in zip(
+            ("iaram", "oaram"), super().cells(inside.submodules.inner), strict=True
+        ):
+            found.append([])
+            for address, cell in enumerate(cells):
+                inside.submodules[f"{name}_{address}"] = decoder = Decoder(code=unit.codes[0])
+                inside.d.comb += decoder.i.eq(cell[:-1])
+                found[-1].append(Cat(decoder.o, cell[-1]))
+        return found[0], found[1]
+
+
+def stream_proofs(make: Callable[[int], Code]) -> Iterator[Proof]:
+    """What is written to such memories is read back, through exchanges."""
+    return read_back.exchanged_proofs(ExchangedWithChecks(make))
+
+
+__all__ = ["ErrorProof", "LinearProof", "bank_proofs", "code_proofs", "stream_proofs"]

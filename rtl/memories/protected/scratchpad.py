@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Value
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.memories.protected.code import Code
 from rtl.hierarchy import place
-from rtl.memories.protected.codec import Decoder, Encoder
+from rtl.memories.protected.codec import between_coders
 
 
 class ProtectedMemory(wiring.Component):
@@ -40,20 +40,8 @@ class ProtectedMemory(wiring.Component):
             mine, other = getattr(self, name), getattr(inner, name)
             if name not in ("write_data", "read_data"):
                 m.d.comb += mine.eq(other) if member.flow == wiring.Out else other.eq(mine)
-        written: list[Value] = []
-        read: list[Value] = []
-        at = coded = 0
-        for number, code in enumerate(self.codes):
-            encoder = place(m, f"encoder_{number}", Encoder, code=code)
-            decoder = place(m, f"decoder_{number}", Decoder, code=code)
-            m.d.comb += [
-                encoder.i.eq(self.write_data[at : at + code.data_bits]),
-                decoder.i.eq(inner.read_data[coded : coded + code.bits]),
-            ]
-            written.append(encoder.o)
-            read.append(decoder.o)
-            at, coded = at + code.data_bits, coded + code.bits
-        m.d.comb += [inner.write_data.eq(Cat(written)), self.read_data.eq(Cat(read))]
+        written, read = between_coders(m, self.codes, self.write_data, inner.read_data)
+        m.d.comb += [inner.write_data.eq(written), self.read_data.eq(read)]
         return m
 
 
