@@ -28,6 +28,7 @@ from archsim.machines.scnn.layer import layer_passes, layer_timing
 from archsim.machines.systolic.design import EDGE_16
 from archsim.machines.vsq.design import VSQ_16
 from archsim.memories.boveda.scratchpad import Boveda
+from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memories.faulty.fault_map import FaultMap
 from archsim.memories.faulty.laws import Columns
 from archsim.memories.faulty.scratchpad import Faulty
@@ -167,6 +168,16 @@ def sparse_layers() -> None:
         name: partial(layer_timing, design, layer, operands) for name, design in designs.items()
     }
     _compare(f"scnn, {layer.macs:.2g} MACs", runs, rounds=16)  # the best of five went up to 10.9
+    kinds = ["boveda", "faulty"]
+    settings = [f"activation_memory.kind={kind}" for kind in kinds]
+    compressed = {
+        "sound cells": with_settings(SCNN_ISCA17, settings[:1]),
+        f"activation at {RATES[2]:.2%}": with_settings(
+            SCNN_ISCA17, [*settings, f"activation_memory.rate={RATES[2]}"]
+        ),
+    }
+    runs = {name: partial(layer_timing, one, layer, operands) for name, one in compressed.items()}
+    _compare("scnn in Boveda's form", runs, rounds=12)
     pool = MaxPool(window=(2, 2), stride=(2, 2))
     for what, behind in (("together", None), ("pooled", pool)):
         runs = {
@@ -220,12 +231,14 @@ PROTECTED: Mapping[str, tuple[int, ...]] = {
 }
 """Bits of an element that are protected: the value has 8, the index above it 4."""
 
-CHECKED: Mapping[str, Any] = {
+FORMS: Mapping[str, Any] = {
+    "Boveda, groups of 4": lambda inner: replace(inner, inner=BovedaStream()),
     "parity (13, 12)": partial(ParityStream, data_bits=12),
     "SECDED (18, 12)": partial(SecdedStream, data_bits=12),
     "SECDED (55, 48)": partial(SecdedStream, data_bits=48),
 }
-"""Check bits of an element, and of a vector of four."""
+"""Compressed values with directories of widths and indices; check bits of an element, and of a
+vector of four."""
 
 
 def lists() -> None:
@@ -243,7 +256,7 @@ def lists() -> None:
     kinds: dict[str, Any] = {
         name: partial(FaultyStream, protected_bits=bits) for name, bits in PROTECTED.items()
     }
-    for name, around in CHECKED.items():
+    for name, around in FORMS.items():
         kinds[name] = lambda around=around, **cells: around(inner=FaultyStream(**cells))
     for name, kind in kinds.items():
         for rate in RATES:

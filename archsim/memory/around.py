@@ -22,6 +22,7 @@ from archsim.memory.seam import (
     Cells,
     KeepsWords,
     Scratchpad,
+    StreamContent,
     StreamMemory,
     StreamUse,
     StreamWords,
@@ -129,13 +130,21 @@ class Around(AroundBank):
 
 @dataclass(frozen=True, kw_only=True)
 class AroundStream:
-    """inner: the stream that keeps the vectors, by addresses and as words."""
+    """inner: the stream that keeps the vectors."""
 
     inner: StreamMemory = field(default_factory=PlainStream)
 
     access: ClassVar[Access] = "stream"
-    stepped: ClassVar[bool] = False
-    by_value: ClassVar[bool] = False
+
+    @property
+    def stepped(self) -> bool:
+        """As the inner one."""
+        return self.inner.stepped
+
+    @property
+    def by_value(self) -> bool:
+        """As the inner one."""
+        return self.inner.by_value
 
     @property
     def exact(self) -> bool:
@@ -158,8 +167,9 @@ class AroundStream:
         """As the inner one."""
         return self.inner.entries(rows)
 
-    def content(self, use: StreamUse, lists: Any, pes: int) -> None:
-        """Nothing hangs on values."""
+    def content(self, use: StreamUse, lists: Any, pes: int) -> StreamContent | None:
+        """As the inner one."""
+        return self.inner.content(use, lists, pes)
 
     def least_bits(self, use: StreamUse, tensor: AnyIntArray) -> int:
         """As the inner one."""
@@ -202,7 +212,8 @@ class AroundStream:
     def as_read(
         self, use: StreamUse, elements: tuple[IntArray, IntArray], rows: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """By the words that may be read otherwise than they were written."""
+        """By the words, of an inner one that keeps some, which may be read otherwise than they were
+        written."""
         (values, indices), some = elements, self.may_fail(use.words, rows)
         written = use.packed(values[some], indices[some])
         read = self.read_words(use.words, written, rows[some])

@@ -142,8 +142,16 @@ class PlainStream(_Sram):
     """A vector a row, as it is."""
 
     access: ClassVar[Access] = "stream"
-    stepped: ClassVar[bool] = False
-    by_value: ClassVar[bool] = False
+
+    @property
+    def stepped(self) -> bool:
+        """By addresses."""
+        return False
+
+    @property
+    def by_value(self) -> bool:
+        """A vector takes a row."""
+        return False
 
     @property
     def latency_cycles(self) -> int:

@@ -97,6 +97,7 @@ class StreamUse:
     most_rows: of the largest memory that shares its logic.  half: 0 of the memory that a pass's
     ifmap is loaded into, 1 of the one that its ofmap is written to.  kept: the bits of the lanes
     that are kept in the elements' place, where a kind with check bits asks the one inside it.
+    most_entries: vectors of the largest memory, of narrow values; 0 where not said.
     """
 
     name: str
@@ -109,6 +110,7 @@ class StreamUse:
     most_rows: int = 0
     half: int = 0
     kept: tuple[int, ...] = ()
+    most_entries: int = 0
 
     @property
     def element_bits(self) -> int:
@@ -118,7 +120,7 @@ class StreamUse:
     @property
     def row_bits(self) -> int:
         """Of the address of a vector in a memory; a PE's number stands above it."""
-        return max((self.most_rows - 1).bit_length(), 1)
+        return max((max(self.most_rows, self.most_entries) - 1).bit_length(), 1)
 
     @property
     def vector_bits(self) -> int:
@@ -264,8 +266,11 @@ class StreamMemory(Memory, Protocol):
     of `latency_cycles`; else it gives addresses.  by_value: whether what fits hangs on values.
     """
 
-    stepped: ClassVar[bool]
-    by_value: ClassVar[bool]
+    @property
+    def stepped(self) -> bool: ...
+
+    @property
+    def by_value(self) -> bool: ...
 
     @property
     def latency_cycles(self) -> int:
@@ -324,6 +329,38 @@ class StreamMemory(Memory, Protocol):
         ...
 
 
+ListsRead = tuple[IntArray, IntArray, IntArray]
+"""Values and indices [vectors, lanes] as they are read of lists, and the rows of values that one
+walk over each memory uses up [PEs]."""
+
+
+class StreamCells(Protocol):
+    """Cells of a stream that are read otherwise than they were written."""
+
+    def bits_read(self, use: StreamUse, sram: str, bits: Any, rows: IntArray) -> Any:
+        """What is read of bits [words, bits of a word] in an SRAM, at addresses [words] with the
+        number of a PE above."""
+        ...
+
+
+@runtime_checkable
+class KeepsLists(Protocol):
+    """A stream that stores values in another form, and of which what is read may be another content
+    than was written: where cells fail, or lists are larger than a memory."""
+
+    def srams(self, use: StreamUse) -> Mapping[str, tuple[int, int]]:
+        """Of each SRAM (`Cells`) words of one memory, and their bits; flags are in none."""
+        ...
+
+    def lists_read(
+        self, use: StreamUse, lists: Any, places: IntArray, cells: StreamCells | None = None
+    ) -> ListsRead:
+        """What is read of lists (`archsim.codecs.zero_run.Lists`), PE by PE, in the memories of the
+        PEs of such numbers [PEs], through other cells where some are given.  Vectors for which a
+        memory has no entry are as they were."""
+        ...
+
+
 @runtime_checkable
 class KeepsWords(Protocol):
     """A stream that keeps vectors as words (`StreamUse.words`), one an address: then a kind with
@@ -345,6 +382,15 @@ class StreamContent(Protocol):
     @property
     def all_rows(self) -> int:
         """Rows of values, of all columns and PEs."""
+        ...
+
+    @property
+    def walked(self) -> int:
+        """Rows that a walk over all vectors uses up."""
+        ...
+
+    def walked_in(self, rows: int) -> StreamContent:
+        """The same content, of which a walk uses up so many rows."""
         ...
 
     @property
@@ -373,9 +419,12 @@ __all__ = [
     "Access",
     "Bank",
     "Cells",
+    "KeepsLists",
     "KeepsWords",
+    "ListsRead",
     "Memory",
     "Scratchpad",
+    "StreamCells",
     "StreamContent",
     "StreamMemory",
     "StreamUse",

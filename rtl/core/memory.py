@@ -96,6 +96,17 @@ class CellLayer:
         return 0 if self.settings is None else self.settings.bits
 
 
+def layers_bits(layers: tuple[CellLayer, ...]) -> int:
+    """Of the registers of all layers."""
+    return sum(one.settings_bits for one in layers)
+
+
+def layers_port(layers: tuple[CellLayer, ...]) -> dict[str, Any]:
+    """The port of what places the layers; none where no layer has registers."""
+    bits = layers_bits(layers)
+    return {"settings": In(bits)} if bits else {}
+
+
 class ScratchpadRtl(Protocol):
     """The hardware of a scratchpad.
 
@@ -141,7 +152,8 @@ class StreamRtl(Protocol):
     lists may be written that are longer than the memory, and are read to its end.
     A kind that keeps words (`archsim.memory.seam.KeepsWords`) takes, in `unit`, `outside` and
     `settings`, what it keeps in place of vectors as they are (`StreamUse.kept`): its unit's ports
-    are then of so many bits.
+    are then of so many bits.  One that compresses values (`archsim.memory.seam.KeepsLists`) has
+    `unit_through`: as `unit`, with layers (`CellLayer`) in the order of their settings.
     """
 
     def unit(self, design: Any) -> Placed:
@@ -333,6 +345,8 @@ __all__ = [
     "Words",
     "bank_for",
     "built",
+    "layers_bits",
+    "layers_port",
     "made_of",
     "may_overflow",
     "proofs_of",

@@ -16,7 +16,8 @@ class StreamPacker(wiring.Component):
     A group of zeros takes none.  A row is written when it is full, and what is begun when the
     content ends; then p and the row are 0 again.
     Latency: rows and widths 2 cycles behind the values (magnitudes, width).  Throughput: a group a
-    cycle.  Never stalls.
+    cycle.  Never stalls.  `bounded`: rows behind the last one are not counted on, so that whoever
+    keeps rows may drop them.
 
     Members
     -------
@@ -33,8 +34,11 @@ class StreamPacker(wiring.Component):
     data: Signal
     code: Signal
 
-    def __init__(self, *, group: int, container_bits: int, rows: int) -> None:
+    def __init__(
+        self, *, group: int, container_bits: int, rows: int, bounded: bool = False
+    ) -> None:
         self.size = {"group": group, "container_bits": container_bits}
+        self.last_row = rows if bounded else None
         lanes = group * container_bits
         super().__init__(
             {
@@ -42,7 +46,7 @@ class StreamPacker(wiring.Component):
                 "append": In(1),
                 "flush": In(1),
                 "write": Out(1),
-                "row": Out(address_bits(rows)),
+                "row": Out(address_bits(rows + bounded)),
                 "data": Out(lanes),
                 "code": Out(container_bits.bit_length() - 1),
             }
@@ -72,7 +76,8 @@ class StreamPacker(wiring.Component):
         with m.If(self.flush):
             m.d.sync += [p.eq(0), row.eq(0), begun.eq(0)]
         with m.Elif(self.append):
-            m.d.sync += [p.eq(total[:-1]), row.eq(row + full), begun.eq(Mux(full, high, low))]
+            more = full if self.last_row is None else full & (row != self.last_row)
+            m.d.sync += [p.eq(total[:-1]), row.eq(row + more), begun.eq(Mux(full, high, low))]
         return m
 
     def _measure(self, m: Module) -> tuple[Signal, Signal]:

@@ -1,6 +1,6 @@
 """Rows into groups of values, one column of a memory that is read as it was written."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -15,14 +15,15 @@ class StreamUnpacker(wiring.Component):
     Rows lie in an even and an odd bank, so that both rows of a group are there at once, whatever
     group comes next: also the first one, behind the content's last.
     Latency: addresses are those of the next cycle's group; values are combinational behind the
-    banks.  Throughput: a group a cycle.  Never stalls.
+    banks.  Throughput: a group a cycle.  Never stalls.  `bounded`: rows from `written` on are
+    zeros; the number of a group's first row wraps at its bits.
 
     Members
     -------
     code: the group's width field; even, odd: what the banks' addresses have given; advance: to the
     next group; last: this is the content's last one, the first comes next; rewind: to the first;
-    even_address, odd_address: of the banks; values: G lanes of B bits; gives_up: of how
-    many rows it is the last group.
+    written, where bounded: how many rows there are; even_address, odd_address: of the banks;
+    values: G lanes of B bits; gives_up: of how many rows it is the last group.
     """
 
     code: Signal
@@ -31,13 +32,17 @@ class StreamUnpacker(wiring.Component):
     advance: Signal
     last: Signal
     rewind: Signal
+    written: Signal
     even_address: Signal
     odd_address: Signal
     values: Signal
     gives_up: Signal
 
-    def __init__(self, *, group: int, container_bits: int, rows: int) -> None:
+    def __init__(
+        self, *, group: int, container_bits: int, rows: int, bounded: bool = False
+    ) -> None:
         self.size = {"group": group, "container_bits": container_bits}
+        self.bounded = bounded
         self.row_bits = address_bits(rows)
         lanes, bank = group * container_bits, address_bits(-(-rows // 2))
         super().__init__(
@@ -46,6 +51,7 @@ class StreamUnpacker(wiring.Component):
                 "even": In(lanes),
                 "odd": In(lanes),
                 **{name: In(1) for name in ("advance", "last", "rewind")},
+                **({"written": In(range(rows + 1))} if bounded else {}),
                 "even_address": Out(bank),
                 "odd_address": Out(bank),
                 "values": Out(lanes),
@@ -70,8 +76,8 @@ class StreamUnpacker(wiring.Component):
             next_row.eq(Mux(restarts, 0, row + (self.advance & end[-1]))),
             self.even_address.eq((next_row + 1)[1:]),
             self.odd_address.eq(next_row[1:]),
-            unpack.current.eq(Mux(row[0], self.odd, self.even)),
-            unpack.following.eq(Mux(row[0], self.even, self.odd)),
+            unpack.current.eq(self._there(row, Mux(row[0], self.odd, self.even))),
+            unpack.following.eq(self._there(row + 1, Mux(row[0], self.even, self.odd))),
             unpack.p.eq(p),
             unpack.w.eq(w),
             self.values.eq(unpack.values),
@@ -79,3 +85,7 @@ class StreamUnpacker(wiring.Component):
         ]
         m.d.sync += [p.eq(next_p), row.eq(next_row)]
         return m
+
+    def _there(self, row: Value, data: Value) -> Value:
+        """A row; zeros where it is not there."""
+        return Mux(row < self.written, data, 0) if self.bounded else data

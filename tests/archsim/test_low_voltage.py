@@ -128,6 +128,7 @@ def test_lists_of_the_sparse_core_are_one_memory_in_two_places(archsim: Call) ->
     rows = [line.split() for line in table.splitlines()]
     assert ["activation", "plain", "1.5", "86.5", "0.969", "9"] in rows
     assert ["activation", "secded", *["1.0"] * 4, "87.0", "0.891", "-7"] in rows
+    assert ["activation", "boveda", "1.0", "15.0", "91.0", "0.969", "47"] in rows
     assert ["weight", "plain", "1.0", "8.5", "88.0", "0.969", "25"] in rows
     assert ["weight", "secded", *["1.0"] * 4, "89.0", "0.891", "9"] in rows
     assert "the weak memory: activation" in table  # of which fewer voltages were tried

@@ -27,6 +27,7 @@ from archsim.machines.scnn.words import LayerRun, pass_words
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memories.faulty.cell_faults import HALF_BIT
 from archsim.memories.faulty.stream import FaultyStream
+from archsim.memories.protected.stream import SecdedStream
 from archsim.numbers import wrap
 from workloads.operands import Operands, synthetic
 from workloads.pooling import MaxPool
@@ -246,12 +247,20 @@ def test_the_supply_prices_both_memories() -> None:
     [
         ({"sparsity": "weights"}, "sparsity must be both where cells fail, not weights"),
         (
-            {"activation_memory": FaultyStream(rate=0.1, inner=BovedaStream(group=1))},
-            "activation_memory: inner must be plain, not boveda: ",
+            {"activation_memory": FaultyStream(rate=0.1, inner=SecdedStream(data_bits=10))},
+            "activation_memory: inner must keep vectors without check bits, not secded: ",
+        ),
+        (
+            {
+                "activation_memory": FaultyStream(
+                    rate=0.1, protected_bits=(8,), inner=BovedaStream(group=1)
+                )
+            },
+            "activation_memory: protected_bits must be below the 8 bits of a lane, not 8",
         ),
         (
             {"activation_memory": FaultyStream(rate=0.1, protected_bits=(10,))},
-            "protected_bits must be below the 10 bits of a lane, not 10",
+            "activation_memory: protected_bits must be below the 10 bits of a lane, not 10",
         ),
         (
             {"iaram_bytes": 1 << 20},

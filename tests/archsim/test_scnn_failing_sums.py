@@ -25,7 +25,6 @@ from archsim.machines.scnn.exact import best_choice
 from archsim.machines.scnn.layer import Layer, layer_passes, layer_timing, layer_values
 from archsim.machines.scnn.lists import weight_lists
 from archsim.machines.scnn.words import LayerRun, pass_words
-from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.faulty.cell_faults import HALF_BIT
 from archsim.memories.faulty.measured import FLIPS, READS_ONE, READS_ZERO
@@ -443,11 +442,6 @@ def test_words_that_may_fail_are_those_with_failing_cells(tmp_path: Path) -> Non
     ("change", "says"),
     [
         ({"sparsity": "weights"}, "sparsity must be both where cells fail, not weights"),
-        (
-            {"activation_memory": BovedaStream(group=1)},
-            "activation_memory must not compress values where cells of accumulators fail, not be "
-            "boveda",
-        ),
         (
             {"grid_rows": 64, "grid_columns": 64, "banks": 16, "bank_entries": 17},
             "accumulator_memory: a half of the banks of all PEs must have at most 1048576 places "

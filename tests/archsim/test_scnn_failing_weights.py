@@ -22,7 +22,6 @@ from archsim.machines.scnn.layer import Layer, layer_passes, layer_timing
 from archsim.machines.scnn.lists import ofmap_lists, weight_lists
 from archsim.machines.scnn.seen_weights import SeenWeights
 from archsim.machines.scnn.words import LayerRun, pass_words
-from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.faulty.measured import FLIPS
 from archsim.memories.faulty.stream import FaultyStream
@@ -223,10 +222,6 @@ def test_the_supply_prices_the_vectors_of_the_fifo() -> None:
     ("change", "says"),
     [
         ({"sparsity": "weights"}, "sparsity must be both where cells fail, not weights"),
-        (
-            {"activation_memory": BovedaStream(group=1)},
-            "activation_memory must not compress values where cells of weights fail, not be boveda",
-        ),
         (
             {"grid_rows": 64, "grid_columns": 64, "weight_fifo_vectors": 257},
             "weight_memory: the FIFOs of all PEs must have at most 1048576 places to fail, in "

@@ -242,7 +242,7 @@ def test_the_supply_prices_check_bits_too() -> None:
 
 
 def test_the_voltage_study_puts_check_bits_around_one_element() -> None:
-    assert able(SCNN_ISCA17)["activation"] == ("plain", "secded")
+    assert able(SCNN_ISCA17)["activation"] == ("plain", "boveda", "secded")
     design: Any = placed(SCNN_ISCA17, [At("activation", "secded", 0.891)], chip=5)
     assert design.activation_memory == SecdedStream(
         data_bits=SCNN_ISCA17.element_bits, inner=FaultyStream(voltage=0.891, chip=5)
@@ -276,16 +276,18 @@ def test_ofmaps_stay_behind_check_bits_of_sound_cells() -> None:
         ),
         (
             SecdedStream(data_bits=10, inner=BovedaStream(group=1)),
-            "inner must keep vectors as they are, not be boveda: check bits are of whole elements",
+            "inner must keep vectors as they are, not compress their values: check bits are of "
+            "whole elements",
         ),
         (
             FaultyStream(rate=0.1, inner=SecdedStream(data_bits=10)),
-            "inner must be plain, not secded: only vectors that lie as they are have failing "
-            "cells, below check bits, so that kind=faulty is set first",
+            "inner must keep vectors without check bits, not secded: cells fail below them, so "
+            "that kind=faulty is set first",
         ),
         (
             SecdedStream(data_bits=10, inner=FaultyStream(rate=0.1, inner=BovedaStream(group=1))),
-            "inner must be plain, not boveda: only vectors",
+            "inner must keep vectors as they are, not compress their values: check bits are of "
+            "whole elements",
         ),
     ],
 )

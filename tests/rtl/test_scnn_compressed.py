@@ -265,8 +265,8 @@ MUTATIONS: dict[str, tuple[Layers, Patch]] = {
     "a bit of the next row not read": (
         GROUPS,
         in_unpacker(
-            "unpack.following.eq(Mux(row[0], self.even, self.odd))",
-            "unpack.following.eq(Mux(row[0], self.even, self.odd) & ~257)",
+            "self._there(row + 1, Mux(row[0], self.even, self.odd))",
+            "self._there(row + 1, Mux(row[0], self.even, self.odd)) & ~257",
         ),
     ),
     "the last row not written": (

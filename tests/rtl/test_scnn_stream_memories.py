@@ -12,12 +12,10 @@ from scnn_faults import in_packer, in_unpacker, rewritten
 from scnn_passes import Shape, random_run
 from scnn_stream_bench import StreamBench, random_lists
 
-from archsim.errors import InputError
 from archsim.machines.scnn.design import Scnn
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memory import PlainStream
 from rtl.memories.boveda_stream import memories as scnn_stream_memories
-from rtl.memories.boveda_stream.memories import StreamMemories
 from rtl.scnn import COUNTS, counts_of
 from rtl.sparse_conformance import SparseCase
 
@@ -74,11 +72,8 @@ def test_short_contents_in_a_core(channels: int) -> None:
     assert event_differences(SparseCase(design=design, runs=(run,))) == []
 
 
-def test_plain_memories_are_refused() -> None:
-    plain = replace(ONE, activation_memory=PlainStream())
-    with pytest.raises(InputError, match="activation_memory must compress values, not be plain"):
-        StreamMemories(design=plain)
-    assert counts_of(plain) == COUNTS
+def test_plain_memories_count_no_rows() -> None:
+    assert counts_of(replace(ONE, activation_memory=PlainStream())) == COUNTS
 
 
 # faults, which the memories alone show

@@ -35,7 +35,9 @@ class StreamBench:
 
         The third: how often a vector is stepped to.
         """
-        self.unit, self.rng = StreamMemories(design=self.design), np.random.default_rng(self.seed)
+        memory: Any = self.design.activation_memory
+        self.unit = StreamMemories(design=self.design, memory=memory)
+        self.rng = np.random.default_rng(self.seed)
 
         async def process(ctx: Any) -> None:
             ctx.set(self.unit.exchanged, self.exchanged)

@@ -317,6 +317,7 @@ class Scnn(Design):
             index_bits=self.index_bits,
             pes=self.pes,
             most_rows=max(self.iaram_vectors, self.oaram_vectors),
+            most_entries=max(self.iaram_entries, self.oaram_entries),
             half=int(name == "oaram"),
         )
 

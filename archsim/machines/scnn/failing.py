@@ -37,6 +37,7 @@ from archsim.machines.scnn.seen_kernels import place_elements, put, put_outputs
 from archsim.machines.scnn.seen_weights import SeenWeights
 from archsim.machines.scnn.strips import Strip
 from archsim.machines.scnn.sum_cells import AfterSums
+from archsim.memory.seam import KeepsLists
 from archsim.numbers import AnyIntArray, IntArray, wrap
 from workloads.operands import Operands
 
@@ -45,7 +46,12 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SeenLists(Lists):
-    """Lists as they are read: every lane has a position, as the core's decoder counts them."""
+    """Lists as they are read: every lane has a position, as the core's decoder counts them.
+
+    walked_rows: of memories that compress values, the rows that a walk over all of them uses up.
+    """
+
+    walked_rows: int | None = None
 
     @property
     def empty(self) -> BoolArray:
@@ -102,8 +108,8 @@ def seen_strip(
     """
     design, mapping, meant = by_layer.design, strip.mapping, strip.operands
     seen, failing = by_layer.of(strip), by_layer.sums_of(strip)
-    read, met = None, None
-    if not design.activation_memory.exact:
+    memory, read, met = design.activation_memory, None, None
+    if not memory.exact:
         used = [mapping.place(pe) for pe in range(mapping.used_pes)]
         read = seen_lists(design, "iaram", meant.ifmap, used)
     lists = read or meant.ifmap
@@ -138,11 +144,12 @@ def seen_strip(
         for row in range(mapping.rows.givers)
         for column in range(mapping.columns.givers)
     ]
-    leaves: Lists = written
-    if not design.activation_memory.exact:
+    leaves = None
+    if not memory.exact or memory.by_value:
         leaves = seen_lists(design, "oaram", written, givers)
-    left = _held(leaves, len(givers), design.oaram_vectors)
-    own = replace(meant, read=read, written=written, ofmap=left, seen=seen, met=met)
+    left = _held(leaves or written, len(givers), design.oaram_entries)
+    walked = read and read.walked_rows, leaves and leaves.walked_rows
+    own = replace(meant, read=read, written=written, ofmap=left, walked=walked, seen=seen, met=met)
     values = given if left is written else given_out(mapping, left)
     return replace(strip, operands=own, values=values)
 
@@ -160,17 +167,23 @@ def _with_weights_as_meant(
 
 def seen_lists(design: Scnn, name: str, lists: Lists, places: list[tuple[int, int]]) -> SeenLists:
     """What is read of lists from the "iaram" or "oaram" of PEs at such places of the grid."""
-    use, each = design.stream_use(name), vectors_by_pe(lists, len(places))
-    first = np.concatenate([[0], np.cumsum(each)[:-1]])
+    use, memory = design.stream_use(name), design.activation_memory
     numbers = np.array([row * design.grid_columns + column for row, column in places])
+    if memory.by_value:
+        assert isinstance(memory, KeepsLists), "a kind that stores by value says what is read"
+        values, indices, walked = memory.lists_read(use, lists, numbers)
+        return _seen(lists, values, indices, lists.starts, int(walked.sum()))
+    each = vectors_by_pe(lists, len(places))
+    first = np.concatenate([[0], np.cumsum(each)[:-1]])
     within = np.arange(lists.vectors) - np.repeat(first, each)
     rows = np.minimum(within, (1 << use.row_bits) - 1) + np.repeat(numbers << use.row_bits, each)
-    elements = lists.values, lists.indices
-    values, indices = design.activation_memory.as_read(use, elements, rows)
+    values, indices = memory.as_read(use, (lists.values, lists.indices), rows)
     return _seen(lists, values, indices, lists.starts)
 
 
-def _seen(of: Lists, values: IntArray, indices: IntArray, starts: IntArray) -> SeenLists:
+def _seen(
+    of: Lists, values: IntArray, indices: IntArray, starts: IntArray, walked: int | None = None
+) -> SeenLists:
     """Lists in the place of others."""
     positions = np.empty_like(indices)
     place_elements(indices, starts, positions)
@@ -180,6 +193,7 @@ def _seen(of: Lists, values: IntArray, indices: IntArray, starts: IntArray) -> S
         positions=positions,
         starts=starts,
         index_bits=of.index_bits,
+        walked_rows=walked,
     )
 
 

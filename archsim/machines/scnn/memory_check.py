@@ -41,7 +41,7 @@ def _check_rules(design: Scnn) -> None:
         where = "where cycles are counted as DNNsim does"
         both = design.sparsity == "both"
         require(both, f"sparsity must be both {where}, not {design.sparsity}")
-        plain = design.activation_memory == PlainStream()
+        plain: bool = design.activation_memory == PlainStream()
         require(plain, f"activation_memory must be plain {where}")
         require(kind.exact, f"weight_memory must be exact {where}")
         require(sums.exact, f"accumulator_memory must be exact {where}")
@@ -64,11 +64,6 @@ def _check_rules(design: Scnn) -> None:
             places <= MOST_PLACES,
             f"{name}_memory: {what} of all PEs must have at most {MOST_PLACES} places to fail, in "
             f"powers of two each, not {places}",
-        )
-        require(
-            not design.activation_memory.by_value,
-            f"activation_memory must not compress values where cells of {name}s fail, not be "
-            f"{design.activation_memory.kind}: lists of the ofmap may then be longer than an OARAM",
         )
 
 

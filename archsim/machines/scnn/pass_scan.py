@@ -39,6 +39,8 @@ class PassOperands:
     leave, weight [K, R, S, C]; a bias for each filter, or none.
 
     read, written: what PEs read of the ifmap, and write of the ofmap, where cells fail.
+    walked: rows of values that walks over the ifmap and the ofmap use up, where that is not known
+    by what was written.
     seen, met: weights as PEs read them, and what products were, where cells of FIFOs fail.
     """
 
@@ -48,6 +50,7 @@ class PassOperands:
     has_bias: bool = False
     read: Lists | None = None
     written: Lists | None = None
+    walked: tuple[int | None, int | None] = (None, None)
     seen: SeenWeights | None = None
     met: Met | None = None
 

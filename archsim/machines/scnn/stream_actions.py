@@ -13,7 +13,8 @@ def row_actions(passes: Sequence[PassTiming]) -> dict[str, int]:
     """Rows of values, of all columns and PEs; nothing where memories are plain.
 
     iaram_row_write: of what is loaded; iaram_row_read: each row once for each group of filters;
-    oaram_row_write: of the ofmap; oaram_row_read: of those, the ones that leave.
+    oaram_row_write: of the ofmap; oaram_row_read: of those, the ones that leave.  Rows that are
+    read are counted by the widths that are read.
     """
     if not any(one.stored for one in passes):
         return {}
@@ -22,9 +23,10 @@ def row_actions(passes: Sequence[PassTiming]) -> dict[str, int]:
         assert one.stored
         ifmap, ofmap = (stored.all_rows for stored in one.stored)
         totals["iaram_row_write"] += 0 if one.mapping.ifmap_kept else ifmap
-        totals["iaram_row_read"] += ifmap * one.mapping.groups
+        walked = [stored.walked for stored in one.stored]
+        totals["iaram_row_read"] += walked[0] * one.mapping.groups
         totals["oaram_row_write"] += ofmap
-        totals["oaram_row_read"] += 0 if one.mapping.keep_ofmap else ofmap
+        totals["oaram_row_read"] += 0 if one.mapping.keep_ofmap else walked[1]
     return totals
 
 

@@ -161,9 +161,11 @@ def _stored(
         return None
     owning = len(operands.ofmap) // mapping.filters
     ifmap = memory.content(design.stream_use("iaram"), operands.ifmap, mapping.used_pes)
-    ofmap = memory.content(design.stream_use("oaram"), operands.ofmap, owning)
+    ofmap = memory.content(design.stream_use("oaram"), operands.made, owning)
     assert ifmap is not None and ofmap is not None, "a kind that stores by value counts it"
-    return ifmap, ofmap
+    both = zip((ifmap, ofmap), operands.walked, strict=True)
+    found = [one if rows is None else one.walked_in(rows) for one, rows in both]
+    return found[0], found[1]
 
 
 def drain_cycles(mapping: Mapping, group: int) -> int:

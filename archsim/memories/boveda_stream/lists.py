@@ -6,7 +6,7 @@ zeros only.  Counted from the values, exactly.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,12 +19,26 @@ from archsim.numbers import AnyIntArray, IntArray, ceil_div
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StoredLists:
-    """The content of a memory in each PE: vectors [PEs], rows [PEs, columns] of groups."""
+    """The content of a memory in each PE: vectors [PEs], rows [PEs, columns] of groups.
+
+    walked_rows: that a walk over all of them uses up, where widths are read otherwise than they
+    were written.
+    """
 
     use: StreamUse
     memory: BovedaStream
     vectors: IntArray
     rows: IntArray
+    walked_rows: int | None = None
+
+    @property
+    def walked(self) -> int:
+        """Rows that a walk over all of them uses up."""
+        return self.all_rows if self.walked_rows is None else self.walked_rows
+
+    def walked_in(self, rows: int) -> StoredLists:
+        """The same, of which a walk uses up so many rows."""
+        return replace(self, walked_rows=rows)
 
     @property
     def all_rows(self) -> int:
@@ -44,17 +58,32 @@ class StoredLists:
         return int(self.vectors.sum()) * (self.use.vector_bits + 1)
 
 
-def stored_lists(use: StreamUse, memory: BovedaStream, lists: Lists, pes: int) -> StoredLists:
-    """Of lists PE by PE, as many in each."""
+def held_lists(use: StreamUse, memory: BovedaStream, lists: Lists, pes: int) -> StoredLists:
+    """What of lists a memory has room for."""
+    found, entries = stored_lists(use, memory, lists, pes), memory.entries(use.rows)
+    if int(found.vectors.max()) > entries:
+        found = stored_lists(use, memory, lists, pes, entries)
+    return replace(found, rows=np.minimum(found.rows, use.rows))
+
+
+def stored_lists(
+    use: StreamUse, memory: BovedaStream, lists: Lists, pes: int, most: int | None = None
+) -> StoredLists:
+    """Of lists PE by PE, as many in each; of the first `most` vectors of each."""
     form = memory.format(use.value_bits)
     columns = lists.lanes // memory.group
     widths = np.empty(lists.vectors * columns, np.uint8)
     values = np.ascontiguousarray(lists.values, form.value_type).reshape(-1)
     measure(values, (lists.lanes, columns), form.numbers, (0, len(widths)), widths)
     starts = lists.starts[:: len(lists) // pes]
+    vectors = np.diff(starts)
+    if most is not None:
+        within = np.arange(lists.vectors) - np.repeat(starts[:-1], vectors)
+        widths.reshape(-1, columns)[within >= most] = 0
+        vectors = np.minimum(vectors, most)
     sums = np.add.reduceat(widths.reshape(-1, columns), starts[:-1], axis=0, dtype=np.int64)
     rows = -(-sums // use.value_bits)
-    return StoredLists(use=use, memory=memory, vectors=np.diff(starts), rows=rows)
+    return StoredLists(use=use, memory=memory, vectors=vectors, rows=rows)
 
 
 def value_bits(use: StreamUse, tensor: AnyIntArray) -> int:
@@ -81,4 +110,4 @@ def why_not(use: StreamUse, memory: BovedaStream, lists: Lists, pes: int) -> str
     )
 
 
-__all__ = ["StoredLists", "stored_lists", "value_bits", "why_not"]
+__all__ = ["StoredLists", "held_lists", "stored_lists", "value_bits", "why_not"]

@@ -6,6 +6,7 @@ looked up.  Cycle contract: docs/contracts/compressed-stream.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,8 +15,11 @@ from archsim.blocks import Components, Events
 from archsim.codecs.boveda_format import CONTAINERS, BovedaFormat
 from archsim.errors import require, require_positive, require_whole
 from archsim.memory import Cells, StreamUse
-from archsim.memory.seam import Access, StreamContent, StreamWords
+from archsim.memory.seam import Access, ListsRead, StreamCells, StreamContent, StreamWords
 from archsim.numbers import AnyIntArray, IntArray
+
+ROWS, DIRECTORY = "rows", "directory"
+"""SRAMs whose cells may fail."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,16 +45,24 @@ class BovedaStream:
 
     kind: ClassVar[str] = "boveda"
     access: ClassVar[Access] = "stream"
-    stepped: ClassVar[bool] = True
-    by_value: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_positive(group=self.group)
         require_whole(1, "be at least 1", expansion=self.expansion)
 
     @property
+    def stepped(self) -> bool:
+        """A vector is found behind the one before it."""
+        return True
+
+    @property
+    def by_value(self) -> bool:
+        """What fits hangs on values."""
+        return True
+
+    @property
     def exact(self) -> bool:
-        """Always."""
+        """Always, of lists that it has room for."""
         return True
 
     @property
@@ -82,10 +94,10 @@ class BovedaStream:
         )
 
     def content(self, use: StreamUse, lists: Any, pes: int) -> StreamContent:
-        """Rows and vectors of lists, PE by PE."""
-        from archsim.memories.boveda_stream.lists import stored_lists
+        """Rows and vectors of lists, PE by PE, that a memory has room for."""
+        from archsim.memories.boveda_stream.lists import held_lists
 
-        return stored_lists(use, self, lists, pes)
+        return held_lists(use, self, lists, pes)
 
     def least_bits(self, use: StreamUse, tensor: AnyIntArray) -> int:
         """Those of groups of one value each."""
@@ -127,6 +139,22 @@ class BovedaStream:
         """Rows written and used up, of both memories: up to two in each group column."""
         columns = use.lanes // self.group
         return ((2 * columns).bit_length(),) * 4
+
+    def srams(self, use: StreamUse) -> Mapping[str, tuple[int, int]]:
+        """Rows of all group columns; directories: widths, and indices above them."""
+        entry = self.width_bits(use.lanes, use.value_bits) + use.lanes * use.index_bits
+        return {
+            ROWS: (use.rows, use.lanes * use.value_bits),
+            DIRECTORY: (self.entries(use.rows), entry),
+        }
+
+    def lists_read(
+        self, use: StreamUse, lists: Any, places: IntArray, cells: StreamCells | None = None
+    ) -> ListsRead:
+        """As the hardware unpacks them, whatever is in rows and directories."""
+        from archsim.memories.boveda_stream.lists_read import lists_read
+
+        return lists_read(self, use, lists, places, cells)
 
     def stored(self, use: StreamUse, vectors: IntArray) -> Cells:
         """Rows of all group columns, and widths."""

@@ -7,15 +7,17 @@ fail: a machine counts its lists by it.  What a wrong index does is the machine'
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from archsim.blocks import Components, Events
 from archsim.errors import InputError, require
 from archsim.memories.faulty.cell_faults import (
+    DIRECTORY,
     HALF_BIT,
     LEAST_KEPT,
     MOST_KEPT_BITS,
@@ -31,13 +33,14 @@ from archsim.memory.around import AroundStream
 from archsim.memory.at_once import BoolArray
 from archsim.memory.bits import Bits, words_of
 from archsim.memory.plain import WORDS
+from archsim.memory.seam import KeepsLists, KeepsWords, ListsRead, StreamCells
 from archsim.numbers import IntArray, bit_ceil
 
 
 @dataclass(frozen=True, kw_only=True)
 class FaultyStream(CellFaults, AroundStream):
-    """inner: the stream whose cells fail, one that keeps vectors as they are; the rest: how
-    (`CellFaults`, `FaultMap`).
+    """inner: the stream whose cells fail, one without check bits; the rest: how (`CellFaults`,
+    `FaultMap`).  Of a compressed one fail rows of values, and directories of widths and indices.
 
     With `voltage` its SRAMs are priced at that supply.
     """
@@ -51,19 +54,19 @@ class FaultyStream(CellFaults, AroundStream):
 
     def check(self, use: StreamUse) -> None:
         """As the inner one; raise `InputError` for protected bits beyond an element, a measured map
-        of another geometry, an inner one that compresses or keeps check bits, and for more vectors
-        than the hash tells apart."""
+        of another geometry, an inner one with check bits, and for more vectors than the hash tells
+        apart."""
         super().check(use)
-        words = use.words
-        sizes = [number * bits for _, (number, bits, _), _, _ in self.inner.words(use)]
+        words, inner = use.words, self.inner
         require(
-            self.inner.exact and not self.inner.by_value and sizes == [use.kept_bits],
-            f"{words.field}: inner must be plain, not {self.inner.kind}: only vectors that lie as "
-            "they are have failing cells, below check bits, so that kind=faulty is set first",
+            inner.exact and (self._as_lists or self._as_they_are(use)),
+            f"{words.field}: inner must keep vectors without check bits, not {inner.kind}: cells "
+            "fail below them, so that kind=faulty is set first",
         )
-        self.check_lanes(words)
         try:
-            self.check_geometry(words, WORDS, (use.every_row, words.word_bits))
+            self.check_lanes(self._use_of(use))
+            for sram, (_, bits) in self.srams(use).items():
+                self.check_geometry(words, sram, (use.every_row, bits))
         except InputError as error:
             raise InputError(f"{words.field}: {error}") from error
         rows = bit_ceil(max(use.pes, 2)) << use.row_bits
@@ -72,6 +75,50 @@ class FaultyStream(CellFaults, AroundStream):
             f"{words.field}: the memories of all PEs must have at most {MOST_ROWS} vectors to "
             f"fail, in powers of two, not {rows}",
         )
+
+    def _as_they_are(self, use: StreamUse) -> bool:
+        """Whether a vector lies in the inner one with its flag alone."""
+        sizes = [number * bits for _, (number, bits, _), _, _ in self.inner.words(use)]
+        return isinstance(self.inner, KeepsWords) and sizes == [use.kept_bits]
+
+    @property
+    def _as_lists(self) -> bool:
+        """Whether the inner one compresses values."""
+        return isinstance(self.inner, KeepsLists) and self.inner.by_value
+
+    def srams(self, use: StreamUse) -> Mapping[str, tuple[int, int]]:
+        """As the inner one; one of vectors where that keeps words."""
+        if isinstance(self.inner, KeepsLists) and self.inner.by_value:
+            return self.inner.srams(use)
+        return {WORDS: (use.rows, use.words.word_bits)}
+
+    def _use_of(self, use: StreamUse) -> Use:
+        """The words of which bits may be protected: those of vectors, or rows of values."""
+        if not self._as_lists:
+            return use.words
+        lanes = (use.value_bits,) * use.lanes
+        return replace(use.words, lane_bits=lanes, lane_signed=(False,) * use.lanes)
+
+    def maps(self, use: StreamUse) -> dict[str, FaultMap]:
+        """The faults of each SRAM."""
+        words = self._use_of(use)
+        return {
+            sram: self.fault_map(words if sram != DIRECTORY else _no_words(words), sram, bits)
+            for sram, (_, bits) in self.srams(use).items()
+        }
+
+    def bits_read(self, use: StreamUse, sram: str, bits: Bits, rows: IntArray) -> Bits:
+        """With the faults of their cells."""
+        faults = self.maps(use)[sram]
+        if_zero, if_one = wrong_of_rows(faults, use.half << HALF_BIT, rows)
+        return bits ^ (if_zero if if_zero is if_one else np.where(bits, if_one, if_zero))
+
+    def lists_read(
+        self, use: StreamUse, lists: Any, places: IntArray, cells: StreamCells | None = None
+    ) -> ListsRead:
+        """As the inner one, through these cells."""
+        assert isinstance(self.inner, KeepsLists)
+        return self.inner.lists_read(use, lists, places, self)
 
     def words_map(self, use: Use) -> FaultMap:
         """The faults of words as they are."""
@@ -109,6 +156,11 @@ class FaultyStream(CellFaults, AroundStream):
     def at(self, rate: float) -> FaultyStream:
         """The same cells at another rate."""
         return replace(self, rate=rate, voltage=None)
+
+
+def _no_words(use: Use) -> Use:
+    """Of an SRAM of other words: nothing in it is protected."""
+    return replace(use, lane_bits=(), lane_signed=())
 
 
 @lru_cache(maxsize=8)

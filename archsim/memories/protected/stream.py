@@ -34,7 +34,7 @@ class ProtectedStream(CodeWords, AroundStream):
         field = use.words.field
         require(
             isinstance(self.inner, KeepsWords) and not self.inner.by_value,
-            f"{field}: inner must keep vectors as they are, not be {self.inner.kind}: check bits "
+            f"{field}: inner must keep vectors as they are, not compress their values: check bits "
             "are of whole elements",
         )
         try:

@@ -10,17 +10,10 @@ from rtl.core.boveda_shift import Unpack
 from rtl.core.compressed_place import WordPlace
 from rtl.core.compressed_writer import ColumnWriter, bank_bits, entry_bits, index_bits
 from rtl.core.held_bank import HeldBank
+from rtl.core.memory import layers_bits, layers_port
 from rtl.core.sram import address_bits
 from rtl.hierarchy import place
-from rtl.memories.boveda.seen_banks import (
-    DIRECTORY,
-    ROWS,
-    Layers,
-    seen,
-    settings_bits,
-    settings_port,
-    written_rows,
-)
+from rtl.memories.boveda.seen_banks import DIRECTORY, ROWS, Layers, seen, written_rows
 
 
 class CompressedColumn(wiring.Component):
@@ -116,7 +109,7 @@ class CompressedColumn(wiring.Component):
                 "row_writes": Out(2),
                 "entry_reads": Out(2 if straddles else 1),
                 "entry_writes": Out(2 if straddles else 1),
-                **settings_port(self.layers),
+                **layers_port(self.layers),
             }
         )
 
@@ -194,7 +187,7 @@ class CompressedColumn(wiring.Component):
 
     def _seen(self, m: Module, store: Any, at: tuple[str, str, Value, int]) -> Value:
         """What a bank shows, as its cells give it."""
-        settings = self.settings if settings_bits(self.layers) else None
+        settings = self.settings if layers_bits(self.layers) else None
         return seen(m, self.layers, settings, store, at)
 
     def _entry_written(self) -> Value:

@@ -8,11 +8,12 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.memories.boveda.scratchpad import Boveda
 from rtl.core.delay import Delay
+from rtl.core.memory import layers_bits, layers_port
 from rtl.core.population_count import PopulationCount
 from rtl.core.sram import address_bits
 from rtl.hierarchy import place
 from rtl.memories.boveda.column import CompressedColumn
-from rtl.memories.boveda.seen_banks import Layers, settings_bits, settings_port
+from rtl.memories.boveda.seen_banks import Layers
 
 COUNTED = ("row_reads", "row_writes", "entry_reads", "entry_writes")
 """What a scratchpad counts, and a core adds up."""
@@ -88,7 +89,7 @@ class CompressedScratchpad(wiring.Component):
                 **({"read_next": In(lanes)} if straddles else {}),
                 "read_data": Out(word),
                 **counts(memory, lanes, straddles=straddles),
-                **settings_port(layers),
+                **layers_port(layers),
             }
         )
 
@@ -162,7 +163,7 @@ class CompressedScratchpad(wiring.Component):
                 **({"place_registers": 1} if self.memory.place_registers else {}),
                 **seen,
             )
-            if settings_bits(self.layers):
+            if layers_bits(self.layers):
                 m.d.comb += column.settings.eq(self.settings)
             m.d.comb += [
                 column.values.eq(values.word_select(number, size)),

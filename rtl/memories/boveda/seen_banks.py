@@ -16,17 +16,6 @@ from rtl.hierarchy import place
 Layers = tuple[CellLayer, ...]
 
 
-def settings_bits(layers: Layers) -> int:
-    """Of the registers of all layers."""
-    return sum(one.settings_bits for one in layers)
-
-
-def settings_port(layers: Layers) -> dict[str, Any]:
-    """The port of what places the layers; none where no layer has registers."""
-    bits = settings_bits(layers)
-    return {"settings": In(bits)} if bits else {}
-
-
 def seen(
     m: Module, layers: Layers, settings: Value | None, store: Any,
     at: tuple[str, str, Value, int],
@@ -122,7 +111,5 @@ __all__ = [
     "Layers",
     "WrittenRows",
     "seen",
-    "settings_bits",
-    "settings_port",
     "written_rows",
 ]

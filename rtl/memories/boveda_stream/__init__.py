@@ -13,7 +13,8 @@ from amaranth.lib import wiring
 
 from archsim.errors import InputError
 from archsim.memories.boveda_stream.stream import BovedaStream
-from rtl.core.memory import Placed
+from rtl.core.memory import CellLayer, Placed
+from rtl.core.scnn_cells import lists_overflow
 from rtl.memories.boveda_stream.memories import StreamMemories, row_event_fields, stream_signature
 
 if TYPE_CHECKING:
@@ -27,8 +28,17 @@ class BovedaStreamRtl:
         self.memory = memory
 
     def unit(self, design: Any) -> Placed:
-        """Both memories of a PE."""
-        return StreamMemories, {"design": design}
+        """Both memories of a PE; bounded where ofmaps may be larger than meant."""
+        return self.unit_through(design, ())
+
+    def unit_through(self, design: Any, layers: tuple[CellLayer, ...]) -> Placed:
+        """The same, of cells that are seen through layers."""
+        found: dict[str, Any] = {"design": design, "memory": self.memory}
+        if layers:
+            found["layers"] = layers
+        if layers or lists_overflow(design):
+            found["bounded"] = True
+        return StreamMemories, found
 
     def port(self, design: Any) -> wiring.Signature:
         """Of either."""

@@ -9,7 +9,7 @@ stream        the layer in front of both memories of a sparse machine's activati
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -58,13 +58,7 @@ class FaultyBankRtl:
 
     def settings(self, words: Words) -> Settings | None:
         """Key, draw, rates of each SRAM; none of a measured map."""
-        found, bits, init = self.maps(words), 0, 0
-        if any(one.measured for one in found.values()):
-            return None
-        for one in found.values():
-            own = Layout(faults=one).settings()
-            bits, init = bits + own.bits, init | own.init << bits
-        return Settings(bits=bits, init=init)
+        return settings_of_maps(self.maps(words))
 
     def built(self) -> Any:
         """Chip, draw and rate are registers', of all but a measured map."""
@@ -95,6 +89,17 @@ class FaultyBankRtl:
         from rtl.memories.faulty.proofs import bank_proofs
 
         return bank_proofs()
+
+
+def settings_of_maps(maps: Mapping[str, FaultMap]) -> Settings | None:
+    """Registers of the faults of SRAMs, in their order; none of measured ones."""
+    bits = init = 0
+    if any(one.measured for one in maps.values()):
+        return None
+    for one in maps.values():
+        own = Layout(faults=one).settings()
+        bits, init = bits + own.bits, init | own.init << bits
+    return Settings(bits=bits, init=init)
 
 
 def layer_of(sram: str, faults: FaultMap) -> CellLayer:
@@ -153,8 +158,13 @@ class FaultyStreamRtl:
         self.memory, self.inner = memory, rtl_of(memory.inner)
 
     def unit(self, design: Any, use: StreamUse | None = None) -> Placed:
-        """Both memories of a PE, behind faults."""
-        return FaultyActivations, {"design": design, "faults": self._map(design, use)}
+        """Both memories of a PE, behind faults; compressed ones, of cells that are seen through
+        them."""
+        maps = self._maps(design, use)
+        if self.memory.by_value:
+            layers = tuple(layer_of(sram, faults) for sram, faults in maps.items())
+            return self.inner.unit_through(design, layers)
+        return FaultyActivations, {"design": design, "faults": maps[SRAM]}
 
     def port(self, design: Any) -> wiring.Signature:
         """Of either, as the inner one."""
@@ -170,9 +180,8 @@ class FaultyStreamRtl:
         return found if settings is None else found | {"settings": settings.bits}
 
     def settings(self, design: Any, use: StreamUse | None = None) -> Settings | None:
-        """Key, draw, rates of both memories; none of a measured map."""
-        faults = self._map(design, use)
-        return None if faults.measured else Layout(faults=faults).settings()
+        """Key, draw, rates of each SRAM of both memories; none of a measured map."""
+        return settings_of_maps(self._maps(design, use))
 
     def bank(self, *, bits: int, depth: int, transparent: bool) -> Placed:
         """The inner one's."""
@@ -185,8 +194,8 @@ class FaultyStreamRtl:
 
         return stream_proofs()
 
-    def _map(self, design: Any, use: StreamUse | None) -> FaultMap:
-        return self.memory.words_map((use or design.stream_use("iaram")).words)
+    def _maps(self, design: Any, use: StreamUse | None) -> dict[str, FaultMap]:
+        return self.memory.maps(design.stream_use("iaram") if use is None else use)
 
 
 __all__ = ["FaultyBankRtl", "FaultyRtl", "FaultyStreamRtl"]
