@@ -337,9 +337,12 @@ walk over each memory uses up [PEs]."""
 class StreamCells(Protocol):
     """Cells of a stream that are read otherwise than they were written."""
 
-    def bits_read(self, use: StreamUse, sram: str, bits: Any, rows: IntArray) -> Any:
-        """What is read of bits [words, bits of a word] in an SRAM, at addresses [words] with the
-        number of a PE above."""
+    def table(
+        self, use: StreamUse, sram: str, lane_bits: tuple[int, ...]
+    ) -> tuple[npt.NDArray[np.uint8], IntArray, IntArray]:
+        """Of the words of an SRAM at all addresses, with the number of a PE above: whether one has
+        a cell that fails [words], and what is read of the bits of such lanes [words, lanes] where 0
+        is stored, and where 1 is."""
         ...
 
 

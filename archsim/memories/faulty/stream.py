@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from archsim.blocks import Components, Events
 from archsim.errors import InputError, require
@@ -107,11 +108,14 @@ class FaultyStream(CellFaults, AroundStream):
             for sram, (_, bits) in self.srams(use).items()
         }
 
-    def bits_read(self, use: StreamUse, sram: str, bits: Bits, rows: IntArray) -> Bits:
-        """With the faults of their cells."""
-        faults = self.maps(use)[sram]
-        if_zero, if_one = wrong_of_rows(faults, use.half << HALF_BIT, rows)
-        return bits ^ (if_zero if if_zero is if_one else np.where(bits, if_one, if_zero))
+    def table(
+        self, use: StreamUse, sram: str, lane_bits: tuple[int, ...]
+    ) -> tuple[npt.NDArray[np.uint8], IntArray, IntArray]:
+        """By the faults of its cells."""
+        found = self.maps(use)[sram], use.half << HALF_BIT, use.every_row, lane_bits
+        kept = use.every_row * found[0].word_bits <= MOST_KEPT_BITS
+        fails, zero, one = (_element_masks if kept else _masks_of)(*found)
+        return fails.view(np.uint8), zero, one
 
     def lists_read(
         self, use: StreamUse, lists: Any, places: IntArray, cells: StreamCells | None = None
@@ -163,8 +167,7 @@ def _no_words(use: Use) -> Use:
     return replace(use, lane_bits=(), lane_signed=())
 
 
-@lru_cache(maxsize=8)
-def _element_masks(
+def _masks_of(
     faults: FaultMap, first: int, rows: int, lane_bits: tuple[int, ...]
 ) -> tuple[BoolArray, IntArray, IntArray]:
     """Of so many rows from a first one on whether one has a failing cell, and [rows, lanes] what is
@@ -172,6 +175,10 @@ def _element_masks(
     wrong = wrong_bits(faults, first, rows)
     fails: BoolArray = np.logical_or(wrong[0].any(axis=1), wrong[1].any(axis=1))
     return fails, *_as_numbers(wrong, lane_bits)
+
+
+_element_masks = lru_cache(maxsize=8)(_masks_of)
+"""The same, kept."""
 
 
 def _as_numbers(wrong: tuple[Bits, Bits], lane_bits: tuple[int, ...]) -> tuple[IntArray, IntArray]:

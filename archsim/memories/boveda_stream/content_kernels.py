@@ -1,0 +1,140 @@
+"""Contents of compressed lists, packed and read again container by container, compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from archsim.codecs.boveda_kernels import Form
+from archsim.kernels import inlined, kernel
+from archsim.numbers import IntArray
+
+Fails = npt.NDArray[np.uint8]
+CellTable = tuple[Fails, IntArray, IntArray]
+"""Of an SRAM's words by address whether a cell fails [words], and what is read of every lane's
+bits [words, lanes] where 0 is stored, and where 1 is; of no words where none fails."""
+
+Sizes = tuple[int, int, int, int]
+"""Rows and entries of a memory, how many numbers rows have, and bits of an address below a PE's
+number."""
+
+
+@inlined
+def _width(values: IntArray, container: int) -> int:
+    """Of a group: what its largest magnitude needs and a sign, at most all bits; 0 of zeros."""
+    magnitudes = np.int64(0)
+    for value in values:
+        magnitudes |= abs(value)
+    width = 0
+    while magnitudes >> np.int64(width):
+        width += 1
+    return min(width + 1, container) if width else 0
+
+
+@inlined
+def _as_read(value: Any, zero: Any, one: Any) -> Any:
+    """Bits as cells give them."""
+    return (value & one) | (~value & zero)
+
+
+@inlined
+def _packed(groups: Any, container: int, room: Any) -> int:
+    """Put groups [vectors, G], one behind another, into containers; returns their bits."""
+    low = (np.int64(1) << np.int64(container)) - 1
+    end = used = 0
+    for own in groups:
+        width = _width(own, container)
+        if width == 0:
+            continue
+        top = np.int64(1) << np.int64(width - 1)
+        row, bit = divmod(end, container)
+        while used < row + 2:
+            room[used, :] = 0
+            used += 1
+        for lane in range(len(own)):
+            code = (abs(own[lane]) & (top - 1)) | (top if own[lane] < 0 else 0)
+            room[row, lane] |= code << np.int64(bit) & low
+            if bit + width > container:
+                room[row + 1, lane] |= code >> np.int64(container - bit)
+        end += width
+    return end
+
+
+@inlined
+def _unpacked(own: IntArray, place: tuple[int, int, int], rows: Any, container: int) -> None:
+    """Put into a group what lies in rows at (row, bit), of a width."""
+    row, bit, width = place
+    mask, half = (np.int64(1) << np.int64(width)) - 1, np.int64(1) << np.int64(container - 1)
+    for lane in range(len(own)):
+        code = np.int64(0)
+        if row < len(rows):
+            code = rows[row, lane] >> np.int64(bit)
+        if row + 1 < len(rows) and bit + width > container:
+            code |= rows[row + 1, lane] << np.int64(container - bit)
+        code &= mask
+        magnitude = code & (mask >> np.int64(1))
+        negative = code > mask >> np.int64(1)
+        own[lane] = (-magnitude & (half - 1)) - half if negative else magnitude
+
+
+@kernel(
+    "(i8.2, i8.2, i8.1, i8.1), (int, int, int, int), (int, int, int, int), "
+    "((u1.1, i8.2, i8.2), (u1.1, i8.2, i8.2)), i8.2, i8.1"
+)
+def read_contents(
+    lists: tuple[IntArray, IntArray, IntArray, IntArray],
+    form: Form,
+    sizes: Sizes,
+    cells: tuple[CellTable, CellTable],
+    room: IntArray,
+    walked: IntArray,
+) -> None:
+    """Put in the place of values and indices what is read of them.
+
+    lists: values and indices [vectors, lanes], where the lists of each PE begin [PEs + 1], and the
+    numbers of PEs.  cells: of rows, lanes being containers, and of directories, lanes being width
+    fields and indices.  room [rows, G]: for the containers of a column, two more than there are
+    vectors in a PE.  walked [PEs]: rows that a walk uses up.
+    """
+    values, indices, starts, numbers = lists
+    group, container = form[0], form[1]
+    rows_there, entries, row_numbers, row_bits = sizes
+    (row_fails, row_zero, row_one), (entry_fails, entry_zero, entry_one) = cells
+    low, columns = (np.int64(1) << np.int64(container)) - 1, values.shape[1] // group
+    for pe in range(len(walked)):
+        begin, first = starts[pe], numbers[pe] << row_bits
+        held = min(starts[pe + 1] - begin, entries)
+        walked[pe] = 0
+        for column in range(columns):
+            lane0 = column * group
+            groups = values[begin : begin + held, lane0 : lane0 + group]
+            end = _packed(groups, container, room)
+            rows = room[: min((end + container - 1) // container, rows_there)]
+            for row in range(len(rows) if len(row_fails) else 0):
+                if row_fails[first + row]:
+                    zero, one = row_zero[first + row], row_one[first + row]
+                    for lane in range(group):
+                        read = _as_read(rows[row, lane], zero[lane0 + lane], one[lane0 + lane])
+                        rows[row, lane] = read & low
+            end = 0
+            for n in range(held):
+                width = _width(groups[n], container)
+                if len(entry_fails) and entry_fails[first + n]:
+                    zero, one = entry_zero[first + n], entry_one[first + n]
+                    field = _as_read(max(width - 1, 0), zero[column], one[column])
+                    width = (field & (container - 1)) + 1 if field & (container - 1) else 0
+                row, bit = divmod(end, container)
+                _unpacked(groups[n], (row % row_numbers, bit, width), rows, container)
+                end += width
+            walked[pe] += (end + container - 1) // container
+        for n in range(held if len(entry_fails) else 0):
+            if entry_fails[first + n]:
+                zero, one = entry_zero[first + n], entry_one[first + n]
+                for lane in range(values.shape[1]):
+                    at = columns + lane
+                    indices[begin + n, lane] = _as_read(indices[begin + n, lane], zero[at], one[at])
+
+
+__all__ = ["CellTable", "Sizes", "read_contents"]
