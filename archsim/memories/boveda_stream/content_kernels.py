@@ -102,7 +102,7 @@ def read_contents(
     group, container = form[0], form[1]
     rows_there, entries, row_numbers, row_bits = sizes
     (row_fails, row_zero, row_one), (entry_fails, entry_zero, entry_one) = cells
-    low, columns = (np.int64(1) << np.int64(container)) - 1, values.shape[1] // group
+    columns = values.shape[1] // group
     for pe in range(len(walked)):
         begin, first = starts[pe], numbers[pe] << row_bits
         held = min(starts[pe + 1] - begin, entries)
@@ -116,15 +116,15 @@ def read_contents(
                 if row_fails[first + row]:
                     zero, one = row_zero[first + row], row_one[first + row]
                     for lane in range(group):
-                        read = _as_read(rows[row, lane], zero[lane0 + lane], one[lane0 + lane])
-                        rows[row, lane] = read & low
+                        at = lane0 + lane
+                        rows[row, lane] = _as_read(rows[row, lane], zero[at], one[at])
             end = 0
             for n in range(held):
                 width = _width(groups[n], container)
                 if len(entry_fails) and entry_fails[first + n]:
                     zero, one = entry_zero[first + n], entry_one[first + n]
                     field = _as_read(max(width - 1, 0), zero[column], one[column])
-                    width = (field & (container - 1)) + 1 if field & (container - 1) else 0
+                    width = field + 1 if field else 0
                 row, bit = divmod(end, container)
                 _unpacked(groups[n], (row % row_numbers, bit, width), rows, container)
                 end += width
