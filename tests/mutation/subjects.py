@@ -114,6 +114,10 @@ SUBJECTS: dict[str, tuple[Subject, ...]] = {
         "oaram_bytes=60 weight_fifo_vectors=5 operand_bits=8 index_bits=2 "
         "activation_memory.kind=faulty activation_memory.rate=0.03 activation_memory.kind=secded "
         "activation_memory.data_bits=20 weight_memory.kind=faulty weight_memory.rate=0.01",
+        "grid_rows=1 grid_columns=2 weight_lanes=1 ifmap_lanes=4 banks=4 iaram_bytes=60 "
+        "oaram_bytes=30 weight_fifo_vectors=5 operand_bits=8 index_bits=2 "
+        "activation_memory.kind=boveda activation_memory.group=2 activation_memory.kind=faulty "
+        "activation_memory.rate=0.02",
     ),
 }
 
@@ -159,7 +163,7 @@ UNITS: dict[str, tuple[str, ...]] = {
     "faulty cells": ("rtl.memories.*", "archsim.memories.*"),
     "scnn with faulty cells": (
         "rtl.memories.*", "rtl.core.scnn_cells", "rtl.core.scnn_memories", "rtl.core.scnn_fifo",
-        "rtl.core.scnn_compress", "archsim.memories.*", "archsim.machines.scnn.*failing*",
+        "rtl.core.scnn_compress", "rtl.core.stream_*", "archsim.memories.*", "archsim.machines.scnn.*failing*",
         "archsim.machines.scnn.changed*", "archsim.machines.scnn.seen*",
         "archsim.machines.scnn.few*", "archsim.machines.scnn.sum*",
     ),

@@ -47,6 +47,11 @@ FEW = replace(
     ONE, oaram_bytes=10,
     activation_memory=FaultyStream(rate=0.1, chip=6, inner=BovedaStream(group=2, expansion=1)),
 )  # fmt: skip
+AGAIN = replace(
+    ONE, iaram_bytes=23,
+    activation_memory=FaultyStream(rate=0.03, chip=4, inner=BovedaStream(group=2, expansion=1)),
+)  # fmt: skip
+"""An IARAM of 9 vectors, as many as the ifmap has, which two groups of filters read."""
 COLUMNS = replace(
     ONE, ifmap_lanes=4, iaram_bytes=30, oaram_bytes=45,
     activation_memory=FaultyStream(rate=0.02, inner=BovedaStream(group=2, expansion=3)),
@@ -55,6 +60,11 @@ COLUMNS = replace(
 SOUND = replace(
     ONE, oaram_bytes=10, activation_memory=BOVEDA, weight_memory=FaultyBank(rate=0.3, chip=1)
 )
+FULL = replace(
+    SOUND, iaram_bytes=10, activation_memory=BovedaStream(group=2, expansion=3),
+    weight_memory=FaultyBank(rate=0.5, chip=5),
+)  # fmt: skip
+"""Memories of 4 rows, and of entries that take 12."""
 FOUR = replace(ONE, grid_rows=2, grid_columns=2, weight_lanes=2, banks=4, iaram_bytes=100)
 ALL = replace(FOUR, weight_memory=FaultyBank(rate=0.02), accumulator_memory=FaultyBank(rate=0.01))
 
@@ -79,7 +89,7 @@ def read_differently(case: SparseCase) -> bool:
 def test_a_core_with_compressed_lists_in_failing_cells_is_its_model(design: Scnn) -> None:
     """Counters of rows, which are read as wrong widths say, among the rest."""
     assert design_from_record(design_record(design), "it") == design
-    cases = [drawn(number, design) for number in (1, 3)]
+    cases = [drawn(1, design), drawn(3, design), growing(design)]
     assert any(read_differently(case) for case in cases)
     for case in cases:
         assert check(case, runner(design, "amaranth")).equal
@@ -91,6 +101,7 @@ def test_a_core_with_compressed_lists_in_failing_cells_is_its_model(design: Scnn
         pytest.param(SHORT, (3, 8), id="lists fail"),
         pytest.param(SOUND, (3, 8), id="weights fail"),
         pytest.param(FEW, (3, 4), id="as many entries as rows"),
+        pytest.param(FULL, (8,), id="thrice as many rows"),
     ],
 )
 def test_contents_that_are_larger_than_their_memory_end(
@@ -106,6 +117,12 @@ def test_contents_that_are_larger_than_their_memory_end(
     assert full == (design is not FEW)
     for case in cases:
         assert check(case, runner(design, "amaranth")).equal
+
+
+def test_a_full_ifmap_is_read_again() -> None:
+    case = growing(AGAIN)
+    assert case.passes[0].strip.operands.ifmap.vectors == AGAIN.iaram_entries
+    assert check(case, runner(AGAIN, "amaranth")).equal
 
 
 def measured(design: Scnn, folder: Path, rate: float) -> Scnn:
@@ -212,12 +229,11 @@ FAULTS: dict[str, Patch] = {
 def test_a_fault_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     FAULTS[name](monkeypatch)
     pair = replace(ONE, grid_columns=2, iaram_bytes=20)
-    full = replace(SOUND, iaram_bytes=10)
     cases = (
         lambda: drawn(3, ONE), lambda: drawn(3, COLUMNS), lambda: growing(SHORT),
         lambda: growing(SHORT, (5, 4), 8), lambda: drawn(1, pair), lambda: drawn(3, pair),
-        lambda: growing(SOUND, (5, 4), 8), lambda: growing(full, (5, 4), 8),
-        lambda: growing(FEW, (5, 4), 3),
+        lambda: growing(SOUND, (5, 4), 8), lambda: growing(FULL, (5, 4), 8),
+        lambda: growing(FEW, (5, 4), 3), lambda: growing(AGAIN), lambda: growing(COLUMNS),
     )  # fmt: skip
     assert any(caught(case()) for case in cases)
 
