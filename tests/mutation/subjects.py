@@ -163,9 +163,9 @@ UNITS: dict[str, tuple[str, ...]] = {
     "faulty cells": ("rtl.memories.*", "archsim.memories.*"),
     "scnn with faulty cells": (
         "rtl.memories.*", "rtl.core.scnn_cells", "rtl.core.scnn_memories", "rtl.core.scnn_fifo",
-        "rtl.core.scnn_compress", "rtl.core.stream_*", "archsim.memories.*", "archsim.machines.scnn.*failing*",
-        "archsim.machines.scnn.changed*", "archsim.machines.scnn.seen*",
-        "archsim.machines.scnn.few*", "archsim.machines.scnn.sum*",
+        "rtl.core.scnn_compress", "rtl.core.stream_*", "archsim.memories.*",
+        "archsim.machines.scnn.*failing*", "archsim.machines.scnn.changed*",
+        "archsim.machines.scnn.seen*", "archsim.machines.scnn.few*", "archsim.machines.scnn.sum*",
     ),
 }  # fmt: skip
 """Modules, `*` standing for any part, of those whose designs are there for some units alone."""
