@@ -52,6 +52,7 @@ class Batches:
     def run(self, mutants: Sequence[Mutant]) -> Iterator[Result]:
         """What becomes of each: of all designs a few cases first, which catch most of them."""
         remember_caches()
+        self.trials.require_sound()
         waiting = dict.fromkeys(mutants)
         made: list[dict[Mutant, Faulty]] = []
         spent = dict.fromkeys(mutants, 0.0)

@@ -81,14 +81,15 @@ class QuickBuilder:
 
     def build(  # noqa: PLR0913
         self, work: Path, verilog: str, top: str, *, trace: str = "", wires: Sequence[str] = (),
-        choice: str = "", fast: bool = False, kept: bool = False,
+        optimised: bool = False, choice: str = "", fast: bool = False, kept: bool = False,
     ) -> Library:  # fmt: skip
-        """As `rtl.benches.verilated_build.build_library`, in an empty folder, nothing watched.
+        """As `rtl.benches.verilated_build.build_library`, in an empty folder, nothing watched, never
+        for runs of minutes.
 
         choice: an input that is no stream; runs that begin behind `choose` have its number there.
         fast: compiled for twice as long, three times as fast.  kept: for who builds it again.
         """
-        assert not (trace or wires)
+        assert not (trace or wires or optimised)
         if kept:
             template = wrapper_text((), (), {})
             key = cache_key(*self.made_of, verilog, top, template, choice, str(fast))

@@ -15,6 +15,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.machines.systolic.design import Systolic
+from rtl.conformance import judge
 from tests.mutation.batch import Batches, Emitter
 from tests.mutation.campaign import Found, campaign_in_batches, follow_edits, keep, known, sample
 from tests.mutation.emission import Emission, Faulty
@@ -221,6 +222,15 @@ def test_a_fresh_sample_of_faults_is_caught(kind: str, tmp_path: Path) -> None:
     parts = sorted_out(list(known(file).values()))
     missed = [*parts.get("survived", []), *parts.get("hung", [])]
     assert len(parts["caught"]) >= 0.7 * (len(parts["caught"]) + len(missed)), missed
+
+
+def test_subjects_without_a_fault_are_equal_and_others_are_told() -> None:
+    """With simulators built as trials build them."""
+    trials = RtlTrials(SUBJECTS["systolic"][2:3])
+    trials.require_sound()
+    trials.judge = lambda case, expected, given: replace(judge(case, expected, given), failure="it")
+    with pytest.raises(AssertionError, match="^without any fault: design 1, case "):
+        trials.require_sound()
 
 
 @pytest.mark.slow

@@ -133,6 +133,14 @@ class RtlTrials:
         emission.verilog()  # is kept, before processes fork
         return Prepared(subject=subject, emission=emission, asked=asked)
 
+    def require_sound(self) -> None:
+        """Raise unless every subject without a fault is built, and equal in its shortest case: what
+        ails all would pass for faults that make no hardware."""
+        for one in self.prepared:
+            found = self.compared(one, self.built(one.emission.verilog()), 1)
+            if found is not None:
+                raise AssertionError(f"without any fault: {found[1]}")
+
     def mutants(self) -> list[Mutant]:
         """Of the lines that make the subjects' hardware."""
         lines: dict[str, set[int]] = {}
