@@ -83,8 +83,8 @@ class QuickBuilder:
         self, work: Path, verilog: str, top: str, *, trace: str = "", wires: Sequence[str] = (),
         optimised: bool = False, choice: str = "", fast: bool = False, kept: bool = False,
     ) -> Library:  # fmt: skip
-        """As `rtl.benches.verilated_build.build_library`, in an empty folder, nothing watched, never
-        for runs of minutes.
+        """As `rtl.benches.verilated_build.build_library`, in an empty folder, nothing watched, for
+        no runs of minutes.
 
         choice: an input that is no stream; runs that begin behind `choose` have its number there.
         fast: compiled for twice as long, three times as fast.  kept: for who builds it again.

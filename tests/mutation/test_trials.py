@@ -229,7 +229,7 @@ def test_subjects_without_a_fault_are_equal_and_others_are_told() -> None:
     trials = RtlTrials(SUBJECTS["systolic"][2:3])
     trials.require_sound()
     trials.judge = lambda case, expected, given: replace(judge(case, expected, given), failure="it")
-    with pytest.raises(AssertionError, match="^without any fault: design 1, case "):
+    with pytest.raises(AssertionError, match=r"^without any fault: design 1, case "):
         trials.require_sound()
 
 
