@@ -1,7 +1,8 @@
 """A machine whose memories stand in cells at low voltage, each in a form of its own.
 
 A *form* is how a memory's words lie in failing cells: as they are (`plain`), compressed
-(`boveda`), or with check bits (`secded`, of the widest code words that the lanes allow).
+(`boveda`, in groups as they come, or the largest that the lanes allow), or with check bits
+(`secded`, of the widest code words that the lanes allow).
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ FORMS: Mapping[str, tuple[str, ...]] = {
 
 CODED_BITS = (64, 32, 16, 8, 4)
 """Of a code word, the widest first."""
+
+GROUPS = (8, 4, 2, 1)
+"""Of compressed lanes, where the usual group does not divide a word's."""
 
 NOMINAL = 1.0
 """V_min over itself: no errors."""
@@ -154,18 +158,20 @@ def able(design: Design) -> dict[str, tuple[str, ...]]:
 
 
 def _one_placed(design: Any, at: At, chip: int) -> Any:
-    """With the widest code words that the machine takes; those of one lane are tried last, which
-    fit everywhere, so that what is said against these is said of any."""
+    """With the widest code words or groups that the machine takes; those of one lane are tried
+    last, which fit everywhere, so that what is said against these is said of any."""
     field = f"{at.memory}{MEMORY}"
     access = _accesses(design)[field]
-    lane = (design.lane_bits(at.memory),)
+    sizes: dict[str, tuple[int | None, ...]] = {
+        "boveda": (None, *GROUPS), "secded": (*CODED_BITS, design.lane_bits(at.memory)),
+    }  # fmt: skip
     refused: InputError | None = None
-    for data_bits in (*CODED_BITS, *lane):
+    for size in sizes.get(at.form, (None,)):
         record = memory_record(getattr(design, field))
         for kind in FORMS[at.form]:
             change_kind(record, access, kind)
             record["kind"] = kind
-            record |= _parameters(kind, at.voltage, chip, data_bits)
+            record |= _parameters(kind, at.voltage, chip, size)
         try:
             changed = {field: memory_from_record(design.kind, field, access, record)}
             return replace(design, **changed)
@@ -203,11 +209,12 @@ def _step_chips(record: dict[str, Any], further: int) -> bool:
     return "chip" in record or any(found)
 
 
-def _parameters(kind: str, voltage: float, chip: int, data_bits: int) -> dict[str, Any]:
-    """What a kind of a form is given."""
-    return {"faulty": {"voltage": voltage, "chip": chip}, "secded": {"data_bits": data_bits}}.get(
-        kind, {}
-    )
+def _parameters(kind: str, voltage: float, chip: int, size: int | None) -> dict[str, Any]:
+    """What a kind of a form is given; size: of a code word, or of a group, None: as it comes."""
+    if kind == "faulty":
+        return {"voltage": voltage, "chip": chip}
+    name = {"secded": "data_bits", "boveda": "group"}[kind]
+    return {} if size is None else {name: size}
 
 
 __all__ = [
