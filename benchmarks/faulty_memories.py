@@ -170,7 +170,7 @@ def sparse_layers() -> None:
     _compare(f"scnn, {layer.macs:.2g} MACs", runs, rounds=16)  # the best of five went up to 10.9
     kinds = ["boveda", "faulty"]
     settings = [f"activation_memory.kind={kind}" for kind in kinds]
-    compressed = {
+    compressed: dict[str, Any] = {
         "sound cells": with_settings(SCNN_ISCA17, settings[:1]),
         f"activation at {RATES[2]:.2%}": with_settings(
             SCNN_ISCA17, [*settings, f"activation_memory.rate={RATES[2]}"]

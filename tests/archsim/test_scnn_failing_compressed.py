@@ -224,9 +224,8 @@ def test_a_width_costs_more_than_a_value() -> None:
     wrong: list[int] = []
     for memory in (plain, replace(plain, inner=BovedaStream(group=2))):
         ((strip,),) = layer_passes(replace(design, activation_memory=memory), layer, operands)
-        wrong.append(
-            np.count_nonzero(strip.operands.ifmap.values != strip.operands.computed.values)
-        )
+        meant, read = strip.operands.ifmap, strip.operands.computed
+        wrong.append(int(np.count_nonzero(meant.values != read.values)))
     assert wrong[1] > 5 * wrong[0] > 0
 
 

@@ -228,7 +228,9 @@ def test_subjects_without_a_fault_are_equal_and_others_are_told() -> None:
     """With simulators built as trials build them."""
     trials = RtlTrials(SUBJECTS["systolic"][2:3])
     trials.require_sound()
-    trials.judge = lambda case, expected, given: replace(judge(case, expected, given), failure="it")
+    trials.judge = lambda case, expected, outcome: replace(
+        judge(case, expected, outcome), failure="it"
+    )
     with pytest.raises(AssertionError, match=r"^without any fault: design 1, case "):
         trials.require_sound()
 

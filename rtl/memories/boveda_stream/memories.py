@@ -72,6 +72,8 @@ class StreamMemories(wiring.Component):
     start: Signal
     go: Signal
     flush: Signal
+    number: Signal
+    settings: Signal
     ifmap: Any
     ofmap: Any
     events: data.View

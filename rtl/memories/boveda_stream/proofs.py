@@ -30,7 +30,7 @@ class StreamProof(wiring.Component):
 
     def __init__(self, *, groups: int, group: int = 1, container_bits: int = 4) -> None:
         self.groups, self.group, self.bits = groups, group, container_bits
-        self.sizes = {"group": group, "container_bits": container_bits}
+        self.sizes: dict[str, Any] = {"group": group, "container_bits": container_bits}
         self.row_bits = group * container_bits
         free = {name: In(1) for name in ("append", "flush", "advance", "anew")}
         super().__init__({"values": In(self.row_bits), **free})
