@@ -211,10 +211,8 @@ def _step_chips(record: dict[str, Any], further: int) -> bool:
 
 def _parameters(kind: str, voltage: float, chip: int, size: int | None) -> dict[str, Any]:
     """What a kind of a form is given; size: of a code word, or of a group, None: as it comes."""
-    if kind == "faulty":
-        return {"voltage": voltage, "chip": chip}
-    name = {"secded": "data_bits", "boveda": "group"}[kind]
-    return {} if size is None else {name: size}
+    sized = {} if size is None else {"secded": {"data_bits": size}, "boveda": {"group": size}}
+    return {"faulty": {"voltage": voltage, "chip": chip}, **sized}.get(kind, {})
 
 
 __all__ = [

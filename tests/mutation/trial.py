@@ -182,9 +182,13 @@ class RtlTrials:
         """A simulator (`rtl.benches.verilated.Verilated`); choice, fast: as of
         `QuickBuilder.build`."""
         with tempfile.TemporaryDirectory(dir=self.folder.name) as work:
+            usual = self.verilated.build_library
             build = partial(self.builder.build, Path(work), choice=choice, fast=fast)
             self.verilated.build_library = build
-            return self.verilated.Verilated(verilog, top="top")
+            try:
+                return self.verilated.Verilated(verilog, top="top")
+            finally:  # who comes behind in this process builds as ever
+                self.verilated.build_library = usual
 
     def compared(
         self, one: Prepared, core: Any, cases: int | None = None
