@@ -3,6 +3,7 @@
 
     python benchmarks/faulty_memories.py
     python benchmarks/faulty_memories.py layers sparse_layers   # how long layers take
+    python benchmarks/faulty_memories.py hardware               # on an ECP5, some minutes
 
 Values are int8 of a clipped normal distribution (deviation 12), the bell that trained weights
 have; a value is wrong if it is read as another one.  Times are of the processor, of all threads,
@@ -37,6 +38,8 @@ from archsim.memories.protected.scratchpad import Parity, Secded
 from archsim.memories.protected.stream import ParityStream, SecdedStream
 from archsim.memory import Plain, Use
 from archsim.simulate import simulate
+from fpga.place import place
+from rtl.core.memory import Words, rtl_of
 from workloads.layers import Conv2d, Network
 from workloads.operands import synthetic
 from workloads.pooling import MaxPool
@@ -296,7 +299,31 @@ def _of_lists(
     )
 
 
+def hardware() -> None:
+    """What the fault layer and coders take of an ECP5, around 2 x 512 words of 8 to 64 bits, and
+    the clock between registers."""
+    for bits in (8, 16, 64):
+        plain = Plain(capacity_bytes=2 * 512 * bits // 8)
+        coded = replace(plain, capacity_bytes=plain.capacity_bytes * 2)
+        kinds: dict[str, Any] = {
+            "sound": plain,
+            "faulty": Faulty(inner=plain, rate=0.001),
+            "faulty, columns that differ": Faulty(inner=plain, rate=0.001, column_shape=0.15),
+            "SECDED": Secded(inner=coded, data_bits=bits),
+        }
+        for name, memory in kinds.items():
+            use = Use(name="ifmap", field="ifmap_memory", lane_bits=(bits,), lane_signed=(True,))
+            words = Words(lanes=1, bits=bits, signed=True, depth=512, use=use)
+            unit, parameters = rtl_of(memory).unit(words, by_lane=False)
+            found = place(unit(**parameters))
+            print(
+                f"| {bits} bits, {name} | {found.cells.lut4} | {found.cells.flip_flops} | "
+                f"{found.fmax_hz / 1e6:.0f} MHz |"
+            )
+
+
 PARTS: Mapping[str, Callable[[], None]] = {
+    "hardware": hardware,
     "table": table,
     "vectors": vectors,
     "lists": lists,
