@@ -334,8 +334,7 @@ PARTS: Mapping[str, Callable[[], None]] = {
 
 if __name__ == "__main__":
     named = chosen(__doc__, tuple(PARTS))
+    if len(named) == len(PARTS):
+        named.remove("hardware")  # minutes, and tools: where it is asked for
     for part in named:
-        if part != "hardware" or len(named) < len(
-            PARTS
-        ):  # minutes, and tools: where it is asked for
-            PARTS[part]()
+        PARTS[part]()
