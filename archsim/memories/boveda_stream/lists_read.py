@@ -8,21 +8,15 @@ Vectors without an entry take no bit, and rows behind the last one are lost.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from archsim.blocks import address_bits
 from archsim.codecs.zero_run import Lists
 from archsim.memories.boveda_stream.content_kernels import CellTable, read_contents
+from archsim.memories.boveda_stream.stream import DIRECTORY, ROWS, BovedaStream
 from archsim.memory import StreamUse
 from archsim.memory.seam import ListsRead, StreamCells
 from archsim.numbers import IntArray
-
-if TYPE_CHECKING:
-    from archsim.memories.boveda_stream.stream import BovedaStream
-
-ROWS, DIRECTORY = "rows", "directory"
 
 
 def lists_read(

@@ -1,8 +1,10 @@
 """A stream of vectors whose cells fail: values and indices of compressed lists, in every PE.
 
-A vector's element is a value and above it its index, so that `protected_bits` says of both what
-does not fail: from value_bits on they are the index's.  The flag `last` lies beside, and does not
-fail: a machine counts its lists by it.  What a wrong index does is the machine's to say.
+Of vectors that lie as they are an element is a value and above it its index, so that
+`protected_bits` says of both what does not fail: from value_bits on they are the index's.  Of
+vectors whose values are compressed rows of these fail, and directories of widths and indices.  The
+flag `last` lies beside, and does not fail: a machine counts its lists by it.  What a wrong index
+does is the machine's to say.
 """
 
 from __future__ import annotations
