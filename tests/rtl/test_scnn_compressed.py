@@ -325,7 +325,7 @@ MUTATIONS: dict[str, tuple[Layers, Patch]] = {
     "a last vector not packed": (RELU, in_compressor("full | (kept_at == at)", "full")),
     "rows that are read ahead are counted": (
         GROUPS,
-        in_memories("Mux(step, unpacker.gives_up, 0)", "Mux(advance, unpacker.gives_up, 0)"),
+        in_memories("if self.bounded else step", "if self.bounded else advance"),
     ),
     "a content's second last row not counted": (
         GROUPS,
