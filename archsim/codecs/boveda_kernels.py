@@ -53,6 +53,26 @@ def group_width(union: int, form: Form) -> int:
     return min(max(bits + form[2], least), form[1])
 
 
+@inlined
+def code_of(value: Any, width: Any, form: Form) -> Any:
+    """The bits of a value, of a width above 0."""
+    size = abs(wide(value))
+    if not form[2]:
+        return size
+    top = np.int64(1) << np.int64(width - 1)
+    return (size & (top - 1)) | (top if value < 0 else 0)
+
+
+@inlined
+def value_of(code: Any, width: Any, form: Form) -> Any:
+    """The value of bits, whatever they are, of a width above 0."""
+    if not form[2]:
+        return code
+    half, top = np.int64(1) << np.int64(form[1] - 1), np.int64(1) << np.int64(width - 1)
+    size = code & (top - 1)
+    return (-size & (half - 1)) - half if code & top else size
+
+
 @kernel("??.1, (int, int), (int, int, int, int), (int, int), u1.1")
 def measure(values: Values, line: Line, form: Form, groups: tuple[int, int], widths: Bytes) -> None:
     """Widths of the groups from groups[0] to before groups[1]; values [lines · length]."""
@@ -300,12 +320,14 @@ __all__ = [
     "TAIL",
     "Form",
     "Line",
+    "code_of",
     "group_width",
     "measure",
     "pack",
     "read_widths",
     "sum_units",
     "unpack",
+    "value_of",
     "wide",
     "write_widths",
 ]

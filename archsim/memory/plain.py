@@ -19,6 +19,10 @@ from archsim.numbers import AnyIntArray, IntArray, ceil_div
 
 WORDS = "words"
 
+STREAM_READS: Events = {"iaram_read": 1.0, "oaram_read": 1.0}
+STREAM_WRITES: Events = {"iaram_write": 1.0, "oaram_write": 1.0}
+"""Of vectors, in a sparse core's memories."""
+
 
 class _Sram:
     """What plain memories of all ways of access have in common."""
@@ -191,12 +195,10 @@ class PlainStream(_Sram):
     def logic(self, use: StreamUse, address_bits: int) -> Components:
         """A choice of two at every pin of both."""
         name, bits, pes = "memories", use.kept_bits, use.pes
-        reads: Events = {"iaram_read": 1.0, "oaram_read": 1.0}
-        writes: Events = {"iaram_write": 1.0, "oaram_write": 1.0}
         return (
-            *selectors(name, bits, 2 * pes, reads),
-            *selectors(name, address_bits, 2 * pes, reads),
-            *selectors(name, bits + address_bits, 2 * pes, writes),
+            *selectors(name, bits, 2 * pes, STREAM_READS),
+            *selectors(name, address_bits, 2 * pes, STREAM_READS),
+            *selectors(name, bits + address_bits, 2 * pes, STREAM_WRITES),
         )
 
     def state_bits(self, address_bits: int) -> tuple[int, int]:
@@ -244,6 +246,8 @@ def kibibytes(count: int) -> Plain:
 
 
 __all__ = [
+    "STREAM_READS",
+    "STREAM_WRITES",
     "WORDS",
     "Plain",
     "PlainBank",

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from archsim.codecs.boveda_format import Bytes, Values
-from archsim.codecs.boveda_kernels import Form, wide
+from archsim.codecs.boveda_kernels import Form, code_of, value_of, wide
 from archsim.kernels import inlined, kernel
 from archsim.memories.boveda.widths import Scratch, measure_words
 from archsim.numbers import IntArray
@@ -41,26 +41,6 @@ Out = tuple[IntArray, IntArray, int, int]
 @inlined
 def _read(held: Any, zero: Any, one: Any) -> Any:
     return (held & one) | (~held & zero)
-
-
-@inlined
-def _code(value: Any, width: Any, form: Form) -> Any:
-    """The bits of a value."""
-    size = abs(wide(value))
-    if not form[2]:
-        return size
-    top = np.int64(1) << np.int64(width - 1)
-    return (size & (top - 1)) | (top if value < 0 else 0)
-
-
-@inlined
-def _value(code: Any, width: Any, form: Form) -> Any:
-    """The value of bits, whatever they are."""
-    if not form[2]:
-        return code
-    half, top = np.int64(1) << np.int64(form[1] - 1), np.int64(1) << np.int64(width - 1)
-    size = code & (top - 1)
-    return (-size & (half - 1)) - half if code & top else size
 
 
 @inlined
@@ -103,7 +83,7 @@ def _make(tile: Tile, row: int) -> None:
         held, word, at = np.int64(0), firsts[row], first * lanes + lane
         while 0 <= word < len(words) and starts[word] < (row + 1) * container:
             bit = starts[word] - row * container
-            code = _code(words[word, at], widths[word], form)
+            code = code_of(words[word, at], widths[word], form)
             held |= code << bit if bit >= 0 else code >> -bit
             word += 1
         held &= (np.int64(1) << container) - 1
@@ -128,7 +108,7 @@ def _look_for(tile: Tile, at: Any, width: Any, codes: IntArray) -> None:
         for lane in range(lanes):
             codes[lane] |= rows[(row + 1) * lanes + lane] << (container - bit)
     for lane in range(lanes):
-        codes[lane] = _value(codes[lane] & ((np.int64(1) << width) - 1), width, form)
+        codes[lane] = value_of(codes[lane] & ((np.int64(1) << width) - 1), width, form)
 
 
 @inlined
@@ -187,12 +167,12 @@ def _single(tile: Tile, cell: tuple[int, int], moved: BoolArray, out: Out) -> in
         if not moved[word // size] and not known:
             width, bit, at = widths[word], starts[word] - top * container, top * lanes + lane
             meant = words[word, first * lanes + lane]
-            code = _code(meant, width, form)
+            code = code_of(meant, width, form)
             code = _part(code, bit, (zero[first, at], one[first, at], width), container)
             if bit + width > container:
                 below = zero[first, at + lanes], one[first, at + lanes], width
                 code = _part(code, bit - container, below, container)
-            change = _value(code, width, form) - meant
+            change = value_of(code, width, form) - meant
             if change:
                 places[count] = base + word * words.shape[1] + first * lanes + lane
                 changes[count] = change

@@ -6,19 +6,15 @@ widths [entries, columns · log2 B]: the fields of each vector.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from archsim.codecs import boveda_columns as columns
 from archsim.errors import require
+from archsim.memories.boveda_stream.stream import ROWS, BovedaStream
 from archsim.memory import Cells, StreamUse
 from archsim.numbers import IntArray
 
-if TYPE_CHECKING:
-    from archsim.memories.boveda_stream.stream import BovedaStream
-
-ROWS, WIDTHS = "rows", "widths"
+WIDTHS = "widths"
 
 
 def stored(memory: BovedaStream, use: StreamUse, vectors: IntArray) -> Cells:

@@ -12,6 +12,8 @@ import archsim.blocks as blocks
 from archsim.blocks import Components, Events, adders, incrementers, registers, selectors, times
 from archsim.memories.boveda_stream.stream import BovedaStream
 from archsim.memory import StreamUse
+from archsim.memory.plain import STREAM_READS as READS
+from archsim.memory.plain import STREAM_WRITES as WRITES
 from archsim.memory.seam import StreamWords
 
 CORE_STATE_BITS = 4 + 4 + 4 * 48
@@ -22,8 +24,6 @@ PE_STATE_BITS = 2 + 1 + 2
 """Of a PE: which memory is written and read, whether the walk begins, and the strobes of two
 vectors under way."""
 
-WRITES: Events = {"iaram_write": 1.0, "oaram_write": 1.0}
-READS: Events = {"iaram_read": 1.0, "oaram_read": 1.0}
 ROW_READS: Events = {"iaram_row_read": 1.0, "oaram_row_read": 1.0}
 
 

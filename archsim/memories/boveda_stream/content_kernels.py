@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from archsim.codecs.boveda_kernels import Form
+from archsim.codecs.boveda_kernels import Form, code_of, group_width, value_of
 from archsim.kernels import inlined, kernel
 from archsim.numbers import IntArray
 
@@ -22,15 +22,12 @@ number."""
 
 
 @inlined
-def _width(values: IntArray, container: int) -> int:
-    """Of a group: what its largest magnitude needs and a sign, at most all bits; 0 of zeros."""
-    magnitudes = np.int64(0)
+def _width(values: IntArray, form: Form) -> int:
+    """Of a group."""
+    union: Any = np.int64(0)
     for value in values:
-        magnitudes |= abs(value)
-    width = 0
-    while magnitudes >> np.int64(width):
-        width += 1
-    return min(width + 1, container) if width else 0
+        union |= abs(value)
+    return group_width(union, form)
 
 
 @inlined
@@ -40,21 +37,20 @@ def _as_read(value: Any, zero: Any, one: Any) -> Any:
 
 
 @inlined
-def _packed(groups: Any, container: int, room: Any) -> int:
+def _packed(groups: Any, form: Form, room: Any) -> int:
     """Put groups [vectors, G], one behind another, into containers; returns their bits."""
-    low = (np.int64(1) << np.int64(container)) - 1
-    end = used = 0
+    container = form[1]
+    low, end, used = (np.int64(1) << np.int64(container)) - 1, 0, 0
     for own in groups:
-        width = _width(own, container)
+        width = _width(own, form)
         if width == 0:
             continue
-        top = np.int64(1) << np.int64(width - 1)
         row, bit = divmod(end, container)
         while used < row + 2:
             room[used, :] = 0
             used += 1
         for lane in range(len(own)):
-            code = (abs(own[lane]) & (top - 1)) | (top if own[lane] < 0 else 0)
+            code = code_of(own[lane], width, form)
             room[row, lane] |= code << np.int64(bit) & low
             if bit + width > container:
                 room[row + 1, lane] |= code >> np.int64(container - bit)
@@ -63,20 +59,20 @@ def _packed(groups: Any, container: int, room: Any) -> int:
 
 
 @inlined
-def _unpacked(own: IntArray, place: tuple[int, int, int], rows: Any, container: int) -> None:
+def _unpack(own: Any, place: tuple[int, int, int], rows: Any, form: Form) -> None:
     """Put into a group what lies in rows at (row, bit), of a width."""
-    row, bit, width = place
-    mask, half = (np.int64(1) << np.int64(width)) - 1, np.int64(1) << np.int64(container - 1)
+    (row, bit, width), container = place, form[1]
+    own[:] = 0
+    if width == 0:
+        return
+    mask = (np.int64(1) << np.int64(width)) - 1
     for lane in range(len(own)):
         code = np.int64(0)
         if row < len(rows):
             code = rows[row, lane] >> np.int64(bit)
         if row + 1 < len(rows) and bit + width > container:
             code |= rows[row + 1, lane] << np.int64(container - bit)
-        code &= mask
-        magnitude = code & (mask >> np.int64(1))
-        negative = code > mask >> np.int64(1)
-        own[lane] = (-magnitude & (half - 1)) - half if negative else magnitude
+        own[lane] = value_of(code & mask, width, form)
 
 
 @kernel(
@@ -110,7 +106,7 @@ def read_contents(
         for column in range(columns):
             lane0 = column * group
             groups = values[begin : begin + held, lane0 : lane0 + group]
-            end = _packed(groups, container, room)
+            end = _packed(groups, form, room)
             rows = room[: min((end + container - 1) // container, rows_there)]
             for row in range(len(rows) if len(row_fails) else 0):
                 if row_fails[first + row]:
@@ -120,13 +116,13 @@ def read_contents(
                         rows[row, lane] = _as_read(rows[row, lane], zero[at], one[at])
             end = 0
             for n in range(held):
-                width = _width(groups[n], container)
+                width = _width(groups[n], form)
                 if len(entry_fails) and entry_fails[first + n]:
                     zero, one = entry_zero[first + n], entry_one[first + n]
                     field = _as_read(max(width - 1, 0), zero[column], one[column])
                     width = field + 1 if field else 0
                 row, bit = divmod(end, container)
-                _unpacked(groups[n], (row % row_numbers, bit, width), rows, container)
+                _unpack(groups[n], (row % row_numbers, bit, width), rows, form)
                 end += width
             walked[pe] += (end + container - 1) // container
         for n in range(held if len(entry_fails) else 0):

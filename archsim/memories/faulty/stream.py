@@ -62,7 +62,7 @@ class FaultyStream(CellFaults, AroundStream):
         super().check(use)
         words, inner = use.words, self.inner
         require(
-            inner.exact and (self._as_lists or self._as_they_are(use)),
+            inner.exact and (self._lists is not None or self._as_they_are(use)),
             f"{words.field}: inner must keep vectors without check bits, not {inner.kind}: cells "
             "fail below them, so that kind=faulty is set first",
         )
@@ -85,19 +85,19 @@ class FaultyStream(CellFaults, AroundStream):
         return isinstance(self.inner, KeepsWords) and sizes == [use.kept_bits]
 
     @property
-    def _as_lists(self) -> bool:
-        """Whether the inner one compresses values."""
-        return isinstance(self.inner, KeepsLists) and self.inner.by_value
+    def _lists(self) -> KeepsLists | None:
+        """The inner one where it compresses values."""
+        inner = self.inner
+        return inner if isinstance(inner, KeepsLists) and inner.by_value else None
 
     def srams(self, use: StreamUse) -> Mapping[str, tuple[int, int]]:
         """As the inner one; one of vectors where that keeps words."""
-        if isinstance(self.inner, KeepsLists) and self.inner.by_value:
-            return self.inner.srams(use)
-        return {WORDS: (use.rows, use.words.word_bits)}
+        lists = self._lists
+        return {WORDS: (use.rows, use.words.word_bits)} if lists is None else lists.srams(use)
 
     def _use_of(self, use: StreamUse) -> Use:
         """The words of which bits may be protected: those of vectors, or rows of values."""
-        if not self._as_lists:
+        if self._lists is None:
             return use.words
         lanes = (use.value_bits,) * use.lanes
         return replace(use.words, lane_bits=lanes, lane_signed=(False,) * use.lanes)
@@ -123,8 +123,8 @@ class FaultyStream(CellFaults, AroundStream):
         self, use: StreamUse, lists: Any, places: IntArray, cells: StreamCells | None = None
     ) -> ListsRead:
         """As the inner one, through these cells."""
-        assert isinstance(self.inner, KeepsLists)
-        return self.inner.lists_read(use, lists, places, self)
+        assert self._lists is not None
+        return self._lists.lists_read(use, lists, places, self)
 
     def words_map(self, use: Use) -> FaultMap:
         """The faults of words as they are."""

@@ -16,6 +16,7 @@ from archsim.memories.protected.coding import CodeWords, ParityCode, SecdedCode
 from archsim.memories.protected.layout import coded_use, decoded, encoded
 from archsim.memory import StreamUse, Use
 from archsim.memory.around import AroundStream
+from archsim.memory.plain import STREAM_READS, STREAM_WRITES
 from archsim.memory.seam import KeepsWords
 from archsim.numbers import IntArray
 
@@ -45,12 +46,10 @@ class ProtectedStream(CodeWords, AroundStream):
 
     def logic(self, use: StreamUse, address_bits: int) -> Components:
         """The inner one's, and coders at both ports of a PE."""
-        reads = {"iaram_read": 1.0, "oaram_read": 1.0}
-        writes = {"iaram_write": 1.0, "oaram_write": 1.0}
         shape = 2 * use.pes, use.words.word_bits
         return (
             *super().logic(use, address_bits),
-            *self.coders("memories.code", shape, reads, writes),
+            *self.coders("memories.code", shape, STREAM_READS, STREAM_WRITES),
         )
 
     def may_fail(self, use: Use, rows: IntArray) -> IntArray:
