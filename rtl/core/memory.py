@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -105,6 +105,46 @@ def layers_port(layers: tuple[CellLayer, ...]) -> dict[str, Any]:
     """The port of what places the layers; none where no layer has registers."""
     bits = layers_bits(layers)
     return {"settings": In(bits)} if bits else {}
+
+
+class Asked(NamedTuple):
+    """What a bank of an SRAM is asked for in this cycle, and shows in the next.
+
+    name: of the bank; half: in which the word lies; address: of the SRAM's row, with the number of
+    a PE above; first_bit: of the bank's words in that row.
+    """
+
+    name: str
+    sram: str
+    half: Value
+    address: Value
+    first_bit: int
+
+
+def seen_through(
+    m: Module, layers: tuple[CellLayer, ...], settings: Value | None, shown: Value, asked: Asked
+) -> Value:
+    """What a bank shows, through those of the layers that are of its SRAM; settings: of all."""
+    begin = 0
+    for number, one in enumerate(layers):
+        own = slice(begin, begin + one.settings_bits)
+        begin = own.stop
+        if one.sram != asked.sram:
+            continue
+        layer: Any = place(
+            m, f"{asked.name}_seen_{number}", one.unit, **dict(one.parameters),
+            bits=len(shown), address_bits=len(asked.address), first_bit=asked.first_bit,
+        )  # fmt: skip
+        m.d.comb += [
+            layer.half.eq(asked.half),
+            layer.address.eq(asked.address),
+            layer.i.eq(shown),
+        ]
+        if one.settings is not None:
+            assert settings is not None
+            m.d.comb += layer.settings.eq(settings[own])
+        shown = layer.o
+    return shown
 
 
 class ScratchpadRtl(Protocol):
@@ -334,6 +374,7 @@ def made_of(memory: Memory, use: Use) -> dict[str, Banks]:
 
 __all__ = [
     "PLAIN_BANKS",
+    "Asked",
     "BankRtl",
     "Banks",
     "CellLayer",
@@ -352,6 +393,7 @@ __all__ = [
     "proofs_of",
     "rtl_of",
     "scratchpad",
+    "seen_through",
     "settings_of",
     "settings_port",
     "stream_answer",

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scnn_failing_layers import CONV, POOL, PRODUCT, SEEN, assert_alike
+from scnn_failing_layers import CONV, LAYERS, SEEN, assert_alike
 from scnn_streams import Content, content_of
 
 from archsim.codecs.zero_run import Lists
@@ -44,16 +44,7 @@ def operands_of(layer: Layer) -> Operands:
     return synthetic(layer, bits=8, density=0.5, seed=2)
 
 
-@pytest.mark.parametrize(
-    ("layer", "pool"),
-    [
-        (CONV, None),
-        (replace(CONV, ifmap_height=100, relu=True), None),
-        (replace(CONV, stride_height=1, groups=1, batch=2), POOL),
-        (PRODUCT, None),
-    ],
-    ids=["strided", "strips", "pooled", "product"],
-)
+@LAYERS
 def test_where_no_cell_fails_nothing_is_another(layer: Layer, pool: MaxPool | None) -> None:
     """By lists that are read out of rows and directories; counts of rows are the same."""
     operands = operands_of(layer)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scnn_failing_layers import CONV, POOL, PRODUCT, SEEN, assert_alike
+from scnn_failing_layers import CONV, LAYERS, SEEN, assert_alike
 
 from archsim.errors import InputError
 from archsim.layer.values import requantize
@@ -46,16 +46,7 @@ def operands_of(layer: Layer) -> Operands:
     return synthetic(layer, bits=8, density=0.5, seed=2)
 
 
-@pytest.mark.parametrize(
-    ("layer", "pool"),
-    [
-        (CONV, None),
-        (replace(CONV, ifmap_height=100, relu=True), None),
-        (replace(CONV, stride_height=1, groups=1, batch=2), POOL),
-        (PRODUCT, None),
-    ],
-    ids=["strided", "strips", "pooled", "product"],
-)
+@LAYERS
 def test_where_no_cell_fails_nothing_is_another(layer: Layer, pool: MaxPool | None) -> None:
     """By lists of every PE's own, with IARAMs that are sound and such as may fail."""
     operands = operands_of(layer)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scnn_failing_layers import CONV, POOL, PRODUCT, SEEN, assert_alike
+from scnn_failing_layers import CONV, LAYERS, SEEN, assert_alike
 
 from archsim.codecs.zero_run import Lists
 from archsim.errors import InputError
@@ -51,16 +51,7 @@ def operands_of(layer: Layer) -> Operands:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("layer", "pool"),
-    [
-        (CONV, None),
-        (replace(CONV, ifmap_height=100, relu=True), None),
-        (replace(CONV, stride_height=1, groups=1, batch=2), POOL),
-        (PRODUCT, None),
-    ],
-    ids=["strided", "strips", "pooled", "product"],
-)
+@LAYERS
 def test_where_no_cell_fails_nothing_is_another(
     kind: str, layer: Layer, pool: MaxPool | None
 ) -> None:

@@ -1,10 +1,12 @@
 """Small sparse cores whose cells fail, drawn, and cases of them."""
 
+from dataclasses import replace
 from typing import Any
 
 from archsim.machines.scnn.design import Scnn
 from archsim.memories.faulty.bank import FaultyBank
 from archsim.memories.protected.bank import ParityBank, SecdedBank
+from archsim.memory import StreamMemory
 from rtl.cases import Draw, random_case
 from rtl.sparse_conformance import SparseCase
 
@@ -49,3 +51,10 @@ def small_core(draw: Draw) -> Scnn:
         accumulator_bits=draw.one_of(12, 24, 37),
         bank_queue=draw.whole(1, 4),
     )
+
+
+def read_differently(case: SparseCase, sound: StreamMemory) -> bool:
+    """Whether a case's values hang on the cells of its lists, which were sound in `sound`."""
+    other = replace(case, design=replace(case.design, activation_memory=sound))
+    ofmaps = [one.answer().transfers["ofmap"].payload for one in (case, other)]
+    return ofmaps[0].shape != ofmaps[1].shape or bool((ofmaps[0] != ofmaps[1]).any())

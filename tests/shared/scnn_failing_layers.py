@@ -1,8 +1,10 @@
 """Layers for the sparse core with lists in failing cells, and two results laid side by side."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from workloads.layers import Conv2d, MatMul
@@ -16,6 +18,17 @@ POOL = MaxPool(window=(2, 2), stride=(2, 2))
 PRODUCT = MatMul(name="product", m=2, n=9, k=40)
 SEEN = 1.5 * 2**-24
 """A rate at which cells may fail, and none of these does."""
+
+LAYERS = pytest.mark.parametrize(
+    ("layer", "pool"),
+    [
+        (CONV, None),
+        (replace(CONV, ifmap_height=100, relu=True), None),
+        (replace(CONV, stride_height=1, groups=1, batch=2), POOL),
+        (PRODUCT, None),
+    ],
+    ids=["strided", "strips", "pooled", "product"],
+)
 
 
 def assert_alike(found: Any, right: Any) -> None:

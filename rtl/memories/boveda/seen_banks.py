@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from archsim.memories.boveda.cells import DIRECTORY, ROWS
 from rtl.core.compressed_writer import bank_bits
-from rtl.core.memory import CellLayer
+from rtl.core.memory import Asked, CellLayer, seen_through
 from rtl.hierarchy import place
 
 Layers = tuple[CellLayer, ...]
@@ -27,26 +27,8 @@ def seen(
     cycle this is the row that it shows, wherever somebody looks.
     """
     name, sram, row, first_bit = at
-    shown, begin = store.read_data, 0
-    for number, one in enumerate(layers):
-        own = slice(begin, begin + one.settings_bits)
-        begin = own.stop
-        if one.sram != sram:
-            continue
-        layer: Any = place(
-            m, f"{name}_seen_{number}", one.unit, **dict(one.parameters),
-            bits=len(store.read_data), address_bits=len(row), first_bit=first_bit,
-        )  # fmt: skip
-        m.d.comb += [
-            layer.half.eq(store.read_half),
-            layer.address.eq(row),
-            layer.i.eq(shown),
-        ]
-        if one.settings is not None:
-            assert settings is not None
-            m.d.comb += layer.settings.eq(settings[own])
-        shown = layer.o
-    return shown
+    asked = Asked(name, sram, store.read_half, row, first_bit)
+    return seen_through(m, layers, settings, store.read_data, asked)
 
 
 class WrittenRows(wiring.Component):

@@ -11,7 +11,7 @@ from archsim.machines.scnn.design import Scnn
 from archsim.machines.scnn.stream_actions import ROW_ACTIONS
 from archsim.memories.boveda_stream.stream import BovedaStream
 from rtl.core.delay import Delay
-from rtl.core.memory import CellLayer, layers_port
+from rtl.core.memory import Asked, CellLayer, layers_bits, layers_port, seen_through
 from rtl.core.scnn_cells import number_bits
 from rtl.core.scnn_layouts import vector_layout
 from rtl.core.sram import Sram, address_bits
@@ -150,19 +150,22 @@ class StreamMemories(wiring.Component):
     def _to(self, m: Module, kind: str, write: Value, at: tuple[Value, Value]) -> None:
         """Write to the memory that is being written: address, or row, and data."""
         oaram, rows = self.storing ^ self.exchanged, kind.startswith("rows")
-        for name, sizes in self.sizes.items():
+        for name, (most_rows, entries) in self.sizes.items():
             store, mine = self.stores[name][kind], oaram if name == "oaram" else ~oaram
-            there = 1 if rows and not self.bounded else at[0] < sizes[not rows]
+            there = 1 if rows and not self.bounded else at[0] < (most_rows if rows else entries)
             m.d.comb += [
                 store.write.eq(write & mine & there),
                 store.write_address.eq(at[0][1:] if rows else at[0]),
                 store.write_data.eq(at[1]),
             ]
 
-    def _limit(self, oaram: Value, rows: bool = False) -> Value:
-        """Entries, or rows, of a memory."""
-        one, other = (sizes[not rows] for sizes in self.sizes.values())
-        return Mux(oaram, other, one)
+    def _most_rows(self, oaram: Value) -> Value:
+        """Of a memory."""
+        return Mux(oaram, self.sizes["oaram"][0], self.sizes["iaram"][0])
+
+    def _most_entries(self, oaram: Value) -> Value:
+        """Of a memory."""
+        return Mux(oaram, self.sizes["oaram"][1], self.sizes["iaram"][1])
 
     def _from(self, m: Module, kind: str, address: Value) -> Value:
         """Read the memory that is being read."""
@@ -177,29 +180,13 @@ class StreamMemories(wiring.Component):
 
         at: a name; the row that is asked for in this cycle; the first of its bits in that row.
         """
-        (name, row, first_bit), begin = at, 0
+        name, row, first_bit = at
         leaves = Mux(self.start | self.go, 0, Mux(self.flush, self.storing, self.leaving))
-        for number, one in enumerate(self.layers):
-            own = slice(begin, begin + one.settings_bits)
-            begin = own.stop
-            if one.sram != sram:
-                continue
-            address = Signal(self.row_bits, name=f"{name}_address_{number}")
-            layer: Any = place(
-                m, f"{name}_seen_{number}", one.unit, **dict(one.parameters),
-                bits=len(shown), address_bits=self.row_bits + len(self.number),
-                first_bit=first_bit,
-            )  # fmt: skip
-            m.d.comb += [
-                address.eq(row),
-                layer.half.eq(leaves ^ self.exchanged),
-                layer.address.eq(Cat(address, self.number)),
-                layer.i.eq(shown),
-            ]
-            if one.settings is not None:
-                m.d.comb += layer.settings.eq(self.settings[own])
-            shown = layer.o
-        return shown
+        address = Signal(self.row_bits, name=f"{name}_address")
+        m.d.comb += address.eq(row)
+        settings = self.settings if layers_bits(self.layers) else None
+        asked = Asked(name, sram, leaves ^ self.exchanged, Cat(address, self.number), first_bit)
+        return seen_through(m, self.layers, settings, shown, asked)
 
     def _pack(self, m: Module) -> Value:
         """Entries as they come, rows and widths behind; returns how many rows are written."""
@@ -221,7 +208,7 @@ class StreamMemories(wiring.Component):
         oaram = self.storing ^ self.exchanged
         append: Value = line.o[0]
         if self.bounded:
-            append = append & (line.o[1:] < self._limit(oaram))
+            append = append & (line.o[1:] < self._most_entries(oaram))
         for column in range(self.columns):
             packer = place(m, f"pack_{column}", StreamPacker, **self._shape())
             own = lanes[column * self.group : (column + 1) * self.group]
@@ -241,7 +228,7 @@ class StreamMemories(wiring.Component):
     def _counted(self, m: Module, packer: Any) -> Value:
         """Whether a row that is written is there; keeps how many there are of each content."""
         oaram, column = self.storing ^ self.exchanged, len(self.written)
-        there = packer.write & (packer.row < self._limit(oaram, rows=True))
+        there = packer.write & (packer.row < self._most_rows(oaram))
         counts = {
             name: Signal(range(self.rows + 1), name=f"{name}_written_{column}")
             for name in self.sizes
@@ -325,7 +312,7 @@ class StreamMemories(wiring.Component):
         after = Mux(advance & last, behind_last, reading + (advance & ~self.beyond))
         return [
             self.stays.eq(self.leaving & (count >= limit)),
-            limit.eq(self._limit(self.leaving ^ self.exchanged)),
+            limit.eq(self._most_entries(self.leaving ^ self.exchanged)),
             self.beyond.eq(self.leaving & (reading == limit)),
             last.eq(reading + 1 == Mux(count > limit, limit, count)),
             next_reading.eq(Mux(self.flush, 0, after)),
