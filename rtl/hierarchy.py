@@ -112,6 +112,13 @@ def sharing() -> Iterator[Library]:
         _library.reset(token)
 
 
+def members_of(unit: type[wiring.Component], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The ports of a component that is placed elsewhere, by name."""
+    made: Any = unit(**parameters)
+    made._MustUse__silence = True  # made for its ports only
+    return dict(made.signature.members.items())
+
+
 def place(
     m: Module,
     name: str,

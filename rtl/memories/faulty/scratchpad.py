@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from archsim.memories.faulty.fault_map import FaultMap
-from rtl.hierarchy import place
+from rtl.hierarchy import members_of, place
 from rtl.memories.faulty.fault_layer import FaultLayer, Layout
 from rtl.memories.faulty.measured_layer import MeasuredLayer
 
@@ -34,9 +34,7 @@ class FaultyMemory(wiring.Component):
         """
         self.unit, self.parameters = unit, dict(parameters)
         self.faults, self.place, self.half = faults, place, half
-        inner = unit(**self.parameters)
-        inner._MustUse__silence = True  # made for its ports only
-        members = dict(inner.signature.members.items())
+        members = members_of(unit, self.parameters)
         self.inner_names = list(members)
         more = {} if faults.measured else {"settings": In(Layout(faults=faults).settings().bits)}
         self.number_bits = number_bits

@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from archsim.memories.protected.code import Code
-from rtl.hierarchy import place
+from rtl.hierarchy import members_of, place
 from rtl.memories.protected.codec import between_coders
 
 
@@ -27,11 +27,9 @@ class ProtectedMemory(wiring.Component):
     ) -> None:
         """codes: of the code words of a word, the lowest first."""
         self.unit, self.parameters, self.codes = unit, dict(parameters), codes
-        inner = unit(**self.parameters)
-        inner._MustUse__silence = True  # made for its ports only
         bits = sum(code.data_bits for code in codes)
         data = {"write_data": In(bits), "read_data": Out(bits)}
-        super().__init__({**dict(inner.signature.members.items()), **data})
+        super().__init__({**members_of(unit, self.parameters), **data})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

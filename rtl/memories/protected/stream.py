@@ -10,7 +10,7 @@ from amaranth.lib.wiring import Out
 
 from archsim.memories.protected.code import Code
 from rtl.core.sram import Sram
-from rtl.hierarchy import place
+from rtl.hierarchy import members_of, place
 from rtl.memories.protected.codec import between_coders
 
 PORTS = ("ifmap", "ofmap")
@@ -28,11 +28,9 @@ class ProtectedActivations(wiring.Component):
     ) -> None:
         """codes: of the code words of a vector, the lowest first."""
         self.unit, self.parameters, self.codes = unit, dict(parameters), codes
-        inner = unit(**self.parameters)
-        inner._MustUse__silence = True  # made for its ports only
-        address = len(inner.ifmap.read_address)
+        members = members_of(unit, self.parameters)
+        address = members["ifmap"].signature.members["read_address"].shape
         port = Sram.ports(bits=sum(code.data_bits for code in codes) + 1, depth=1 << address)
-        members = dict(inner.signature.members.items())
         self.inputs = [name for name in members if name not in PORTS]
         super().__init__({**members, **{name: Out(port) for name in PORTS}})
 
